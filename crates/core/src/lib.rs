@@ -1,0 +1,21 @@
+//! The vocabulary of Underlay: the types that every other crate speaks in.
+//!
+//! Pure: no I/O, no clock, no thread, no global source of randomness. Everything here is a value.
+//!
+//! What is here: quantities ([`Nanos`], [`Bytes`]), named random streams from one root seed
+//! ([`random`]), the latency [`Histogram`], the kind of evidence a number is ([`Evidence`]), and the
+//! declaration of measured series ([`series`]).
+//!
+//! What is deliberately not here: anything that knows a database, a device, a file format or a
+//! workload; serialisation (formats own their serialisable types, at the boundary).
+
+pub mod evidence;
+pub mod histogram;
+pub mod random;
+pub mod series;
+pub mod units;
+
+pub use evidence::Evidence;
+pub use histogram::Histogram;
+pub use random::RootSeed;
+pub use units::{Bytes, Nanos};

@@ -1,0 +1,1 @@
+//! Database engines: managed servers and sessions.

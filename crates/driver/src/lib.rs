@@ -1,0 +1,1 @@
+//! The load generator: virtual users, schedules, latency from the intended start, the commit ledger.

@@ -1,0 +1,1 @@
+//! How storage behaves: device service times without I/O and without a clock.

@@ -1,0 +1,1 @@
+//! Reading records: statistics, verdicts, terminal summaries and the HTML report.

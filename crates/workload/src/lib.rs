@@ -1,0 +1,1 @@
+//! What users do: workloads as pure state machines, their data generators and invariants.
