@@ -1,1 +1,44 @@
 //! What Underlay creates on a host, and its removal: teardown stack, processes, cgroups, mounts, loop devices.
+//!
+//! Everything acquired is first written, durably, to a [`Teardown`] stack in the [`StateDir`], so
+//! that it can be removed by whoever comes next: by [`Teardown::unwind`] at the end of a run, or by
+//! [`clean`] after the owner was killed.
+//!
+//! What is deliberately not here: anything that knows a database, a device model or a study; the
+//! FUSE export (the `datastore` crate); sampling over time (the `telemetry` crate). Linux only.
+//!
+//! **Invariant:** nothing is removed that was not registered, and nothing can be registered that
+//! was there before.
+
+pub mod error;
+pub mod state_dir;
+pub mod teardown;
+
+pub mod user;
+
+pub mod cgroup;
+pub mod process;
+pub mod program;
+
+pub mod file_system;
+pub mod loop_device;
+pub mod mount;
+pub mod page_cache;
+
+pub mod capability;
+pub mod facts;
+
+mod skip;
+
+pub use capability::{Capability, capabilities};
+pub use cgroup::{Cgroup, CgroupLimits, CgroupPaths, CgroupVersion, Unenforced};
+pub use error::HostError;
+pub use facts::{HostFacts, host_facts};
+pub use file_system::{FileSystem, free_space, make_file_system};
+pub use loop_device::LoopDevice;
+pub use mount::Mount;
+pub use process::{Process, ProcessExit, ProcessSpec, Signal};
+pub use program::{ProgramSpec, find_program, run_program, run_program_with};
+pub use state_dir::{ExclusiveLock, StateDir};
+pub use teardown::{CleanReport, Leftover, Resource, Teardown, Ticket, clean};
+pub use user::{User, unprivileged_user};
