@@ -1,0 +1,125 @@
+// Grouped bars from zero: one group per rung of the ladder, one bar per design, with the confidence
+// interval as a whisker and each run as a dot.
+
+import { svg } from "../dom";
+import { short } from "../format";
+import { linear } from "../scale";
+import { labelRoom, verticalAxis, type Area } from "./axis";
+import { highest, readoutTable, type ChartDesign, type Estimate } from "./estimate";
+import { paper, type Drawing, type Stop } from "./frame";
+import { fitText, textWidth } from "./text";
+
+/** The data of a bar chart. `estimates[group][design]`. */
+export interface BarsData {
+  designs: ChartDesign[];
+  groups: string[];
+  estimates: (Estimate | null)[][];
+  write: (value: number | null) => string;
+  axisTitle: string;
+}
+
+const HEIGHT = 300;
+
+/** Draws the bars. */
+export function drawBars(data: BarsData, width: number): Drawing {
+  const top = highest(data.estimates.flat());
+  const draft = linear(0, top || 1, 0, 1);
+  const area: Area = {
+    left: labelRoom(draft.ticks.map(short)),
+    right: width - 4,
+    top: 22,
+    bottom: HEIGHT - 40,
+  };
+  const scale = linear(0, top || 1, area.bottom, area.top);
+  const step = (area.right - area.left) / Math.max(1, data.groups.length);
+  const node = paper(width, HEIGHT, verticalAxis(area, scale, short));
+  const stops: Stop[] = data.groups.map((group, index) => {
+    const middle = area.left + step * (index + 0.5);
+    drawGroup(node, data, index, middle, step, scale.at);
+    const label = fitText(group, step - 2, 11.5) || (index % 2 === 0 ? group : "");
+    node.append(
+      svg("text", { class: "label", x: middle, y: area.bottom + 16, "text-anchor": "middle" }, label),
+    );
+    return {
+      x: middle,
+      describe: () =>
+        readoutTable(`${group} ${data.axisTitle}`, data.designs, data.estimates[index] ?? [], data.write),
+    };
+  });
+  node.append(
+    svg("text", { class: "axis-title", x: area.right, y: HEIGHT - 7, "text-anchor": "end" }, data.axisTitle),
+  );
+  return { node, stops };
+}
+
+function drawGroup(
+  node: SVGSVGElement,
+  data: BarsData,
+  group: number,
+  middle: number,
+  step: number,
+  y: (value: number) => number,
+): void {
+  const gap = Math.min(4, step * 0.04);
+  const room = Math.min(step * 0.8, data.designs.length * 92);
+  const bar = room / data.designs.length - gap;
+  data.designs.forEach((design, index) => {
+    const estimate = data.estimates[group]?.[index];
+    if (!estimate || estimate.value === null) return;
+    const x = middle - room / 2 + (bar + gap) * index + gap / 2;
+    const height = Math.max(0, y(0) - y(estimate.value));
+    node.append(
+      svg("rect", { class: `bar ${design.look.className}`, x, y: y(0) - height, width: bar, height }),
+    );
+    drawRuns(node, estimate, x, bar, y);
+    drawWhisker(node, estimate, x + bar / 2, Math.min(7, bar / 3), y);
+    drawValue(node, estimate, x + bar / 2, bar + gap, y, data.write);
+  });
+}
+
+/** The dots stand beside the whisker, in the order of the repeats, so that drift would show. */
+function drawRuns(
+  node: SVGSVGElement,
+  estimate: Estimate,
+  x: number,
+  bar: number,
+  y: (value: number) => number,
+): void {
+  if (bar < 12) return;
+  const runs = estimate.runs;
+  runs.forEach((run, index) => {
+    const part = runs.length === 1 ? 0.28 : 0.14 + (0.72 * index) / (runs.length - 1);
+    node.append(
+      svg("circle", { class: "run-dot", cx: x + bar * part, cy: y(run), r: bar < 24 ? 1.6 : 2.4 }),
+    );
+  });
+}
+
+function drawWhisker(
+  node: SVGSVGElement,
+  estimate: Estimate,
+  x: number,
+  cap: number,
+  y: (value: number) => number,
+): void {
+  if (estimate.low === null || estimate.high === null) return;
+  const low = y(Math.max(0, estimate.low)).toFixed(1);
+  const high = y(estimate.high).toFixed(1);
+  const d = `M${x} ${low}V${high}M${x - cap} ${low}h${2 * cap}M${x - cap} ${high}h${2 * cap}`;
+  node.append(svg("path", { class: "whisker-halo", d }), svg("path", { class: "whisker", d }));
+}
+
+function drawValue(
+  node: SVGSVGElement,
+  estimate: Estimate,
+  x: number,
+  room: number,
+  y: (value: number) => number,
+  write: (value: number | null) => string,
+): void {
+  const full = write(estimate.value);
+  const text = textWidth(full, 11.5) <= room ? full : short(estimate.value);
+  if (textWidth(text, 11.5) > room) return;
+  const top = y(Math.max(estimate.value ?? 0, estimate.high ?? 0, ...estimate.runs));
+  node.append(svg("text", { class: "value", x, y: top - 6, "text-anchor": "middle" }, text));
+}
