@@ -1,0 +1,99 @@
+//! The names that the writer and the readers of a record have agreed on.
+//!
+//! A record accepts other names too; these are the ones that reports look for. A reader tolerates
+//! the absence of every one of them.
+
+/// Names of [`crate::Document`]s.
+pub mod document {
+    /// Per run: settings of the database engine in force, object `name -> value` (text or
+    /// `{"value": .., "source": ..}`).
+    pub const ENGINE_SETTINGS: &str = "engine-settings";
+    /// Per run: engine, version, server programs, data size in bytes (`"data_bytes"`).
+    pub const ENGINE: &str = "engine";
+    /// Per run: the datastore as opened: volumes (`name`, `block_device`, `capacity_bytes`, `path`, file
+    /// system, mount options), and what the durability policy promises.
+    pub const DATASTORE: &str = "datastore";
+    /// Per run: the emulation's verdict on its own timing: `valid`, `reason`, `host_limited_share`,
+    /// `floor_ns`, `compensation_ns`. Its histograms are stored under
+    /// [`super::histogram_scope::TIMING`].
+    pub const TIMING: &str = "timing";
+    /// Per run: what the driver says at its end: outages, unknown and lost commits, totals.
+    pub const DRIVER: &str = "driver";
+    /// Per run: what the collector says at its end: missed ticks, its own cost.
+    pub const COLLECTOR: &str = "collector";
+    /// Per run: limits that the host could not enforce: array of `{limit, reason, remedy}`.
+    pub const UNENFORCED: &str = "unenforced";
+    /// Per execution: how the template database was loaded.
+    pub const LOAD: &str = "load";
+}
+
+/// Scopes of [`crate::HistogramRow`]s.
+pub mod histogram_scope {
+    /// Per tick; name `<volume>.<operation>` (`data.read`): latency as the datastore saw it.
+    pub const DATASTORE: &str = "datastore";
+    /// Per tick; name [`super::DISPATCH_LAG`]: actual minus intended dispatch of the load generator.
+    pub const DRIVER: &str = "driver";
+    /// Per run or tick; names [`super::LATENESS`] and [`super::MODELLED`].
+    pub const TIMING: &str = "timing";
+}
+
+/// Name of the histogram of the load generator's lateness.
+pub const DISPATCH_LAG: &str = "dispatch_lag";
+/// Name of the histogram of actual completion minus modelled deadline.
+pub const LATENESS: &str = "lateness";
+/// Name of the histogram of modelled latency.
+pub const MODELLED: &str = "modelled";
+
+/// Kinds of [`crate::Event`]s.
+pub mod event {
+    /// A checkpoint of the database began.
+    pub const CHECKPOINT_BEGIN: &str = "checkpoint-begin";
+    /// A checkpoint of the database ended.
+    pub const CHECKPOINT_END: &str = "checkpoint-end";
+    /// A fault was injected.
+    pub const FAULT: &str = "fault";
+    /// The load generator lost the database; data may carry `until_ns`.
+    pub const OUTAGE: &str = "outage";
+    /// A sampler's remark.
+    pub const NOTE: &str = "note";
+}
+
+/// Codes of [`crate::Finding`]s that the lab writes. Reports derive more from the data.
+pub mod finding {
+    /// A limit of the plan could not be enforced on this host.
+    pub const LIMIT_NOT_ENFORCED: &str = "limit-not-enforced";
+    /// The emulation did not keep the modelled latency.
+    pub const NOT_TIMING_VALID: &str = "not-timing-valid";
+    /// The design is faster than the host can show.
+    pub const HOST_LIMITED: &str = "host-limited";
+    /// The database fits into the cache given to it.
+    pub const DATA_FITS_CACHE: &str = "data-fits-cache";
+    /// A setting trades durability for speed.
+    pub const NOT_DURABLE: &str = "not-durable";
+}
+
+/// Names of the sources of ticks.
+pub mod source {
+    /// CPU time of the host, per state.
+    pub const HOST_CPU: &str = "host_cpu";
+    /// Memory of the host.
+    pub const MEMORY: &str = "memory";
+    /// Pressure stall information.
+    pub const PRESSURE: &str = "pressure";
+    /// Network counters.
+    pub const NETWORK: &str = "network";
+    /// Block devices of the volumes.
+    pub const BLOCK: &str = "block";
+    /// The control group of the database.
+    pub const CGROUP: &str = "cgroup";
+    /// CPU and run-queue time per process group.
+    pub const PROCESS: &str = "process";
+    /// Statistics views of PostgreSQL.
+    pub const POSTGRES: &str = "postgres";
+    /// The datastore's own counters.
+    pub const DATASTORE: &str = "datastore";
+    /// The load generator's own counters.
+    pub const DRIVER: &str = "driver";
+    /// Underlay's own cost.
+    pub const UNDERLAY: &str = "underlay";
+}

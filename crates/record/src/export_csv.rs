@@ -1,0 +1,561 @@
+//! Export to a directory of CSV files: one per table, one per source of ticks.
+//!
+//! RFC 4180: comma, CRLF-free (`\n`), quotes doubled. Missing values are empty. Times are nanoseconds
+//! on the run's clock. `COLUMNS.md` in the directory documents every column; it is generated from the same
+//! declarations as the headers, so that the two cannot differ.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use underlay_core::Histogram;
+
+use crate::columns::Table;
+use crate::entities::{Interval, Run, RunId};
+use crate::error::ExportError;
+use crate::record::Record;
+use crate::words::CheckOutcome;
+
+/// Writes the record into `directory`, which must not exist yet or be empty. Returns the files written.
+pub fn export_csv(record: &Record, directory: &Path) -> Result<Vec<PathBuf>, ExportError> {
+    let mut out = Directory::open(directory)?;
+    let runs = record.runs()?;
+    export_execution(record, &mut out)?;
+    export_runs(record, &runs, &mut out)?;
+    export_happenings(record, &runs, &mut out)?;
+    export_transactions(record, &runs, &mut out)?;
+    export_distributions(record, &runs, &mut out)?;
+    export_waits(record, &runs, &mut out)?;
+    export_ticks(record, &runs, &mut out)?;
+    out.finish()
+}
+
+/// A column: its name and what it holds.
+type ColumnDoc<'a> = (&'a str, &'a str);
+
+const RUN: ColumnDoc<'static> = ("run", "id of the run; empty: of no single run");
+const BEGIN: ColumnDoc<'static> = ("begin_ns", "begin of the window, ns on the run's clock");
+const END: ColumnDoc<'static> = ("end_ns", "end of the window, ns on the run's clock");
+const BUCKETS: &str =
+    "non-empty histogram buckets as `lower bound ns:width ns:count`, space separated";
+
+struct Directory {
+    path: PathBuf,
+    files: Vec<PathBuf>,
+    documentation: String,
+}
+
+impl Directory {
+    fn open(path: &Path) -> Result<Directory, ExportError> {
+        let write = |source| ExportError::Write { path: path.to_path_buf(), source };
+        std::fs::create_dir_all(path).map_err(write)?;
+        if std::fs::read_dir(path).map_err(write)?.next().is_some() {
+            return Err(ExportError::NotEmpty { path: path.to_path_buf() });
+        }
+        let documentation = "# Columns\n\nTimes are nanoseconds on the clock of the run; \
+                             `runs.csv` has the wall clock time of its origin.\n"
+            .to_string();
+        Ok(Directory { path: path.to_path_buf(), files: Vec::new(), documentation })
+    }
+
+    fn table(
+        &mut self,
+        name: &str,
+        about: &str,
+        columns: &[ColumnDoc<'_>],
+    ) -> Result<CsvFile, ExportError> {
+        self.documentation.push_str(&format!("\n## {name}.csv\n\n{about}\n\n"));
+        for (column, meaning) in columns {
+            self.documentation.push_str(&format!("- `{column}`: {meaning}\n"));
+        }
+        let path = self.path.join(format!("{name}.csv"));
+        self.files.push(path.clone());
+        let mut file = CsvFile::create(path)?;
+        let header: Vec<String> = columns.iter().map(|(name, _)| name.to_string()).collect();
+        file.row(&header)?;
+        Ok(file)
+    }
+
+    fn finish(mut self) -> Result<Vec<PathBuf>, ExportError> {
+        let path = self.path.join("COLUMNS.md");
+        std::fs::write(&path, self.documentation)
+            .map_err(|source| ExportError::Write { path: path.clone(), source })?;
+        self.files.push(path);
+        Ok(self.files)
+    }
+}
+
+struct CsvFile {
+    path: PathBuf,
+    writer: BufWriter<File>,
+}
+
+impl CsvFile {
+    fn create(path: PathBuf) -> Result<CsvFile, ExportError> {
+        match File::create(&path) {
+            Ok(file) => Ok(CsvFile { path, writer: BufWriter::new(file) }),
+            Err(source) => Err(ExportError::Write { path, source }),
+        }
+    }
+
+    fn row(&mut self, cells: &[String]) -> Result<(), ExportError> {
+        let line: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
+        writeln!(self.writer, "{}", line.join(","))
+            .map_err(|source| ExportError::Write { path: self.path.clone(), source })
+    }
+
+    fn close(mut self) -> Result<(), ExportError> {
+        self.writer.flush().map_err(|source| ExportError::Write { path: self.path, source })
+    }
+}
+
+fn quoted(cell: &str) -> String {
+    if cell.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell.to_string()
+    }
+}
+
+fn text<T: ToString>(value: Option<T>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn run_text(run: Option<RunId>) -> String {
+    text(run.map(|run| run.0))
+}
+
+fn window(run: RunId, interval: Interval) -> [String; 3] {
+    [run.0.to_string(), interval.begin.0.to_string(), interval.end.0.to_string()]
+}
+
+fn buckets(histogram: &Histogram) -> String {
+    let texts: Vec<String> =
+        histogram.buckets().map(|(low, width, n)| format!("{low}:{width}:{n}")).collect();
+    texts.join(" ")
+}
+
+fn export_execution(record: &Record, out: &mut Directory) -> Result<(), ExportError> {
+    let mut file = out.table(
+        "execution",
+        "What was executed: one row per fact.",
+        &[("key", "name of the fact"), ("value", "its value; JSON for plan, host, software")],
+    )?;
+    let manifest = record.manifest();
+    let execution = record.execution()?;
+    let facts = [
+        ("study", manifest.study_name.clone()),
+        ("title", manifest.title.clone()),
+        ("question", manifest.question.clone()),
+        ("evidence", manifest.evidence.to_string()),
+        ("seed", manifest.seed.0.to_string()),
+        ("identity", manifest.identity.clone()),
+        ("started_wall_ns", manifest.started_wall_ns.to_string()),
+        ("finished_wall_ns", text(execution.finished_wall_ns)),
+        ("status", execution.status.to_string()),
+        ("sessions", execution.sessions.to_string()),
+        ("plan", manifest.plan.to_string()),
+        ("host", manifest.host.to_string()),
+        ("software", manifest.software.to_string()),
+    ];
+    for (key, value) in facts {
+        file.row(&[key.to_string(), value])?;
+    }
+    file.close()?;
+    let mut file = out.table(
+        "documents",
+        "Free-form documents.",
+        &[RUN, ("name", "name of the document"), ("content", "JSON")],
+    )?;
+    for document in record.documents()? {
+        file.row(&[run_text(document.run), document.name, document.content.to_string()])?;
+    }
+    file.close()
+}
+
+fn export_runs(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(), ExportError> {
+    let mut file = out.table(
+        "designs",
+        "The designs being compared.",
+        &[
+            ("design", "position in the plan, from 0"),
+            ("name", "key in the study"),
+            ("title", "name for readers"),
+            ("description", "what it is"),
+            ("evidence", "measured, emulated or simulated"),
+            ("detail", "JSON"),
+        ],
+    )?;
+    for design in record.designs()? {
+        file.row(&[
+            design.index.to_string(),
+            design.name,
+            design.title,
+            design.description,
+            design.evidence.to_string(),
+            design.detail.to_string(),
+        ])?;
+    }
+    file.close()?;
+    let mut file = out.table(
+        "runs",
+        "Every run, also those that were replaced.",
+        &[
+            ("run", "id"),
+            ("design", "position of its design"),
+            ("repeat", "which repeat, from 1"),
+            ("order", "position in the schedule, from 0"),
+            BEGIN,
+            END,
+            ("origin_wall_ns", "wall clock time of 0 on the run's clock, ns since the Unix epoch"),
+            ("status", "running, finished, failed or interrupted"),
+            ("reason", "why it did not finish"),
+            ("superseded_by", "the run that replaced it"),
+        ],
+    )?;
+    for run in runs {
+        file.row(&[
+            run.id.0.to_string(),
+            run.design.to_string(),
+            run.repeat.to_string(),
+            run.order.to_string(),
+            run.begin.0.to_string(),
+            text(run.end.map(|end| end.0)),
+            run.origin_wall_ns.to_string(),
+            run.status.to_string(),
+            text(run.reason.as_ref()),
+            run_text(run.superseded_by),
+        ])?;
+    }
+    file.close()
+}
+
+fn export_happenings(
+    record: &Record,
+    runs: &[Run],
+    out: &mut Directory,
+) -> Result<(), ExportError> {
+    let scopes: Vec<Option<RunId>> =
+        std::iter::once(None).chain(runs.iter().map(|run| Some(run.id))).collect();
+    let mut file = out.table(
+        "phases",
+        "The phases of the runs.",
+        &[
+            ("phase", "id"),
+            RUN,
+            ("kind", "what it does"),
+            ("label", "for readers"),
+            ("users", "virtual users, in phases with load"),
+            BEGIN,
+            END,
+            ("status", "running, finished, failed, interrupted or skipped"),
+        ],
+    )?;
+    for scope in &scopes {
+        for phase in record.phases(*scope)? {
+            file.row(&[
+                phase.id.0.to_string(),
+                run_text(phase.run),
+                phase.kind.to_string(),
+                phase.label,
+                text(phase.users),
+                phase.begin.0.to_string(),
+                text(phase.end.map(|end| end.0)),
+                phase.status.to_string(),
+            ])?;
+        }
+    }
+    file.close()?;
+    let mut file = out.table(
+        "events",
+        "What happened at an instant.",
+        &[
+            RUN,
+            ("at_ns", "when, ns on the run's clock"),
+            ("kind", "stable word"),
+            ("text", "for readers"),
+            ("data", "JSON"),
+        ],
+    )?;
+    for scope in &scopes {
+        for event in record.events(*scope)? {
+            file.row(&[
+                run_text(event.run),
+                event.at.0.to_string(),
+                event.kind,
+                event.text,
+                event.data.to_string(),
+            ])?;
+        }
+    }
+    file.close()?;
+    export_judgements(record, runs, out)
+}
+
+fn export_judgements(
+    record: &Record,
+    runs: &[Run],
+    out: &mut Directory,
+) -> Result<(), ExportError> {
+    let mut file = out.table(
+        "checks",
+        "Consistency checks.",
+        &[
+            RUN,
+            ("moment", "before or after the load"),
+            ("id", "short identity"),
+            ("title", "what is verified"),
+            ("outcome", "ok, violated or failed"),
+            ("rows", "rows that violate it"),
+            ("detail", "an example, or the error"),
+        ],
+    )?;
+    for run in runs {
+        for check in record.checks(run.id)? {
+            let word = check.outcome.as_str().to_string();
+            let (rows, detail) = match check.outcome {
+                CheckOutcome::Ok => (String::new(), String::new()),
+                CheckOutcome::Violated { rows, example } => (rows.to_string(), example),
+                CheckOutcome::Failed { error } => (String::new(), error),
+            };
+            file.row(&[
+                check.run.0.to_string(),
+                check.moment.to_string(),
+                check.id,
+                check.title,
+                word,
+                rows,
+                detail,
+            ])?;
+        }
+    }
+    file.close()?;
+    let mut file = out.table(
+        "findings",
+        "What the reader of a result must know.",
+        &[
+            RUN,
+            ("severity", "information, warning or invalid"),
+            ("code", "stable word"),
+            ("text", "for readers"),
+            ("data", "JSON"),
+        ],
+    )?;
+    for finding in record.findings()? {
+        file.row(&[
+            run_text(finding.run),
+            finding.severity.to_string(),
+            finding.code,
+            finding.text,
+            finding.data.to_string(),
+        ])?;
+    }
+    file.close()
+}
+
+fn export_transactions(
+    record: &Record,
+    runs: &[Run],
+    out: &mut Directory,
+) -> Result<(), ExportError> {
+    let mut file = out.table(
+        "transactions",
+        "Transactions per tick and type.",
+        &[
+            RUN,
+            BEGIN,
+            END,
+            ("type", "transaction type"),
+            ("committed", "count"),
+            ("rolled_back", "count, intended by the workload"),
+            ("errors", "JSON object: class -> count"),
+            ("retries", "attempts repeated after an error"),
+            ("response_count", "response times counted (time since the intended start)"),
+            ("response_sum_ns", "exact sum of the response times"),
+            ("response_max_ns", "largest response time"),
+            ("response_buckets", BUCKETS),
+            ("service_sum_ns", "exact sum of the service times (since the actual start)"),
+            ("service_max_ns", "largest service time"),
+            ("service_buckets", BUCKETS),
+        ],
+    )?;
+    for run in runs {
+        for tick in record.transactions(run.id)? {
+            let [id, begin, end] = window(run.id, tick.interval);
+            let errors: serde_json::Map<String, serde_json::Value> =
+                tick.errors.into_iter().map(|(class, n)| (class, n.into())).collect();
+            file.row(&[
+                id,
+                begin,
+                end,
+                tick.transaction,
+                tick.committed.to_string(),
+                tick.rolled_back.to_string(),
+                serde_json::Value::Object(errors).to_string(),
+                tick.retries.to_string(),
+                tick.response.count().to_string(),
+                tick.response.sum().to_string(),
+                text(tick.response.max()),
+                buckets(&tick.response),
+                tick.service.sum().to_string(),
+                text(tick.service.max()),
+                buckets(&tick.service),
+            ])?;
+        }
+    }
+    file.close()
+}
+
+fn export_distributions(
+    record: &Record,
+    runs: &[Run],
+    out: &mut Directory,
+) -> Result<(), ExportError> {
+    let mut file = out.table(
+        "histograms",
+        "Distributions other than those of transactions.",
+        &[
+            RUN,
+            BEGIN,
+            END,
+            ("scope", "what it belongs to"),
+            ("name", "which one"),
+            ("count", "values counted"),
+            ("sum_ns", "their exact sum"),
+            ("max_ns", "the largest"),
+            ("buckets", BUCKETS),
+        ],
+    )?;
+    for run in runs {
+        for row in record.histograms(run.id)? {
+            let [id, begin, end] = window(run.id, row.interval);
+            file.row(&[
+                id,
+                begin,
+                end,
+                row.scope,
+                row.name,
+                row.histogram.count().to_string(),
+                row.histogram.sum().to_string(),
+                text(row.histogram.max()),
+                buckets(&row.histogram),
+            ])?;
+        }
+    }
+    file.close()
+}
+
+fn export_waits(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(), ExportError> {
+    let mut file = out.table(
+        "waits",
+        "Sampled database sessions. sessions / samples = mean number of sessions in that state.",
+        &[
+            RUN,
+            BEGIN,
+            END,
+            ("samples", "how often the sessions were looked at in the window"),
+            ("state", "session state"),
+            ("class", "wait class; empty: on CPU or runnable"),
+            ("event", "wait event"),
+            ("backend_type", "kind of server process"),
+            ("sessions", "session samples, summed over the window"),
+        ],
+    )?;
+    for run in runs {
+        for waits in record.waits(run.id)? {
+            for count in waits.counts {
+                let [id, begin, end] = window(run.id, waits.interval);
+                file.row(&[
+                    id,
+                    begin,
+                    end,
+                    waits.samples.to_string(),
+                    count.key.state,
+                    count.key.class,
+                    count.key.event,
+                    count.key.backend_type,
+                    count.sessions.to_string(),
+                ])?;
+            }
+        }
+    }
+    file.close()
+}
+
+fn export_ticks(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(), ExportError> {
+    let mut file = out.table(
+        "sources",
+        "The sources of ticks per run.",
+        &[
+            RUN,
+            ("source", "its number in the run"),
+            ("name", "its name: the file ticks-<name>.csv"),
+            ("layer", "driver, database, host, block, datastore or underlay"),
+            ("status", "available, degraded or absent"),
+            ("reason", "why it is not available"),
+            ("series", "number of series"),
+        ],
+    )?;
+    let mut names: Vec<String> = Vec::new();
+    for run in runs {
+        for source in record.sources(run.id)? {
+            file.row(&[
+                run.id.0.to_string(),
+                source.index.to_string(),
+                source.name.clone(),
+                source.layer.as_str().to_string(),
+                source.status.as_str().to_string(),
+                text(source.status.reason()),
+                source.series.len().to_string(),
+            ])?;
+            if !names.contains(&source.name) {
+                names.push(source.name);
+            }
+        }
+    }
+    file.close()?;
+    names.iter().try_for_each(|name| export_source(record, runs, name, out))
+}
+
+/// One source over all runs: its columns are the union of what the runs declare.
+fn export_source(
+    record: &Record,
+    runs: &[Run],
+    name: &str,
+    out: &mut Directory,
+) -> Result<(), ExportError> {
+    let mut tables: Vec<(RunId, Table)> = Vec::new();
+    for run in runs {
+        if let Some(table) = record.table(run.id, name)? {
+            tables.push((run.id, table));
+        }
+    }
+    let mut series: Vec<(String, String)> = Vec::new();
+    for column in tables.iter().flat_map(|(_, table)| &table.columns) {
+        if !series.iter().any(|(name, _)| *name == column.spec.name) {
+            let meaning = format!("{}, {}", column.spec.kind.as_str(), column.spec.unit);
+            series.push((column.spec.name.clone(), meaning));
+        }
+    }
+    let mut columns = vec![RUN, BEGIN, END];
+    columns.extend(series.iter().map(|(name, meaning)| (name.as_str(), meaning.as_str())));
+    let file_name = format!("ticks-{}", name.replace(['/', '\\'], "_"));
+    let about = "Raw values as read; counters are cumulative. Empty: missing.";
+    let mut file = out.table(&file_name, about, &columns)?;
+    for (run, table) in &tables {
+        let of_series: Vec<Option<&[f64]>> = series
+            .iter()
+            .map(|(name, _)| table.column(name).map(|column| column.values.as_slice()))
+            .collect();
+        for (i, tick) in table.ticks.iter().enumerate() {
+            let mut cells = window(*run, *tick).to_vec();
+            cells.extend(of_series.iter().map(|values| value_text(*values, i)));
+            file.row(&cells)?;
+        }
+    }
+    file.close()
+}
+
+fn value_text(values: Option<&[f64]>, i: usize) -> String {
+    text(values.map(|values| values[i]).filter(|value| !value.is_nan()))
+}

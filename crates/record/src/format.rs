@@ -1,0 +1,115 @@
+//! The file: its marks, its version, and how it is opened.
+//!
+//! A record is an SQLite database with `application_id` "UNDL" and `user_version` = format. A format
+//! changes when a reader of the former one would misunderstand the file. Every program reads all
+//! formats up to its own and refuses later ones.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::OpenError;
+
+/// The format that this program writes, and the latest that it reads.
+pub const FORMAT: i64 = 1;
+
+/// "UNDL".
+const APPLICATION_ID: i64 = 0x554E_444C;
+
+const SCHEMA: &str = include_str!("schema.sql");
+
+/// Pages of the WAL after which SQLite copies it back: 4 MiB, small enough that the copy does not stall
+/// a tick for long.
+const CHECKPOINT_PAGES: u32 = 1024;
+
+/// How long to wait for a reader that holds the file for a moment.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Creates the file with its tables, its WAL and what `fill` writes first.
+pub(crate) fn create(
+    path: &Path,
+    fill: impl FnOnce(&Connection) -> Result<(), rusqlite::Error>,
+) -> Result<Connection, OpenError> {
+    let sqlite = |source| OpenError::Sqlite { path: path.to_path_buf(), source };
+    let connection = Connection::open(path).map_err(sqlite)?;
+    // Page size and auto-vacuum can only be chosen before the first table.
+    connection
+        .execute_batch(
+            "PRAGMA page_size = 4096;
+             PRAGMA auto_vacuum = INCREMENTAL;",
+        )
+        .map_err(sqlite)?;
+    // Marks, tables and manifest appear together: a file without them is no record yet.
+    let tables = format!(
+        "BEGIN IMMEDIATE;
+         PRAGMA application_id = {APPLICATION_ID};
+         PRAGMA user_version = {FORMAT};
+         {SCHEMA}"
+    );
+    connection.execute_batch(&tables).map_err(sqlite)?;
+    fill(&connection).map_err(sqlite)?;
+    connection.execute_batch("COMMIT").map_err(sqlite)?;
+    prepare_for_writing(&connection).map_err(sqlite)?;
+    Ok(connection)
+}
+
+/// Opens an existing file for writing.
+pub(crate) fn open_to_write(path: &Path) -> Result<Connection, OpenError> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    prepare_for_writing(&connection)
+        .map_err(|source| OpenError::Sqlite { path: path.to_path_buf(), source })?;
+    Ok(connection)
+}
+
+/// Opens an existing file for reading only, also while it is being written and from a read-only
+/// directory.
+pub(crate) fn open_to_read(path: &Path) -> Result<Connection, OpenError> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_ONLY)
+}
+
+fn prepare_for_writing(connection: &Connection) -> Result<(), rusqlite::Error> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.busy_timeout(PATIENCE)
+}
+
+fn open(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
+    if !path.is_file() {
+        return Err(OpenError::NotFound { path: path.to_path_buf() });
+    }
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags)
+        .map_err(|source| OpenError::Sqlite { path: path.to_path_buf(), source })?;
+    connection
+        .busy_timeout(PATIENCE)
+        .map_err(|source| OpenError::Sqlite { path: path.to_path_buf(), source })?;
+    require_format(&connection, path)?;
+    Ok(connection)
+}
+
+fn require_format(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let mark = |name| connection.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0));
+    let application: i64 = mark("application_id").map_err(|source| unreadable(path, source))?;
+    if application != APPLICATION_ID {
+        return Err(OpenError::NotARecord { path: path.to_path_buf() });
+    }
+    let found: i64 = mark("user_version").map_err(|source| unreadable(path, source))?;
+    match found {
+        1..=FORMAT => Ok(()),
+        _ if found > FORMAT => {
+            Err(OpenError::NewerFormat { path: path.to_path_buf(), found, supported: FORMAT })
+        }
+        _ => Err(OpenError::NotARecord { path: path.to_path_buf() }),
+    }
+}
+
+fn unreadable(path: &Path, source: rusqlite::Error) -> OpenError {
+    match source.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::NotADatabase) => {
+            OpenError::NotARecord { path: path.to_path_buf() }
+        }
+        _ => OpenError::Sqlite { path: path.to_path_buf(), source },
+    }
+}

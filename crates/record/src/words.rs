@@ -1,0 +1,220 @@
+//! The closed sets of words that a record uses: statuses, kinds, severities.
+//!
+//! They are stored as text, so that the file can be read with any SQLite tool. What a file says
+//! that is not in a set is refused on reading, not guessed.
+
+/// Declares an enum whose variants are stored as words.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+
+        impl $name {
+            /// All values, in the order of their declaration.
+            pub const ALL: &[$name] = &[$($name::$variant,)+];
+
+            /// The word used in files and pages.
+            pub const fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word,)+ }
+            }
+
+            /// The value named by `as_str`, if any.
+            pub fn from_word(word: &str) -> Option<$name> {
+                $name::ALL.iter().copied().find(|value| value.as_str() == word)
+            }
+        }
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// How far the execution of the study came.
+    ExecutionStatus {
+        /// Being written, or its writer was killed.
+        Running = "running",
+        /// Every run of the plan finished.
+        Finished = "finished",
+        /// Ended by an error that concerns all runs.
+        Failed = "failed",
+        /// Ended by the user.
+        Cancelled = "cancelled",
+    }
+}
+
+words! {
+    /// How far one run came.
+    RunStatus {
+        /// Being written.
+        Running = "running",
+        /// All its phases finished.
+        Finished = "finished",
+        /// Ended by an error; its reason names the cause.
+        Failed = "failed",
+        /// Ended by the user or by the death of the writer.
+        Interrupted = "interrupted",
+    }
+}
+
+words! {
+    /// What a phase of a run does.
+    PhaseKind {
+        /// Creating volumes, file systems and the server.
+        Prepare = "prepare",
+        /// Loading the database that the template is taken from.
+        Load = "load",
+        /// Restoring the template onto the volumes.
+        Restore = "restore",
+        /// Starting the server.
+        Start = "start",
+        /// Verifying consistency, before or after the load.
+        Check = "check",
+        /// Load that fills caches; not measured.
+        WarmUp = "warm-up",
+        /// Users being added; not measured.
+        RampUp = "ramp-up",
+        /// Waiting for the rate to settle after a ramp; not measured.
+        Settle = "settle",
+        /// The measured window of one rung of the ladder.
+        Measure = "measure",
+        /// A fault and the recovery from it.
+        Fault = "fault",
+        /// Stopping load and server.
+        Stop = "stop",
+    }
+}
+
+words! {
+    /// How far a phase came.
+    PhaseStatus {
+        /// Being executed.
+        Running = "running",
+        /// Done.
+        Finished = "finished",
+        /// Ended by an error.
+        Failed = "failed",
+        /// Ended by the user or by the death of the writer.
+        Interrupted = "interrupted",
+        /// Left out on purpose.
+        Skipped = "skipped",
+    }
+}
+
+words! {
+    /// When a check was made.
+    CheckMoment {
+        /// After the restore, before any load.
+        Before = "before",
+        /// After the load.
+        After = "after",
+    }
+}
+
+words! {
+    /// How grave a finding is.
+    Severity {
+        /// Worth knowing.
+        Information = "information",
+        /// Measured, but suspicious: belongs on page one.
+        Warning = "warning",
+        /// The run is no evidence for its question.
+        Invalid = "invalid",
+    }
+}
+
+/// Whether a source could be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SourceStatus {
+    /// Everything it declares is there.
+    Available,
+    /// Part of it is missing, for the reason given.
+    Degraded(String),
+    /// Nothing can be read, for the reason given.
+    Absent(String),
+}
+
+impl SourceStatus {
+    /// The word used in files and pages.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            SourceStatus::Available => "available",
+            SourceStatus::Degraded(_) => "degraded",
+            SourceStatus::Absent(_) => "absent",
+        }
+    }
+
+    /// Why it is not available.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            SourceStatus::Available => None,
+            SourceStatus::Degraded(reason) | SourceStatus::Absent(reason) => Some(reason),
+        }
+    }
+
+    /// The status with this word and reason, if the word is known.
+    pub fn from_word(word: &str, reason: Option<String>) -> Option<SourceStatus> {
+        let reason = reason.unwrap_or_default();
+        match word {
+            "available" => Some(SourceStatus::Available),
+            "degraded" => Some(SourceStatus::Degraded(reason)),
+            "absent" => Some(SourceStatus::Absent(reason)),
+            _ => None,
+        }
+    }
+}
+
+/// What a consistency check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckOutcome {
+    /// The condition holds.
+    Ok,
+    /// The condition is violated.
+    Violated {
+        /// How many rows violate it.
+        rows: u64,
+        /// One of them, in words.
+        example: String,
+    },
+    /// The check itself could not be made.
+    Failed {
+        /// Why not.
+        error: String,
+    },
+}
+
+impl CheckOutcome {
+    /// The word used in files and pages.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            CheckOutcome::Ok => "ok",
+            CheckOutcome::Violated { .. } => "violated",
+            CheckOutcome::Failed { .. } => "failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PhaseKind, SourceStatus};
+
+    #[test]
+    fn words_round_trip() {
+        for kind in PhaseKind::ALL {
+            assert_eq!(PhaseKind::from_word(kind.as_str()), Some(*kind));
+        }
+        assert_eq!(PhaseKind::from_word("warmup"), None);
+    }
+
+    #[test]
+    fn source_status_keeps_its_reason() {
+        let status = SourceStatus::Absent("no PSI in this kernel".into());
+        let reason = status.reason().map(str::to_string);
+        assert_eq!(SourceStatus::from_word(status.as_str(), reason), Some(status));
+        assert_eq!(SourceStatus::from_word("gone", None), None);
+    }
+}
