@@ -1,1 +1,21 @@
 //! Database engines: managed servers and sessions.
+//!
+//! A *managed server* is created by Underlay on volumes it is given, from the server programs found
+//! on the host, and removed afterwards. A *session* runs the transactions of a workload against any
+//! server, managed or not. One module per engine.
+//!
+//! What is deliberately not here: when to do what (the lab decides), how fast (the driver), what the
+//! transactions are (the `workload` crate), samples over time (the `telemetry` crate).
+//!
+//! **Invariant:** no cluster that Underlay did not create is ever stopped, changed or removed here;
+//! a given URL is only connected to.
+
+pub mod error;
+pub mod target;
+
+pub mod session;
+
+pub mod postgres;
+
+pub use error::{CommitState, ErrorClass, SessionError, TargetError};
+pub use target::{Address, Secret, Target};

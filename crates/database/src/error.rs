@@ -1,0 +1,241 @@
+//! What can go wrong between a client and a database, in the few classes that decide what to do.
+
+use std::error::Error;
+
+use tokio_postgres::error::SqlState;
+
+/// What an error means for the one who met it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorClass {
+    /// Chosen as the victim of a deadlock: retry.
+    Deadlock,
+    /// Could not be serialised with others: retry.
+    Serialization,
+    /// The server or the connection went away, or there are too many of them: reconnect.
+    ConnectionLost,
+    /// Took too long, or waited too long for a lock.
+    Timeout,
+    /// The server accepts no writes.
+    ReadOnly,
+    /// The server could not read or write its files, or has no room for them.
+    Io,
+    /// A constraint refused the data: a bug, or damaged data.
+    Constraint,
+    /// Everything else: a bug, usually.
+    Other,
+}
+
+/// What the client knew about the transaction's commit when the error came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitState {
+    /// Nothing that commits had been sent: the transaction cannot have been committed.
+    NotSent,
+    /// A commit, or a call that commits by itself, had been sent and not been answered.
+    InFlight,
+}
+
+/// An error of one transaction or connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SessionError {
+    /// What it means.
+    pub class: ErrorClass,
+    /// The five characters of the server's code, when the server said something.
+    pub sqlstate: Option<String>,
+    /// What the server or the system said.
+    pub message: String,
+    /// Whether the transaction may have been committed nevertheless.
+    pub commit_unknown: bool,
+}
+
+/// Why a target's text was refused. No variant quotes the text: it may hold a password.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TargetError {
+    /// Not a URL of PostgreSQL.
+    #[error(
+        "the database URL is malformed: {reason}; write `postgres://user:password@host:port/database`"
+    )]
+    Malformed {
+        /// What is wrong.
+        reason: String,
+    },
+    /// No host.
+    #[error("the database URL names no host; write `postgres://user@host/database`")]
+    NoHost,
+    /// More than one.
+    #[error("the database URL names several hosts; name the one to measure")]
+    SeveralHosts,
+    /// No role.
+    #[error("the database URL names no user; write `postgres://user@host/database`")]
+    NoUser,
+    /// Passwords are text here.
+    #[error("the password in the database URL is not UTF-8")]
+    PasswordNotText,
+    /// TLS is not spoken.
+    #[error(
+        "the database URL requires TLS, which the load generator does not speak: encryption would be \
+         measured as the database's time; use sslmode=disable, over a tunnel where needed"
+    )]
+    TlsRequired,
+}
+
+impl ErrorClass {
+    /// All classes, in the order in which they are counted.
+    pub const ALL: [ErrorClass; 8] = [
+        ErrorClass::Deadlock,
+        ErrorClass::Serialization,
+        ErrorClass::ConnectionLost,
+        ErrorClass::Timeout,
+        ErrorClass::ReadOnly,
+        ErrorClass::Io,
+        ErrorClass::Constraint,
+        ErrorClass::Other,
+    ];
+
+    /// The word used in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ErrorClass::Deadlock => "deadlock",
+            ErrorClass::Serialization => "serialization",
+            ErrorClass::ConnectionLost => "connection_lost",
+            ErrorClass::Timeout => "timeout",
+            ErrorClass::ReadOnly => "read_only",
+            ErrorClass::Io => "io",
+            ErrorClass::Constraint => "constraint",
+            ErrorClass::Other => "other",
+        }
+    }
+
+    /// The position in [`ErrorClass::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+
+    /// The class of a server's code; appendix A of the PostgreSQL manual lists them.
+    pub fn of_sqlstate(code: &str) -> ErrorClass {
+        match code {
+            "40P01" => ErrorClass::Deadlock,
+            // 55P03 is a lock timeout or NOWAIT; 57014 is what statement_timeout raises.
+            "55P03" | "57014" | "25P03" | "25P04" => ErrorClass::Timeout,
+            "25006" => ErrorClass::ReadOnly,
+            // Shutdown, crash of another backend, starting up or recovering, dropped database.
+            "57P01" | "57P02" | "57P03" | "57P04" | "57P05" => ErrorClass::ConnectionLost,
+            "53300" => ErrorClass::ConnectionLost,
+            // Disk full; I/O error; files missing or duplicated; damaged data or index.
+            "53100" | "58030" | "58P01" | "58P02" | "XX001" | "XX002" => ErrorClass::Io,
+            _ => match code.get(..2) {
+                Some("08") => ErrorClass::ConnectionLost,
+                Some("40") => ErrorClass::Serialization,
+                Some("23") => ErrorClass::Constraint,
+                _ => ErrorClass::Other,
+            },
+        }
+    }
+}
+
+impl SessionError {
+    /// Classifies an error of the client library.
+    ///
+    /// With the commit in flight, only an error that the server reports for a statement proves that
+    /// nothing was committed. A lost connection, and the messages with which a server ends sessions,
+    /// prove nothing: they may come after the commit record was written.
+    pub fn from_postgres(error: &tokio_postgres::Error, commit: CommitState) -> SessionError {
+        let (class, sqlstate) = match error.code() {
+            Some(code) => (ErrorClass::of_sqlstate(code.code()), Some(code.code().to_string())),
+            None if lost_connection(error) => (ErrorClass::ConnectionLost, None),
+            None => (ErrorClass::Other, None),
+        };
+        let proven_rolled_back = match error.code() {
+            Some(code) => {
+                class != ErrorClass::ConnectionLost
+                    && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
+            }
+            // Errors of encoding and decoding are raised before anything is sent or after the
+            // answer came; only the former are certain, and they cannot be told apart.
+            None => false,
+        };
+        SessionError {
+            class,
+            sqlstate,
+            message: describe(error),
+            commit_unknown: commit == CommitState::InFlight && !proven_rolled_back,
+        }
+    }
+
+    /// The client gave up waiting for an answer after its own limit.
+    pub fn client_timeout(what: &str, limit: std::time::Duration, commit: CommitState) -> Self {
+        SessionError {
+            class: ErrorClass::Timeout,
+            sqlstate: None,
+            message: format!("{what} was not answered within {} ms", limit.as_millis()),
+            commit_unknown: commit == CommitState::InFlight,
+        }
+    }
+}
+
+fn lost_connection(error: &tokio_postgres::Error) -> bool {
+    if error.is_closed() {
+        return true;
+    }
+    let mut source = error.source();
+    while let Some(cause) = source {
+        if cause.is::<std::io::Error>() {
+            return true;
+        }
+        source = cause.source();
+    }
+    // The library's connect timeout has neither code nor source.
+    error.to_string().starts_with("error connecting") || error.to_string().contains("timeout")
+}
+
+/// One line: what the server said, or the chain of causes.
+fn describe(error: &tokio_postgres::Error) -> String {
+    if let Some(server) = error.as_db_error() {
+        let detail = server.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
+        return format!("{}: {}{detail}", server.severity().to_lowercase(), server.message());
+    }
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text.push_str(": ");
+            text.push_str(&cause_text);
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorClass;
+
+    #[test]
+    fn classifies_codes() {
+        let check = |code: &str, class| assert_eq!(ErrorClass::of_sqlstate(code), class, "{code}");
+        check("40P01", ErrorClass::Deadlock);
+        check("40001", ErrorClass::Serialization);
+        check("08006", ErrorClass::ConnectionLost);
+        check("57P01", ErrorClass::ConnectionLost);
+        check("57P03", ErrorClass::ConnectionLost);
+        check("53300", ErrorClass::ConnectionLost);
+        check("57014", ErrorClass::Timeout);
+        check("55P03", ErrorClass::Timeout);
+        check("25006", ErrorClass::ReadOnly);
+        check("53100", ErrorClass::Io);
+        check("58030", ErrorClass::Io);
+        check("XX001", ErrorClass::Io);
+        check("23505", ErrorClass::Constraint);
+        check("42P01", ErrorClass::Other);
+        check("", ErrorClass::Other);
+        check("é", ErrorClass::Other);
+    }
+
+    #[test]
+    fn indexes_follow_the_order() {
+        for (index, class) in ErrorClass::ALL.into_iter().enumerate() {
+            assert_eq!(class.index(), index);
+        }
+    }
+}

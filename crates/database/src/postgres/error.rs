@@ -1,0 +1,152 @@
+//! What can go wrong with a managed server.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use underlay_host::HostError;
+
+use crate::error::SessionError;
+use crate::postgres::log::LogTail;
+use crate::postgres::settings::SettingProblem;
+
+/// Why a server could not be created, started, stopped or copied.
+#[derive(Debug, thiserror::Error)]
+pub enum ServerError {
+    /// Something on the host.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A file operation failed.
+    #[error("could not {action} `{}`: {source}", path.display())]
+    File {
+        /// The verb.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A version that is not managed.
+    #[error("PostgreSQL {major} in `{}` is not supported: 13 to 18 are; give another with --server-bin", bin_dir.display())]
+    UnsupportedVersion {
+        /// Its major version.
+        major: u32,
+        /// Where it is.
+        bin_dir: PathBuf,
+    },
+    /// A directory that must be empty is not.
+    #[error("`{}` is not empty; a cluster is only created in an empty or missing directory", .0.display())]
+    NotEmpty(PathBuf),
+    /// The server's user cannot get there.
+    #[error("user `{user}` may not pass through `{}` to `{}`; run `chmod o+x {}`", blocked_at.display(), path.display(), blocked_at.display())]
+    Unreachable {
+        /// Whom the server runs as.
+        user: String,
+        /// Where it must get to.
+        path: PathBuf,
+        /// The directory that it cannot pass.
+        blocked_at: PathBuf,
+    },
+    /// Settings that the server does not accept, all of them.
+    #[error("PostgreSQL {major} does not accept {}", list(problems))]
+    Settings {
+        /// The version asked.
+        major: u32,
+        /// One per setting.
+        problems: Vec<SettingProblem>,
+    },
+    /// The server ended instead of accepting connections.
+    #[error("the server did not start: {}", .0.headline())]
+    StartFailed(LogTail),
+    /// The server did not accept connections in time.
+    #[error("the server did not accept connections within {} s: {}", waited.as_secs(), log.headline())]
+    StartTimeout {
+        /// How long was waited.
+        waited: Duration,
+        /// What it logged.
+        log: LogTail,
+    },
+    /// The server did not stop in time.
+    #[error("the server did not stop within {} s: {}", waited.as_secs(), log.headline())]
+    StopTimeout {
+        /// How long was waited.
+        waited: Duration,
+        /// What it logged.
+        log: LogTail,
+    },
+    /// The server ended by itself.
+    #[error("the server ended unexpectedly: {}", .0.headline())]
+    Died(LogTail),
+    /// An operation that needs a running server.
+    #[error("could not {action}: the server is not running")]
+    NotRunning {
+        /// The verb phrase.
+        action: &'static str,
+    },
+    /// An operation that needs a stopped server.
+    #[error("could not {action}: the server is running; stop it first")]
+    StillRunning {
+        /// The verb phrase.
+        action: &'static str,
+    },
+    /// A copy of a cluster that was not stopped cleanly would have to recover.
+    #[error("the cluster in `{}` was not shut down cleanly (state: {state}); start it and stop it again", data.display())]
+    NotCleanlyStopped {
+        /// Its data directory.
+        data: PathBuf,
+        /// As `pg_controldata` names it.
+        state: String,
+    },
+    /// A template without manifest, or whose files are not those of its manifest.
+    #[error("the template in `{}` is not usable: {reason}; remove it, it is made again", dir.display())]
+    BadTemplate {
+        /// Where it is.
+        dir: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A template of another version.
+    #[error("the template in `{}` is of PostgreSQL {template}, the server is {server}", dir.display())]
+    TemplateVersion {
+        /// Where it is.
+        dir: PathBuf,
+        /// Its major version.
+        template: u32,
+        /// The server's major version.
+        server: u32,
+    },
+    /// Tablespaces would leave the volumes that the design gives.
+    #[error("the cluster in `{}` has tablespaces, which are not supported; move the tables back", .0.display())]
+    Tablespaces(PathBuf),
+    /// The text of a setting cannot be written into a configuration file.
+    #[error("`{program}` printed what could not be understood: {text}")]
+    Unparsable {
+        /// Which program.
+        program: &'static str,
+        /// What it printed.
+        text: String,
+    },
+    /// A query of our own failed.
+    #[error("could not {action}: {source}")]
+    Query {
+        /// The verb phrase.
+        action: &'static str,
+        /// The reason.
+        source: SessionError,
+    },
+}
+
+impl ServerError {
+    /// A closure for `map_err` on a file operation.
+    pub(crate) fn file<'a, E: Into<io::Error>>(
+        action: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(E) -> ServerError + 'a {
+        move |source| ServerError::File { action, path: path.to_path_buf(), source: source.into() }
+    }
+}
+
+fn list(problems: &[SettingProblem]) -> String {
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,1 @@
+//! Sessions: one connection that runs the transactions of a workload.

@@ -1,0 +1,235 @@
+//! Where a database is and as whom to log in.
+//!
+//! A target never shows its password: neither `Display` nor `Debug` prints it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::{Client, Config, NoTls};
+
+use crate::error::{CommitState, SessionError, TargetError};
+
+const DEFAULT_PORT: u16 = 5432;
+const DEFAULT_DATABASE: &str = "postgres";
+const DEFAULT_APPLICATION_NAME: &str = "underlay";
+const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How the server is reached.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// A host name or address.
+    Tcp(String),
+    /// The directory of a Unix socket.
+    UnixSocket(PathBuf),
+}
+
+/// Text that is never printed.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+/// A database to connect to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// How the server is reached.
+    pub address: Address,
+    /// The TCP port; also part of the name of a Unix socket.
+    pub port: u16,
+    /// The role to log in as.
+    pub user: String,
+    /// Its password, where the server asks for one.
+    pub password: Option<Secret>,
+    /// The database.
+    pub database: String,
+    /// Shown in `pg_stat_activity`, so that telemetry can tell the driver from the samplers.
+    pub application_name: String,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+}
+
+impl Secret {
+    /// Wraps a secret.
+    pub fn new(text: impl Into<String>) -> Secret {
+        Secret(text.into())
+    }
+
+    /// The secret, for the one place that needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Target {
+    /// From `postgres://user:password@host:port/database?options` (or `key=value` pairs). A host that
+    /// starts with `/` (percent-encoded in a URL) is the directory of a Unix socket.
+    pub fn from_url(url: &str) -> Result<Target, TargetError> {
+        // The parser's own messages can quote the text around the password; only its source is kept.
+        let config = Config::from_str(url).map_err(|error| TargetError::Malformed {
+            reason: std::error::Error::source(&error)
+                .map_or_else(|| "it cannot be parsed".to_string(), ToString::to_string),
+        })?;
+        if config.get_ssl_mode() == SslMode::Require {
+            return Err(TargetError::TlsRequired);
+        }
+        let address = match config.get_hosts() {
+            [] => return Err(TargetError::NoHost),
+            [Host::Tcp(host)] => Address::Tcp(host.clone()),
+            [Host::Unix(directory)] => Address::UnixSocket(directory.clone()),
+            [_, _, ..] => return Err(TargetError::SeveralHosts),
+        };
+        let user = config.get_user().ok_or(TargetError::NoUser)?.to_string();
+        let password = config
+            .get_password()
+            .map(|bytes| String::from_utf8(bytes.to_vec()).map(Secret))
+            .transpose()
+            .map_err(|_| TargetError::PasswordNotText)?;
+        Ok(Target {
+            address,
+            port: config.get_ports().first().copied().unwrap_or(DEFAULT_PORT),
+            database: config.get_dbname().unwrap_or(&user).to_string(),
+            user,
+            password,
+            application_name: config
+                .get_application_name()
+                .unwrap_or(DEFAULT_APPLICATION_NAME)
+                .to_string(),
+            connect_timeout: config
+                .get_connect_timeout()
+                .copied()
+                .unwrap_or(DEFAULT_CONNECT_TIMEOUT),
+        })
+    }
+
+    /// A server's Unix socket, its maintenance database, no password.
+    pub fn unix_socket(directory: PathBuf, port: u16, user: &str) -> Target {
+        Target {
+            address: Address::UnixSocket(directory),
+            port,
+            user: user.to_string(),
+            password: None,
+            database: DEFAULT_DATABASE.to_string(),
+            application_name: DEFAULT_APPLICATION_NAME.to_string(),
+            connect_timeout: DEFAULT_CONNECT_TIMEOUT,
+        }
+    }
+
+    /// The same server, another database.
+    pub fn with_database(&self, database: &str) -> Target {
+        Target { database: database.to_string(), ..self.clone() }
+    }
+
+    /// The same database, another name in `pg_stat_activity`.
+    pub fn with_application_name(&self, application_name: &str) -> Target {
+        Target { application_name: application_name.to_string(), ..self.clone() }
+    }
+
+    /// The client library's view of this target, for those who need further parameters.
+    pub fn config(&self) -> Config {
+        let mut config = Config::new();
+        match &self.address {
+            Address::Tcp(host) => config.host(host),
+            Address::UnixSocket(directory) => config.host_path(directory),
+        };
+        config
+            .port(self.port)
+            .user(&self.user)
+            .dbname(&self.database)
+            .application_name(&self.application_name)
+            .connect_timeout(self.connect_timeout)
+            .ssl_mode(SslMode::Disable);
+        if let Some(password) = &self.password {
+            config.password(password.reveal());
+        }
+        config
+    }
+
+    /// Connects. The connection is driven by a task on the current runtime until the client is
+    /// dropped; an error it meets surfaces in the client's next call.
+    pub async fn connect(&self) -> Result<Client, SessionError> {
+        let (client, connection) = self
+            .config()
+            .connect(NoTls)
+            .await
+            .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "connection ended");
+            }
+        });
+        Ok(client)
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<hidden>")
+    }
+}
+
+impl fmt::Display for Target {
+    /// A URL without the password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "postgres://{}@", self.user)?;
+        match &self.address {
+            Address::Tcp(host) if host.contains(':') => write!(f, "[{host}]")?,
+            Address::Tcp(host) => f.write_str(host)?,
+            Address::UnixSocket(directory) => {
+                f.write_str(&directory.to_string_lossy().replace('/', "%2F"))?;
+            }
+        }
+        write!(f, ":{}/{}", self.port, self.database)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::{Address, Target};
+    use crate::error::TargetError;
+
+    #[test]
+    fn reads_urls() {
+        let target =
+            Target::from_url("postgres://ann:s3cret@db.example:6000/shop?application_name=me")
+                .unwrap();
+        assert_eq!(target.address, Address::Tcp("db.example".to_string()));
+        assert_eq!((target.port, target.user.as_str()), (6000, "ann"));
+        assert_eq!(target.database, "shop");
+        assert_eq!(target.application_name, "me");
+        assert_eq!(target.password.as_ref().unwrap().reveal(), "s3cret");
+
+        let target = Target::from_url("postgresql://ann@%2Frun%2Fpg/").unwrap();
+        assert_eq!(target.address, Address::UnixSocket(PathBuf::from("/run/pg")));
+        assert_eq!((target.port, target.database.as_str()), (5432, "ann"));
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_do() {
+        let check = |url: &str| Target::from_url(url).unwrap_err();
+        assert!(matches!(check("postgres://ann@a,b/x"), TargetError::SeveralHosts));
+        assert!(matches!(check("postgres://a/x"), TargetError::NoUser));
+        assert!(matches!(check("postgres://ann@a/x?sslmode=require"), TargetError::TlsRequired));
+        assert!(matches!(check("user=ann dbname=x"), TargetError::NoHost));
+        assert!(matches!(check("mysql://ann@a/x"), TargetError::Malformed { .. }));
+        assert!(matches!(check("postgres://ann@a:port/x"), TargetError::Malformed { .. }));
+    }
+
+    #[test]
+    fn never_shows_the_password() {
+        let target = Target::from_url("postgres://ann:s3cret@[::1]:6000/shop").unwrap();
+        assert_eq!(target.to_string(), "postgres://ann@[::1]:6000/shop");
+        assert!(!format!("{target:?}").contains("s3cret"));
+        let error = Target::from_url("postgres://ann:s3cret@a:b:c/shop").unwrap_err();
+        assert!(!format!("{error} {error:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn a_shown_target_reads_back() {
+        let target = Target::unix_socket(PathBuf::from("/run/u-1"), 5433, "underlay");
+        let again = Target::from_url(&target.to_string()).unwrap();
+        assert_eq!(again, target);
+    }
+}
