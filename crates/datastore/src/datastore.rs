@@ -1,0 +1,64 @@
+//! What every datastore can do, whatever it is made of.
+
+use underlay_core::series::SeriesSpec;
+use underlay_core::{Evidence, Histogram};
+use underlay_model::Operation;
+
+use crate::error::DatastoreError;
+use crate::spec::{MountedVolume, Timing};
+use crate::timing_report::TimingReport;
+
+/// An opened datastore: mounted volumes and what is known about them.
+pub trait Datastore: Send {
+    /// The volumes, in the order requested.
+    fn volumes(&self) -> &[MountedVolume];
+
+    /// What kind of evidence a run on it yields.
+    fn evidence(&self) -> Evidence;
+
+    /// The series that [`Datastore::counters`] yields; fixed for the life of the datastore.
+    fn series(&self) -> Vec<SeriesSpec>;
+
+    /// One value per series, in the same order. Counters are cumulative since opening.
+    fn counters(&mut self) -> Result<Vec<f64>, DatastoreError>;
+
+    /// Switches modelled latencies on or off. Requests under way keep the time they were given.
+    ///
+    /// Fails with [`DatastoreError::NotEmulated`] where nothing is modelled.
+    fn set_timing(&mut self, timing: Timing) -> Result<(), DatastoreError>;
+
+    /// How well modelled latencies were met since the last call; `None` where nothing is modelled.
+    fn timing(&mut self) -> Result<Option<TimingReport>, DatastoreError>;
+
+    /// Latencies as the volumes gave them since the last call; empty where nothing is modelled.
+    fn latency(&mut self) -> Result<Vec<VolumeLatency>, DatastoreError>;
+
+    /// Cuts the power of every device: what is volatile is kept, lost or torn, and all I/O fails
+    /// until [`Datastore::power_on`]. The volumes must be unmounted and mounted anew afterwards,
+    /// which `power_on` does.
+    fn power_cut(&mut self) -> Result<(), DatastoreError>;
+
+    /// Restores power and mounts the volumes again, letting their file systems recover. Nothing may
+    /// hold files on them open.
+    fn power_on(&mut self) -> Result<(), DatastoreError>;
+
+    /// The processes that do the datastore's work: (name, pid).
+    fn processes(&self) -> Vec<(String, u32)>;
+
+    /// Whether all volumes are usable; the error names the cause if not.
+    fn health(&mut self) -> Result<(), DatastoreError>;
+
+    /// Unmounts and removes everything. Nothing may hold files on the volumes open.
+    fn close(self: Box<Self>) -> Result<(), DatastoreError>;
+}
+
+/// The latencies of one operation on one volume.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeLatency {
+    /// The volume.
+    pub volume: String,
+    /// The operation.
+    pub operation: Operation,
+    /// From arrival in the datastore to its answer, in ns.
+    pub latency: Histogram,
+}

@@ -1,0 +1,203 @@
+//! What can go wrong with a datastore, each with what, where, and a remedy.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use underlay_core::{Bytes, Nanos};
+use underlay_host::HostError;
+use underlay_model::ProfileProblem;
+
+/// Why a datastore could not be opened, used or closed.
+#[derive(Debug, thiserror::Error)]
+pub enum DatastoreError {
+    /// A mount, loop device, process or file system.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// A file operation.
+    #[error("could not {action} `{}`: {source}", path.display())]
+    File {
+        /// The verb: `open`, `create`, ...
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A system call that has no path.
+    #[error("could not {action}: {source}")]
+    System {
+        /// The verb phrase.
+        action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A datastore without volumes is of no use.
+    #[error("no volumes were asked for; name at least one")]
+    NoVolumes,
+    /// A volume name that cannot be a file name.
+    #[error("`{0}` is not a volume name; use lower case letters, digits and `-`")]
+    BadVolumeName(String),
+    /// Two volumes of the same name.
+    #[error("volume `{0}` is asked for twice; give each its own name")]
+    DuplicateVolume(String),
+    /// An emulated datastore without devices.
+    #[error("the emulated datastore has no devices; name at least one")]
+    NoDevices,
+    /// Two devices of the same name.
+    #[error("device `{0}` is defined twice; give each its own name")]
+    DuplicateDevice(String),
+    /// A volume on a device that the design does not have.
+    #[error("volume `{volume}` wants device `{device}`; the design has {}", known.join(", "))]
+    UnknownDevice {
+        /// The volume.
+        volume: String,
+        /// The device it names.
+        device: String,
+        /// The devices there are.
+        known: Vec<String>,
+    },
+    /// A profile with impossible numbers.
+    #[error("the profile of device `{device}` cannot be used: {}", join(problems))]
+    BadProfile {
+        /// The device.
+        device: String,
+        /// Every violated rule.
+        problems: Vec<ProfileProblem>,
+    },
+    /// The volumes of a device are larger than it.
+    #[error(
+        "the volumes on device `{device}` need {needed} together, but it holds {capacity}; make them smaller or move one to another device"
+    )]
+    DeviceTooSmall {
+        /// The device.
+        device: String,
+        /// Sum of its volumes.
+        needed: Bytes,
+        /// What it holds.
+        capacity: Bytes,
+    },
+    /// The volumes would not fit if they were filled.
+    #[error(
+        "the volumes need up to {needed} in `{}`, but only {free} are free there; make them smaller, free space, or name another backing directory",
+        path.display()
+    )]
+    NoSpace {
+        /// Where.
+        path: PathBuf,
+        /// Worst case of all volumes together.
+        needed: Bytes,
+        /// What is free.
+        free: Bytes,
+    },
+    /// This host cannot emulate.
+    #[error("volumes cannot be emulated on this host: {missing}; {remedy}")]
+    EmulationUnavailable {
+        /// What is missing.
+        missing: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// The host is slower than the device.
+    #[error(
+        "device `{device}` answers a read in {typical}, faster than this host can hand one through ({floor}); simulate it in virtual time, or choose a slower device"
+    )]
+    FasterThanHost {
+        /// The device.
+        device: String,
+        /// Its typical read.
+        typical: Nanos,
+        /// The host's own cost of a read through the export path.
+        floor: Nanos,
+    },
+    /// The server process ended.
+    #[error("the datastore server ended ({exit}); its last words: {last_words}")]
+    ServerDied {
+        /// Its exit status in words.
+        exit: String,
+        /// The end of its log.
+        last_words: String,
+    },
+    /// The server process does not answer.
+    #[error(
+        "the datastore server did not {action} within {seconds} s; its last words: {last_words}"
+    )]
+    ServerSilent {
+        /// What it should have done.
+        action: &'static str,
+        /// How long it was waited for.
+        seconds: u64,
+        /// The end of its log.
+        last_words: String,
+    },
+    /// The server answered something else than expected.
+    #[error("the datastore server answered `{answer}` to `{command}`")]
+    BadAnswer {
+        /// The command sent.
+        command: String,
+        /// What came back.
+        answer: String,
+    },
+    /// The server refused a command.
+    #[error("the datastore server refused `{command}`: {reason}")]
+    Refused {
+        /// The command sent.
+        command: String,
+        /// Its reason.
+        reason: String,
+    },
+    /// A volume is no longer mounted.
+    #[error("volume `{volume}` is no longer mounted on `{}`; something unmounted it", path.display())]
+    LostMount {
+        /// The volume.
+        volume: String,
+        /// Where it was.
+        path: PathBuf,
+    },
+    /// A volume whose file system gave up.
+    #[error(
+        "volume `{volume}` on `{}` has become read-only; its file system met an error (see the kernel log)",
+        path.display()
+    )]
+    ReadOnly {
+        /// The volume.
+        volume: String,
+        /// Where it is.
+        path: PathBuf,
+    },
+    /// Power cuts and timing exist only where devices are emulated.
+    #[error("a `path` datastore cannot {0}; use an emulated one")]
+    NotEmulated(&'static str),
+    /// The configuration of the server process.
+    #[error("`{}` is not a server configuration: {source}", path.display())]
+    BadConfig {
+        /// The file.
+        path: PathBuf,
+        /// Where and why.
+        source: serde_json::Error,
+    },
+}
+
+impl DatastoreError {
+    /// A closure for `map_err` on a file operation.
+    pub(crate) fn file<'a, E: Into<io::Error>>(
+        action: &'static str,
+        path: &'a Path,
+    ) -> impl FnOnce(E) -> DatastoreError + 'a {
+        move |source| DatastoreError::File {
+            action,
+            path: path.to_path_buf(),
+            source: source.into(),
+        }
+    }
+
+    /// A closure for `map_err` on a system call without a path.
+    pub(crate) fn system<E: Into<io::Error>>(
+        action: &'static str,
+    ) -> impl FnOnce(E) -> DatastoreError {
+        move |source| DatastoreError::System { action, source: source.into() }
+    }
+}
+
+fn join(problems: &[ProfileProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}

@@ -1,0 +1,120 @@
+//! What a caller asks for: which datastore, which volumes on it, and in which surroundings.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use underlay_core::{Bytes, RootSeed};
+use underlay_host::{FileSystem, Teardown, User};
+use underlay_model::DeviceProfile;
+
+/// One volume to create.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeRequest {
+    /// `data`, `wal`, `backup`, `temp`: lower case letters, digits and `-`, unique in a datastore.
+    pub name: String,
+    /// Size of the volume, file system included.
+    pub capacity: Bytes,
+    /// What to format it with. A `path` datastore keeps the file system it is on.
+    pub file_system: FileSystem,
+    /// The device of the design that it lives on; `None` = the first.
+    pub device: Option<String>,
+}
+
+/// One volume, ready for use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountedVolume {
+    /// As requested.
+    pub name: String,
+    /// The directory to put files in. Owned by [`Context::owner`] when there is one.
+    pub path: PathBuf,
+    /// The block device below, a key of `/proc/diskstats` (`loop3`, `nvme0n1p2`); `None` when the file
+    /// system has no single one.
+    pub block_device: Option<String>,
+    /// Size of the volume.
+    pub capacity: Bytes,
+}
+
+/// Which datastore.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DatastoreSpec {
+    /// A directory on any mounted file system. What is measured there is measured for real.
+    Path {
+        /// Must exist and be writable.
+        directory: PathBuf,
+    },
+    /// Modelled devices over backing files.
+    Emulated {
+        /// The devices by name.
+        devices: Vec<(String, DeviceProfile)>,
+        /// What all randomness of the models and of power cuts derives from.
+        seed: RootSeed,
+        /// Where the backing files are kept; `None` = in the scratch directory.
+        backing_directory: Option<PathBuf>,
+        /// What a power cut can take away.
+        durability: Durability,
+    },
+}
+
+/// Which acknowledged writes survive a power cut of an emulated device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Durability {
+    /// As each device's profile says: all of them when its write buffer is protected or absent,
+    /// otherwise those that a later flush covered or that had drained.
+    Profile,
+    /// Only those covered by a later flush, or drained, whatever the profile says.
+    Flushed,
+    /// All of them.
+    Acknowledged,
+    /// Those that had drained: flushes are acknowledged at once and do nothing. What a lying
+    /// drive does to a database.
+    Lying,
+}
+
+impl Durability {
+    /// All kinds.
+    pub const ALL: [Durability; 4] =
+        [Durability::Profile, Durability::Flushed, Durability::Acknowledged, Durability::Lying];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Durability::Profile => "profile",
+            Durability::Flushed => "flushed",
+            Durability::Acknowledged => "acknowledged",
+            Durability::Lying => "lying",
+        }
+    }
+
+    /// The kind named by [`Durability::as_str`], if any.
+    pub fn from_word(word: &str) -> Option<Durability> {
+        Durability::ALL.into_iter().find(|kind| kind.as_str() == word)
+    }
+}
+
+impl fmt::Display for Durability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Whether modelled latencies are in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timing {
+    /// Requests complete when the model says so.
+    Modelled,
+    /// Requests complete at once: for restores, and for the causal check.
+    Off,
+}
+
+/// The surroundings of a datastore.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Everything acquired is registered here first.
+    pub teardown: &'a Teardown,
+    /// An existing directory of this run, for mount points, sockets, logs and (by default) backing files.
+    pub scratch: &'a Path,
+    /// The program that understands `datastore-server --config FILE` by calling [`crate::serve`].
+    pub server_program: &'a Path,
+    /// Who owns the volumes' directories; `None` = whoever runs this.
+    pub owner: Option<&'a User>,
+}
