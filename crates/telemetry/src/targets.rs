@@ -1,0 +1,87 @@
+//! What is to be observed, as plain values handed over by the lab.
+
+use crate::source::Sampler;
+use std::fmt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use underlay_database::Target;
+
+/// Control group folders of the database server; on version 2 all may name the same folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CgroupTarget {
+    /// Folder with `memory.*`.
+    pub memory: Option<PathBuf>,
+    /// Folder with `cpu.stat`.
+    pub cpu: Option<PathBuf>,
+    /// Folder with `cpuacct.usage` (version 1 only).
+    pub cpuacct: Option<PathBuf>,
+    /// Folder with `blkio.throttle.*` or `io.stat`.
+    pub blkio: Option<PathBuf>,
+    /// Folder in the version 2 hierarchy of a hybrid host, for pressure.
+    pub unified: Option<PathBuf>,
+}
+
+/// Everything a collector observes besides the host itself.
+pub struct Targets {
+    /// Zero of all times of the run.
+    pub origin: Instant,
+    /// The server whose statistics views and sessions are read.
+    pub postgres: Option<Target>,
+    /// Process trees: name and root pid; descendants are found at every tick.
+    pub processes: Vec<(String, u32)>,
+    /// Control group of the database server.
+    pub cgroup: Option<CgroupTarget>,
+    /// Volumes: name, and the block device (`loop3`, `/dev/sdb1`) or any absolute path on the
+    /// volume, whose device is then looked up.
+    pub volumes: Vec<(String, String)>,
+    /// Samplers of other crates; each gets a thread of its own.
+    pub extra: Vec<Box<dyn Sampler>>,
+}
+
+impl fmt::Debug for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Targets")
+            .field("postgres", &self.postgres)
+            .field("processes", &self.processes)
+            .field("cgroup", &self.cgroup)
+            .field("volumes", &self.volumes)
+            .field("extra", &self.extra.iter().map(|sampler| sampler.name()).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where the kernel's files are. Other roots than the real ones serve tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roots {
+    /// Normally `/proc`.
+    pub proc: PathBuf,
+    /// Normally `/sys`.
+    pub sys: PathBuf,
+}
+
+impl Roots {
+    /// The running kernel's own.
+    pub fn system() -> Roots {
+        Roots { proc: PathBuf::from("/proc"), sys: PathBuf::from("/sys") }
+    }
+}
+
+/// How often to look, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pace {
+    /// Distance of ticks, which lie on whole multiples since the origin. Normally 1 s.
+    pub interval: Duration,
+    /// Session samples per second, 10 to 100 (clamped).
+    pub waits_per_second: u32,
+    /// Lock chains followed per second, at most `waits_per_second`.
+    pub holders_per_second: u32,
+    /// The kernel's files.
+    pub roots: Roots,
+}
+
+impl Pace {
+    /// The paces the cost figures of this crate are about: sessions at 20 Hz, lock chains at 5 Hz.
+    pub fn every(interval: Duration) -> Pace {
+        Pace { interval, waits_per_second: 20, holders_per_second: 5, roots: Roots::system() }
+    }
+}
