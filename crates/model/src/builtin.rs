@@ -137,8 +137,9 @@ fn hdd_7200() -> DeviceProfile {
     DeviceProfile {
         name: "hdd-7200".to_string(),
         description: "7,200 rpm nearline disk, 4 TB, SATA, write cache off".to_string(),
-        source: "Published class figures: 150 IOPS queued, 200 MB/s. Recalled mechanics: seek 0.8 ms + \
-                 8.5 ms x sqrt(distance), rotation 8.33 ms, choice among 32 queued commands. The write \
+        source: "Published class figures: 150 IOPS queued, 200 MB/s. Recalled mechanics: 8.5 ms average seek, \
+                 hence 0.8 ms + 14.4 ms x sqrt(distance); rotation 8.33 ms; together 75 to 80 IOPS at queue \
+                 depth 1; choice among 32 queued commands. The write \
                  cache is off, as hyper-converged systems require, so a flush has nothing to write; a \
                  sequential write that comes late loses a rotation instead."
             .to_string(),
@@ -148,7 +149,7 @@ fn hdd_7200() -> DeviceProfile {
         medium: Medium::Disk(Disk {
             command: Nanos::from_micros(200),
             seek_shortest: Nanos::from_micros(800),
-            seek_span: Nanos::from_micros(8500),
+            seek_span: Nanos::from_micros(14_400),
             rotations_per_minute: 7200,
             media_bytes_per_second: 200_000_000,
             queue_depth: 32,

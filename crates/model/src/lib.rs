@@ -5,7 +5,8 @@
 //! inputs give equal outputs, always.
 //!
 //! What is here, in reading order: what is asked ([`request`]), the description of a device
-//! ([`profile`]) and the built-in ones ([`builtin`]).
+//! ([`profile`]) and the built-in ones ([`builtin`]), the behaviour of one [`Device`] and its parts,
+//! volumes on devices ([`Store`]), and a closed loop to see what a device shows ([`closed_loop`]).
 //!
 //! What is deliberately not here: data (only addresses and lengths), threads, sleeping, files. The
 //! `datastore` crate moves real bytes and waits for real deadlines.
@@ -16,8 +17,28 @@ pub mod profile;
 
 pub mod builtin;
 
+mod service_time;
+
+mod flash;
+
+mod disk;
+
+mod link;
+
+mod write_run;
+
+mod write_buffer;
+
+pub mod device;
+
+pub mod store;
+
+pub mod closed_loop;
+
+pub use device::{Completion, Device};
 pub use profile::{
     Basis, DeviceProfile, Disk, Duplex, Flash, FlashDatasheet, Link, Medium, ProfileProblem,
     WriteBuffer,
 };
 pub use request::{Operation, Request};
+pub use store::{Finished, RequestId, Store, StoreDevice, StoreVolume};

@@ -1,0 +1,266 @@
+//! One device: what a request costs, known at its arrival.
+//!
+//! Each request reserves what it needs (command stage, unit or arm, link, buffer room) at the moment it
+//! arrives, and the reservation tells when it completes. Nothing is revised later. That is what lets
+//! the same model run in real time, where the deadline must be known in advance, and in virtual time,
+//! where it makes a request one step instead of several events.
+//!
+//! Requests must be submitted in order of time. Discards cost a command and change nothing: a profile has
+//! no number for what they free.
+
+use crate::disk::{Arm, Direction};
+use crate::flash::{UnitService, Units};
+use crate::link::{LinkState, Transfer};
+use crate::profile::{DeviceProfile, Flash, Medium};
+use crate::request::{Operation, Request};
+use crate::write_buffer::WriteBufferState;
+use rand::Rng;
+use underlay_core::{Bytes, Nanos, RootSeed};
+
+/// When and why a request completes. `at = arrival + queue + service`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Completion {
+    /// The moment of completion.
+    pub at: Nanos,
+    /// Time spent waiting for other requests.
+    pub queue: Nanos,
+    /// Time the request itself took.
+    pub service: Nanos,
+    /// When the request's data cannot be lost any more: for a buffered write the end of its drain, for
+    /// everything else the completion.
+    pub drained: Nanos,
+}
+
+/// One device in some state.
+#[derive(Clone, Debug)]
+pub struct Device {
+    profile: DeviceProfile,
+    medium: MediumState,
+    link: Option<LinkState>,
+    buffer: Option<WriteBufferState>,
+    command_free: Nanos,
+    last_arrival: Nanos,
+}
+
+#[derive(Clone, Debug)]
+enum MediumState {
+    Instant,
+    Flash(Flash, Box<Units>),
+    Disk(Box<Arm>),
+}
+
+impl Device {
+    /// An idle device whose whole capacity is in use.
+    ///
+    /// Equal arguments give equal behaviour. `name` tells devices of one run apart.
+    ///
+    /// # Panics
+    /// If the profile has [`DeviceProfile::problems`].
+    pub fn new(profile: &DeviceProfile, seed: RootSeed, name: &str) -> Device {
+        Device::with_extent(profile, profile.capacity, seed, name)
+    }
+
+    /// An idle device of which only the first `extent` bytes are used; a disk's seek distances are
+    /// relative to it (see the module `disk`).
+    ///
+    /// # Panics
+    /// If the profile has [`DeviceProfile::problems`].
+    pub fn with_extent(
+        profile: &DeviceProfile,
+        extent: Bytes,
+        seed: RootSeed,
+        name: &str,
+    ) -> Device {
+        let problems = profile.problems();
+        assert!(problems.is_empty(), "profile `{}`: {problems:?}", profile.name);
+        let mut random = seed.stream(&format!("device.{name}"), 0);
+        let hash_key = random.next_u64();
+        let (medium, program_bytes) = match &profile.medium {
+            Medium::Instant => (MediumState::Instant, 4096),
+            Medium::Flash(flash) => {
+                let units = Box::new(Units::new(flash, hash_key, random));
+                (MediumState::Flash(flash.clone(), units), flash.program_bytes)
+            }
+            Medium::Disk(disk) => {
+                (MediumState::Disk(Box::new(Arm::new(disk, extent, random))), 64 << 10)
+            }
+        };
+        Device {
+            medium,
+            link: profile.link.map(LinkState::new),
+            buffer: profile.write_buffer.map(|buffer| WriteBufferState::new(buffer, program_bytes)),
+            command_free: Nanos::ZERO,
+            last_arrival: Nanos::ZERO,
+            profile: profile.clone(),
+        }
+    }
+
+    /// What the device is.
+    pub fn profile(&self) -> &DeviceProfile {
+        &self.profile
+    }
+
+    /// When the last request arrived; the earliest time of the next one.
+    pub fn last_arrival(&self) -> Nanos {
+        self.last_arrival
+    }
+
+    /// Accepts a request that arrives at `now` and tells when it completes.
+    ///
+    /// # Panics
+    /// If `now` lies before the previous submission.
+    pub fn submit(&mut self, now: Nanos, request: &Request) -> Completion {
+        assert!(now >= self.last_arrival, "requests are submitted in order of time");
+        self.last_arrival = now;
+        self.run_programs(now);
+        let (at, service, drained) = match request.operation {
+            Operation::Read => self.read(now, request),
+            Operation::Write => self.write(now, request),
+            Operation::Flush => self.flush(now),
+            Operation::Discard => self.command_only(now),
+        };
+        let queue = (at - now).saturating_sub(service);
+        Completion { at, queue, service: at - now - queue, drained }
+    }
+
+    /// Bytes in the write buffer at `now`; zero without one.
+    pub fn buffer_fill(&mut self, now: Nanos) -> Bytes {
+        self.buffer.as_mut().map_or(Bytes::ZERO, |buffer| buffer.fill(now))
+    }
+
+    /// Bytes that left the write buffer for the medium up to `now`.
+    pub fn drained_bytes(&mut self, now: Nanos) -> Bytes {
+        self.buffer.as_mut().map_or(Bytes::ZERO, |buffer| buffer.drained_bytes(now))
+    }
+
+    /// Lets the program operations of the drain that began by now occupy their units.
+    fn run_programs(&mut self, now: Nanos) {
+        let (Some(buffer), MediumState::Flash(_, units)) = (&mut self.buffer, &mut self.medium)
+        else {
+            return;
+        };
+        while let Some(start) = buffer.next_program(now) {
+            units.drain_program(start);
+        }
+    }
+
+    /// Passes the serial command stage; returns its end.
+    fn command(&mut self, now: Nanos, duration: Nanos) -> Nanos {
+        self.command_free = self.command_free.max(now) + duration;
+        self.command_free
+    }
+
+    fn read(&mut self, now: Nanos, request: &Request) -> (Nanos, Nanos, Nanos) {
+        let bytes = u64::from(request.length_bytes);
+        let command = match &self.medium {
+            MediumState::Flash(flash, _) => flash.read_command,
+            MediumState::Instant | MediumState::Disk(_) => Nanos::ZERO,
+        };
+        let ready = self.command(now, command);
+        let transfer = self.transfer_read(ready, bytes);
+        let (at, service) = match &mut self.medium {
+            MediumState::Instant => (transfer.start.max(now) + transfer.extra, transfer.extra),
+            MediumState::Flash(flash, units) => {
+                let unit = units.read(ready, request.offset_bytes, bytes);
+                (
+                    read_end(flash, transfer, &unit, bytes),
+                    unit.service + transfer.extra + flash.base,
+                )
+            }
+            MediumState::Disk(arm) => {
+                let served = arm.serve(now, Direction::Read, request.offset_bytes, bytes);
+                (served.done.max(transfer.start + transfer.extra), served.service)
+            }
+        };
+        (at, command + service, at)
+    }
+
+    fn write(&mut self, now: Nanos, request: &Request) -> (Nanos, Nanos, Nanos) {
+        let bytes = u64::from(request.length_bytes);
+        let command = match &self.medium {
+            MediumState::Flash(flash, _) => flash.write_command,
+            MediumState::Instant | MediumState::Disk(_) => Nanos::ZERO,
+        };
+        let ready = self.command(now, command);
+        let transfer = self.transfer_write(ready, bytes);
+        let received = transfer.start.max(ready) + transfer.extra;
+        let through = command + transfer.extra;
+        if self.buffer.is_some() {
+            return self.buffered_write(received, through, request);
+        }
+        let (at, service) = self.direct_write(received, request);
+        (at, through + service, at)
+    }
+
+    fn buffered_write(
+        &mut self,
+        received: Nanos,
+        through: Nanos,
+        request: &Request,
+    ) -> (Nanos, Nanos, Nanos) {
+        let buffer = self.buffer.as_mut().expect("the caller checked");
+        let bytes = u64::from(request.length_bytes);
+        let admission = buffer.admit(received, request.offset_bytes, bytes);
+        let settings = self.profile.write_buffer.expect("the state exists");
+        let further_pages = bytes.saturating_sub(1) / 4096;
+        let latency = settings.latency + Nanos(settings.latency_per_4k.0 * further_pages);
+        let acknowledged = admission.admitted + latency;
+        let must_drain = request.force_unit_access && !self.profile.power_loss_protected;
+        let at = if must_drain { acknowledged.max(admission.drained) } else { acknowledged };
+        (at, through + latency, admission.drained.max(at))
+    }
+
+    fn direct_write(&mut self, received: Nanos, request: &Request) -> (Nanos, Nanos) {
+        let bytes = u64::from(request.length_bytes);
+        match &mut self.medium {
+            MediumState::Instant => (received, Nanos::ZERO),
+            MediumState::Flash(flash, units) => {
+                let unit = units.write(received, request.offset_bytes, bytes);
+                (unit.last_done + flash.base, unit.service + flash.base)
+            }
+            MediumState::Disk(arm) => {
+                let served = arm.serve(received, Direction::Write, request.offset_bytes, bytes);
+                (served.done, served.service)
+            }
+        }
+    }
+
+    fn flush(&mut self, now: Nanos) -> (Nanos, Nanos, Nanos) {
+        let cost = self.profile.flush;
+        let settled = match &self.buffer {
+            Some(buffer) if !self.profile.power_loss_protected => buffer.drained_at(),
+            _ => Nanos::ZERO,
+        };
+        let at = settled.max(now) + cost;
+        (at, cost, at)
+    }
+
+    fn command_only(&mut self, now: Nanos) -> (Nanos, Nanos, Nanos) {
+        let (cost, base) = match &self.medium {
+            MediumState::Instant => (Nanos::ZERO, Nanos::ZERO),
+            MediumState::Flash(flash, _) => (flash.write_command, flash.base),
+            MediumState::Disk(_) => (Nanos::ZERO, self.profile.flush),
+        };
+        let at = self.command(now, cost) + base;
+        (at, cost + base, at)
+    }
+
+    fn transfer_read(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+        let none = Transfer { start: Nanos::ZERO, extra: Nanos::ZERO };
+        self.link.as_mut().map_or(none, |link| link.read(ready, bytes))
+    }
+
+    fn transfer_write(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+        let none = Transfer { start: Nanos::ZERO, extra: Nanos::ZERO };
+        self.link.as_mut().map_or(none, |link| link.write(ready, bytes))
+    }
+}
+
+/// When the last byte of a read has left a flash device: data flows while later blocks are still being
+/// read, but the last block's own transfer follows its read.
+fn read_end(flash: &Flash, transfer: Transfer, unit: &UnitService, bytes: u64) -> Nanos {
+    let streamed = unit.first_done.max(transfer.start) + transfer.extra;
+    let last_block = u64::from(flash.unit_bytes).min(bytes);
+    let last_transfer = Nanos(transfer.extra.0 * last_block / bytes.max(1));
+    streamed.max(unit.last_done + last_transfer) + flash.base
+}

@@ -1,0 +1,102 @@
+//! The bandwidth of the cable between host and device.
+//!
+//! Transfers are served in order of arrival, not of data readiness: a transfer reserved for the moment a
+//! slow unit delivers would keep the cable idle until then and block everybody behind it. So the link
+//! limits the rate and adds the backlog it has at arrival, and never makes a request wait for
+//! another request's unit.
+
+use crate::profile::{Duplex, Link};
+use underlay_core::Nanos;
+
+/// Latencies are quoted for 4 KiB, so the transfer of the first 4 KiB is already in them.
+const QUOTED_BYTES: u64 = 4096;
+
+/// The two directions of a link, each with the time at which its backlog ends.
+#[derive(Clone, Debug)]
+pub(crate) struct LinkState {
+    link: Link,
+    read_free: Nanos,
+    write_free: Nanos,
+}
+
+/// What one transfer got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transfer {
+    /// When the cable is free for it.
+    pub(crate) start: Nanos,
+    /// How long it takes beyond the 4 KiB that latencies already contain.
+    pub(crate) extra: Nanos,
+}
+
+impl LinkState {
+    pub(crate) fn new(link: Link) -> LinkState {
+        LinkState { link, read_free: Nanos::ZERO, write_free: Nanos::ZERO }
+    }
+
+    /// Reserves the device-to-host direction from `ready` on.
+    pub(crate) fn read(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+        let rate = self.link.read_bytes_per_second;
+        reserve(&mut self.read_free, ready, bytes, rate)
+    }
+
+    /// Reserves the host-to-device direction from `ready` on.
+    pub(crate) fn write(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+        let rate = self.link.write_bytes_per_second;
+        let free = match self.link.duplex {
+            Duplex::Half => &mut self.read_free,
+            Duplex::Full => &mut self.write_free,
+        };
+        reserve(free, ready, bytes, rate)
+    }
+}
+
+fn reserve(free: &mut Nanos, ready: Nanos, bytes: u64, bytes_per_second: u64) -> Transfer {
+    let start = (*free).max(ready);
+    *free = start + transfer_time(bytes, bytes_per_second);
+    let extra = transfer_time(bytes.saturating_sub(QUOTED_BYTES), bytes_per_second);
+    Transfer { start, extra }
+}
+
+/// Rounded up, so that a rate is never exceeded.
+pub(crate) fn transfer_time(bytes: u64, bytes_per_second: u64) -> Nanos {
+    let ns = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(bytes_per_second));
+    Nanos(ns as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{LinkState, transfer_time};
+    use crate::profile::{Duplex, Link};
+    use underlay_core::Nanos;
+
+    fn link(duplex: Duplex) -> LinkState {
+        LinkState::new(Link {
+            read_bytes_per_second: 1_000_000_000,
+            write_bytes_per_second: 500_000_000,
+            duplex,
+        })
+    }
+
+    #[test]
+    fn backlog_delays_the_next_transfer() {
+        let mut link = link(Duplex::Full);
+        let first = link.read(Nanos(100), 8192);
+        assert_eq!((first.start, first.extra), (Nanos(100), Nanos(4096)));
+        assert_eq!(link.read(Nanos(100), 4096).start, Nanos(100 + 8192));
+        assert_eq!(link.write(Nanos(100), 4096).start, Nanos(100), "directions are independent");
+    }
+
+    #[test]
+    fn half_duplex_shares_the_cable() {
+        let mut link = link(Duplex::Half);
+        link.read(Nanos(0), 1000);
+        assert_eq!(link.write(Nanos(0), 1000).start, Nanos(1000));
+        assert_eq!(link.read(Nanos(0), 1000).start, Nanos(3000));
+    }
+
+    #[test]
+    fn times_round_up() {
+        assert_eq!(transfer_time(1, 3_000_000_000), Nanos(1));
+        assert_eq!(transfer_time(0, 3), Nanos(0));
+    }
+}

@@ -1,0 +1,286 @@
+//! Volumes on devices: what the emulator, the simulator and the tests drive.
+//!
+//! The interface promises nothing at submission: a request goes in with [`Store::submit`], time passes,
+//! and [`Store::advance`] hands back what has completed. Callers ask [`Store::next_wakeup`] when that is
+//! worth doing. So the caller does not depend on a request being a single step.
+//!
+//! Today a volume is an extent of one device, and a request is one step on that device. The
+//! hyper-converged datastore (disk groups of a cache and capacity devices, policies, placement,
+//! destaging, resync) belongs here, between volumes and devices, behind the same three functions.
+
+use crate::device::Device;
+use crate::profile::DeviceProfile;
+use crate::request::{Operation, Request};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use underlay_core::{Bytes, Nanos, RootSeed};
+
+/// Extents start at multiples of this.
+const EXTENT_ALIGNMENT_BYTES: u64 = 1 << 20;
+
+/// One device of a store.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StoreDevice {
+    /// Unique in the store; selects the device's random stream.
+    pub name: String,
+    /// What it is.
+    pub profile: DeviceProfile,
+}
+
+/// One volume of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreVolume {
+    /// Index into the store's devices.
+    pub device: usize,
+    /// Its size.
+    pub capacity: Bytes,
+}
+
+/// Names a request among those in flight; chosen by the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// A completed request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// The caller's name for it.
+    pub request: RequestId,
+    /// Index of its volume.
+    pub volume: usize,
+    /// What it was.
+    pub operation: Operation,
+    /// When it was submitted.
+    pub arrived: Nanos,
+    /// When it completed.
+    pub at: Nanos,
+    /// Time it waited for others.
+    pub queue: Nanos,
+}
+
+/// Devices, the volumes on them, and the requests in flight.
+#[derive(Clone, Debug)]
+pub struct Store {
+    devices: Vec<Device>,
+    volumes: Vec<Extent>,
+    in_flight: BinaryHeap<Reverse<Pending>>,
+    submitted: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Extent {
+    device: usize,
+    base: u64,
+    capacity: Bytes,
+}
+
+/// Ordered by completion, then by submission, so that equal times keep their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pending {
+    sequence: u64,
+    finished: Finished,
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
+        (self.finished.at, self.sequence).cmp(&(other.finished.at, other.sequence))
+    }
+}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Store {
+    /// Lays the volumes on their devices, one after the other.
+    ///
+    /// # Panics
+    /// If a profile has problems, a volume names no device, or the volumes of a device exceed it.
+    pub fn new(devices: &[StoreDevice], volumes: &[StoreVolume], seed: RootSeed) -> Store {
+        let mut used = vec![0u64; devices.len()];
+        let extents = volumes
+            .iter()
+            .map(|volume| {
+                let base = used[volume.device];
+                let end = base + volume.capacity.0;
+                let capacity = devices[volume.device].profile.capacity;
+                assert!(end <= capacity.0, "volumes exceed device {}", volume.device);
+                used[volume.device] = end.next_multiple_of(EXTENT_ALIGNMENT_BYTES);
+                Extent { device: volume.device, base, capacity: volume.capacity }
+            })
+            .collect();
+        let devices = devices
+            .iter()
+            .zip(&used)
+            .map(|(device, used)| {
+                let extent = Bytes((*used).max(EXTENT_ALIGNMENT_BYTES));
+                Device::with_extent(&device.profile, extent, seed, &device.name)
+            })
+            .collect();
+        Store {
+            devices,
+            volumes: extents,
+            in_flight: BinaryHeap::with_capacity(4096),
+            submitted: 0,
+        }
+    }
+
+    /// Accepts a request to a volume at `now`. It comes back from [`Store::advance`] under `id`.
+    ///
+    /// # Panics
+    /// If `now` lies before an earlier submission, or the request reaches beyond the volume.
+    pub fn submit(&mut self, now: Nanos, volume: usize, request: &Request, id: RequestId) {
+        let extent = self.volumes[volume];
+        let end = request.offset_bytes + u64::from(request.length_bytes);
+        assert!(end <= extent.capacity.0, "request beyond the end of volume {volume}");
+        let placed = Request { offset_bytes: extent.base + request.offset_bytes, ..*request };
+        let completion = self.devices[extent.device].submit(now, &placed);
+        self.submitted += 1;
+        self.in_flight.push(Reverse(Pending {
+            sequence: self.submitted,
+            finished: Finished {
+                request: id,
+                volume,
+                operation: request.operation,
+                arrived: now,
+                at: completion.at,
+                queue: completion.queue,
+            },
+        }));
+    }
+
+    /// When [`Store::advance`] will next have something to do; `None` when nothing is in flight.
+    pub fn next_wakeup(&self) -> Option<Nanos> {
+        self.in_flight.peek().map(|pending| pending.0.finished.at)
+    }
+
+    /// Lets time pass up to `now` and appends what completed, in order of completion.
+    pub fn advance(&mut self, now: Nanos, finished: &mut Vec<Finished>) {
+        while let Some(next) = self.in_flight.peek_mut() {
+            if next.0.finished.at > now {
+                break;
+            }
+            let Reverse(pending) = std::collections::binary_heap::PeekMut::pop(next);
+            finished.push(pending.finished);
+        }
+    }
+
+    /// Number of requests in flight.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
+    /// Bytes in the write buffer of a device at `now`.
+    pub fn buffer_fill(&mut self, device: usize, now: Nanos) -> Bytes {
+        self.devices[device].buffer_fill(now)
+    }
+
+    /// Bytes that left the write buffer of a device for its medium up to `now`.
+    pub fn drained_bytes(&mut self, device: usize, now: Nanos) -> Bytes {
+        self.devices[device].drained_bytes(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RequestId, Store, StoreDevice, StoreVolume};
+    use crate::builtin;
+    use crate::request::Request;
+    use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
+    use underlay_core::{Bytes, Nanos, RootSeed};
+
+    const VOLUME: Bytes = Bytes::from_mib(64);
+
+    fn store(profile: &str) -> Store {
+        let device = |name: &str| StoreDevice {
+            name: name.to_string(),
+            profile: builtin::find(profile).expect("built in"),
+        };
+        let volume = |device| StoreVolume { device, capacity: VOLUME };
+        Store::new(&[device("a"), device("b")], &[volume(0), volume(0), volume(1)], RootSeed(7))
+    }
+
+    fn any_request() -> impl Strategy<Value = (u64, usize, Request)> {
+        let block = 0..(VOLUME.0 / 4096 - 256);
+        let pages = prop_oneof![Just(1u32), 1..=256u32];
+        (0..200_000u64, 0..3usize, block, pages, 0..4u8).prop_map(
+            |(gap, volume, block, pages, op)| {
+                let (offset, length) = (block * 4096, pages * 4096);
+                let request = match op {
+                    0 => Request::read(offset, length),
+                    1 => Request::write(offset, length),
+                    2 => Request::flush(),
+                    _ => Request::discard(offset, length),
+                };
+                (gap, volume, request)
+            },
+        )
+    }
+
+    proptest! {
+        /// What goes in comes out, once, in order of time, never early, and equal seeds give equal runs.
+        #[test]
+        fn requests_are_conserved_and_ordered(
+            requests in proptest::collection::vec(any_request(), 1..200),
+            profile in prop_oneof![
+                Just("dc1500m-960"), Just("5200eco-1920"), Just("hdd-7200"), Just("null")
+            ],
+        ) {
+            let run = || {
+                let mut store = store(profile);
+                let mut finished = Vec::new();
+                let mut now = Nanos(0);
+                for (i, (gap, volume, request)) in requests.iter().enumerate() {
+                    now += Nanos(*gap);
+                    store.advance(now, &mut finished);
+                    store.submit(now, *volume, request, RequestId(i as u64));
+                    assert_eq!(store.in_flight() + finished.len(), i + 1);
+                }
+                while let Some(wakeup) = store.next_wakeup() {
+                    store.advance(wakeup, &mut finished);
+                }
+                finished
+            };
+            let finished = run();
+            prop_assert_eq!(finished.len(), requests.len());
+            prop_assert!(finished.windows(2).all(|pair| pair[0].at <= pair[1].at));
+            for done in &finished {
+                prop_assert!(done.at >= done.arrived);
+                prop_assert!(done.queue <= done.at - done.arrived);
+            }
+            let mut ids: Vec<_> = finished.iter().map(|done| done.request.0).collect();
+            ids.sort_unstable();
+            prop_assert!(ids.iter().copied().eq(0..requests.len() as u64));
+            prop_assert_eq!(finished, run());
+        }
+    }
+
+    #[test]
+    fn volumes_on_one_device_disturb_each_other_and_others_do_not() {
+        let latency = |busy_volume: Option<usize>| {
+            let mut store = store("hdd-7200");
+            if let Some(volume) = busy_volume {
+                for i in 0..20 {
+                    store.submit(Nanos(0), volume, &Request::read(i << 20, 4096), RequestId(i));
+                }
+            }
+            store.submit(Nanos(0), 0, &Request::read(8 << 20, 4096), RequestId(99));
+            let mut finished = Vec::new();
+            store.advance(Nanos(u64::MAX), &mut finished);
+            finished.iter().find(|done| done.request == RequestId(99)).expect("done").at
+        };
+        assert_eq!(latency(None), latency(Some(2)));
+        assert!(latency(Some(1)).0 > 3 * latency(None).0);
+    }
+
+    #[test]
+    #[should_panic(expected = "volumes exceed device 0")]
+    fn a_device_is_not_overcommitted() {
+        let mut profile = builtin::find("dc1500m-960").expect("built in");
+        profile.capacity = Bytes::from_mib(100);
+        let device = StoreDevice { name: "a".to_string(), profile };
+        let volume = StoreVolume { device: 0, capacity: VOLUME };
+        Store::new(&[device], &[volume, volume], RootSeed(0));
+    }
+}

@@ -1,0 +1,235 @@
+//! The write buffer of a device: early acknowledgement, bounded by a drain.
+//!
+//! A fluid queue in first-in first-out order. Each write is admitted when it fits and from then on drains
+//! at a rate that depends on how sequential its stream is; its share of the medium (one
+//! program operation per so many drained bytes) is put on a list that the device works off as time
+//! passes, so that reads meet the programs of the drain. The drain itself is not slowed by reads.
+//! A read is never served from the buffer.
+
+use crate::link::transfer_time;
+use crate::profile::WriteBuffer;
+use crate::write_run::RunTracker;
+use std::collections::VecDeque;
+use underlay_core::{Bytes, Nanos};
+
+/// A write that is not yet on the medium.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    drained_at: Nanos,
+    bytes: u64,
+}
+
+/// The state of one write buffer.
+#[derive(Clone, Debug)]
+pub(crate) struct WriteBufferState {
+    buffer: WriteBuffer,
+    program_bytes: u64,
+    runs: RunTracker,
+    fresh_budget_bytes: u64,
+    segments: VecDeque<Segment>,
+    outstanding_bytes: u64,
+    /// Admissions happen in order: none before the previous one.
+    last_admission: Nanos,
+    /// When everything admitted so far is on the medium.
+    drained_at: Nanos,
+    /// Drained bytes that no program operation covers yet.
+    unprogrammed_bytes: u64,
+    /// Start times of program operations, ascending.
+    programs: VecDeque<Nanos>,
+    admitted_bytes_total: u64,
+}
+
+/// What a write got from the buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Admission {
+    /// When there was room for it.
+    pub(crate) admitted: Nanos,
+    /// When it is on the medium.
+    pub(crate) drained: Nanos,
+}
+
+impl WriteBufferState {
+    pub(crate) fn new(buffer: WriteBuffer, program_bytes: u32) -> WriteBufferState {
+        WriteBufferState {
+            buffer,
+            program_bytes: u64::from(program_bytes),
+            runs: RunTracker::default(),
+            fresh_budget_bytes: buffer.fresh_budget.0,
+            segments: VecDeque::with_capacity((buffer.capacity.0 / 4096).min(1 << 20) as usize),
+            outstanding_bytes: 0,
+            last_admission: Nanos::ZERO,
+            drained_at: Nanos::ZERO,
+            unprogrammed_bytes: 0,
+            programs: VecDeque::with_capacity(1024),
+            admitted_bytes_total: 0,
+        }
+    }
+
+    /// Admits a write that has arrived in the device at `received`.
+    pub(crate) fn admit(&mut self, received: Nanos, offset: u64, bytes: u64) -> Admission {
+        let drain_time = self.drain_time(offset, bytes);
+        let room = self.room_for(received.max(self.last_admission), bytes);
+        let drain_start = self.drained_at.max(room);
+        let admitted = room + self.overflow_time(bytes, drain_time);
+        self.last_admission = admitted;
+        self.drained_at = drain_start + drain_time;
+        self.segments.push_back(Segment { drained_at: self.drained_at, bytes });
+        self.outstanding_bytes += bytes;
+        self.admitted_bytes_total += bytes;
+        self.schedule_programs(drain_start, drain_time, bytes);
+        Admission { admitted, drained: self.drained_at }
+    }
+
+    /// The next program operation that starts at or before `now`, taken off the list.
+    pub(crate) fn next_program(&mut self, now: Nanos) -> Option<Nanos> {
+        self.programs.pop_front_if(|start| *start <= now)
+    }
+
+    /// When everything admitted so far is on the medium.
+    pub(crate) fn drained_at(&self) -> Nanos {
+        self.drained_at
+    }
+
+    /// Bytes admitted and not yet on the medium at `now`.
+    pub(crate) fn fill(&mut self, now: Nanos) -> Bytes {
+        if self.last_admission > now {
+            return self.buffer.capacity; // Writes are waiting for room.
+        }
+        self.release_until(now);
+        Bytes(self.outstanding_bytes.min(self.buffer.capacity.0))
+    }
+
+    /// Bytes that reached the medium up to `now`, since the start.
+    pub(crate) fn drained_bytes(&mut self, now: Nanos) -> Bytes {
+        let fill = self.fill(now);
+        Bytes(self.admitted_bytes_total.saturating_sub(fill.0))
+    }
+
+    fn drain_time(&mut self, offset: u64, bytes: u64) -> Nanos {
+        let sequential = self.runs.sequential_share(offset, bytes);
+        let slow_share = if self.fresh_budget_bytes > 0 {
+            let spent = (bytes as f64 * (1.0 - sequential)) as u64;
+            self.fresh_budget_bytes = self.fresh_budget_bytes.saturating_sub(spent);
+            0.0
+        } else {
+            1.0 - sequential
+        };
+        let fast = transfer_time(bytes, self.buffer.drain_sequential_bytes_per_second).0 as f64;
+        let slow = transfer_time(bytes, self.buffer.drain_random_bytes_per_second).0 as f64;
+        Nanos((fast + slow_share * (slow - fast)).round() as u64)
+    }
+
+    /// The first moment from `from` on at which `bytes` more fit, or as much of them as ever can.
+    fn room_for(&mut self, from: Nanos, bytes: u64) -> Nanos {
+        self.release_until(from);
+        let capacity = self.buffer.capacity.0;
+        let needed = bytes.min(capacity);
+        let mut room_at = from;
+        while self.outstanding_bytes + needed > capacity {
+            let Some(oldest) = self.segments.pop_front() else { break };
+            self.outstanding_bytes -= oldest.bytes;
+            room_at = room_at.max(oldest.drained_at);
+        }
+        room_at
+    }
+
+    /// A write larger than the whole buffer flows through it: it is admitted when its last piece fits.
+    fn overflow_time(&self, bytes: u64, drain_time: Nanos) -> Nanos {
+        let overflow = bytes.saturating_sub(self.buffer.capacity.0);
+        let share = u128::from(drain_time.0) * u128::from(overflow) / u128::from(bytes.max(1));
+        Nanos(share as u64)
+    }
+
+    fn release_until(&mut self, now: Nanos) {
+        while let Some(segment) = self.segments.pop_front_if(|s| s.drained_at <= now) {
+            self.outstanding_bytes -= segment.bytes;
+        }
+    }
+
+    /// Spreads the program operations of one write evenly over its drain.
+    fn schedule_programs(&mut self, start: Nanos, duration: Nanos, bytes: u64) {
+        self.unprogrammed_bytes += bytes;
+        let count = self.unprogrammed_bytes / self.program_bytes;
+        self.unprogrammed_bytes %= self.program_bytes;
+        for i in 0..count {
+            self.programs.push_back(start + Nanos(duration.0 * (i + 1) / count));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WriteBufferState;
+    use crate::profile::WriteBuffer;
+    use underlay_core::{Bytes, Nanos};
+
+    fn state(fresh_budget: Bytes) -> WriteBufferState {
+        let buffer = WriteBuffer {
+            capacity: Bytes::from_mib(1),
+            latency: Nanos::from_micros(25),
+            latency_per_4k: Nanos::ZERO,
+            drain_sequential_bytes_per_second: 1_000_000_000,
+            drain_random_bytes_per_second: 100_000_000,
+            fresh_budget,
+        };
+        WriteBufferState::new(buffer, 64 << 10)
+    }
+
+    /// A scattered address: far from every other one.
+    fn scattered(i: u64) -> u64 {
+        i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20 << 12
+    }
+
+    #[test]
+    fn admits_at_once_while_there_is_room_and_then_at_the_drain_rate() {
+        let mut buffer = state(Bytes::ZERO);
+        let fits = (1 << 20) / 4096;
+        for i in 0..fits {
+            assert_eq!(buffer.admit(Nanos::ZERO, scattered(i), 4096).admitted, Nanos::ZERO);
+        }
+        assert_eq!(buffer.fill(Nanos::ZERO), Bytes::from_mib(1));
+        let per_write = 40_960; // 4 KiB at 100 MB/s.
+        for i in 0..100 {
+            let admission = buffer.admit(Nanos::ZERO, scattered(fits + i), 4096);
+            assert_eq!(admission.admitted, Nanos((i + 1) * per_write));
+        }
+    }
+
+    #[test]
+    fn a_fresh_device_is_fast_until_its_budget_is_spent() {
+        let mut buffer = state(Bytes::from_mib(4));
+        let total = 2048;
+        for i in 0..total {
+            buffer.admit(Nanos::ZERO, scattered(i), 4096);
+        }
+        // 4 MiB at 1 GB/s, then 4 MiB at 100 MB/s.
+        let expected = 4.194304e6 + 41.94304e6;
+        assert!((buffer.drained_at().0 as f64 / expected - 1.0).abs() < 0.001);
+    }
+
+    #[test]
+    fn bytes_are_conserved() {
+        let mut buffer = state(Bytes::ZERO);
+        for i in 0..1000 {
+            buffer.admit(Nanos(i * 10_000), scattered(i), 4096);
+            let now = Nanos(i * 10_000 + 5_000);
+            let fill = buffer.fill(now);
+            if buffer.last_admission <= now {
+                assert_eq!(fill + buffer.drained_bytes(now), Bytes((i + 1) * 4096));
+            }
+        }
+        let end = buffer.drained_at();
+        assert_eq!(buffer.fill(end), Bytes::ZERO);
+        assert_eq!(buffer.drained_bytes(end), Bytes(1000 * 4096));
+        let programs = std::iter::from_fn(|| buffer.next_program(end)).count() as u64;
+        assert_eq!(programs, 1000 * 4096 / (64 << 10));
+    }
+
+    #[test]
+    fn a_write_larger_than_the_buffer_flows_through() {
+        let mut buffer = state(Bytes::ZERO);
+        let admission = buffer.admit(Nanos::ZERO, 0, 4 << 20);
+        assert_eq!(admission.admitted.0, admission.drained.0 / 4 * 3);
+        assert_eq!(buffer.fill(admission.admitted), Bytes::from_mib(1));
+    }
+}
