@@ -27,8 +27,8 @@ impl KernelFile {
     pub(crate) fn open(path: impl Into<PathBuf>) -> Result<KernelFile, SampleError> {
         let path = path.into();
         let file = File::open(&path).map_err(|source| read_error(&path, source))?;
-        let mut opened = KernelFile { path, file, buffer: vec![0; BUFFER_BYTES] };
-        opened.bytes()?;
+        let mut opened = KernelFile { path, file, buffer: Vec::new() };
+        opened.fill().map_err(|source| read_error(&opened.path, source))?;
         Ok(opened)
     }
 
@@ -52,27 +52,27 @@ impl KernelFile {
             .map_err(|error| parse_error(&self.path, error.to_string()))
     }
 
-    /// The present bytes, without a second try: for files of a process, whose end is an answer.
-    pub(crate) fn bytes(&mut self) -> Result<&[u8], SampleError> {
-        let length = self.fill().map_err(|source| read_error(&self.path, source))?;
-        Ok(&self.buffer[..length])
-    }
-
     fn fill(&mut self) -> io::Result<usize> {
-        let mut length = 0;
-        loop {
-            if length == self.buffer.len() {
-                if length >= LIMIT_BYTES {
-                    return Err(io::Error::from(io::ErrorKind::FileTooLarge));
-                }
-                self.buffer.resize(length * 2, 0);
+        read_whole(&self.file, &mut self.buffer)
+    }
+}
+
+/// Reads a file from its start into `buffer`, which grows as needed and keeps its size; returns the
+/// number of bytes read.
+pub(crate) fn read_whole(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    let mut length = 0;
+    loop {
+        if length == buffer.len() {
+            if length >= LIMIT_BYTES {
+                return Err(io::Error::from(io::ErrorKind::FileTooLarge));
             }
-            match self.file.read_at(&mut self.buffer[length..], length as u64) {
-                Ok(0) => return Ok(length),
-                Ok(read) => length += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+            buffer.resize((length * 2).max(BUFFER_BYTES), 0);
+        }
+        match file.read_at(&mut buffer[length..], length as u64) {
+            Ok(0) => return Ok(length),
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) fn host(
     pace: &Pace,
     volumes: &[(String, String)],
     _cgroup: Option<&CgroupTarget>,
-    _processes: &[Arc<ProcessRoot>],
+    processes: &[Arc<ProcessRoot>],
 ) -> Vec<Box<dyn Sampler>> {
     let roots = &pace.roots;
     vec![
@@ -28,5 +28,6 @@ pub(crate) fn host(
         block::sampler(roots, volumes),
         network::sampler(roots),
         memory::sampler(roots),
+        process::sampler(roots, processes),
     ]
 }

@@ -1,0 +1,264 @@
+//! One process tree: finding its members at each tick and reading them.
+//!
+//! Members are the root and everything reachable over `children`; a member whose parent died stays a
+//! member as long as it lives. Descriptors are kept open for as many members as the limit of open
+//! files allows without hurting others; the rest is opened at each tick.
+//!
+//! A member that cannot be read for another reason than being gone keeps its last counters, because
+//! a sum must not fall for want of a descriptor.
+
+use super::ledger::{Identity, Ledger, Sighting, Threads, Usage};
+use super::parse::{self, Io, Stat};
+use super::root::ProcessRoot;
+use crate::kernel_file::read_whole;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One tick of the file's CPU columns: `USER_HZ` is 100.
+const TICK_NS: u64 = 10_000_000;
+
+/// What the kernel offers, found out once.
+#[derive(Clone, Debug)]
+pub(super) struct Kernel {
+    pub(super) proc: PathBuf,
+    /// Whether `/proc/<pid>/schedstat` exists.
+    pub(super) schedstat: bool,
+    /// Whether `/proc/<pid>/task/<tid>/children` exists.
+    pub(super) children: bool,
+    /// Members whose files are kept open, per tree.
+    pub(super) kept_open_max: usize,
+}
+
+/// Who is whose parent on the whole host; only made where the kernel has no `children` files.
+pub(super) type Parents = BTreeMap<u32, Vec<u32>>;
+
+/// Values of a tree at one tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reading {
+    pub(super) usage: Usage,
+    pub(super) processes: u64,
+    pub(super) threads: u64,
+    pub(super) resident_pages: u64,
+    /// Whether the I/O of any member could ever be read.
+    pub(super) has_io: bool,
+}
+
+/// A tree under observation.
+#[derive(Debug)]
+pub(super) struct Tree {
+    pub(super) root: Arc<ProcessRoot>,
+    ledger: Ledger,
+    members: BTreeMap<u32, Member>,
+    ever_seen: bool,
+    has_io: bool,
+    scratch: Vec<u8>,
+}
+
+/// One process.
+#[derive(Debug)]
+struct Member {
+    sighting: Sighting,
+    stat: Stat,
+    threads: Threads,
+    kept: Option<Files>,
+}
+
+/// Its open files.
+#[derive(Debug)]
+struct Files {
+    stat: File,
+    schedstat: Option<File>,
+    io: Option<File>,
+    children: Option<File>,
+}
+
+impl Tree {
+    pub(super) fn new(root: Arc<ProcessRoot>) -> Tree {
+        Tree {
+            root,
+            ledger: Ledger::default(),
+            members: BTreeMap::new(),
+            ever_seen: false,
+            has_io: false,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Reads the tree; nothing as long as its root was never there.
+    pub(super) fn read(&mut self, kernel: &Kernel, parents: Option<&Parents>) -> Option<Reading> {
+        self.walk(kernel, parents);
+        self.ever_seen |= !self.members.is_empty();
+        if !self.ever_seen {
+            return None;
+        }
+        let usage = self.ledger.update(self.members.values().map(|member| member.sighting));
+        let stats = || self.members.values().map(|member| member.stat);
+        Some(Reading {
+            usage,
+            processes: self.members.len() as u64,
+            threads: stats().map(|stat| stat.threads).sum(),
+            resident_pages: stats().map(|stat| stat.resident_pages).sum(),
+            has_io: self.has_io,
+        })
+    }
+
+    /// Renews `members`: breadth first from the root, then from former members left over.
+    fn walk(&mut self, kernel: &Kernel, parents: Option<&Parents>) {
+        let mut former = std::mem::take(&mut self.members);
+        let mut waiting = vec![self.root.pid()];
+        let mut visited = BTreeSet::new();
+        loop {
+            let Some(pid) = waiting.pop().or_else(|| former.keys().next().copied()) else { break };
+            let before = former.remove(&pid);
+            if !visited.insert(pid) {
+                continue;
+            }
+            let mut children = Vec::new();
+            if let Some(member) = self.visit(kernel, pid, before, &mut children) {
+                self.members.insert(pid, member);
+                match parents {
+                    None => waiting.append(&mut children),
+                    Some(parents) => waiting.extend(parents.get(&pid).into_iter().flatten()),
+                }
+            }
+        }
+    }
+
+    /// The present state of a process, or nothing when it is gone.
+    fn visit(
+        &mut self,
+        kernel: &Kernel,
+        pid: u32,
+        before: Option<Member>,
+        children: &mut Vec<u32>,
+    ) -> Option<Member> {
+        let mut before = before;
+        let kept = before.as_mut().and_then(|member| member.kept.take());
+        let files = match kept.map_or_else(|| Files::open(kernel, pid), Ok) {
+            Ok(files) => files,
+            Err(error) => return before.filter(|_| !is_gone(&error)),
+        };
+        let stat = match read_whole(&files.stat, &mut self.scratch) {
+            Ok(length) => parse::stat(&self.scratch[..length]),
+            // A kept descriptor belongs to the process that is gone; the pid may live again.
+            Err(error) if is_gone(&error) && before.is_some() => {
+                return self.visit(kernel, pid, None, children);
+            }
+            Err(error) => return before.filter(|_| !is_gone(&error)),
+        };
+        let Some(stat) = stat else { return before };
+        let before = before.filter(|member| member.stat.start == stat.start);
+        let usage = before.as_ref().map_or(Usage::default(), |member| member.sighting.usage);
+        let mut member = Member {
+            sighting: Sighting {
+                identity: Identity { pid, start: stat.start },
+                parent: stat.parent,
+                usage: Usage { major_faults: stat.major_faults, ..usage },
+            },
+            stat,
+            threads: before.map(|member| member.threads).unwrap_or_default(),
+            kept: None,
+        };
+        self.read_cpu(kernel, &files, &mut member, children);
+        self.read_io(&files, &mut member);
+        member.kept = (self.members.len() < kernel.kept_open_max).then_some(files);
+        Some(member)
+    }
+
+    fn read_cpu(
+        &mut self,
+        kernel: &Kernel,
+        files: &Files,
+        member: &mut Member,
+        children: &mut Vec<u32>,
+    ) {
+        let pid = member.sighting.identity.pid;
+        let usage = &mut member.sighting.usage;
+        let mut threads = BTreeMap::new();
+        if member.stat.threads > 1 {
+            // The files of the process itself speak of its first thread only.
+            self.read_threads(kernel, pid, &mut threads, children);
+        } else {
+            if let Some(times) = read(files.schedstat.as_ref(), &mut self.scratch)
+                .and_then(|length| parse::schedstat(&self.scratch[..length]))
+            {
+                threads.insert(pid, times);
+            }
+            if let Some(length) = read(files.children.as_ref(), &mut self.scratch) {
+                children.extend(parse::children(&self.scratch[..length]));
+            }
+        }
+        if !kernel.schedstat {
+            usage.on_cpu_ns = member.stat.cpu_ticks.saturating_mul(TICK_NS);
+        } else if !threads.is_empty() {
+            (usage.on_cpu_ns, usage.run_queue_ns) = member.threads.update(threads);
+        }
+    }
+
+    fn read_threads(
+        &mut self,
+        kernel: &Kernel,
+        pid: u32,
+        threads: &mut BTreeMap<u32, (u64, u64)>,
+        children: &mut Vec<u32>,
+    ) {
+        let Ok(folder) = fs::read_dir(kernel.proc.join(pid.to_string()).join("task")) else {
+            return;
+        };
+        for thread in folder.flatten() {
+            let Some(number) = thread.file_name().to_str().and_then(|name| name.parse().ok())
+            else {
+                continue;
+            };
+            let path = thread.path();
+            let schedstat = File::open(path.join("schedstat")).ok();
+            if let Some(times) = read(schedstat.as_ref(), &mut self.scratch)
+                .and_then(|length| parse::schedstat(&self.scratch[..length]))
+            {
+                threads.insert(number, times);
+            }
+            let file = kernel.children.then(|| File::open(path.join("children")).ok()).flatten();
+            if let Some(length) = read(file.as_ref(), &mut self.scratch) {
+                children.extend(parse::children(&self.scratch[..length]));
+            }
+        }
+    }
+
+    fn read_io(&mut self, files: &Files, member: &mut Member) {
+        let io: Option<Io> = read(files.io.as_ref(), &mut self.scratch)
+            .and_then(|length| parse::io(&self.scratch[..length]));
+        if let Some(io) = io {
+            member.sighting.usage.io = io;
+            self.has_io = true;
+        }
+    }
+}
+
+impl Files {
+    fn open(kernel: &Kernel, pid: u32) -> io::Result<Files> {
+        let folder = kernel.proc.join(pid.to_string());
+        let optional = |wanted: bool, path: &Path| wanted.then(|| File::open(path).ok()).flatten();
+        Ok(Files {
+            stat: File::open(folder.join("stat"))?,
+            schedstat: optional(kernel.schedstat, &folder.join("schedstat")),
+            io: optional(true, &folder.join("io")),
+            children: optional(
+                kernel.children,
+                &folder.join("task").join(pid.to_string()).join("children"),
+            ),
+        })
+    }
+}
+
+fn read(file: Option<&File>, scratch: &mut Vec<u8>) -> Option<usize> {
+    file.and_then(|file| read_whole(file, scratch).ok())
+}
+
+/// The two ways in which the kernel says that a process is no more.
+fn is_gone(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::NotFound
+        || error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
