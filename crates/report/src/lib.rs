@@ -6,5 +6,8 @@
 //! What this crate deliberately does not do: measure, change a record, or know how a run is made.
 
 pub mod analysis;
+pub mod statistics;
+#[cfg(test)]
+mod synthetic_series;
 
 pub use analysis::Analysis;

@@ -1,0 +1,164 @@
+//! Ratios of designs from their runs: paired and unpaired, always on logarithms.
+//!
+//! Logarithms, because designs differ by factors: the interval of a ratio is then symmetric in
+//! "x times" and "1/x times", and the order of the two designs does not matter.
+
+use super::mean::{mean, variance};
+use super::student::{two_sided_p, upper_quantile};
+
+/// A ratio with its 95 % interval, and what its tests need.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RatioEstimate {
+    /// b over a (geometric mean of the ratios).
+    pub ratio: f64,
+    /// Lower end of the 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Two-sided p of "ratio = 1".
+    pub p: f64,
+    /// Mean of the logarithms of the ratios.
+    pub log_mean: f64,
+    /// Its standard error.
+    pub log_error: f64,
+    /// Degrees of freedom of the error.
+    pub degrees: f64,
+}
+
+/// b over a from pairs of runs: Student's t over `ln(b / a)`.
+///
+/// `None` of fewer than two pairs, or if a value is not positive.
+pub fn paired_log_ratio(pairs: &[(f64, f64)]) -> Option<RatioEstimate> {
+    let logs = pairs
+        .iter()
+        .map(|(a, b)| (*a > 0.0 && *b > 0.0).then(|| (b / a).ln()))
+        .collect::<Option<Vec<f64>>>()?;
+    let error = (variance(&logs)? / logs.len() as f64).sqrt();
+    Some(estimate(mean(&logs)?, error, (logs.len() - 1) as f64))
+}
+
+/// b over a from independent runs: Welch's t over the logarithms.
+///
+/// `None` of fewer than two runs on a side, or if a value is not positive.
+pub fn welch_log_ratio(a: &[f64], b: &[f64]) -> Option<RatioEstimate> {
+    if a.iter().chain(b).any(|value| *value <= 0.0) {
+        return None;
+    }
+    let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+    let (a, b) = (logs(a), logs(b));
+    let (n_a, n_b) = (a.len() as f64, b.len() as f64);
+    let (v_a, v_b) = (variance(&a)? / n_a, variance(&b)? / n_b);
+    let error = v_a + v_b;
+    // Welch and Satterthwaite; equal values leave nothing to estimate the degrees from.
+    let degrees = if error > 0.0 {
+        error * error / (v_a * v_a / (n_a - 1.0) + v_b * v_b / (n_b - 1.0))
+    } else {
+        n_a + n_b - 2.0
+    };
+    Some(estimate(mean(&b)? - mean(&a)?, error.sqrt(), degrees))
+}
+
+fn estimate(log_mean: f64, log_error: f64, degrees: f64) -> RatioEstimate {
+    let half_width = upper_quantile(0.05, degrees) * log_error;
+    let p = match (log_error > 0.0, log_mean == 0.0) {
+        (true, _) => two_sided_p(log_mean / log_error, degrees),
+        (false, true) => 1.0,
+        (false, false) => 0.0,
+    };
+    RatioEstimate {
+        ratio: log_mean.exp(),
+        low: (log_mean - half_width).exp(),
+        high: (log_mean + half_width).exp(),
+        p,
+        log_mean,
+        log_error,
+        degrees,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{paired_log_ratio, welch_log_ratio};
+    use crate::synthetic_series::{normal, stream};
+
+    #[test]
+    fn golden_pairs() {
+        // ln ratios: ln 2, ln 2.2, ln 1.8 -> mean 0.689797, sd 0.100377, t(2) = 4.302653.
+        let found = paired_log_ratio(&[(100.0, 200.0), (100.0, 220.0), (100.0, 180.0)]).unwrap();
+        assert!((found.ratio - 1.993_311).abs() < 1e-5, "{found:?}");
+        assert!((found.log_error - 0.057_953).abs() < 1e-5, "{found:?}");
+        assert!((found.low - 1.5534).abs() < 1e-3 && (found.high - 2.5578).abs() < 1e-3);
+    }
+
+    #[test]
+    fn the_order_of_the_designs_does_not_matter() {
+        let pairs = [(90.0, 200.0), (100.0, 230.0), (95.0, 190.0)];
+        let forward = paired_log_ratio(&pairs).unwrap();
+        let swapped: Vec<(f64, f64)> = pairs.iter().map(|(a, b)| (*b, *a)).collect();
+        let backward = paired_log_ratio(&swapped).unwrap();
+        assert!((forward.ratio * backward.ratio - 1.0).abs() < 1e-12);
+        assert!((forward.low * backward.high - 1.0).abs() < 1e-12);
+        assert!((forward.p - backward.p).abs() < 1e-12);
+    }
+
+    /// Runs of the same design: noise of 5 % per run, and a drift of the host shared by a pair.
+    fn same_design(seed: u64, pairs: usize) -> Vec<(f64, f64)> {
+        let mut random = stream("a/a", seed);
+        (0..pairs)
+            .map(|_| {
+                let host = 1000.0 * (1.0 + 0.1 * normal(&mut random));
+                let mut run = || host * (1.0 + 0.05 * normal(&mut random));
+                (run(), run())
+            })
+            .collect()
+    }
+
+    #[test]
+    fn equal_designs_are_rarely_called_different() {
+        for pairs in [2, 3, 5, 8] {
+            let false_alarms = (0..2000)
+                .filter(|seed| paired_log_ratio(&same_design(*seed, pairs)).unwrap().p < 0.05)
+                .count();
+            // Nominal 5 %; three standard errors of 2000 simulations are 1.5 %.
+            assert!(false_alarms <= 130, "{pairs} pairs: {false_alarms} of 2000");
+        }
+    }
+
+    #[test]
+    fn unpaired_equal_designs_are_rarely_called_different() {
+        let false_alarms = (0..2000)
+            .filter(|seed| {
+                let (a, b): (Vec<f64>, Vec<f64>) = same_design(*seed, 5).into_iter().unzip();
+                welch_log_ratio(&a, &b).unwrap().p < 0.05
+            })
+            .count();
+        assert!(false_alarms <= 130, "{false_alarms} of 2000");
+    }
+
+    #[test]
+    fn a_real_difference_is_found() {
+        let found = (0..200)
+            .filter(|seed| {
+                let pairs: Vec<(f64, f64)> =
+                    same_design(*seed, 5).into_iter().map(|(a, b)| (a, b * 1.3)).collect();
+                paired_log_ratio(&pairs).unwrap().p < 0.05
+            })
+            .count();
+        assert!(found >= 180, "{found} of 200");
+    }
+
+    #[test]
+    fn impossible_inputs_have_no_ratio() {
+        assert_eq!(paired_log_ratio(&[(1.0, 2.0)]), None);
+        assert_eq!(paired_log_ratio(&[(1.0, 2.0), (0.0, 1.0)]), None);
+        assert_eq!(welch_log_ratio(&[1.0], &[1.0, 2.0]), None);
+    }
+
+    #[test]
+    fn equal_values_without_noise() {
+        let same = paired_log_ratio(&[(5.0, 5.0), (7.0, 7.0)]).unwrap();
+        assert_eq!((same.ratio, same.p), (1.0, 1.0));
+        let double = paired_log_ratio(&[(5.0, 10.0), (7.0, 14.0)]).unwrap();
+        assert_eq!(double.p, 0.0);
+    }
+}
