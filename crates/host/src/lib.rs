@@ -28,12 +28,15 @@ pub mod page_cache;
 pub mod capability;
 pub mod facts;
 
+mod child_setup;
+mod mount_table;
+mod process_table;
 mod skip;
 
 pub use capability::{Capability, capabilities};
 pub use cgroup::{Cgroup, CgroupLimits, CgroupPaths, CgroupVersion, Unenforced};
 pub use error::HostError;
-pub use facts::{HostFacts, host_facts};
+pub use facts::{HostFacts, available_memory_bytes, host_facts};
 pub use file_system::{FileSystem, free_space, make_file_system};
 pub use loop_device::LoopDevice;
 pub use mount::Mount;

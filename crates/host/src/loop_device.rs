@@ -1,25 +1,97 @@
 //! Loop devices: a file as a block device.
+//!
+//! The kernel is asked directly: `LOOP_CONFIGURE` (Linux 5.8) sets file, sector size and direct I/O
+//! in one step, so that no half-configured device is ever visible.
 
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::geteuid;
 
 use crate::error::HostError;
-use crate::teardown::Teardown;
+use crate::teardown::{Removal, Resource, Teardown, Ticket, counted};
 
-/// An attached loop device with direct I/O.
+const CONTROL: &str = "/dev/loop-control";
+
+// linux/loop.h
+const LOOP_CTL_GET_FREE: libc::c_ulong = 0x4C82;
+const LOOP_CONFIGURE: libc::c_ulong = 0x4C0A;
+const LOOP_CLR_FD: libc::c_ulong = 0x4C01;
+const LO_FLAGS_DIRECT_IO: u32 = 16;
+
+/// Others may take the free device between our question and our use of it.
+const ATTEMPTS: u32 = 64;
+/// How long the device node and the end of a detachment may take to show.
+const SETTLE_LIMIT: Duration = Duration::from_secs(3);
+
+/// `struct loop_info64` of linux/loop.h.
+#[repr(C)]
+struct LoopInfo64 {
+    lo_device: u64,
+    lo_inode: u64,
+    lo_rdevice: u64,
+    lo_offset: u64,
+    lo_sizelimit: u64,
+    lo_number: u32,
+    lo_encrypt_type: u32,
+    lo_encrypt_key_size: u32,
+    lo_flags: u32,
+    lo_file_name: [u8; 64],
+    lo_crypt_name: [u8; 64],
+    lo_encrypt_key: [u8; 32],
+    lo_init: [u64; 2],
+}
+
+/// `struct loop_config` of linux/loop.h.
+#[repr(C)]
+struct LoopConfig {
+    fd: u32,
+    block_size: u32,
+    info: LoopInfo64,
+    reserved: [u64; 8],
+}
+
+/// An attached loop device. It stays attached when this is dropped: the teardown stack detaches it.
 #[derive(Debug)]
 pub struct LoopDevice {
+    teardown: Teardown,
+    ticket: Ticket,
     device: PathBuf,
 }
 
 impl LoopDevice {
-    /// Attaches a free loop device to `backing`, with direct I/O and this logical sector size in
-    /// bytes (512 or 4096).
+    /// Attaches a free loop device to the file `backing`, with direct I/O and this logical sector
+    /// size in bytes (512 to 4096, a power of two). Direct I/O keeps a second copy of every page out
+    /// of the page cache; it is an error when the backing file cannot do it.
     pub fn attach(
-        _teardown: &Teardown,
-        _backing: &Path,
-        _sector_bytes: u32,
+        teardown: &Teardown,
+        backing: &Path,
+        sector_bytes: u32,
     ) -> Result<LoopDevice, HostError> {
-        Err(HostError::NeedsRoot { action: "attach a loop device" })
+        if !geteuid().is_root() {
+            return Err(HostError::NeedsRoot { action: "attach a loop device" });
+        }
+        let backing = backing.canonicalize().map_err(HostError::file("resolve", backing))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(&backing)
+            .map_err(HostError::file("open", &backing))?;
+        let ticket = teardown.register(Resource::Loop { backing_file: backing.clone() })?;
+        let attached = attach_free(&file, &backing, sector_bytes)
+            .and_then(|device| require_direct_io(&device, &backing).map(|()| device));
+        match attached {
+            Ok(device) => Ok(LoopDevice { teardown: teardown.clone(), ticket, device }),
+            Err(error) => {
+                // Removes the device too, in case it was attached without direct I/O.
+                teardown.release(ticket)?;
+                Err(error)
+            }
+        }
     }
 
     /// `/dev/loopN`.
@@ -27,13 +99,186 @@ impl LoopDevice {
         &self.device
     }
 
-    /// `loopN`, as in `/proc/diskstats`.
+    /// `loopN`, as in `/proc/diskstats` and `/sys/block`.
     pub fn name(&self) -> &str {
-        self.device.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+        device_name(&self.device)
     }
 
     /// Detaches it.
     pub fn detach(self) -> Result<(), HostError> {
-        Ok(())
+        self.teardown.release(self.ticket)
+    }
+}
+
+/// The loop devices (`/dev/loopN`) whose backing file is exactly this path.
+pub(crate) fn find(backing: &Path) -> Result<Vec<PathBuf>, HostError> {
+    let dir = Path::new("/sys/block");
+    let entries = fs::read_dir(dir).map_err(HostError::file("list", dir))?;
+    let mut devices: Vec<PathBuf> = entries
+        .flatten()
+        .filter(|entry| serves(&entry.path(), backing))
+        .map(|entry| Path::new("/dev").join(entry.file_name()))
+        .collect();
+    devices.sort();
+    Ok(devices)
+}
+
+/// Detaches the loop devices of a backing file and waits until they are free.
+pub(crate) fn detach_all(backing: &Path) -> Result<Removal, HostError> {
+    let devices = find(backing)?;
+    for device in &devices {
+        detach(device, backing)?;
+    }
+    Ok(counted(devices.len()))
+}
+
+fn detach(device: &Path, backing: &Path) -> Result<(), HostError> {
+    let block = Path::new("/sys/block").join(device_name(device));
+    let deadline = Instant::now() + SETTLE_LIMIT;
+    while serves(&block, backing) {
+        {
+            // While somebody has it open the kernel detaches it at the last close, so our own
+            // descriptor must be closed before we look again.
+            let file = File::open(device).map_err(HostError::file("open", device))?;
+            match control(&file, LOOP_CLR_FD, 0) {
+                Ok(_) => {}
+                Err(error) if error.raw_os_error() == Some(libc::ENXIO) => {}
+                Err(error) => return Err(HostError::file("detach", device)(error)),
+            }
+        }
+        if !serves(&block, backing) {
+            break;
+        }
+        if Instant::now() >= deadline {
+            return Err(HostError::File {
+                action: "detach (it is still in use)",
+                path: device.to_path_buf(),
+                source: io::Error::from_raw_os_error(libc::EBUSY),
+            });
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// The kernel appends ` (deleted)` to the name of an unlinked file.
+fn serves(block: &Path, backing: &Path) -> bool {
+    fs::read_to_string(block.join("loop/backing_file")).is_ok_and(|text| {
+        let text = text.trim_end_matches('\n');
+        let name = text.strip_suffix(" (deleted)").unwrap_or(text);
+        Path::new(name) == backing || Path::new(text) == backing
+    })
+}
+
+fn attach_free(file: &File, backing: &Path, sector_bytes: u32) -> Result<PathBuf, HostError> {
+    let control_path = Path::new(CONTROL);
+    let loop_control = OpenOptions::new().read(true).write(true).open(control_path);
+    let loop_control = loop_control.map_err(HostError::file("open", control_path))?;
+    for _ in 0..ATTEMPTS {
+        let number = control(&loop_control, LOOP_CTL_GET_FREE, 0)
+            .map_err(HostError::file("ask for a free loop device from", control_path))?;
+        let device = PathBuf::from(format!("/dev/loop{number}"));
+        match configure(&open_node(&device)?, file, backing, sector_bytes) {
+            Ok(()) => return Ok(device),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                return Err(HostError::Unavailable {
+                    what: "a loop device with direct I/O",
+                    reason: format!(
+                        "the kernel refuses `{}` with {sector_bytes} byte sectors; its size must \
+                         be a multiple of them, and Linux 5.8 or newer is needed",
+                        backing.display()
+                    ),
+                });
+            }
+            Err(error) => return Err(HostError::file("attach a loop device to", backing)(error)),
+        }
+    }
+    Err(HostError::Unavailable {
+        what: "a free loop device",
+        reason: format!("{ATTEMPTS} were taken by others while we asked; try again"),
+    })
+}
+
+/// The node of a device that was just added appears a moment later.
+fn open_node(device: &Path) -> Result<File, HostError> {
+    let deadline = Instant::now() + SETTLE_LIMIT;
+    loop {
+        match OpenOptions::new().read(true).write(true).open(device) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            outcome => return outcome.map_err(HostError::file("open", device)),
+        }
+    }
+}
+
+fn configure(device: &File, file: &File, backing: &Path, sector_bytes: u32) -> io::Result<()> {
+    let mut config = LoopConfig {
+        fd: file.as_raw_fd().unsigned_abs(),
+        block_size: sector_bytes,
+        info: LoopInfo64 {
+            lo_device: 0,
+            lo_inode: 0,
+            lo_rdevice: 0,
+            lo_offset: 0,
+            lo_sizelimit: 0,
+            lo_number: 0,
+            lo_encrypt_type: 0,
+            lo_encrypt_key_size: 0,
+            lo_flags: LO_FLAGS_DIRECT_IO,
+            lo_file_name: [0; 64],
+            lo_crypt_name: [0; 64],
+            lo_encrypt_key: [0; 32],
+            lo_init: [0; 2],
+        },
+        reserved: [0; 8],
+    };
+    // Only shown by losetup; the last byte stays zero.
+    let name = backing.as_os_str().as_encoded_bytes();
+    let shown = name.len().min(config.info.lo_file_name.len() - 1);
+    config.info.lo_file_name[..shown].copy_from_slice(&name[..shown]);
+    control(device, LOOP_CONFIGURE, &raw const config as usize).map(|_| ())
+}
+
+fn control(file: &File, request: libc::c_ulong, argument: usize) -> io::Result<i32> {
+    // SAFETY: the requests of this module take either no argument or a pointer to a LoopConfig that
+    // lives across the call; its layout is the kernel's. The descriptor is open.
+    let outcome = unsafe { libc::ioctl(file.as_raw_fd(), request as _, argument) };
+    if outcome < 0 { Err(io::Error::last_os_error()) } else { Ok(outcome) }
+}
+
+fn require_direct_io(device: &Path, backing: &Path) -> Result<(), HostError> {
+    let flag = Path::new("/sys/block").join(device_name(device)).join("loop/dio");
+    let text = fs::read_to_string(&flag).map_err(HostError::file("read", &flag))?;
+    if text.trim() == "1" {
+        return Ok(());
+    }
+    Err(HostError::Unavailable {
+        what: "a loop device with direct I/O",
+        reason: format!(
+            "the file system of `{}` cannot do direct I/O; use a directory on ext4 or xfs",
+            backing.display()
+        ),
+    })
+}
+
+fn device_name(device: &Path) -> &str {
+    device.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::{offset_of, size_of};
+
+    use super::{LoopConfig, LoopInfo64};
+
+    #[test]
+    fn layouts_are_those_of_the_kernel() {
+        // From linux/loop.h: 5 x 8 + 4 x 4 + 64 + 64 + 32 + 16, and 4 + 4 + that + 64.
+        assert_eq!(size_of::<LoopInfo64>(), 232);
+        assert_eq!(offset_of!(LoopInfo64, lo_flags), 52);
+        assert_eq!(size_of::<LoopConfig>(), 304);
+        assert_eq!(offset_of!(LoopConfig, info), 8);
     }
 }

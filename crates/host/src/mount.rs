@@ -1,43 +1,168 @@
 //! Mounted file systems.
 
+use std::ffi::CString;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::geteuid;
 
 use crate::error::HostError;
 use crate::file_system::FileSystem;
-use crate::teardown::Teardown;
+use crate::mount_table::mounts;
+use crate::program::{find_program, run_program};
+use crate::teardown::{Removal, Resource, Teardown, Ticket, real_path};
 
-/// A mounted file system.
+/// How long a busy file system may take to come loose before it is detached lazily: processes that
+/// were just killed close their files a moment later.
+const BUSY_LIMIT: Duration = Duration::from_secs(3);
+
+/// A mounted file system. It stays mounted when this is dropped: the teardown stack unmounts it.
 #[derive(Debug)]
 pub struct Mount {
+    teardown: Teardown,
+    ticket: Ticket,
     target: PathBuf,
 }
 
 impl Mount {
     /// Mounts the block device `source` on the existing directory `target`. `options` is a comma
-    /// separated list as for mount(8); `nosuid` and `nodev` are always added.
+    /// separated list as for mount(8), or empty; `nosuid` and `nodev` are always added, since a
+    /// data volume needs neither.
     pub fn make(
-        _teardown: &Teardown,
-        _source: &Path,
-        _target: &Path,
-        _system: FileSystem,
-        _options: &str,
+        teardown: &Teardown,
+        source: &Path,
+        target: &Path,
+        system: FileSystem,
+        options: &str,
     ) -> Result<Mount, HostError> {
-        Err(HostError::NeedsRoot { action: "mount" })
+        if !geteuid().is_root() {
+            return Err(HostError::NeedsRoot { action: "mount a volume" });
+        }
+        let target = target.canonicalize().map_err(HostError::file("resolve", target))?;
+        let (flags, data) = split_options(options);
+        let data = CString::new(data).map_err(|error| HostError::File {
+            action: "use the mount options of",
+            path: target.clone(),
+            source: error.into(),
+        })?;
+        let ticket = teardown.register(Resource::Mount { target: target.clone() })?;
+        let flags = flags | MountFlags::NOSUID | MountFlags::NODEV;
+        if let Err(error) = mount(source, &target, system.as_str(), flags, data.as_c_str()) {
+            teardown.forget(ticket);
+            return Err(HostError::file("mount", source)(error));
+        }
+        Ok(Mount { teardown: teardown.clone(), ticket, target })
     }
 
-    /// Where it is mounted.
+    /// Where it is mounted; absolute and free of symbolic links.
     pub fn target(&self) -> &Path {
         &self.target
     }
 
     /// Unmounts it.
     pub fn unmount(self) -> Result<(), HostError> {
-        Ok(())
+        self.teardown.release(self.ticket)
     }
 }
 
-/// Whether something is mounted on exactly this path. Never touches the path itself, so it cannot
-/// hang on a dead file system.
-pub fn is_mount_point(_path: &Path) -> Result<bool, HostError> {
-    Ok(false)
+/// Whether something is mounted on exactly this path. Never touches the path's last component, so
+/// it cannot hang on a dead file system.
+pub fn is_mount_point(path: &Path) -> Result<bool, HostError> {
+    let path = real_path(path);
+    Ok(mounts()?.iter().any(|entry| entry.target == path))
+}
+
+/// Unmounts what is mounted on exactly this path; lazily when it stays busy.
+pub(crate) fn unmount_if_mounted(target: &Path) -> Result<Removal, HostError> {
+    let deadline = Instant::now() + BUSY_LIMIT;
+    let mut removal = Removal::WasGone;
+    while is_mount_point(target)? {
+        let lazily = Instant::now() >= deadline;
+        match unmount_once(target, lazily) {
+            Ok(()) => removal = Removal::Removed,
+            Err(HostError::File { source, .. })
+                if source.raw_os_error() == Some(Errno::BUSY.raw_os_error()) && !lazily =>
+            {
+                thread::sleep(Duration::from_millis(20));
+            }
+            // Somebody else was faster; the loop's condition tells.
+            Err(HostError::File { source, .. })
+                if source.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && !lazily =>
+            {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(removal)
+}
+
+/// An unprivileged user can only have mounted through FUSE's own helper, which also unmounts.
+fn unmount_once(target: &Path, lazily: bool) -> Result<(), HostError> {
+    if !geteuid().is_root() {
+        let helper =
+            ["fusermount3", "fusermount"].into_iter().find_map(find_program).ok_or_else(|| {
+                HostError::ProgramNotFound {
+                    program: "fusermount3".to_string(),
+                    remedy: "install the package fuse3".to_string(),
+                }
+            })?;
+        let mode = if lazily { "-uz" } else { "-u" };
+        return run_program(helper, &[mode.as_ref(), target.as_os_str()], None).map(|_| ());
+    }
+    let mut flags = UnmountFlags::NOFOLLOW;
+    if lazily {
+        tracing::warn!(target = %target.display(), "still busy, detaching lazily");
+        flags |= UnmountFlags::DETACH;
+    }
+    unmount(target, flags).map_err(HostError::file("unmount", target))
+}
+
+/// The flags that the kernel takes as bits, and the rest, which the file system takes as text.
+fn split_options(options: &str) -> (MountFlags, String) {
+    let mut flags = MountFlags::empty();
+    let mut data: Vec<&str> = Vec::new();
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        match option {
+            "ro" => flags |= MountFlags::RDONLY,
+            "noatime" => flags |= MountFlags::NOATIME,
+            "nodiratime" => flags |= MountFlags::NODIRATIME,
+            "relatime" => flags |= MountFlags::RELATIME,
+            "lazytime" => flags |= MountFlags::LAZYTIME,
+            "noexec" => flags |= MountFlags::NOEXEC,
+            "sync" => flags |= MountFlags::SYNCHRONOUS,
+            "dirsync" => flags |= MountFlags::DIRSYNC,
+            "rw" | "defaults" | "nosuid" | "nodev" => {}
+            other => data.push(other),
+        }
+    }
+    (flags, data.join(","))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rustix::mount::MountFlags;
+
+    use super::{is_mount_point, split_options};
+
+    #[test]
+    fn splits_options() {
+        assert_eq!(
+            split_options("noatime,data=ordered,,rw,discard"),
+            (MountFlags::NOATIME, "data=ordered,discard".to_string())
+        );
+        assert_eq!(split_options(""), (MountFlags::empty(), String::new()));
+    }
+
+    #[test]
+    fn knows_mount_points() {
+        assert!(is_mount_point(Path::new("/proc")).unwrap());
+        assert!(!is_mount_point(Path::new("/proc/self")).unwrap());
+        assert!(!is_mount_point(Path::new("/no/such/place")).unwrap());
+    }
 }

@@ -1,12 +1,22 @@
 //! Long-running children: servers that must not outlive the run unnoticed.
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rustix::process::pidfd_send_signal;
+
 use crate::cgroup::Cgroup;
+use crate::child_setup::{ChildSetup, Lifetime, clean_command};
 use crate::error::HostError;
-use crate::teardown::Teardown;
+use crate::process_table::{MARKER_VARIABLE, kill_marked, open_descriptor, wait_ended};
+use crate::teardown::{Resource, Teardown, Ticket, new_marker};
 use crate::user::User;
 
 /// What to start and how.
@@ -57,23 +67,73 @@ pub enum ProcessExit {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Gone, but collected by somebody else.
+    /// Gone, but collected by somebody else: the teardown stack killed it.
     Unknown,
 }
 
-/// A child in its own session, registered before it was started.
+/// A child in its own session, registered before it was started. It goes on living when this is
+/// dropped: the teardown stack ends it.
 #[derive(Debug)]
 pub struct Process {
+    teardown: Teardown,
+    ticket: Ticket,
+    marker: String,
+    name: String,
     pid: u32,
+    descriptor: OwnedFd,
+    child: Mutex<Child>,
 }
 
 impl Process {
     /// Registers and starts a child.
-    pub fn spawn(_teardown: &Teardown, spec: &ProcessSpec<'_>) -> Result<Process, HostError> {
-        Err(HostError::ProgramNotFound {
-            program: spec.name.to_string(),
-            remedy: "not built yet".to_string(),
-        })
+    pub fn spawn(teardown: &Teardown, spec: &ProcessSpec<'_>) -> Result<Process, HostError> {
+        let output = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o640)
+            .open(&spec.output)
+            .map_err(HostError::file("open", &spec.output))?;
+        let error_output = output.try_clone().map_err(HostError::file("open", &spec.output))?;
+        let join = spec.cgroup.map_or_else(|| Ok(Vec::new()), Cgroup::open_procs)?;
+
+        let marker = new_marker(spec.name);
+        let mut command = clean_command(spec.program, &spec.args, &spec.env);
+        command
+            .env(MARKER_VARIABLE, &marker)
+            .stdin(Stdio::null())
+            .stdout(output)
+            .stderr(error_output);
+        let mut setup = ChildSetup {
+            run_as: spec.run_as.map(|user| (user.uid, user.gid)),
+            join,
+            working_dir: spec.working_dir.to_path_buf(),
+            lifetime: Lifetime::OwnSession,
+        }
+        .prepared();
+        // SAFETY: `apply` only makes system calls; it allocates nothing and takes no lock, as is
+        // required between fork and exec of a process with threads.
+        unsafe { command.pre_exec(move || setup.apply()) };
+
+        let ticket = teardown
+            .register(Resource::Process { marker: marker.clone(), name: spec.name.to_string() })?;
+        let spawned = command.spawn().map_err(HostError::file("start", spec.program));
+        // Not yet waited for, so its number cannot have been given to another.
+        let opened = spawned.and_then(|child| Ok((open_descriptor(child.id())?, child)));
+        match opened {
+            Ok((descriptor, child)) => Ok(Process {
+                teardown: teardown.clone(),
+                ticket,
+                marker,
+                name: spec.name.to_string(),
+                pid: child.id(),
+                descriptor,
+                child: Mutex::new(child),
+            }),
+            Err(error) => {
+                teardown.release(ticket)?;
+                Err(error)
+            }
+        }
     }
 
     /// Its number.
@@ -83,26 +143,72 @@ impl Process {
 
     /// How it ended, if it has.
     pub fn try_wait(&self) -> Result<Option<ProcessExit>, HostError> {
-        Ok(None)
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        match child.try_wait() {
+            Ok(status) => Ok(status.map(exit)),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => {
+                Ok(Some(ProcessExit::Unknown))
+            }
+            Err(error) => Err(HostError::system("wait for a process")(error)),
+        }
     }
 
     /// Waits for its end; `None` when it did not end in time.
-    pub fn wait_for(&self, _limit: Duration) -> Result<Option<ProcessExit>, HostError> {
-        Ok(None)
+    pub fn wait_for(&self, limit: Duration) -> Result<Option<ProcessExit>, HostError> {
+        if wait_ended(&self.descriptor, limit)? { self.try_wait() } else { Ok(None) }
     }
 
     /// Sends a signal to this process alone. Nothing happens when it has ended.
-    pub fn signal(&self, _signal: Signal) -> Result<(), HostError> {
-        Ok(())
+    pub fn signal(&self, signal: Signal) -> Result<(), HostError> {
+        match pidfd_send_signal(&self.descriptor, number(signal)) {
+            Ok(()) | Err(rustix::io::Errno::SRCH) => Ok(()),
+            Err(error) => Err(HostError::system("send a signal")(error)),
+        }
     }
 
-    /// Kills it and all its descendants at once, as a power failure would.
+    /// Kills it and all its descendants at once, as a power failure would, and waits until they are
+    /// gone.
     pub fn kill_tree(&self) -> Result<(), HostError> {
-        Ok(())
+        kill_marked(&self.marker, &self.name).map(|_| ())
     }
 
-    /// Asks it to end, and kills it and its descendants after `grace`.
-    pub fn terminate(self, _grace: Duration) -> Result<ProcessExit, HostError> {
-        Ok(ProcessExit::Unknown)
+    /// Asks it to end with SIGTERM, kills what is left of it and its descendants after `grace`, and
+    /// takes it off the teardown stack.
+    pub fn terminate(self, grace: Duration) -> Result<ProcessExit, HostError> {
+        self.signal(Signal::Terminate)?;
+        let ended = self.wait_for(grace)?;
+        self.collect(ended)
+    }
+
+    /// Takes a process that has ended off the teardown stack, with descendants that it left.
+    pub fn collect(self, ended: Option<ProcessExit>) -> Result<ProcessExit, HostError> {
+        self.kill_tree()?;
+        let ended = match ended {
+            Some(exit) => exit,
+            None => self.try_wait()?.unwrap_or(ProcessExit::Unknown),
+        };
+        self.teardown.forget(self.ticket);
+        Ok(ended)
+    }
+}
+
+fn exit(status: ExitStatus) -> ProcessExit {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => ProcessExit::Code(code),
+        (None, Some(signal)) => ProcessExit::Signal(signal),
+        (None, None) => ProcessExit::Unknown,
+    }
+}
+
+fn number(signal: Signal) -> rustix::process::Signal {
+    use rustix::process::Signal as Number;
+    match signal {
+        Signal::Terminate => Number::TERM,
+        Signal::Interrupt => Number::INT,
+        Signal::Quit => Number::QUIT,
+        Signal::Kill => Number::KILL,
+        Signal::Hangup => Number::HUP,
+        Signal::Stop => Number::STOP,
+        Signal::Continue => Number::CONT,
     }
 }

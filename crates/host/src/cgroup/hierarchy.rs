@@ -1,0 +1,209 @@
+//! Where this host has its control group controllers, and where groups of ours can be made.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
+use rustix::process::geteuid;
+
+use crate::error::HostError;
+use crate::mount_table::{MountEntry, mounts};
+
+/// The controllers that matter here.
+pub(crate) const CONTROLLERS: [&str; 4] = ["memory", "cpu", "cpuacct", "blkio"];
+
+/// The mounted hierarchies.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hierarchies {
+    /// Version 1: controller to mount point.
+    pub v1: BTreeMap<String, PathBuf>,
+    /// Version 2.
+    pub v2: Option<Unified>,
+}
+
+/// The version 2 hierarchy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unified {
+    /// Its mount point.
+    pub mount: PathBuf,
+    /// The controllers that it can offer.
+    pub controllers: Vec<String>,
+}
+
+impl Hierarchies {
+    /// Of this host.
+    pub fn find() -> Result<Hierarchies, HostError> {
+        let mut found = from_mounts(&mounts()?);
+        if let Some(unified) = &mut found.v2 {
+            unified.controllers = words(&unified.mount.join("cgroup.controllers"));
+        }
+        Ok(found)
+    }
+
+    /// `v1`, `v2`, `hybrid` (version 1 with a version 2 tree at its side) or `none`.
+    pub fn version_word(&self) -> &'static str {
+        match (self.v1.is_empty(), &self.v2) {
+            (true, None) => "none",
+            (true, Some(_)) => "v2",
+            (false, None) => "v1",
+            (false, Some(_)) => "hybrid",
+        }
+    }
+
+    /// Whether version 2 has this controller. A controller is in one version only.
+    pub fn in_v2(&self, controller: &str) -> bool {
+        self.v2
+            .as_ref()
+            .is_some_and(|unified| unified.controllers.iter().any(|name| name == controller))
+    }
+}
+
+impl Unified {
+    /// The directory below which a group with these controllers can be made, or why there is none.
+    ///
+    /// Controllers reach a group only when all groups above hand them down, and no group but the
+    /// root may hand down while it has processes itself. As root the place is the root, because the
+    /// group that we are in belongs to a service manager; otherwise it is the nearest group above
+    /// ours that we may write to, such as a delegated user service.
+    pub fn parent_for(&self, controllers: &[&str]) -> Result<PathBuf, String> {
+        self.first_candidate(|candidate| hand_down(candidate, controllers))
+    }
+
+    /// The same as far as can be seen without changing anything.
+    pub fn possible_parent_for(&self, controllers: &[&str]) -> Result<PathBuf, String> {
+        self.first_candidate(|candidate| seems_to_hand_down(candidate, controllers))
+    }
+
+    fn first_candidate(
+        &self,
+        suits: impl Fn(&Path) -> Result<(), String>,
+    ) -> Result<PathBuf, String> {
+        let candidates = if geteuid().is_root() {
+            vec![self.mount.clone()]
+        } else {
+            groups_above(&own_group(&self.mount, ""), &self.mount)
+        };
+        let mut reason = "no group of yours may hand down controllers".to_string();
+        for candidate in candidates {
+            match suits(&candidate) {
+                Ok(()) => return Ok(candidate),
+                Err(why) => reason = why,
+            }
+        }
+        Err(reason)
+    }
+}
+
+/// The directory below which a version 1 group can be made: the root of the hierarchy for root (see
+/// [`Unified::parent_for`]), else our own group, should it have been given to us.
+pub(crate) fn v1_parent(mount: &Path, controller: &str) -> PathBuf {
+    if geteuid().is_root() { mount.to_path_buf() } else { own_group(mount, controller) }
+}
+
+/// The groups above `group` up to the mount point, nearest first.
+fn groups_above(group: &Path, mount: &Path) -> Vec<PathBuf> {
+    let above = group.ancestors().skip(1).take_while(|path| path.starts_with(mount));
+    above.map(Path::to_path_buf).collect()
+}
+
+fn seems_to_hand_down(group: &Path, controllers: &[&str]) -> Result<(), String> {
+    let handed = words(&group.join("cgroup.subtree_control"));
+    let all = controllers.iter().all(|wanted| handed.iter().any(|name| name == wanted));
+    if access(group, Access::WRITE_OK).is_err() {
+        return Err(format!("`{}` is not writable", group.display()));
+    }
+    // Handing down can only be switched on where there are no processes, except at the root.
+    if all || geteuid().is_root() || words(&group.join("cgroup.procs")).is_empty() {
+        return Ok(());
+    }
+    Err(format!("`{}` has processes and hands down only {handed:?}", group.display()))
+}
+
+fn hand_down(group: &Path, controllers: &[&str]) -> Result<(), String> {
+    let control = group.join("cgroup.subtree_control");
+    let handed = words(&control);
+    for controller in controllers {
+        if handed.iter().any(|name| name == controller) {
+            continue;
+        }
+        fs::write(&control, format!("+{controller}")).map_err(|error| {
+            format!("`{}` cannot hand down the {controller} controller: {error}", group.display())
+        })?;
+    }
+    Ok(())
+}
+
+/// Our own group in the hierarchy of `controller`; the empty name is version 2.
+fn own_group(mount: &Path, controller: &str) -> PathBuf {
+    let text = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let path = text.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':');
+        let controllers = fields.nth(1)?;
+        let path = fields.next()?;
+        controllers.split(',').any(|name| name == controller).then(|| path.trim_start_matches('/'))
+    });
+    path.map_or_else(|| mount.to_path_buf(), |path| mount.join(path))
+}
+
+fn from_mounts(mounts: &[MountEntry]) -> Hierarchies {
+    let mut found = Hierarchies::default();
+    for entry in mounts {
+        match entry.file_system.as_str() {
+            "cgroup" => {
+                for option in entry.super_options.split(',') {
+                    if CONTROLLERS.contains(&option) {
+                        found.v1.entry(option.to_string()).or_insert_with(|| entry.target.clone());
+                    }
+                }
+            }
+            "cgroup2" if found.v2.is_none() => {
+                found.v2 = Some(Unified { mount: entry.target.clone(), controllers: Vec::new() });
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn words(path: &Path) -> Vec<String> {
+    fs::read_to_string(path)
+        .unwrap_or_default()
+        .split_ascii_whitespace()
+        .map(str::to_string)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::from_mounts;
+    use crate::mount_table::MountEntry;
+
+    fn entry(target: &str, file_system: &str, super_options: &str) -> MountEntry {
+        MountEntry {
+            root: PathBuf::from("/"),
+            target: PathBuf::from(target),
+            file_system: file_system.to_string(),
+            super_options: super_options.to_string(),
+        }
+    }
+
+    #[test]
+    fn tells_the_versions_apart() {
+        let v1 = entry("/sys/fs/cgroup/cpu,cpuacct", "cgroup", "rw,cpu,cpuacct");
+        let systemd = entry("/sys/fs/cgroup/systemd", "cgroup", "rw,name=systemd");
+        let v2 = entry("/sys/fs/cgroup/unified", "cgroup2", "rw,nsdelegate");
+        let check = |mounts: &[MountEntry], word: &str| {
+            assert_eq!(from_mounts(mounts).version_word(), word);
+        };
+        check(&[], "none");
+        check(&[v1.clone(), systemd], "v1");
+        check(&[v1.clone(), v2.clone()], "hybrid");
+        check(std::slice::from_ref(&v2), "v2");
+        let hybrid = from_mounts(&[v1, v2]);
+        assert_eq!(hybrid.v1["cpuacct"], PathBuf::from("/sys/fs/cgroup/cpu,cpuacct"));
+        assert!(!hybrid.in_v2("memory"));
+    }
+}

@@ -1,0 +1,425 @@
+//! Control groups: limits on the memory (page cache included) and CPU of a server.
+//!
+//! The kernel charges a page of the page cache to the group of the process that first reads or
+//! writes it. A server in a group with a memory limit therefore has `limit` bytes for its own memory
+//! *and* for its files together, and a database larger than that really reads from storage, provided
+//! nobody else has cached its files before (see [`crate::page_cache`]).
+//!
+//! Version 1, version 2 and hosts with both are known. Groups are made at the root of each
+//! hierarchy: the group that Underlay itself is in belongs to whoever started it.
+//!
+//! What cannot be enforced is never an error: it is returned as [`Unenforced`], and the record
+//! carries it.
+
+mod hierarchy;
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use underlay_core::Bytes;
+
+use crate::error::HostError;
+use crate::process_table::kill_pids;
+use crate::teardown::{Removal, Resource, Teardown, Ticket, new_marker};
+
+pub(crate) use hierarchy::Hierarchies;
+use hierarchy::v1_parent;
+
+/// Below this a server cannot even start.
+const SMALLEST_MEMORY: Bytes = Bytes::from_mib(16);
+/// The kernel's smallest quota is 1 ms per period.
+const SMALLEST_CPUS: f64 = 0.05;
+
+/// A throttled group stands still until its period ends, so the period bounds the pause that a CPU
+/// limit adds to a latency. The kernel's default of 100 ms would be seen in every percentile.
+const PERIOD_US: u64 = 10_000;
+/// For limits whose share of the short period would fall below the kernel's smallest quota.
+const LONG_PERIOD_US: u64 = 100_000;
+
+/// A group whose last process was killed takes a moment to become empty.
+const REMOVE_LIMIT: Duration = Duration::from_secs(10);
+
+const AS_ROOT: &str = "run as root (sudo)";
+
+/// What the processes of a group may use together.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CgroupLimits {
+    /// Memory, page cache included; at least 16 MiB.
+    pub memory: Option<Bytes>,
+    /// CPU time per time: 1.5 is one and a half CPUs; at least 0.05.
+    pub cpus: Option<f64>,
+}
+
+/// Which interface of the kernel the group's limits are set through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CgroupVersion {
+    /// One hierarchy per controller.
+    V1,
+    /// One hierarchy.
+    V2,
+}
+
+/// The directories of a group; on version 2 they are all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CgroupPaths {
+    /// Of the hierarchy that carries the memory controller.
+    pub version: CgroupVersion,
+    /// Where `memory.*` is.
+    pub memory: Option<PathBuf>,
+    /// Where `cpu.*` is.
+    pub cpu: Option<PathBuf>,
+    /// Where `cpuacct.*` is (version 1), or `cpu.stat` (version 2).
+    pub cpuacct: Option<PathBuf>,
+    /// Where `blkio.*` is (version 1), or `io.stat` (version 2).
+    pub blkio: Option<PathBuf>,
+    /// The group in the version 2 tree, which has `cpu.stat` and `*.pressure` even on hosts whose
+    /// controllers are all version 1.
+    pub unified: Option<PathBuf>,
+}
+
+/// A limit that was asked for and is not in force. The record carries it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unenforced {
+    /// `memory 512 MiB`, `cpus 1.5`, `swap 0 B`.
+    pub limit: String,
+    /// Why not.
+    pub reason: String,
+    /// What would help.
+    pub remedy: String,
+}
+
+/// A control group. Clones name the same group. It stays when this is dropped: the teardown stack
+/// removes it.
+#[derive(Clone, Debug)]
+pub struct Cgroup {
+    teardown: Teardown,
+    ticket: Arc<Mutex<Option<Ticket>>>,
+    paths: CgroupPaths,
+}
+
+impl Cgroup {
+    /// Creates a group with these limits in every hierarchy that is of use, also without limits:
+    /// telemetry reads it. What cannot be enforced is said, not an error. `None` when this host
+    /// offers us no group at all.
+    pub fn create(
+        teardown: &Teardown,
+        name: &str,
+        limits: &CgroupLimits,
+    ) -> Result<(Option<Cgroup>, Vec<Unenforced>), HostError> {
+        check_limits(limits)?;
+        let mut unenforced = Vec::new();
+        let (places, obstacles) = choose_places(&new_marker(&format!("underlay_{name}")))?;
+        let ticket =
+            teardown.register(Resource::Cgroup { paths: places.all().into_iter().collect() })?;
+        let (paths, mut failures) = make_directories(places);
+        failures.extend(obstacles);
+        if paths.all().is_empty() {
+            teardown.forget(ticket);
+            unenforced.extend(all_unenforced(limits, &failures.join("; ")));
+            return Ok((None, unenforced));
+        }
+        unenforced.extend(
+            limits.memory.into_iter().flat_map(|memory| limit_memory(&paths, memory, &failures)),
+        );
+        unenforced.extend(limits.cpus.and_then(|cpus| limit_cpus(&paths, cpus, &failures)));
+        let ticket = Arc::new(Mutex::new(Some(ticket)));
+        Ok((Some(Cgroup { teardown: teardown.clone(), ticket, paths }), unenforced))
+    }
+
+    /// Its directories.
+    pub fn paths(&self) -> &CgroupPaths {
+        &self.paths
+    }
+
+    /// Kills what is still inside and removes the group, for all its clones.
+    pub fn release(self) -> Result<(), HostError> {
+        let ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner).take();
+        ticket.map_or(Ok(()), |ticket| self.teardown.release(ticket))
+    }
+
+    /// The files that a process writes `0` to in order to join.
+    pub(crate) fn open_procs(&self) -> Result<Vec<File>, HostError> {
+        self.paths
+            .all()
+            .iter()
+            .map(|dir| {
+                let path = dir.join("cgroup.procs");
+                OpenOptions::new().write(true).open(&path).map_err(HostError::file("open", &path))
+            })
+            .collect()
+    }
+}
+
+impl CgroupPaths {
+    /// The distinct directories.
+    pub fn all(&self) -> BTreeSet<PathBuf> {
+        [&self.memory, &self.cpu, &self.cpuacct, &self.blkio, &self.unified]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect()
+    }
+
+    fn slots(&mut self) -> [&mut Option<PathBuf>; 5] {
+        [&mut self.memory, &mut self.cpu, &mut self.cpuacct, &mut self.blkio, &mut self.unified]
+    }
+}
+
+/// Kills what is in the groups and removes them.
+pub(crate) fn remove(paths: &[PathBuf]) -> Result<Removal, HostError> {
+    let mut removal = Removal::WasGone;
+    for path in paths {
+        if remove_one(path)? {
+            removal = Removal::Removed;
+        }
+    }
+    Ok(removal)
+}
+
+fn remove_one(path: &Path) -> Result<bool, HostError> {
+    let deadline = Instant::now() + REMOVE_LIMIT;
+    loop {
+        kill_members(path)?;
+        match fs::remove_dir(path) {
+            Ok(()) => return Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error)
+                if error.raw_os_error() == Some(libc::EBUSY) && Instant::now() < deadline =>
+            {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(error) => return Err(HostError::file("remove", path)(error)),
+        }
+    }
+}
+
+fn kill_members(path: &Path) -> Result<(), HostError> {
+    let pids = members(path);
+    kill_pids(&pids, "member of a control group", |pid| members(path).contains(&pid)).map(|_| ())
+}
+
+fn members(path: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+fn check_limits(limits: &CgroupLimits) -> Result<(), HostError> {
+    if let Some(memory) = limits.memory.filter(|memory| *memory < SMALLEST_MEMORY) {
+        return Err(HostError::LimitOutOfRange {
+            limit: "a memory limit",
+            value: memory.to_string(),
+            accepted: "at least 16 MiB",
+        });
+    }
+    if let Some(cpus) = limits.cpus.filter(|cpus| !(SMALLEST_CPUS..=1e5).contains(cpus)) {
+        return Err(HostError::LimitOutOfRange {
+            limit: "a CPU limit",
+            value: cpus.to_string(),
+            accepted: "at least 0.05",
+        });
+    }
+    Ok(())
+}
+
+/// Where the group's directories would be, and why some cannot be.
+fn choose_places(name: &str) -> Result<(CgroupPaths, Vec<String>), HostError> {
+    let hierarchies = Hierarchies::find()?;
+    let mut obstacles = Vec::new();
+    let unified = hierarchies.v2.as_ref().and_then(|unified| {
+        let wanted: Vec<&str> = ["memory", "cpu", "io"]
+            .into_iter()
+            .filter(|controller| hierarchies.in_v2(controller))
+            .collect();
+        match unified.parent_for(&wanted) {
+            Ok(parent) => Some(parent.join(name)),
+            Err(reason) => {
+                obstacles.push(reason);
+                None
+            }
+        }
+    });
+    let place = |v1: &str, v2: &str| {
+        if hierarchies.in_v2(v2) {
+            return unified.clone();
+        }
+        hierarchies.v1.get(v1).map(|mount| v1_parent(mount, v1).join(name))
+    };
+    let paths = CgroupPaths {
+        version: if hierarchies.v1.contains_key("memory") {
+            CgroupVersion::V1
+        } else {
+            CgroupVersion::V2
+        },
+        memory: place("memory", "memory"),
+        cpu: place("cpu", "cpu"),
+        cpuacct: place("cpuacct", "cpu"),
+        blkio: place("blkio", "io"),
+        unified: unified.clone(),
+    };
+    if hierarchies.version_word() == "none" {
+        obstacles.push("no control groups are mounted".to_string());
+    }
+    Ok((paths, obstacles))
+}
+
+/// Keeps the places that could be made.
+fn make_directories(mut places: CgroupPaths) -> (CgroupPaths, Vec<String>) {
+    let mut failures = Vec::new();
+    for path in places.all() {
+        if let Err(error) = fs::create_dir(&path) {
+            failures.push(format!("could not create `{}`: {error}", path.display()));
+            for slot in places.slots() {
+                if slot.as_deref() == Some(path.as_path()) {
+                    *slot = None;
+                }
+            }
+        }
+    }
+    (places, failures)
+}
+
+fn all_unenforced(limits: &CgroupLimits, reason: &str) -> Vec<Unenforced> {
+    let texts = [limits.memory.map(memory_text), limits.cpus.map(cpus_text)];
+    texts
+        .into_iter()
+        .flatten()
+        .map(|limit| Unenforced { limit, reason: reason.to_string(), remedy: AS_ROOT.to_string() })
+        .collect()
+}
+
+fn limit_memory(paths: &CgroupPaths, memory: Bytes, failures: &[String]) -> Vec<Unenforced> {
+    let unenforced = |reason: String| {
+        vec![Unenforced {
+            limit: memory_text(memory),
+            reason,
+            remedy: format!("{AS_ROOT} on a host with the memory controller"),
+        }]
+    };
+    let Some(dir) = &paths.memory else {
+        return unenforced(no_controller("memory", failures));
+    };
+    let file = match paths.version {
+        CgroupVersion::V1 => "memory.limit_in_bytes",
+        CgroupVersion::V2 => "memory.max",
+    };
+    if let Err(error) = fs::write(dir.join(file), memory.0.to_string()) {
+        return unenforced(format!("could not write `{}`: {error}", dir.join(file).display()));
+    }
+    // The kernel rounds to pages; anything above what was asked means that it did not take it.
+    let in_force =
+        fs::read_to_string(dir.join(file)).ok().and_then(|text| text.trim().parse().ok());
+    match in_force {
+        Some(bytes) if Bytes(bytes) <= memory => limit_swap(paths.version, dir, memory),
+        _ => unenforced(format!("the kernel has {in_force:?} bytes in force")),
+    }
+}
+
+/// Without this a group over its limit is swapped out instead of dropping its page cache.
+fn limit_swap(version: CgroupVersion, dir: &Path, memory: Bytes) -> Vec<Unenforced> {
+    let (file, value) = match version {
+        // Memory and swap together.
+        CgroupVersion::V1 => ("memory.memsw.limit_in_bytes", memory.0),
+        CgroupVersion::V2 => ("memory.swap.max", 0),
+    };
+    match fs::write(dir.join(file), value.to_string()) {
+        Err(error) if host_has_swap() => vec![Unenforced {
+            limit: "swap 0 B".to_string(),
+            reason: format!("could not write `{}`: {error}", dir.join(file).display()),
+            remedy: "run `swapoff -a`, or boot with swapaccount=1".to_string(),
+        }],
+        _ => Vec::new(),
+    }
+}
+
+fn host_has_swap() -> bool {
+    // The first line is the heading.
+    fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
+}
+
+fn limit_cpus(paths: &CgroupPaths, cpus: f64, failures: &[String]) -> Option<Unenforced> {
+    let unenforced = |reason: String, remedy: &str| {
+        Some(Unenforced { limit: cpus_text(cpus), reason, remedy: remedy.to_string() })
+    };
+    let Some(dir) = &paths.cpu else {
+        return unenforced(
+            no_controller("cpu", failures),
+            "run as root (sudo) on a host with the cpu controller",
+        );
+    };
+    let (quota_us, period_us) = quota(cpus);
+    let written = match paths.version {
+        CgroupVersion::V1 => fs::write(dir.join("cpu.cfs_period_us"), period_us.to_string())
+            .and_then(|()| fs::write(dir.join("cpu.cfs_quota_us"), quota_us.to_string())),
+        CgroupVersion::V2 => fs::write(dir.join("cpu.max"), format!("{quota_us} {period_us}")),
+    };
+    if let Err(error) = written {
+        return unenforced(
+            format!("could not set the quota of `{}`: {error}", dir.display()),
+            "use a kernel with CFS bandwidth control",
+        );
+    }
+    let available = thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    if cpus > available as f64 {
+        return unenforced(
+            format!("this host has {available} CPUs"),
+            "lower the limit, or scale the study",
+        );
+    }
+    None
+}
+
+/// Quota and period in microseconds, rounded down.
+fn quota(cpus: f64) -> (u64, u64) {
+    let period_us = if cpus < 0.2 { LONG_PERIOD_US } else { PERIOD_US };
+    ((cpus * period_us as f64) as u64, period_us)
+}
+
+fn no_controller(controller: &str, failures: &[String]) -> String {
+    if failures.is_empty() {
+        format!("this host has no {controller} controller")
+    } else {
+        failures.join("; ")
+    }
+}
+
+fn memory_text(memory: Bytes) -> String {
+    format!("memory {memory}")
+}
+
+fn cpus_text(cpus: f64) -> String {
+    format!("cpus {cpus}")
+}
+
+#[cfg(test)]
+mod tests {
+    use underlay_core::Bytes;
+
+    use super::{CgroupLimits, check_limits, quota};
+    use crate::error::HostError;
+
+    #[test]
+    fn quotas_are_above_the_smallest_of_the_kernel() {
+        assert_eq!(quota(1.5), (15_000, 10_000));
+        assert_eq!(quota(0.2), (2_000, 10_000));
+        assert_eq!(quota(0.05), (5_000, 100_000));
+    }
+
+    #[test]
+    fn refuses_limits_without_sense() {
+        let check = |memory: Option<u64>, cpus: Option<f64>| {
+            let limits = CgroupLimits { memory: memory.map(Bytes::from_mib), cpus };
+            matches!(check_limits(&limits), Err(HostError::LimitOutOfRange { .. }))
+        };
+        assert!(check(Some(15), None));
+        assert!(check(None, Some(0.0)));
+        assert!(check(None, Some(f64::NAN)));
+        assert!(check(None, Some(-1.0)));
+        assert!(!check(Some(16), Some(0.05)));
+        assert!(!check(None, None));
+    }
+}

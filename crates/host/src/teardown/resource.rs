@@ -1,0 +1,83 @@
+//! What can be on a teardown stack, and how it is written in a stack's file.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// Something that exists on the host because of us.
+///
+/// These are also the file's format: one JSON object per line, externally tagged. A field may be
+/// added with a default; nothing may be renamed, because a newer version cleans up after an older.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Resource {
+    /// A directory with all that is inside.
+    Directory {
+        /// Absolute.
+        path: PathBuf,
+    },
+    /// A file.
+    File {
+        /// Absolute.
+        path: PathBuf,
+    },
+    /// A mounted file system.
+    Mount {
+        /// Where it is mounted.
+        target: PathBuf,
+    },
+    /// A loop device, found through `/sys/block/loop*/loop/backing_file`.
+    Loop {
+        /// Absolute.
+        backing_file: PathBuf,
+    },
+    /// A process and its descendants, found through the process's environment.
+    Process {
+        /// The value of the variable `UNDERLAY_RESOURCE`, unique on this host.
+        marker: String,
+        /// For messages.
+        name: String,
+    },
+    /// A control group in one or several hierarchies.
+    Cgroup {
+        /// One directory per hierarchy.
+        paths: Vec<PathBuf>,
+    },
+}
+
+impl Resource {
+    /// Whether it is still there after the host was started anew.
+    pub(crate) fn survives_reboot(&self) -> bool {
+        matches!(self, Resource::Directory { .. } | Resource::File { .. })
+    }
+
+    /// All paths that name it.
+    pub(crate) fn paths(&self) -> Vec<&Path> {
+        match self {
+            Resource::Directory { path } | Resource::File { path } => vec![path],
+            Resource::Mount { target } => vec![target],
+            Resource::Loop { backing_file } => vec![backing_file],
+            Resource::Process { .. } => Vec::new(),
+            Resource::Cgroup { paths } => paths.iter().map(PathBuf::as_path).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Resource::Directory { path } => write!(f, "directory {}", path.display()),
+            Resource::File { path } => write!(f, "file {}", path.display()),
+            Resource::Mount { target } => write!(f, "mount {}", target.display()),
+            Resource::Loop { backing_file } => {
+                write!(f, "loop device of {}", backing_file.display())
+            }
+            Resource::Process { name, .. } => write!(f, "process {name}"),
+            Resource::Cgroup { paths } => {
+                f.write_str("control group")?;
+                paths.iter().try_for_each(|path| write!(f, " {}", path.display()))
+            }
+        }
+    }
+}
