@@ -72,6 +72,30 @@ pub mod finding {
     pub const NOT_DURABLE: &str = "not-durable";
 }
 
+/// Series of the source [`source::DRIVER`].
+pub mod driver_series {
+    /// Counter, ns: CPU time of all threads of the load generator.
+    pub const CPU: &str = "cpu";
+    /// Counter, ns: CPU time of its busiest thread, per tick the busiest of that tick.
+    pub const BUSIEST_THREAD: &str = "busiest_thread";
+    /// Gauge: its threads.
+    pub const THREADS: &str = "threads";
+    /// Gauge: users asked for.
+    pub const USERS_ACTIVE: &str = "users.active";
+    /// Gauge: users in a transaction.
+    pub const USERS_IN_TRANSACTION: &str = "users.in_transaction";
+    /// Gauge: users in the same attempt for longer than one second.
+    pub const USERS_STALLED: &str = "users.stalled";
+    /// Counter: open-loop arrivals that fell due.
+    pub const ARRIVALS_DUE: &str = "arrivals.due";
+    /// Counter: open-loop arrivals dropped because the queue was full.
+    pub const ARRIVALS_OVERFLOWED: &str = "arrivals.overflowed";
+    /// Gauge: open-loop arrivals waiting for a user.
+    pub const ARRIVALS_QUEUED: &str = "arrivals.queued";
+    /// Gauge, bytes: resident memory of the process.
+    pub const MEMORY: &str = "memory";
+}
+
 /// Names of the sources of ticks.
 pub mod source {
     /// CPU time of the host, per state.

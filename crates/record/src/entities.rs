@@ -211,8 +211,15 @@ pub struct WaitWindow {
     pub interval: Interval,
     /// How many times the sessions were looked at.
     pub samples: u32,
-    /// What was seen.
-    pub counts: Vec<WaitCount>,
+    /// Client sessions and their parallel workers, without those of the sampler itself.
+    pub clients: Vec<WaitCount>,
+    /// How many times locks were followed, also when nobody waited.
+    pub holder_samples: u32,
+    /// For each session waiting on a lock: what the session at the root of its chain of blockers was
+    /// doing. Per `holder_samples`.
+    pub holders: Vec<WaitCount>,
+    /// Server processes other than client sessions that were doing something. Per `samples`.
+    pub background: Vec<WaitCount>,
 }
 
 /// One transaction type over one tick.
@@ -226,7 +233,11 @@ pub struct TransactionTick {
     pub committed: u64,
     /// Rolled back as the workload intends it (TPC-C: 1 % of the new orders).
     pub rolled_back: u64,
-    /// Errors by class.
+    /// Given up after an error that is known to have undone it.
+    pub failed: u64,
+    /// Given up after an error that may or may not have undone it.
+    pub unknown: u64,
+    /// Errors of all attempts by class, also of those that were repeated with success.
     pub errors: BTreeMap<String, u64>,
     /// Attempts repeated after an error.
     pub retries: u64,

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use underlay_core::Histogram;
 
 use crate::columns::Table;
-use crate::entities::{Interval, Run, RunId};
+use crate::entities::{Interval, Run, RunId, WaitCount};
 use crate::error::ExportError;
 use crate::record::Record;
 use crate::words::CheckOutcome;
@@ -368,6 +368,8 @@ fn export_transactions(
             ("type", "transaction type"),
             ("committed", "count"),
             ("rolled_back", "count, intended by the workload"),
+            ("failed", "given up after an error that undid it"),
+            ("unknown", "given up after an error that may have undone it"),
             ("errors", "JSON object: class -> count"),
             ("retries", "attempts repeated after an error"),
             ("response_count", "response times counted (time since the intended start)"),
@@ -391,6 +393,8 @@ fn export_transactions(
                 tick.transaction,
                 tick.committed.to_string(),
                 tick.rolled_back.to_string(),
+                tick.failed.to_string(),
+                tick.unknown.to_string(),
                 serde_json::Value::Object(errors).to_string(),
                 tick.retries.to_string(),
                 tick.response.count().to_string(),
@@ -453,7 +457,8 @@ fn export_waits(record: &Record, runs: &[Run], out: &mut Directory) -> Result<()
             RUN,
             BEGIN,
             END,
-            ("samples", "how often the sessions were looked at in the window"),
+            ("role", "client, holder (root of a chain of blockers) or background"),
+            ("samples", "how often sessions of this role were looked at in the window"),
             ("state", "session state"),
             ("class", "wait class; empty: on CPU or runnable"),
             ("event", "wait event"),
@@ -463,13 +468,20 @@ fn export_waits(record: &Record, runs: &[Run], out: &mut Directory) -> Result<()
     )?;
     for run in runs {
         for waits in record.waits(run.id)? {
-            for count in waits.counts {
+            let of_role = |role, samples: u32, counts: Vec<WaitCount>| {
+                counts.into_iter().map(move |count| (role, samples, count))
+            };
+            let counts = of_role("client", waits.samples, waits.clients)
+                .chain(of_role("holder", waits.holder_samples, waits.holders))
+                .chain(of_role("background", waits.samples, waits.background));
+            for (role, samples, count) in counts {
                 let [id, begin, end] = window(run.id, waits.interval);
                 file.row(&[
                     id,
                     begin,
                     end,
-                    waits.samples.to_string(),
+                    role.to_string(),
+                    samples.to_string(),
                     count.key.state,
                     count.key.class,
                     count.key.event,

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use underlay_core::Histogram;
 
 use crate::columns::Table;
-use crate::entities::{Interval, Run, RunId, TransactionTick, WaitWindow};
+use crate::entities::{Interval, Run, RunId, TransactionTick, WaitCount, WaitWindow};
 use crate::error::ExportError;
 use crate::record::Record;
 use crate::words::CheckOutcome;
@@ -195,6 +195,8 @@ fn transaction_line(run: RunId, tick: &TransactionTick) -> Value {
         "type": tick.transaction,
         "committed": tick.committed,
         "rolled_back": tick.rolled_back,
+        "failed": tick.failed,
+        "unknown": tick.unknown,
         "errors": tick.errors.iter().map(|(class, n)| (class.clone(), Value::from(*n)))
             .collect::<Map<_, _>>(),
         "retries": tick.retries,
@@ -205,8 +207,19 @@ fn transaction_line(run: RunId, tick: &TransactionTick) -> Value {
 }
 
 fn waits_line(run: RunId, waits: &WaitWindow) -> Value {
-    let counts: Vec<Value> = waits
-        .counts
+    let line = json!({
+        "table": "waits",
+        "samples": waits.samples,
+        "clients": counts_value(&waits.clients),
+        "holder_samples": waits.holder_samples,
+        "holders": counts_value(&waits.holders),
+        "background": counts_value(&waits.background),
+    });
+    windowed(run, waits.interval, line)
+}
+
+fn counts_value(counts: &[WaitCount]) -> Vec<Value> {
+    counts
         .iter()
         .map(|count| {
             json!({
@@ -217,9 +230,7 @@ fn waits_line(run: RunId, waits: &WaitWindow) -> Value {
                 "sessions": count.sessions,
             })
         })
-        .collect();
-    let line = json!({ "table": "waits", "samples": waits.samples, "counts": counts });
-    windowed(run, waits.interval, line)
+        .collect()
 }
 
 fn export_table(run: RunId, table: &Table, lines: &mut Lines<'_>) -> Result<(), ExportError> {

@@ -24,6 +24,13 @@ use crate::words::{
 };
 use crate::{format, tick_row};
 
+/// Role of a sampled session in `wait_count`: a client.
+pub(crate) const ROLE_CLIENT: &str = "client";
+/// The session at the root of a chain of blockers.
+pub(crate) const ROLE_HOLDER: &str = "holder";
+/// A server process other than a client session.
+pub(crate) const ROLE_BACKGROUND: &str = "background";
+
 /// A record opened for reading.
 #[derive(Debug)]
 pub struct Record {
@@ -133,19 +140,23 @@ impl Record {
     pub fn waits(&self, run: RunId) -> Result<Vec<WaitWindow>, ReadError> {
         let mut windows = self.rows(
             "wait samples",
-            "SELECT begin_ns, end_ns, samples FROM wait_window WHERE run = ?1 ORDER BY begin_ns",
+            "SELECT begin_ns, end_ns, samples, holder_samples FROM wait_window WHERE run = ?1
+             ORDER BY begin_ns",
             params![run.0],
             |row| {
                 Ok(WaitWindow {
                     interval: interval_of(row, 0, 1)?,
                     samples: number(row, 2, "a number of samples")?,
-                    counts: Vec::new(),
+                    clients: Vec::new(),
+                    holder_samples: number(row, 3, "a number of samples")?,
+                    holders: Vec::new(),
+                    background: Vec::new(),
                 })
             },
         )?;
         let counts = self.rows(
             "wait samples",
-            "SELECT begin_ns, state, class, event, backend_type, sessions
+            "SELECT begin_ns, role, state, class, event, backend_type, sessions
              FROM wait_count JOIN wait_key USING (wait_key) WHERE run = ?1
              ORDER BY begin_ns, sessions DESC, wait_key",
             params![run.0],
@@ -153,10 +164,20 @@ impl Record {
         )?;
         let mut counts = counts.into_iter().peekable();
         for window in &mut windows {
-            while let Some((_, count)) =
-                counts.next_if(|(begin, _)| *begin == window.interval.begin)
+            while let Some(sampled) =
+                counts.next_if(|sampled| sampled.begin == window.interval.begin)
             {
-                window.counts.push(count);
+                match sampled.role.as_str() {
+                    ROLE_CLIENT => window.clients.push(sampled.count),
+                    ROLE_HOLDER => window.holders.push(sampled.count),
+                    ROLE_BACKGROUND => window.background.push(sampled.count),
+                    _ => {
+                        return Err(ReadError::UnknownWord {
+                            what: "the role of a session",
+                            word: sampled.role,
+                        });
+                    }
+                }
             }
         }
         Ok(windows)
@@ -166,8 +187,8 @@ impl Record {
     pub fn transactions(&self, run: RunId) -> Result<Vec<TransactionTick>, ReadError> {
         self.rows(
             "transactions",
-            "SELECT begin_ns, end_ns, type, committed, rolled_back, errors, retries, response,
-             service FROM transactions WHERE run = ?1 ORDER BY begin_ns, type",
+            "SELECT begin_ns, end_ns, type, committed, rolled_back, failed, unknown, errors,
+             retries, response, service FROM transactions WHERE run = ?1 ORDER BY begin_ns, type",
             params![run.0],
             transaction_of,
         )
@@ -443,21 +464,31 @@ fn series_of(row: &Row<'_>) -> Result<SeriesSpec, ReadError> {
     })
 }
 
-fn wait_count_of(row: &Row<'_>) -> Result<(Nanos, WaitCount), ReadError> {
+/// A row of `wait_count`.
+struct Sampled {
+    begin: Nanos,
+    role: String,
+    count: WaitCount,
+}
+
+fn wait_count_of(row: &Row<'_>) -> Result<Sampled, ReadError> {
     const WHAT: &str = "wait samples";
     let key = WaitKey {
-        state: get(row, 1, WHAT)?,
-        class: get(row, 2, WHAT)?,
-        event: get(row, 3, WHAT)?,
-        backend_type: get(row, 4, WHAT)?,
+        state: get(row, 2, WHAT)?,
+        class: get(row, 3, WHAT)?,
+        event: get(row, 4, WHAT)?,
+        backend_type: get(row, 5, WHAT)?,
     };
-    let sessions = number(row, 5, "a number of sessions")?;
-    Ok((Nanos(number(row, 0, "a time")?), WaitCount { key, sessions }))
+    Ok(Sampled {
+        begin: Nanos(number(row, 0, "a time")?),
+        role: get(row, 1, WHAT)?,
+        count: WaitCount { key, sessions: number(row, 6, "a number of sessions")? },
+    })
 }
 
 fn transaction_of(row: &Row<'_>) -> Result<TransactionTick, ReadError> {
     const WHAT: &str = "transactions";
-    let errors: Value = json(row, 5, WHAT)?;
+    let errors: Value = json(row, 7, WHAT)?;
     let errors: BTreeMap<String, u64> = errors
         .as_object()
         .into_iter()
@@ -469,10 +500,12 @@ fn transaction_of(row: &Row<'_>) -> Result<TransactionTick, ReadError> {
         transaction: get(row, 2, WHAT)?,
         committed: number(row, 3, "a count")?,
         rolled_back: number(row, 4, "a count")?,
+        failed: number(row, 5, "a count")?,
+        unknown: number(row, 6, "a count")?,
         errors,
-        retries: number(row, 6, "a count")?,
-        response: histogram(row, 7, WHAT)?,
-        service: histogram(row, 8, WHAT)?,
+        retries: number(row, 8, "a count")?,
+        response: histogram(row, 9, WHAT)?,
+        service: histogram(row, 10, WHAT)?,
     })
 }
 

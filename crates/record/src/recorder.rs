@@ -291,17 +291,24 @@ impl Recorder {
         let (begin, end) = stored_interval(window.interval)?;
         self.insert(
             "wait samples",
-            "INSERT OR REPLACE INTO wait_window VALUES (?1, ?2, ?3, ?4)",
-            params![run.0, begin, end, window.samples],
+            "INSERT OR REPLACE INTO wait_window VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![run.0, begin, end, window.samples, window.holder_samples],
         )?;
-        for count in &window.counts {
-            let key = self.wait_key(&count.key)?;
-            self.insert(
-                "wait samples",
-                "INSERT INTO wait_count VALUES (?1, ?2, ?3, ?4) ON CONFLICT DO UPDATE
-                 SET sessions = sessions + excluded.sessions",
-                params![run.0, begin, key, count.sessions],
-            )?;
+        let roles = [
+            (record::ROLE_CLIENT, &window.clients),
+            (record::ROLE_HOLDER, &window.holders),
+            (record::ROLE_BACKGROUND, &window.background),
+        ];
+        for (role, counts) in roles {
+            for count in counts {
+                let key = self.wait_key(&count.key)?;
+                self.insert(
+                    "wait samples",
+                    "INSERT INTO wait_count VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO UPDATE
+                     SET sessions = sessions + excluded.sessions",
+                    params![run.0, begin, role, key, count.sessions],
+                )?;
+            }
         }
         Ok(())
     }
@@ -313,7 +320,8 @@ impl Recorder {
             tick.errors.iter().map(|(class, n)| (class.clone(), Value::from(*n))).collect();
         self.insert(
             "transactions",
-            "INSERT OR REPLACE INTO transactions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+            "INSERT OR REPLACE INTO transactions
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 run.0,
                 begin,
@@ -321,6 +329,8 @@ impl Recorder {
                 end,
                 stored("a count", tick.committed)?,
                 stored("a count", tick.rolled_back)?,
+                stored("a count", tick.failed)?,
+                stored("a count", tick.unknown)?,
                 Value::Object(errors).to_string(),
                 stored("a count", tick.retries)?,
                 tick.response.encode(),

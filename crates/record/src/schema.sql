@@ -103,19 +103,21 @@ CREATE TABLE wait_key (
 ) STRICT;
 
 CREATE TABLE wait_window (
-    run      INTEGER NOT NULL,
-    begin_ns INTEGER NOT NULL,
-    end_ns   INTEGER NOT NULL,
-    samples  INTEGER NOT NULL,          -- how often the sessions were looked at
+    run            INTEGER NOT NULL,
+    begin_ns       INTEGER NOT NULL,
+    end_ns         INTEGER NOT NULL,
+    samples        INTEGER NOT NULL,    -- how often the sessions were looked at
+    holder_samples INTEGER NOT NULL,    -- how often lock chains were followed
     PRIMARY KEY (run, begin_ns)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE wait_count (
     run      INTEGER NOT NULL,
     begin_ns INTEGER NOT NULL,
+    role     TEXT    NOT NULL,          -- client | holder | background
     wait_key INTEGER NOT NULL REFERENCES wait_key,
     sessions INTEGER NOT NULL,          -- session samples, summed over the window
-    PRIMARY KEY (run, begin_ns, wait_key)
+    PRIMARY KEY (run, begin_ns, role, wait_key)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE transactions (
@@ -125,7 +127,9 @@ CREATE TABLE transactions (
     end_ns        INTEGER NOT NULL,
     committed     INTEGER NOT NULL,
     rolled_back   INTEGER NOT NULL,     -- intended by the workload
-    errors        TEXT    NOT NULL,     -- JSON object: class -> count
+    failed        INTEGER NOT NULL,     -- given up, known to be undone
+    unknown       INTEGER NOT NULL,     -- given up, outcome unknown
+    errors        TEXT    NOT NULL,     -- JSON object: class -> count, of all attempts
     retries       INTEGER NOT NULL,
     response      BLOB    NOT NULL,     -- histogram, ns since the intended start
     service       BLOB    NOT NULL,     -- histogram, ns since the actual start
