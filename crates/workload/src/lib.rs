@@ -1,1 +1,11 @@
 //! What users do: workloads as pure state machines, their data generators and invariants.
+//!
+//! Pure: no I/O, no clock, no thread, no global source of randomness. A workload turns a seed and a
+//! user number into a sequence of transactions; a population turns a seed and a warehouse number
+//! into rows. Who sends the transactions, when, and to which engine is decided elsewhere (`driver`,
+//! `database`).
+//!
+//! What is here: [`tpcc`], an order-entry workload derived from TPC-C. What is deliberately not
+//! here: SQL, connections, measured times.
+
+pub mod tpcc;

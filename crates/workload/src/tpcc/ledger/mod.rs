@@ -1,0 +1,184 @@
+//! The commit ledger: what the database acknowledged to the clients.
+//!
+//! A database that answered "committed" must still have the order after a crash, a fail-over or a
+//! power cut. Each client notes the order numbers it was told; checking them is the business of the
+//! engine. Kept per district, as the order numbers of a district are dense: one bit per
+//! acknowledged order and nothing for districts never used, so that a long run stays small.
+//!
+//! The ledger does not know orders that are answered with neither success nor failure (the
+//! connection died during the commit): it counts them, since each may exist or not.
+
+mod encoding;
+mod id_set;
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+pub use encoding::LedgerError;
+pub use id_set::IdSet;
+
+/// The acknowledged new orders of a run, by district.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    districts: BTreeMap<DistrictKey, DistrictLedger>,
+}
+
+/// Which district.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DistrictKey {
+    /// The warehouse, from 1.
+    pub warehouse: u32,
+    /// The district, 1 to 10.
+    pub district: u32,
+}
+
+/// What is known about the new orders of one district.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DistrictLedger {
+    acknowledged: IdSet,
+    unknown: u64,
+    duplicates: u64,
+}
+
+/// What an acknowledgement turned out to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledgement {
+    /// The order number was new, as it must be.
+    New,
+    /// The same order number was acknowledged before: the database gave it to two orders, so the
+    /// first one was lost.
+    Duplicate,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    pub fn new() -> Ledger {
+        Ledger::default()
+    }
+
+    /// Notes that the database acknowledged the order `order` of a district.
+    pub fn acknowledge(&mut self, warehouse: u32, district: u32, order: u32) -> Acknowledgement {
+        self.entry(warehouse, district).acknowledge(order)
+    }
+
+    /// Notes a new order whose commit was sent and never answered: it may exist or not.
+    pub fn unknown(&mut self, warehouse: u32, district: u32) {
+        self.entry(warehouse, district).unknown += 1;
+    }
+
+    /// Adds what another client of the same database was told.
+    ///
+    /// The sets are united and the counts added. An order number that both were told counts as a
+    /// duplicate, so merge each client's ledger once.
+    pub fn merge(&mut self, other: &Ledger) {
+        for (key, theirs) in &other.districts {
+            self.districts.entry(*key).or_default().merge(theirs);
+        }
+    }
+
+    /// All districts with any entry, by warehouse and district.
+    pub fn districts(&self) -> impl Iterator<Item = (DistrictKey, &DistrictLedger)> {
+        self.districts.iter().map(|(key, district)| (*key, district))
+    }
+
+    /// The entries of one district, if there is any.
+    pub fn district(&self, warehouse: u32, district: u32) -> Option<&DistrictLedger> {
+        self.districts.get(&DistrictKey { warehouse, district })
+    }
+
+    /// How many orders were acknowledged, each counted once.
+    pub fn acknowledged_count(&self) -> u64 {
+        self.districts.values().map(|district| district.acknowledged.count()).sum()
+    }
+
+    /// How many commits were sent and never answered.
+    pub fn unknown_count(&self) -> u64 {
+        self.districts.values().map(|district| district.unknown).sum()
+    }
+
+    /// How many acknowledgements repeated an order number.
+    pub fn duplicate_count(&self) -> u64 {
+        self.districts.values().map(|district| district.duplicates).sum()
+    }
+
+    /// Whether nothing was noted.
+    pub fn is_empty(&self) -> bool {
+        self.districts.is_empty()
+    }
+
+    /// The ledger as bytes, for a record. Equal ledgers give equal bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        encoding::encode(self)
+    }
+
+    /// The ledger that [`Ledger::encode`] wrote.
+    ///
+    /// # Errors
+    /// When the bytes are of another version, cut, or damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Ledger, LedgerError> {
+        encoding::decode(bytes)
+    }
+
+    fn entry(&mut self, warehouse: u32, district: u32) -> &mut DistrictLedger {
+        self.districts.entry(DistrictKey { warehouse, district }).or_default()
+    }
+}
+
+impl DistrictLedger {
+    /// The acknowledged order numbers as ranges without gaps, ascending.
+    pub fn ranges(&self) -> impl Iterator<Item = RangeInclusive<u32>> {
+        self.acknowledged.ranges()
+    }
+
+    /// The acknowledged order numbers, ascending.
+    pub fn ids(&self) -> impl Iterator<Item = u32> {
+        self.acknowledged.ranges().flatten()
+    }
+
+    /// Whether this order number was acknowledged.
+    pub fn contains(&self, order: u32) -> bool {
+        self.acknowledged.contains(order)
+    }
+
+    /// How many orders were acknowledged, each counted once.
+    pub fn acknowledged_count(&self) -> u64 {
+        self.acknowledged.count()
+    }
+
+    /// The highest acknowledged order number.
+    pub fn highest(&self) -> Option<u32> {
+        self.acknowledged.highest()
+    }
+
+    /// How many commits were sent and never answered.
+    pub fn unknown_count(&self) -> u64 {
+        self.unknown
+    }
+
+    /// How many acknowledgements repeated an order number.
+    pub fn duplicate_count(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// By how much D_NEXT_O_ID has moved on: at least by one for each acknowledged order, at most
+    /// by one more for each unanswered commit. Valid when nobody else entered orders meanwhile.
+    pub fn next_order_advance(&self) -> RangeInclusive<u64> {
+        let least = self.acknowledged.count();
+        least..=least + self.unknown
+    }
+
+    fn acknowledge(&mut self, order: u32) -> Acknowledgement {
+        if self.acknowledged.insert(order) {
+            Acknowledgement::New
+        } else {
+            self.duplicates += 1;
+            Acknowledgement::Duplicate
+        }
+    }
+
+    fn merge(&mut self, other: &DistrictLedger) {
+        let overlap = self.acknowledged.merge(&other.acknowledged);
+        self.unknown += other.unknown;
+        self.duplicates += other.duplicates + overlap;
+    }
+}

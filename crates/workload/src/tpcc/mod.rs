@@ -1,0 +1,42 @@
+//! An order-entry workload derived from TPC-C: inputs, pacing, population, ledger, identity.
+//!
+//! The workload is derived from the TPC-C specification and is not comparable to published TPC
+//! results. Clause numbers in this module name the clause of that specification (revision 5) a rule
+//! comes from.
+//!
+//! Reading order: [`cardinality`] and [`Parameters`] say how big; [`Transaction`] says what a user
+//! asks; [`Terminal`] decides it, from [`nurand`], [`names`], the [`deck`] and [`pacing`];
+//! [`Variability`] counts what was asked; [`population`] generates the initial rows; the
+//! [`ledger`] holds what the database acknowledged; [`Identity`] names the whole.
+//!
+//! Everything is a function of [`Parameters`]: the transaction number `n` of user `u` is the same on
+//! every machine, whatever the other users did, and any warehouse can be generated alone.
+
+pub mod cardinality;
+mod constants;
+pub mod deck;
+mod draw;
+mod entropy;
+mod identity;
+pub mod ledger;
+pub mod money;
+pub mod names;
+pub mod nurand;
+pub mod pacing;
+mod parameters;
+pub mod population;
+mod terminal;
+mod transaction;
+mod variability;
+
+pub use constants::Constants;
+pub use entropy::Entropy;
+pub use identity::{Identity, identity};
+pub use ledger::Ledger;
+pub use parameters::{Parameters, ParametersError};
+pub use terminal::Terminal;
+pub use transaction::{
+    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    Transaction, TransactionType, UNUSED_ITEM,
+};
+pub use variability::{Limit, LimitOutcome, Variability, VariabilityFinding};
