@@ -1,19 +1,16 @@
-// DRAFT, until the struct exists: the shape of the data in the page, what `underlay_report::Analysis`
-// serialises to.
-// Times are seconds since the start of their run, latencies are nanoseconds, shares lie in 0..1. A
-// value that could not be computed is null, never zero.
+// The data in the page: what `underlay_report::Analysis` serialises to. Its Rust source
+// (src/analysis.rs) documents each field; here are only the shapes.
+//
+// Times are seconds since the begin of their run, latencies nanoseconds, shares lie in 0..1. A value
+// that could not be computed is null, never zero. Designs, runs and series are referred to by position.
 
 export type Evidence = "measured" | "emulated" | "simulated";
-export type Confidence = "high" | "medium" | "low" | "none";
-export type Severity = "information" | "warning" | "invalid";
-
-/** A number over the repeats of a design: mean, 95 % interval and the runs themselves. */
-export interface Estimate {
-  value: number | null;
-  low: number | null;
-  high: number | null;
-  runs: number[];
-}
+export type Confidence = "none" | "low" | "medium" | "high";
+export type Severity = "invalid" | "warning" | "information";
+export type Answer =
+  | "winner" | "no-difference-shown" | "equivalent" | "not-repeated" | "not-comparable" | "invalid"
+  | "single-design" | "no-data";
+export type Outcome = "better" | "worse" | "equivalent" | "undecided" | "single" | "missing";
 
 export interface Analysis {
   format: number;
@@ -21,19 +18,23 @@ export interface Analysis {
   verdict: Verdict;
   designs: Design[];
   comparisons: Comparison[];
-  /** One per design and rung of the ladder. */
   rungs: Rung[];
+  peaks: Peak[];
   bottlenecks: Bottleneck[];
   distributions: Distribution[];
   runs: Run[];
+  windows: Window[];
   timelines: Timelines;
   checks: Check[];
   findings: Finding[];
   confounds: Confound[];
   settings: Setting[];
   sources: Source[];
-  host: Record<string, unknown>;
-  software: Record<string, unknown>;
+  emulation: Emulation[];
+  driver: DriverLoad[];
+  published: Published[];
+  host: unknown;
+  software: unknown;
   method: Method;
 }
 
@@ -47,16 +48,36 @@ export interface Study {
   started_wall_ns: number;
   finished_wall_ns: number | null;
   status: string;
+  sessions: number;
 }
 
 export interface Verdict {
-  /** The answer, in one sentence of plain words. */
   headline: string;
-  /** Sentences that support it: by how much, how sure, why. */
+  answer: Answer;
   support: string[];
   confidence: Confidence;
-  /** Index of the winning design; null when no difference was shown. */
+  confidence_reasons: string[];
   winner: number | null;
+  against: number | null;
+  ratio: Ratio | null;
+  users: number | null;
+}
+
+export interface Ratio {
+  value: number;
+  low: number | null;
+  high: number | null;
+}
+
+/** What an interval covers. */
+export type Basis = "runs" | "within-run" | "bootstrap" | "none";
+
+export interface Estimate {
+  value: number | null;
+  low: number | null;
+  high: number | null;
+  basis: Basis;
+  runs: (number | null)[];
 }
 
 export interface Design {
@@ -64,21 +85,26 @@ export interface Design {
   title: string;
   description: string;
   evidence: Evidence;
-  /** Facts for readers, name and value. */
   facts: [string, string][];
 }
 
-/** Design `b` against design `a` at one rung: the ratio b / a of a metric. */
+/** Design `b` over design `a`. */
 export interface Comparison {
   a: number;
   b: number;
-  users: number;
+  scope: "rung" | "peak";
+  users: number | null;
   metric: string;
-  ratio: number;
+  ratio: number | null;
   low: number | null;
   high: number | null;
   pairs: number;
-  outcome: "better" | "worse" | "equivalent" | "undecided" | "single";
+  method: "paired-log-ratio" | "welch" | "single";
+  p: number | null;
+  p_adjusted: number | null;
+  p_permutation: number | null;
+  p_equivalence: number | null;
+  outcome: Outcome;
   text: string;
 }
 
@@ -90,13 +116,23 @@ export interface Rung {
   volumes: VolumeRow[];
 }
 
+export interface Peak {
+  design: number;
+  users: number;
+  nopm: Estimate;
+  exceeds_limit: string | null;
+}
+
 export interface LatencyRow {
   transaction: string;
   count: number;
   p50: Estimate;
   p95: Estimate;
   p99: Estimate;
+  mean_ns: number | null;
   max_ns: number | null;
+  service_p99_ns: number | null;
+  errors: number;
 }
 
 export interface VolumeRow {
@@ -109,11 +145,27 @@ export interface Bottleneck {
   users: number;
   class: string;
   sentence: string;
+  mode: "latency" | "capacity" | "unknown";
   confidence: Confidence;
-  /** Seconds of session time per second, by class. */
-  budget: { class: string; share: number; per_transaction_ns: number | null }[];
+  budget: BudgetPart[];
+  closure: number | null;
+  lock_holders: BudgetPart[];
   ruled_out: { class: string; reason: string }[];
-  gates: { id: string; title: string; passed: boolean | null; text: string }[];
+  gates: Gate[];
+}
+
+export interface BudgetPart {
+  class: string;
+  sessions: number;
+  share: number;
+  per_transaction_ns: number | null;
+}
+
+export interface Gate {
+  id: string;
+  title: string;
+  state: "passed" | "soft" | "failed" | "not-judged";
+  text: string;
 }
 
 export interface Distribution {
@@ -121,26 +173,70 @@ export interface Distribution {
   users: number;
   transaction: string;
   count: number;
-  /** At most this share took at most this long; ascending. */
   shares: number[];
   nanos: number[];
 }
 
 export interface Run {
+  id: number;
   design: number;
   repeat: number;
   order: number;
   status: string;
   reason: string | null;
+  counted: boolean;
+  superseded_by: number | null;
+  begin_wall_ns: number;
+  seconds: number | null;
+  phases: Phase[];
+  events: RunEvent[];
+}
+
+export interface Phase {
+  kind: string;
+  label: string;
+  users: number | null;
   begin_s: number;
   end_s: number | null;
-  phases: { kind: string; label: string; users: number | null; begin_s: number; end_s: number; status: string }[];
-  events: { at_s: number; kind: string; text: string }[];
+  status: string;
+}
+
+export interface RunEvent {
+  at_s: number;
+  until_s: number | null;
+  kind: string;
+  text: string;
+}
+
+export interface Window {
+  run: number;
+  design: number;
+  users: number;
+  begin_s: number;
+  end_s: number;
+  nopm: Estimate;
+  metrics: Record<string, number | null>;
+  steady: {
+    state: "steady" | "not-steady" | "too-short";
+    text: string;
+    trimmed_s: number | null;
+    drift: number | null;
+    change_points_s: number[];
+    effective_samples: number | null;
+  };
 }
 
 export interface Timelines {
-  series: { name: string; title: string; layer: string; unit: string; source: string }[];
+  series: TimelineSeries[];
   lines: TimelineLine[];
+}
+
+export interface TimelineSeries {
+  name: string;
+  title: string;
+  layer: string;
+  unit: string;
+  group: string;
 }
 
 export interface TimelineLine {
@@ -155,44 +251,89 @@ export interface TimelineLine {
 
 export interface Check {
   run: number;
-  moment: "before" | "after";
+  moment: string;
   id: string;
   title: string;
-  outcome: "ok" | "violated" | "failed";
+  outcome: string;
   rows: number | null;
   detail: string | null;
 }
 
 export interface Finding {
-  run: number | null;
   severity: Severity;
   code: string;
   text: string;
+  design: number | null;
+  run: number | null;
+  users: number | null;
 }
 
 export interface Confound {
   path: string;
-  values: string[];
+  values: (string | null)[];
   asked: boolean;
 }
 
 export interface Setting {
+  group: string;
   path: string;
   value: string;
   origin: string;
+  design: number | null;
 }
 
 export interface Source {
   run: number;
   name: string;
   layer: string;
-  status: "available" | "degraded" | "absent";
+  status: string;
   reason: string | null;
   series: number;
+  ticks: number;
+  longest_gap_s: number | null;
+}
+
+export interface Emulation {
+  run: number;
+  valid: boolean | null;
+  reason: string | null;
+  host_limited_share: number | null;
+  modelled_p50_ns: number | null;
+  modelled_p99_ns: number | null;
+  lateness_p50_ns: number | null;
+  lateness_p99_ns: number | null;
+}
+
+export interface DriverLoad {
+  design: number;
+  users: number;
+  cores: number | null;
+  share_of_host: number | null;
+  cpu_seconds_per_10000: number | null;
+  dispatch_lag_p99_ns: number | null;
+  saturated: boolean | null;
+}
+
+export interface Published {
+  design: number;
+  metric: string;
+  users: number[];
+  values: number[];
+  source: string;
+  note: string;
 }
 
 export interface Method {
+  metrics: Metric[];
   definitions: [string, string][];
   disclaimer: string;
   deviations: string[];
+}
+
+export interface Metric {
+  name: string;
+  title: string;
+  unit: string;
+  better: "higher" | "lower" | "neither";
+  definition: string;
 }

@@ -141,39 +141,17 @@ export function bytes(value: number | null | undefined): string {
   return `${value < 0 ? MINUS : ""}${text}${NARROW_SPACE}${names[step]}`;
 }
 
-/** Any value with the unit its series declares. */
-export function quantity(value: number | null | undefined, unit: string): string {
-  if (isMissing(value)) return MISSING;
-  switch (unit) {
-    case "ns":
-      return latency(value);
-    case "bytes":
-      return bytes(value);
-    case "bytes/s":
-      return `${rate(value / 1e6)}${NARROW_SPACE}MB/s`;
-    case "percent":
-    case "%":
-      return `${fixed(value, 1)}${NARROW_SPACE}%`;
-    case "share":
-      return percent(value);
-    case "s":
-      return duration(value);
-    case "":
-    case "1":
-    case "count":
-      return rate(value);
-    default:
-      return `${rate(value)}${NARROW_SPACE}${unit}`;
-  }
-}
-
-/** An interval in the form of its point estimate: "1,200 to 1,300". */
+/** An interval in the form of its point estimate: "1,200 to 1,300", "3.9 to 4.1 ms". */
 export function interval(
   low: number | null | undefined,
   high: number | null | undefined,
   write: (value: number) => string,
 ): string {
-  return isMissing(low) || isMissing(high) ? MISSING : `${write(low)} to ${write(high)}`;
+  if (isMissing(low) || isMissing(high)) return MISSING;
+  const [first = "", unit] = write(low).split(NARROW_SPACE);
+  const last = write(high);
+  const shared = unit !== undefined && last.endsWith(`${NARROW_SPACE}${unit}`);
+  return `${shared ? first : write(low)} to ${last}`;
 }
 
 /** A dotted or underscored name as words: `new_order` is "New order". */

@@ -57,9 +57,15 @@ export function table(columns: Column[], rows: Row[], caption: string): HTMLElem
   );
 }
 
+/** Gives a long table a frame of its own to scroll in; on paper it is shown in full. */
+export function tall(box: HTMLElement): HTMLElement {
+  box.classList.add("tall");
+  return box;
+}
+
 /** A table with a search field that leaves the rows containing every word of the query. */
 export function searchableTable(columns: Column[], rows: Row[], caption: string): HTMLElement {
-  const box = table(columns, rows, caption);
+  const box = tall(table(columns, rows, caption));
   const elements = [...box.querySelectorAll("tbody tr")] as HTMLTableRowElement[];
   const texts = elements.map((element) => (element.textContent ?? "").toLowerCase());
   const status = html("span", { class: "muted", role: "status" }, `${rows.length} rows`);
@@ -87,9 +93,12 @@ export function searchableTable(columns: Column[], rows: Row[], caption: string)
   );
 }
 
+/** How facts are laid out: beside each other, or below each other with names and values aligned. */
+export type FactLayout = "row" | "list";
+
 /** Names with their values, as a description list. */
-export function facts(pairs: [string, Child][]): HTMLElement {
-  const list = html("dl", { class: "facts" });
+export function facts(pairs: [string, Child][], layout: FactLayout = "row"): HTMLElement {
+  const list = html("dl", { class: `facts ${layout}` });
   for (const [name, value] of pairs) {
     append(list, [html("div", {}, html("dt", {}, name), html("dd", {}, value))]);
   }

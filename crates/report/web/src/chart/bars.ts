@@ -1,11 +1,13 @@
 // Grouped bars from zero: one group per rung of the ladder, one bar per design, with the confidence
 // interval as a whisker and each run as a dot.
 
+import type { Estimate } from "../analysis";
 import { svg } from "../dom";
 import { short } from "../format";
 import { linear } from "../scale";
+import { quantity, tickTexts } from "../unit";
 import { labelRoom, verticalAxis, type Area } from "./axis";
-import { highest, readoutTable, type ChartDesign, type Estimate } from "./estimate";
+import { highest, readoutTable, runValues, type ChartDesign } from "./estimate";
 import { paper, type Drawing, type Stop } from "./frame";
 import { fitText, textWidth } from "./text";
 
@@ -14,7 +16,7 @@ export interface BarsData {
   designs: ChartDesign[];
   groups: string[];
   estimates: (Estimate | null)[][];
-  write: (value: number | null) => string;
+  unit: string;
   axisTitle: string;
 }
 
@@ -25,14 +27,16 @@ export function drawBars(data: BarsData, width: number): Drawing {
   const top = highest(data.estimates.flat());
   const draft = linear(0, top || 1, 0, 1);
   const area: Area = {
-    left: labelRoom(draft.ticks.map(short)),
+    left: labelRoom(tickTexts(draft.ticks, data.unit)),
     right: width - 4,
     top: 22,
     bottom: HEIGHT - 40,
+    width,
   };
+  const write = (value: number | null) => quantity(value, data.unit);
   const scale = linear(0, top || 1, area.bottom, area.top);
   const step = (area.right - area.left) / Math.max(1, data.groups.length);
-  const node = paper(width, HEIGHT, verticalAxis(area, scale, short));
+  const node = paper(width, HEIGHT, verticalAxis(area, scale, tickTexts(scale.ticks, data.unit)));
   const stops: Stop[] = data.groups.map((group, index) => {
     const middle = area.left + step * (index + 0.5);
     drawGroup(node, data, index, middle, step, scale.at);
@@ -43,7 +47,7 @@ export function drawBars(data: BarsData, width: number): Drawing {
     return {
       x: middle,
       describe: () =>
-        readoutTable(`${group} ${data.axisTitle}`, data.designs, data.estimates[index] ?? [], data.write),
+        readoutTable(`${group} ${data.axisTitle}`, data.designs, data.estimates[index] ?? [], write),
     };
   });
   node.append(
@@ -73,7 +77,7 @@ function drawGroup(
     );
     drawRuns(node, estimate, x, bar, y);
     drawWhisker(node, estimate, x + bar / 2, Math.min(7, bar / 3), y);
-    drawValue(node, estimate, x + bar / 2, bar + gap, y, data.write);
+    drawValue(node, estimate, x + bar / 2, bar + gap, y, (value) => quantity(value, data.unit));
   });
 }
 
@@ -86,7 +90,7 @@ function drawRuns(
   y: (value: number) => number,
 ): void {
   if (bar < 12) return;
-  const runs = estimate.runs;
+  const runs = runValues(estimate);
   runs.forEach((run, index) => {
     const part = runs.length === 1 ? 0.28 : 0.14 + (0.72 * index) / (runs.length - 1);
     node.append(
@@ -120,6 +124,6 @@ function drawValue(
   const full = write(estimate.value);
   const text = textWidth(full, 11.5) <= room ? full : short(estimate.value);
   if (textWidth(text, 11.5) > room) return;
-  const top = y(Math.max(estimate.value ?? 0, estimate.high ?? 0, ...estimate.runs));
+  const top = y(Math.max(estimate.value ?? 0, estimate.high ?? 0, ...runValues(estimate)));
   node.append(svg("text", { class: "value", x, y: top - 6, "text-anchor": "middle" }, text));
 }

@@ -3,6 +3,7 @@
 import { html, svg } from "../dom";
 import { percent } from "../format";
 import { linear } from "../scale";
+import { quantity, tickTexts } from "../unit";
 import { horizontalAxis, type Area } from "./axis";
 import { paper, type Drawing, type Stop } from "./frame";
 import { fitText, textWidth } from "./text";
@@ -29,8 +30,7 @@ export interface BudgetBar {
 /** The data of the chart. */
 export interface BudgetData {
   bars: BudgetBar[];
-  write: (value: number) => string;
-  axisTitle: string;
+  unit: string;
   /** End of the axis; the longest bar if missing. */
   limit?: number;
 }
@@ -41,10 +41,10 @@ const ROW = 78;
 /** Draws the bars, one below the other, so that equal classes can be compared. */
 export function drawBudget(data: BudgetData, width: number): Drawing {
   const longest = Math.max(...data.bars.map((bar) => bar.parts.reduce((sum, part) => sum + part.value, 0)));
-  const height = data.bars.length * ROW + 40;
-  const area: Area = { left: 1, right: width - 14, top: 0, bottom: data.bars.length * ROW };
+  const height = data.bars.length * ROW + 24;
+  const area: Area = { left: 1, right: width - 8, top: 0, bottom: data.bars.length * ROW, width };
   const scale = linear(0, data.limit ?? longest, area.left, area.right, width > 560 ? 8 : 4);
-  const node = paper(width, height, horizontalAxis(area, scale, data.write, data.axisTitle));
+  const node = paper(width, height, horizontalAxis(area, scale, tickTexts(scale.ticks, data.unit)));
   const stops: Stop[] = [];
   data.bars.forEach((bar, index) => {
     const y = index * ROW + 24;
@@ -52,7 +52,7 @@ export function drawBudget(data: BudgetData, width: number): Drawing {
       svg("text", { class: "row-label strong", x: area.left, y: y - 8 }, bar.title,
         svg("tspan", { class: "row-note", dx: 8 }, bar.note)),
     );
-    drawBar(node, bar, y, scale.at, stops, data.write);
+    drawBar(node, bar, y, scale.at, stops, data.unit);
   });
   return { node, stops };
 }
@@ -63,7 +63,7 @@ function drawBar(
   y: number,
   at: (value: number) => number,
   stops: Stop[],
-  write: (value: number) => string,
+  unit: string,
 ): void {
   let start = 0;
   for (const part of bar.parts) {
@@ -93,7 +93,7 @@ function drawBar(
       y: y + BAR / 2,
       describe: () => [
         html("div", { class: "readout-heading" }, bar.title),
-        html("div", {}, `${part.title}: ${percent(part.share)} of the time, ${write(part.value)}`),
+        html("div", {}, `${part.title}: ${percent(part.share)} of the time, ${quantity(part.value, unit)}`),
       ],
     });
   }

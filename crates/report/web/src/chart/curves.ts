@@ -1,11 +1,13 @@
 // Curves against users: one line per design with its own colour, dash and marker, and the confidence
 // interval as a whisker at each rung.
 
+import type { Estimate } from "../analysis";
 import { svg } from "../dom";
 import { count } from "../format";
 import { ladder, linear, logarithmic, logTicks, type Scale } from "../scale";
+import { quantity, tickTexts } from "../unit";
 import { horizontalAxis, labelRoom, verticalAxis, type Area } from "./axis";
-import { highest, readoutTable, type ChartDesign, type Estimate } from "./estimate";
+import { highest, readoutTable, type ChartDesign } from "./estimate";
 import { paper, type Drawing } from "./frame";
 import { marker } from "./marker";
 
@@ -17,10 +19,7 @@ export interface CurvesData {
   designs: ChartDesign[];
   rungs: number[];
   estimates: (Estimate | null)[][];
-  /** Text of a value in the read-out. */
-  write: (value: number | null) => string;
-  /** Text of a value on the axis. */
-  writeTick: (value: number) => string;
+  unit: string;
   vertical: Vertical;
   /** End of the axis, when values have a natural limit (100 %). */
   limit?: number;
@@ -42,24 +41,25 @@ function verticalScale(data: CurvesData, from: number, to: number): Scale {
 export function drawCurves(data: CurvesData, width: number): Drawing {
   const draft = verticalScale(data, 1, 0);
   const area: Area = {
-    left: Math.max(30, labelRoom(draft.ticks.map(data.writeTick))),
+    left: Math.max(30, labelRoom(tickTexts(draft.ticks, data.unit))),
     right: width - 12,
     top: 10,
     bottom: HEIGHT - 38,
+    width,
   };
   const y = verticalScale(data, area.bottom, area.top);
   const x = ladder(data.rungs, area.left + 8, area.right - 4);
   const node = paper(
     width,
     HEIGHT,
-    verticalAxis(area, y, data.writeTick),
-    horizontalAxis(area, x, count, "virtual users"),
+    verticalAxis(area, y, tickTexts(y.ticks, data.unit)),
+    horizontalAxis(area, x, x.ticks.map(count), "virtual users"),
   );
   data.designs.forEach((design, index) => drawCurve(node, data, index, design, x, y));
   const stops = data.rungs.map((users, rung) => ({
     x: x.at(users),
     describe: () =>
-      readoutTable(`${count(users)} users`, data.designs, data.estimates[rung] ?? [], data.write),
+      readoutTable(`${count(users)} users`, data.designs, data.estimates[rung] ?? [], (value) => quantity(value, data.unit)),
   }));
   return { node, stops, guide: [area.top, area.bottom] };
 }

@@ -1,17 +1,11 @@
 // A number with its uncertainty, as charts draw it.
 
+import type { Estimate } from "../analysis";
 import { html, type Child } from "../dom";
 import { interval, MISSING } from "../format";
 import type { DesignLook } from "../theme";
 import { swatch } from "./marker";
 
-/** A point estimate, its confidence interval if there is one, and the runs it comes from. */
-export interface Estimate {
-  value: number | null;
-  low: number | null;
-  high: number | null;
-  runs: number[];
-}
 
 /** A design as charts see it. */
 export interface ChartDesign {
@@ -19,12 +13,17 @@ export interface ChartDesign {
   look: DesignLook;
 }
 
+/** The runs that have a value. */
+export function runValues(estimate: Estimate): number[] {
+  return estimate.runs.filter((run) => run !== null);
+}
+
 /** The largest value that a chart must have room for. */
 export function highest(estimates: (Estimate | null)[]): number {
   return Math.max(
     0,
     ...estimates.flatMap((estimate) =>
-      estimate ? [estimate.value ?? 0, estimate.high ?? 0, ...estimate.runs] : [],
+      estimate ? [estimate.value ?? 0, estimate.high ?? 0, ...runValues(estimate)] : [],
     ).filter(Number.isFinite),
   );
 }

@@ -62,10 +62,16 @@ function paperWidth(frame: Frame): number {
   return Math.floor(PAPER_WIDTH / frame.columns) - (frame.columns > 1 ? 10 : 0);
 }
 
-/** Redraws all charts for paper. Charts that were never on screen are drawn as well. */
+const unfolded: HTMLDetailsElement[] = [];
+
+/** Unfolds everything and redraws all charts for paper, also those that were never on screen. */
 function startPrinting(): void {
   if (document.documentElement.classList.contains("paper")) return;
   setPaper("printing");
+  for (const fold of document.querySelectorAll<HTMLDetailsElement>("main details:not([open])")) {
+    fold.open = true;
+    unfolded.push(fold);
+  }
   for (const [element, frame] of frames) {
     if (!element.isConnected) continue;
     frame.columns = Number(getComputedStyle(element).getPropertyValue("--paper-columns")) || 1;
@@ -75,6 +81,7 @@ function startPrinting(): void {
 
 function endPrinting(): void {
   setPaper("screen");
+  for (const fold of unfolded.splice(0)) fold.open = false;
   for (const [element, frame] of frames) {
     const width = Math.floor(element.clientWidth);
     if (!element.isConnected || width < 40) continue;

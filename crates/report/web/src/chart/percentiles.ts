@@ -5,6 +5,7 @@ import { html, svg } from "../dom";
 import { latency, percent } from "../format";
 import { linear, logarithmic, logTicks, nines, type Scale } from "../scale";
 import type { DesignLook } from "../theme";
+import { tickTexts } from "../unit";
 import { horizontalAxis, labelRoom, verticalAxis, type Area } from "./axis";
 import { paper, type Drawing } from "./frame";
 import { swatch } from "./marker";
@@ -61,7 +62,7 @@ export function drawDistribution(distributions: Distribution[], view: View, widt
 
 function drawPercentiles(distributions: Distribution[], width: number): Drawing {
   const draft = latencyScale(distributions, 1, 0);
-  const area: Area = { left: labelRoom(draft.ticks.map(latency)), right: width - 14, top: 10, bottom: HEIGHT - 40 };
+  const area: Area = { left: labelRoom(tickTexts(draft.ticks, "ns")), right: width - 14, top: 10, bottom: HEIGHT - 40, width };
   const y = latencyScale(distributions, area.bottom, area.top);
   // Beyond 1 - 1/n there is a single request: the axis ends where the evidence does.
   const most = Math.max(...distributions.map((distribution) => distribution.count));
@@ -71,8 +72,8 @@ function drawPercentiles(distributions: Distribution[], width: number): Drawing 
   const x: Scale = { at, ticks, domain: [0, 1 - 10 ** -end] };
   const node = paper(
     width, HEIGHT,
-    verticalAxis(area, y, latency),
-    horizontalAxis(area, x, percentileName, "share of requests that were faster"),
+    verticalAxis(area, y, tickTexts(y.ticks, "ns")),
+    horizontalAxis(area, x, ticks.map(percentileName), "share of requests that were faster"),
   );
   for (const distribution of distributions) {
     let path = "";
@@ -90,13 +91,13 @@ function drawPercentiles(distributions: Distribution[], width: number): Drawing 
 }
 
 function drawCumulative(distributions: Distribution[], width: number): Drawing {
-  const area: Area = { left: labelRoom(["100 %"]), right: width - 14, top: 10, bottom: HEIGHT - 40 };
+  const area: Area = { left: labelRoom(["100 %"]), right: width - 14, top: 10, bottom: HEIGHT - 40, width };
   const x = latencyScale(distributions, area.left, area.right);
   const y = linear(0, 1, area.bottom, area.top, 5);
   const node = paper(
     width, HEIGHT,
-    verticalAxis(area, y, (share) => percent(share, 0)),
-    horizontalAxis(area, x, latency, "latency"),
+    verticalAxis(area, y, tickTexts(y.ticks, "share")),
+    horizontalAxis(area, x, tickTexts(x.ticks, "ns"), "latency"),
   );
   for (const distribution of distributions) {
     const path = distribution.points

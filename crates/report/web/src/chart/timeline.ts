@@ -6,22 +6,27 @@
 
 import uPlot from "uplot";
 import { html } from "../dom";
-import { clock, short } from "../format";
-import { color, onThemeChange, type DesignLook } from "../theme";
+import { clock } from "../format";
+import { color, onThemeChange } from "../theme";
+import { quantity, tickTexts } from "../unit";
 import { forget, whenResized } from "./frame";
-import { swatch } from "./marker";
 
 /** One line: the values of a series in one run. */
 export interface TimeLine {
   label: string;
-  look: DesignLook;
+  /** Makes its sample for the read-out. */
+  swatch: () => Element;
+  /** Custom property of its colour. */
+  property: string;
+  /** SVG dash array; empty for solid. */
+  dash: string;
   /** Lines of the same design are told apart by strength. */
   faint: boolean;
-  /** Seconds since the start of the run, ascending. */
+  /** Seconds since the begin of the run, ascending. */
   times: number[];
   mean: (number | null)[];
-  min?: (number | null)[] | undefined;
-  max?: (number | null)[] | undefined;
+  min: (number | null)[] | null;
+  max: (number | null)[] | null;
 }
 
 /** A stretch of time with a name, such as a measured window. */
@@ -32,10 +37,12 @@ export interface TimeSpan {
   measured: boolean;
 }
 
-/** Something that happened at an instant. */
+/** Something that happened, at an instant or for a while. */
 export interface TimeMark {
   at: number;
-  kind: string;
+  until: number | null;
+  /** Custom property of its colour. */
+  property: string;
   text: string;
 }
 
@@ -44,12 +51,11 @@ export interface TimelineData {
   title: string;
   note: string;
   lines: TimeLine[];
+  /** Whether the lines are areas on top of each other; they must then have the same times. */
+  stacked: boolean;
   spans: TimeSpan[];
   marks: TimeMark[];
-  /** Text of a value in the read-out. */
-  write: (value: number | null) => string;
-  /** Texts of the ticks of the value axis. */
-  writeTick?: (value: number) => string;
+  unit: string;
   /** First and last second shown. */
   range: [number, number];
   /** Called when the reader has zoomed by dragging. */
@@ -71,8 +77,21 @@ onThemeChange(() => {
   for (const plot of drawn) plot.redraw(false, true);
 });
 
-/** Joins lines of different times into the table that the plot wants. */
-function table(lines: TimeLine[]): uPlot.AlignedData {
+/** The table that the plot wants: for areas the running sums, for lines all times joined. */
+function table(data: TimelineData): uPlot.AlignedData {
+  return data.stacked ? sums(data.lines) : joined(data.lines);
+}
+
+function sums(lines: TimeLine[]): uPlot.AlignedData {
+  let below: (number | null)[] = [];
+  const columns = lines.map((line) => {
+    below = line.mean.map((value, index) => (value === null ? null : value + (below[index] ?? 0)));
+    return below;
+  });
+  return [lines[0]?.times ?? [], ...columns] as uPlot.AlignedData;
+}
+
+function joined(lines: TimeLine[]): uPlot.AlignedData {
   const tables = lines.map((line) => {
     const columns: (number | null)[][] = [line.mean];
     if (line.min && line.max) columns.push(line.max, line.min);
@@ -83,21 +102,41 @@ function table(lines: TimeLine[]): uPlot.AlignedData {
   return uPlot.join(tables, tables.map((t) => t.map(() => 1)));
 }
 
-function seriesOf(lines: TimeLine[]): { series: uPlot.Series[]; bands: uPlot.Band[]; means: number[] } {
+interface Layout {
+  series: uPlot.Series[];
+  bands: uPlot.Band[];
+  /** Position of the mean of each line among the series. */
+  means: number[];
+}
+
+/** Each area reaches down to the sum below it; the first to zero. */
+function areas(lines: TimeLine[]): Layout {
+  const paint = (line: TimeLine) => () => color(line.property);
+  return {
+    series: [
+      {},
+      ...lines.map((line) => ({ stroke: paint(line), fill: paint(line), width: 0.5, points: { show: false } })),
+    ],
+    bands: lines.slice(1).map((_, index) => ({ series: [index + 2, index + 1] as [number, number] })),
+    means: lines.map((_, index) => index + 1),
+  };
+}
+
+function curves(lines: TimeLine[]): Layout {
   const series: uPlot.Series[] = [{}];
   const bands: uPlot.Band[] = [];
   const means: number[] = [];
   for (const line of lines) {
     means.push(series.length);
-    const stroke = () => color(line.look.property) + (line.faint ? "88" : "");
-    const dash = line.look.dash ? line.look.dash.split(" ").map(Number) : undefined;
+    const stroke = () => color(line.property) + (line.faint ? "88" : "");
+    const dash = line.dash ? line.dash.split(" ").map(Number) : undefined;
     series.push({ label: line.label, stroke, width: 1.4, dash, points: { show: false } });
     if (!line.min || !line.max) continue;
     const hidden: uPlot.Series = { width: 0, points: { show: false } };
     bands.push({
       series: [series.length, series.length + 1],
       // The plot reads the fill of a band at each drawing, so a function follows the theme.
-      fill: () => `${color(line.look.property)}2e`,
+      fill: () => `${color(line.property)}2e`,
     });
     series.push({ ...hidden }, { ...hidden });
   }
@@ -140,21 +179,26 @@ function markEvents(data: TimelineData): (plot: uPlot) => void {
     const { ctx, bbox } = plot;
     const pixel = uPlot.pxRatio;
     ctx.save();
-    ctx.strokeStyle = color("--event");
-    ctx.fillStyle = color("--event");
     ctx.lineWidth = pixel;
     ctx.setLineDash([2 * pixel, 3 * pixel]);
+    const bottom = bbox.top + bbox.height;
     for (const mark of data.marks) {
       const x = Math.round(plot.valToPos(mark.at, "x", true)) + 0.5;
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.strokeStyle = color(mark.property);
+      ctx.fillStyle = ctx.strokeStyle;
+      if (mark.until !== null) {
+        const end = Math.min(plot.valToPos(mark.until, "x", true), bbox.left + bbox.width);
+        ctx.fillRect(x, bottom - 2.5 * pixel, end - x, 2.5 * pixel);
+      }
       ctx.beginPath();
       ctx.moveTo(x, bbox.top);
-      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.lineTo(x, bottom);
       ctx.stroke();
       ctx.beginPath();
-      ctx.moveTo(x - 4 * pixel, bbox.top + bbox.height);
-      ctx.lineTo(x + 4 * pixel, bbox.top + bbox.height);
-      ctx.lineTo(x, bbox.top + bbox.height - 6 * pixel);
+      ctx.moveTo(x - 4 * pixel, bottom);
+      ctx.lineTo(x + 4 * pixel, bottom);
+      ctx.lineTo(x, bottom - 6 * pixel);
       ctx.fill();
     }
     ctx.restore();
@@ -187,6 +231,19 @@ function valueNear(column: (number | null | undefined)[] | undefined, index: num
   return null;
 }
 
+function stackLegend(data: TimelineData): HTMLElement {
+  return html("ul", { class: "legend small" }, data.lines.map((line) => html("li", {}, line.swatch(), line.label)));
+}
+
+/** Steps between ticks of sizes: powers of two, so that they are whole KiB, MiB, GiB. */
+const BYTE_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
+/** The value of a line at a place; of an area, what it adds to the one below. */
+function valueOf(data: TimelineData, plot: uPlot, line: number, means: number[], index: number): number | null {
+  if (data.stacked) return data.lines[line]?.mean[index] ?? null;
+  return valueNear(plot.data[means[line]!] as (number | null)[], index);
+}
+
 /** Makes a chart; it draws itself when it has room. */
 export function timeline(data: TimelineData): Timeline {
   const readout = html("div", { class: "timeline-readout", "aria-live": "off" });
@@ -199,12 +256,13 @@ export function timeline(data: TimelineData): Timeline {
       {},
       html("span", { class: "chart-title" }, data.title),
       html("span", { class: "chart-note" }, data.note),
+      data.stacked ? stackLegend(data) : null,
       readout,
     ),
     body,
   );
-  const values = table(data.lines);
-  const { series, bands, means } = seriesOf(data.lines);
+  const values = table(data);
+  const { series, bands, means } = data.stacked ? areas(data.lines) : curves(data.lines);
   let range = data.range;
   let plot: uPlot | undefined;
 
@@ -216,9 +274,9 @@ export function timeline(data: TimelineData): Timeline {
     readout.append(
       html("span", { class: "muted" }, clock(u.posToVal(left, "x"))),
       ...data.lines.map((line, index) =>
-        html("span", { class: "timeline-value" }, swatch(line.look),
+        html("span", { class: "timeline-value" }, line.swatch(),
           html("span", { class: "number" },
-            data.write(valueNear(u.data[means[index]!] as (number | null)[], idx))))),
+            quantity(valueOf(data, u, index, means, idx), data.unit)))),
       mark ? html("span", { class: "timeline-mark" }, `${mark.text} at ${clock(mark.at)}`) : "",
     );
   };
@@ -248,7 +306,8 @@ export function timeline(data: TimelineData): Timeline {
         stroke: () => color("--muted"),
         grid: { stroke: () => color("--line"), width: 1 },
         ticks: { show: false },
-        values: (_u, splits) => splits.map((v) => (v === null ? "" : (data.writeTick ?? short)(v))),
+        values: (_u, splits) => tickTexts(splits, data.unit),
+        ...(data.unit === "bytes" ? { incrs: BYTE_STEPS } : {}),
         space: 34, size: 62, gap: 5, font: "11.5px system-ui, sans-serif",
       },
     ],
@@ -295,5 +354,5 @@ export function timeline(data: TimelineData): Timeline {
 function rangeFromZero(low: number | null, high: number | null): [number, number] {
   const bottom = Math.min(0, low ?? 0);
   const top = Math.max(bottom, high ?? 0);
-  return [bottom, top > bottom ? bottom + (top - bottom) * 1.12 : bottom + 1];
+  return [bottom, top > bottom ? bottom + (top - bottom) * 1.2 : bottom + 1];
 }

@@ -1,0 +1,2 @@
+// The bundler turns imports of style sheets into report.css.
+declare module "*.css";

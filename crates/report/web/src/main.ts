@@ -1,0 +1,68 @@
+// The page of a report: reads the data in it and replaces the plain text of the answer, which
+// html.rs wrote for browsers without script, by the full report.
+
+import "uplot/dist/uPlot.min.css";
+import "./style/theme.css";
+import "./style/page.css";
+import "./style/chart.css";
+import "./style/print.css";
+
+import { startFrames } from "./chart/frame";
+import { contents } from "./contents";
+import { readAnalysis } from "./data";
+import { html } from "./dom";
+import { masthead } from "./masthead";
+import { openPage, type Page } from "./page";
+import { checks } from "./section/checks";
+import { curves } from "./section/curves";
+import { designs } from "./section/designs";
+import { distribution } from "./section/distribution";
+import { downloads } from "./section/downloads";
+import { evidence } from "./section/evidence";
+import { findings } from "./section/findings";
+import { numbers } from "./section/numbers";
+import { published } from "./section/published";
+import { host, method, settings, sources } from "./section/reference";
+import { throughput } from "./section/throughput";
+import { timelines } from "./section/timelines";
+import { verdict } from "./section/verdict";
+import { why } from "./section/why";
+import { startTheme } from "./theme";
+
+const SECTIONS: readonly ((page: Page) => HTMLElement | null)[] = [
+  verdict, findings, why, throughput, curves, distribution, timelines, numbers, published, evidence,
+  checks, designs, settings, sources, host, method, downloads,
+];
+
+function show(page: Page): void {
+  const main = html("main", { id: "report" });
+  for (const make of SECTIONS) {
+    const element = make(page);
+    if (element) main.append(element);
+  }
+  document.getElementById("fallback")?.remove();
+  document.body.append(
+    html("a", { class: "skip", href: "#verdict" }, "Skip to the answer"),
+    masthead(page),
+    html("div", { class: "columns" }, contents(main), main),
+  );
+}
+
+async function start(): Promise<void> {
+  try {
+    const page = openPage(await readAnalysis());
+    startFrames();
+    show(page);
+    document.documentElement.dataset["state"] = "ready";
+  } catch (error) {
+    // The plain answer stays; the reader learns why there is no more.
+    const text = error instanceof Error ? error.message : String(error);
+    document.body.prepend(html("p", { class: "status bad", role: "alert" }, `The charts cannot be shown: ${text}.`));
+    document.documentElement.dataset["state"] = "failed";
+    throw error;
+  }
+}
+
+startTheme();
+if (document.readyState === "loading") addEventListener("DOMContentLoaded", () => void start());
+else void start();

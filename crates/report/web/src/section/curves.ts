@@ -1,0 +1,151 @@
+// The published view of a study: every measure against the number of virtual users, all designs over
+// one another.
+
+import type { Estimate, Metric, Rung } from "../analysis";
+import { drawCurves, type Vertical } from "../chart/curves";
+import { clear, figure } from "../chart/frame";
+import { segments, select } from "../control";
+import { html, type Child } from "../dom";
+import { words } from "../format";
+import { grid, hasValues, legend, metricOf, section, type Page } from "../page";
+import { unitName } from "../unit";
+
+interface Curve {
+  title: string;
+  note: string;
+  pick: (rung: Rung) => Estimate | null | undefined;
+  unit: string;
+  limit?: number | undefined;
+}
+
+/** The measures of the published studies, which come first and large. */
+const MAIN = ["nopm", "tpm", "tpm_per_user", "cpu_idle"];
+
+/** The section. */
+export function curves(page: Page): HTMLElement {
+  return section(
+    "curves",
+    "Against the number of users",
+    "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats.",
+    legend(page),
+    html("div", { class: "chart-pair" }, chartsOf(page, MAIN.map((name) => metricCurve(metricOf(page, name))), "from zero")),
+    latencyCurves(page),
+    volumeCurves(page),
+    otherCurves(page),
+  );
+}
+
+function metricCurve(metric: Metric): Curve {
+  return {
+    title: metric.title,
+    note: unitName(metric.unit),
+    pick: (rung) => rung.metrics[metric.name],
+    unit: metric.unit,
+    limit: metric.unit === "share" ? 1 : undefined,
+  };
+}
+
+function chartsOf(page: Page, list: Curve[], vertical: Vertical): HTMLElement[] {
+  return list.flatMap((curve) => {
+    const estimates = grid(page, curve.pick);
+    if (!hasValues(estimates)) return [];
+    return [
+      figure({
+        title: curve.title,
+        note: curve.note,
+        description: `${curve.title} against virtual users, one line per design.`,
+        draw: (width) =>
+          drawCurves(
+            {
+              designs: page.designs,
+              rungs: page.ladder,
+              estimates,
+              unit: curve.unit,
+              vertical,
+              limit: curve.limit,
+            },
+            width,
+          ),
+      }),
+    ];
+  });
+}
+
+function latencyCurves(page: Page): Child {
+  const names = unique(page.analysis.rungs.flatMap((rung) => rung.latencies.map((row) => row.transaction)));
+  const first = names[0];
+  if (first === undefined) return null;
+  let transaction = first;
+  let vertical: Vertical = "from zero";
+  const charts = html("div", { class: "chart-grid" });
+  const draw = () => {
+    clear(charts);
+    charts.append(...chartsOf(page, (["p50", "p95", "p99"] as const).map((quantile) => ({
+      title: `${words(transaction)} ${quantile}`,
+      note: "",
+      pick: (rung) => rung.latencies.find((row) => row.transaction === transaction)?.[quantile],
+      unit: "ns",
+    })), vertical));
+  };
+  draw();
+  return [
+    html("h3", {}, "Response time"),
+    html("div", { class: "controls" },
+      select("Transaction", names.map((value) => ({ value, label: words(value) })), transaction, (value) => {
+        transaction = value;
+        draw();
+      }),
+      segments<Vertical>(
+        "Vertical axis",
+        [{ value: "from zero", label: "From zero" }, { value: "logarithmic", label: "Logarithmic" }],
+        vertical,
+        (value) => {
+          vertical = value;
+          draw();
+        },
+      )),
+    charts,
+  ];
+}
+
+function volumeCurves(page: Page): Child {
+  const rows = page.analysis.rungs.flatMap((rung) => rung.volumes);
+  const names = unique(rows.map((row) => row.volume));
+  const first = names[0];
+  if (first === undefined) return null;
+  const metrics = unique(rows.flatMap((row) => Object.keys(row.metrics)));
+  const charts = html("div", { class: "chart-grid" });
+  const draw = (volume: string) => {
+    clear(charts);
+    charts.append(...chartsOf(page, metrics.map((name) => {
+      const metric = metricOf(page, name);
+      return {
+        ...metricCurve(metric),
+        note: [`${volume} volume`, unitName(metric.unit)].filter(Boolean).join(", "),
+        pick: (rung) => rung.volumes.find((row) => row.volume === volume)?.metrics[name],
+      };
+    }), "from zero"));
+  };
+  draw(first);
+  return [
+    html("h3", {}, "Volumes"),
+    html("div", { class: "controls" },
+      select("Volume", names.map((value) => ({ value, label: value })), first, draw)),
+    charts,
+  ];
+}
+
+/** Everything else that was computed per rung, folded away. */
+function otherCurves(page: Page): Child {
+  const names = unique(page.analysis.rungs.flatMap((rung) => Object.keys(rung.metrics)))
+    .filter((name) => !MAIN.includes(name));
+  const charts = chartsOf(page, names.map((name) => metricCurve(metricOf(page, name))), "from zero");
+  if (charts.length === 0) return null;
+  return html("details", { class: "disclosure" },
+    html("summary", {}, charts.length === 1 ? "1 more measure" : `${charts.length} more measures`),
+    html("div", { class: "chart-grid" }, charts));
+}
+
+function unique<T>(values: T[]): T[] {
+  return [...new Set(values)];
+}

@@ -1,0 +1,153 @@
+// How good the evidence is: the runs in their order, whether each window was steady, whether the
+// emulation kept its times, and what the load generator cost.
+
+import type { Run } from "../analysis";
+import { drawOrder } from "../chart/order";
+import { figure } from "../chart/frame";
+import { html, type Child } from "../dom";
+import { count, duration, latency, MISSING, percent, rate, significant, wallTime } from "../format";
+import { legend, section, type Page } from "../page";
+import { table, tall, type Row } from "../table";
+
+const STEADY = {
+  steady: ["\u2713 steady", "good"],
+  "not-steady": ["\u2717 not steady", "bad"],
+  "too-short": ["too short to tell", "warn"],
+} as const;
+
+const STATUS: Record<string, string> = { finished: "good", failed: "bad", interrupted: "bad" };
+
+/** The section. */
+export function evidence(page: Page): HTMLElement {
+  return section("evidence", "How good the evidence is", summary(page),
+    orderChart(page),
+    html("h3", {}, "Runs"), runTable(page),
+    page.analysis.windows.length > 0 ? [html("h3", {}, "Measured windows"), windowTable(page)] : null,
+    page.analysis.emulation.length > 0 ? [html("h3", {}, "Emulation"), emulationTable(page)] : null,
+    page.analysis.driver.length > 0 ? [html("h3", {}, "Load generator"), driverTable(page)] : null);
+}
+
+function summary(page: Page): string {
+  const { windows, emulation } = page.analysis;
+  const steady = windows.filter((window) => window.steady.state === "steady").length;
+  const kept = emulation.filter((entry) => entry.valid === true).length;
+  return [
+    windows.length > 0 ? `${count(steady)} of ${count(windows.length)} measured windows were steady.` : "",
+    emulation.length > 0 ? `The emulation kept its times in ${count(kept)} of ${count(emulation.length)} runs.` : "",
+  ].join(" ");
+}
+
+/** Drift of the host over the hours shows as a slope over all runs. */
+function orderChart(page: Page): Child {
+  const { windows, runs, verdict } = page.analysis;
+  const users = verdict.users ?? page.ladder[page.ladder.length - 1];
+  const points = windows
+    .filter((window) => window.users === users && window.nopm.value !== null)
+    .map((window) => ({
+      order: runs[window.run]!.order,
+      design: window.design,
+      repeat: runs[window.run]!.repeat,
+      estimate: window.nopm,
+    }));
+  if (points.length < 3 || users === undefined) return null;
+  return [
+    legend(page),
+    figure({
+      title: `New orders per minute at ${count(users)} users, run by run`,
+      note: "in the order of execution; whiskers show the variation within each window",
+      description: "Throughput of every run in the order of execution, to show drift.",
+      draw: (width) => drawOrder({ points, designs: page.designs, unit: "1/min" }, width),
+    }),
+  ];
+}
+
+function nameOf(page: Page, run: Run | undefined): string {
+  return run ? page.designs[run.design]?.title ?? MISSING : MISSING;
+}
+
+function runTable(page: Page): HTMLElement {
+  return table(
+    [
+      { heading: "Order", numeric: true }, { heading: "Design" }, { heading: "Repeat", numeric: true },
+      { heading: "Started" }, { heading: "Length", numeric: true }, { heading: "Status" }, { heading: "Remark", wrap: true },
+    ],
+    page.analysis.runs.map((run) => ({
+      className: run.counted ? "" : "muted",
+      cells: [
+        count(run.order), nameOf(page, run), count(run.repeat), wallTime(run.begin_wall_ns), duration(run.seconds),
+        html("span", { class: `status ${STATUS[run.status] ?? "warn"}` }, run.status),
+        [run.reason, run.counted ? "" : run.superseded_by === null ? "not counted" : "replaced, not counted"]
+          .filter(Boolean).join("; "),
+      ],
+    })),
+    "Every run, in the order of execution",
+  );
+}
+
+function windowTable(page: Page): HTMLElement {
+  const rows: Row[] = page.analysis.windows.map((window) => {
+    const run = page.analysis.runs[window.run];
+    const [word, className] = STEADY[window.steady.state];
+    return {
+      cells: [
+        count(run?.order), nameOf(page, run), count(run?.repeat), count(window.users), rate(window.nopm.value),
+        html("span", { class: `status ${className}` }, word), window.steady.text,
+      ],
+    };
+  });
+  return tall(table(
+    [
+      { heading: "Order", numeric: true }, { heading: "Design" }, { heading: "Repeat", numeric: true },
+      { heading: "Users", numeric: true }, { heading: "NOPM", numeric: true }, { heading: "Steady" },
+      { heading: "Found", wrap: true },
+    ],
+    rows,
+    "Whether throughput was steady in each measured window",
+  ));
+}
+
+function emulationTable(page: Page): HTMLElement {
+  return table(
+    [
+      { heading: "Order", numeric: true }, { heading: "Design" }, { heading: "Timing" },
+      { heading: "Modelled p50", numeric: true }, { heading: "Modelled p99", numeric: true },
+      { heading: "Late p50", numeric: true }, { heading: "Late p99", numeric: true },
+      { heading: "Late because of the host", numeric: true }, { heading: "Reason", wrap: true },
+    ],
+    page.analysis.emulation.map((entry) => {
+      const run = page.analysis.runs[entry.run];
+      const [word, className] = entry.valid === null ? ["not known", "warn"] : entry.valid ? ["\u2713 kept", "good"] : ["\u2717 not valid", "bad"];
+      return {
+        cells: [
+          count(run?.order), nameOf(page, run), html("span", { class: `status ${className}` }, word),
+          latency(entry.modelled_p50_ns), latency(entry.modelled_p99_ns),
+          latency(entry.lateness_p50_ns), latency(entry.lateness_p99_ns),
+          percent(entry.host_limited_share), entry.reason ?? "",
+        ],
+      };
+    }),
+    "Modelled latency, and how much later the emulated datastore answered",
+  );
+}
+
+function driverTable(page: Page): HTMLElement {
+  return table(
+    [
+      { heading: "Users", numeric: true }, { heading: "Design" }, { heading: "Cores used", numeric: true },
+      { heading: "Of the host", numeric: true }, { heading: "CPU-seconds per 10,000 new orders", numeric: true },
+      { heading: "Dispatch late p99", numeric: true }, { heading: "Was it the limit?" },
+    ],
+    [...page.analysis.driver].sort((a, b) => a.users - b.users || a.design - b.design).map((entry) => {
+      const [word, className] = entry.saturated === null ? ["not known", "warn"] : entry.saturated ? ["yes: the rung is invalid", "bad"] : ["no", "good"];
+      return {
+        className: entry.design === 0 ? "group-start" : "",
+        cells: [
+          count(entry.users), page.designs[entry.design]?.title ?? MISSING, significant(entry.cores),
+          percent(entry.share_of_host), significant(entry.cpu_seconds_per_10000), latency(entry.dispatch_lag_p99_ns),
+          html("span", { class: `status ${className}` }, word),
+        ],
+      };
+    }),
+    "What the load generator cost",
+  );
+}

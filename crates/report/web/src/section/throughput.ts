@@ -1,0 +1,45 @@
+// Throughput at each rung of the ladder: the bars that answer "how much".
+
+import { drawBars } from "../chart/bars";
+import { figure } from "../chart/frame";
+import { html } from "../dom";
+import { count } from "../format";
+import { grid, hasValues, legend, section, type Page } from "../page";
+
+const BARS = [
+  ["nopm", "New orders per minute", "NOPM: committed new orders, counted by the load generator"],
+  ["tpm", "Transactions per minute", "TPM: the engine\u2019s own count of commits and rollbacks"],
+] as const;
+
+/** The section. */
+export function throughput(page: Page): HTMLElement {
+  const figures = BARS.flatMap(([metric, title, note]) => {
+    const estimates = grid(page, (rung) => rung.metrics[metric]);
+    if (!hasValues(estimates)) return [];
+    return [
+      figure({
+        title,
+        note,
+        description: `${title} for each design and number of virtual users; the numbers are in the table of rungs.`,
+        draw: (width) =>
+          drawBars(
+            {
+              designs: page.designs,
+              groups: page.ladder.map((users) => count(users)),
+              estimates,
+              unit: "1/min",
+              axisTitle: "virtual users",
+            },
+            width,
+          ),
+      }),
+    ];
+  });
+  return section(
+    "throughput",
+    "Throughput",
+    "Bars are means over the repeats, whiskers their 95 % confidence interval, dots the runs themselves.",
+    legend(page),
+    html("div", { class: "chart-pair" }, figures),
+  );
+}

@@ -1,0 +1,330 @@
+// Time lines of the runs: which runs, which layer, which series, and which part of the time.
+//
+// Charts are made when they come near the screen, so that a page with many series opens at once.
+
+import type { Run, TimelineLine, TimelineSeries } from "../analysis";
+import { marker, swatch } from "../chart/marker";
+import { timeline, type TimeLine, type Timeline, type TimeMark, type TimeSpan } from "../chart/timeline";
+import { checks, select } from "../control";
+import { html, svg, uniqueId } from "../dom";
+import { count, words } from "../format";
+import { section, type Page } from "../page";
+import { unitName } from "../unit";
+
+/** Phases that everything else in a run is preparation for. */
+const MEASURED = "measure";
+/** The group whose series add up: the classes of session time. */
+const STACKED = "budget";
+/** The choice of layer that shows the first series of each group. */
+const OVERVIEW = "overview";
+const ALL = "all";
+
+interface Filter {
+  designs: number[];
+  repeats: number[];
+  layer: string;
+  words: string[];
+}
+
+/** What one chart shows: a series in several runs, or several series of one run on top of each other. */
+interface Chart {
+  title: string;
+  layer: string;
+  /** Positions of its series. */
+  series: number[];
+  stacked: boolean;
+  /** What a search looks at. */
+  text: string;
+  /** Whether it belongs to the overview. */
+  key: boolean;
+}
+
+/** The section. */
+export function timelines(page: Page): HTMLElement | null {
+  if (page.analysis.timelines.lines.length === 0) return null;
+  return new TimelineSection(page).element;
+}
+
+function chartsOf(series: TimelineSeries[]): Chart[] {
+  const charts: Chart[] = [];
+  const groups = new Set<string>();
+  series.forEach((one, index) => {
+    const first = !groups.has(one.group);
+    groups.add(one.group);
+    const text = `${one.title} ${one.name} ${one.layer} ${one.group}`.toLowerCase();
+    const before = charts.find((chart) => chart.stacked);
+    if (one.group === STACKED && before) {
+      before.series.push(index);
+      before.text += ` ${text}`;
+      return;
+    }
+    const stacked = one.group === STACKED;
+    charts.push({
+      title: stacked ? "What the sessions were doing" : one.title,
+      layer: one.layer,
+      series: [index],
+      stacked,
+      text,
+      key: first,
+    });
+  });
+  return charts;
+}
+
+class TimelineSection {
+  readonly element: HTMLElement;
+  private readonly page: Page;
+  private readonly catalogue: Chart[];
+  private readonly holder = html("div", { class: "timelines" });
+  private readonly status = html("span", { class: "muted", role: "status" });
+  private readonly filter: Filter;
+  private readonly whole: [number, number];
+  private range: [number, number];
+  private shown: Timeline[] = [];
+  private readonly waiting = new Map<Element, () => void>();
+  private readonly nearScreen: IntersectionObserver;
+
+  constructor(page: Page) {
+    this.page = page;
+    this.catalogue = chartsOf(page.analysis.timelines.series);
+    const counted = page.analysis.runs.filter((run) => run.counted);
+    const repeats = [...new Set(counted.map((run) => run.repeat))].sort((a, b) => a - b);
+    this.filter = {
+      designs: page.designs.map((_, index) => index),
+      repeats: repeats.slice(0, 1),
+      layer: OVERVIEW,
+      words: [],
+    };
+    this.whole = [0, Math.max(1, ...counted.map((run) => run.seconds ?? 0))];
+    this.range = this.whole;
+    this.nearScreen = new IntersectionObserver((entries) => {
+      for (const entry of entries) if (entry.isIntersecting) this.make(entry.target);
+    }, { rootMargin: "600px 0px" });
+    addEventListener("beforeprint", () => this.makeAll());
+    this.element = section(
+      "timelines",
+      "Time lines",
+      "Time since the begin of the run. Measured windows are tinted, events are marked at the bottom. Drag " +
+        "across a chart to zoom all of them, double-click to see the whole run again.",
+      this.controls(repeats),
+      this.holder,
+    );
+    this.draw();
+  }
+
+  private controls(repeats: number[]): HTMLElement {
+    const layers = [...new Set(this.catalogue.map((chart) => chart.layer))];
+    const id = uniqueId("series");
+    const search = html("input", {
+      id, type: "search", placeholder: "e.g. wal latency", autocomplete: "off",
+      oninput: () => {
+        this.change({ words: search.value.toLowerCase().split(/\s+/).filter(Boolean) });
+      },
+    });
+    return html("div", { class: "controls" },
+      checks(
+        "Designs",
+        this.page.designs.map((design, value) => ({
+          value, label: design.title,
+          ornament: svg("svg", { width: 12, height: 12, viewBox: "0 0 12 12", "aria-hidden": "true" },
+            marker(design.look, 6, 6)),
+        })),
+        this.filter.designs,
+        (designs) => this.change({ designs }),
+      ),
+      checks(
+        "Repeats",
+        repeats.map((value) => ({ value, label: count(value) })),
+        this.filter.repeats,
+        (values) => this.change({ repeats: values }),
+      ),
+      select(
+        "Layer",
+        [
+          { value: OVERVIEW, label: "Overview" },
+          { value: ALL, label: "All layers" },
+          ...layers.map((value) => ({ value, label: words(value) })),
+        ],
+        this.filter.layer,
+        (layer) => this.change({ layer }),
+      ),
+      this.spanChoice(),
+      html("span", { class: "control" }, html("label", { for: id }, "Series"), search),
+      this.status);
+  }
+
+  /** The whole run, or one measured window of the first run. */
+  private spanChoice(): HTMLElement {
+    const run = this.page.analysis.runs.find((candidate) => candidate.counted);
+    const windows = run ? spansOf(run).filter((span) => span.measured) : [];
+    return select<[number, number]>(
+      "Span",
+      [
+        { value: this.whole, label: "Whole run" },
+        ...windows.map((span) => {
+          const room = (span.end - span.begin) * 0.1;
+          return { value: [span.begin - room, span.end + room] as [number, number], label: span.label };
+        }),
+      ],
+      this.whole,
+      (range) => this.zoom(range),
+    );
+  }
+
+  private change(part: Partial<Filter>): void {
+    Object.assign(this.filter, part);
+    this.draw();
+  }
+
+  private zoom(range: [number, number]): void {
+    this.range = Number.isFinite(range[0]) ? range : this.whole;
+    for (const chart of this.shown) chart.zoom(this.range);
+  }
+
+  private makeAll(): void {
+    for (const element of [...this.waiting.keys()]) this.make(element);
+  }
+
+  private make(element: Element): void {
+    this.waiting.get(element)?.();
+    this.waiting.delete(element);
+    this.nearScreen.unobserve(element);
+  }
+
+  /** A search goes through all series, whatever the layer chosen. */
+  private matches(chart: Chart): boolean {
+    const { layer, words: wanted } = this.filter;
+    if (wanted.length > 0) return wanted.every((word) => chart.text.includes(word));
+    return layer === ALL || (layer === OVERVIEW ? chart.key : chart.layer === layer);
+  }
+
+  private draw(): void {
+    for (const chart of this.shown) chart.destroy();
+    this.shown = [];
+    this.waiting.clear();
+    this.nearScreen.disconnect();
+    this.holder.replaceChildren();
+    const { timelines: data, runs } = this.page.analysis;
+    const wanted = runs.flatMap((run, index) =>
+      run.counted && this.filter.designs.includes(run.design) && this.filter.repeats.includes(run.repeat) ? [index] : []);
+    let charts = 0;
+    for (const chart of this.catalogue) {
+      if (!this.matches(chart)) continue;
+      const lines = data.lines.filter((line) => wanted.includes(line.run) && chart.series.includes(line.series));
+      if (lines.length === 0) continue;
+      charts += 1;
+      if (!chart.stacked) {
+        this.promise(() => this.overlaid(chart, lines, wanted));
+        continue;
+      }
+      for (const run of wanted) {
+        const mine = lines.filter((line) => line.run === run);
+        if (mine.length > 0) this.promise(() => this.stack(chart, mine, run));
+      }
+    }
+    this.status.textContent = wanted.length === 0
+      ? "no run chosen"
+      : `${charts} of ${this.catalogue.length} charts`;
+  }
+
+  /** Leaves room for a chart and makes it when it comes near the screen. */
+  private promise(make: () => Timeline): void {
+    const place = html("div", { class: "timeline-place" });
+    this.holder.append(place);
+    this.waiting.set(place, () => {
+      const chart = make();
+      this.shown.push(chart);
+      place.replaceChildren(chart.element);
+    });
+    this.nearScreen.observe(place);
+  }
+
+  private overlaid(chart: Chart, lines: TimelineLine[], wanted: number[]): Timeline {
+    const unit = this.page.analysis.timelines.series[chart.series[0]!]!.unit;
+    return timeline({
+      title: chart.title,
+      note: [unitName(unit), words(chart.layer)].filter(Boolean).join(", "),
+      lines: lines.map((line) => this.line(line)),
+      stacked: false,
+      spans: spansOf(this.page.analysis.runs[wanted[0]!]!),
+      marks: this.marks(wanted),
+      unit,
+      range: this.range,
+      onZoom: (range) => this.zoom(range),
+    });
+  }
+
+  private line(line: TimelineLine): TimeLine {
+    const run = this.page.analysis.runs[line.run]!;
+    const { look, title } = this.page.designs[run.design]!;
+    return {
+      label: `${title}, repeat ${run.repeat}`,
+      swatch: () => swatch(look),
+      property: look.property,
+      dash: look.dash,
+      faint: run.repeat !== this.filter.repeats[0],
+      times: timesOf(line),
+      mean: line.mean,
+      min: line.min,
+      max: line.max,
+    };
+  }
+
+  private stack(chart: Chart, lines: TimelineLine[], run: number): Timeline {
+    const { series, runs } = { series: this.page.analysis.timelines.series, runs: this.page.analysis.runs };
+    const title = this.page.designs[runs[run]!.design]!.title;
+    const unit = series[chart.series[0]!]!.unit;
+    return timeline({
+      title: chart.title,
+      note: `${title}${this.filter.repeats.length > 1 ? `, repeat ${runs[run]!.repeat}` : ""}, ${unitName(unit)}`,
+      lines: lines.map((line) => {
+        const one = series[line.series]!;
+        // `wait.data-read` is the class `data-read`.
+        const key = one.name.slice(one.name.lastIndexOf(".") + 1);
+        return {
+          label: one.title,
+          swatch: () => html("span", { class: `box budget-${key}` }),
+          property: `--time-${key}`,
+          dash: "",
+          faint: false,
+          times: timesOf(line),
+          mean: line.mean,
+          min: null,
+          max: null,
+        };
+      }),
+      stacked: true,
+      spans: spansOf(runs[run]!),
+      marks: this.marks([run]),
+      unit,
+      range: this.range,
+      onZoom: (range) => this.zoom(range),
+    });
+  }
+
+  private marks(wanted: number[]): TimeMark[] {
+    return wanted.flatMap((index) => {
+      const run = this.page.analysis.runs[index]!;
+      const design = this.page.designs[run.design]!;
+      return run.events.map((event) => ({
+        at: event.at_s,
+        until: event.until_s,
+        property: wanted.length > 1 ? design.look.property : "--event",
+        text: wanted.length > 1 ? `${design.title}: ${event.text}` : event.text,
+      }));
+    });
+  }
+}
+
+function timesOf(line: TimelineLine): number[] {
+  return line.mean.map((_, index) => line.begin_s + (index + 0.5) * line.step_s);
+}
+
+/** The phases worth a shade. The procedure gives every run the same ones, so one run stands for all. */
+function spansOf(run: Run): TimeSpan[] {
+  return run.phases.flatMap((phase) => {
+    const measured = phase.kind === MEASURED;
+    if (phase.end_s === null || !(measured || phase.kind === "warm-up")) return [];
+    return [{ begin: phase.begin_s, end: phase.end_s, label: phase.label, measured }];
+  });
+}

@@ -1,0 +1,171 @@
+// Why: where the time of a session goes in each design, what limits it, and what was ruled out.
+
+import type { Bottleneck, BudgetPart } from "../analysis";
+import { drawBudget, type BudgetBar } from "../chart/budget";
+import { clear, figure } from "../chart/frame";
+import { segments, select } from "../control";
+import { html, type Child } from "../dom";
+import { count, latency, percent, words } from "../format";
+import { section, type Page } from "../page";
+import { table } from "../table";
+import { confidenceBadge } from "./verdict";
+
+const TITLES: Record<string, string> = {
+  driver: "Load generator",
+  client: "Client",
+  cpu: "Server CPU",
+  "run-queue": "Waiting for CPU",
+  log: "Log writes",
+  "data-read": "Data reads",
+  "data-write": "Data writes",
+  lock: "Locks",
+  latch: "Latches",
+  other: "Other",
+};
+
+/** The order of the classes in every bar: from the client through the server to the storage. */
+const ORDER = Object.keys(TITLES);
+
+type Measure = "share" | "per transaction";
+
+/** Title of a class of time or of a limit. */
+export function className(key: string): string {
+  return TITLES[key] ?? words(key);
+}
+
+/** The section. */
+export function why(page: Page): HTMLElement | null {
+  const list = page.analysis.bottlenecks;
+  if (list.length === 0) return null;
+  const ladder = [...new Set(list.map((bottleneck) => bottleneck.users))].sort((a, b) => a - b);
+  const asked = page.analysis.verdict.users;
+  let users = asked !== null && ladder.includes(asked) ? asked : ladder[ladder.length - 1]!;
+  let measure: Measure = "share";
+  const body = html("div", {});
+  const draw = () => {
+    clear(body);
+    const shown = page.designs.map((_, design) =>
+      list.find((bottleneck) => bottleneck.design === design && bottleneck.users === users));
+    body.append(budget(page, shown, measure), cards(page, shown));
+  };
+  draw();
+  return section("why", "Why", "What limits each design, and where the time of its database sessions goes.",
+    html("div", { class: "controls" },
+      select("At", ladder.map((value) => ({ value, label: `${count(value)} users` })), users, (value) => {
+        users = value;
+        draw();
+      }),
+      segments<Measure>("Measure",
+        [{ value: "share", label: "Share of time" }, { value: "per transaction", label: "Per transaction" }],
+        measure, (value) => {
+          measure = value;
+          draw();
+        })),
+    body);
+}
+
+function inOrder(parts: BudgetPart[]): BudgetPart[] {
+  const place = (part: BudgetPart) => {
+    const index = ORDER.indexOf(part.class);
+    return index < 0 ? ORDER.length : index;
+  };
+  return [...parts].sort((a, b) => place(a) - place(b));
+}
+
+function budget(page: Page, shown: (Bottleneck | undefined)[], measure: Measure): HTMLElement | string {
+  const bars: BudgetBar[] = shown.flatMap((bottleneck, design) => {
+    if (!bottleneck || bottleneck.budget.length === 0) return [];
+    const perTransaction = bottleneck.budget.reduce((sum, part) => sum + (part.per_transaction_ns ?? 0), 0);
+    return [{
+      title: page.designs[design]!.title,
+      note: perTransaction > 0 ? `${latency(perTransaction)} per transaction` : "",
+      parts: inOrder(bottleneck.budget).map((part) => ({
+        key: part.class,
+        title: className(part.class),
+        share: part.share,
+        value: measure === "share" ? part.share : part.per_transaction_ns ?? 0,
+      })),
+    }];
+  });
+  if (bars.length === 0) return html("p", { class: "muted" }, "No wait samples were recorded, so the time cannot be divided.");
+  const classes = ORDER.filter((key) =>
+    bars.some((bar) => bar.parts.some((part) => part.key === key && part.share >= 0.003)));
+  return html("div", {},
+    figure({
+      title: "Time budget of a session",
+      note: measure === "share" ? "share of its time" : "mean transaction",
+      description: bars.map((bar) =>
+        `${bar.title}: ${bar.parts.map((part) => `${part.title} ${percent(part.share)}`).join(", ")}.`).join(" "),
+      draw: (width) =>
+        drawBudget(
+          { bars, unit: measure === "share" ? "share" : "ns", limit: measure === "share" ? 1 : undefined },
+          width,
+        ),
+    }),
+    html("ul", { class: "legend" }, classes.map((key) =>
+      html("li", {}, html("span", { class: `box budget-${key}` }), className(key)))));
+}
+
+function cards(page: Page, shown: (Bottleneck | undefined)[]): HTMLElement {
+  return html("div", { class: "design-cards" }, shown.map((bottleneck, design) =>
+    bottleneck
+      ? html("article", {},
+        html("h3", {}, page.designs[design]!.title),
+        html("p", {}, bottleneck.sentence, " ", confidenceBadge(bottleneck.confidence)),
+        mode(bottleneck),
+        lockHolders(bottleneck),
+        ruledOut(bottleneck),
+        gates(bottleneck))
+      : null));
+}
+
+function mode(bottleneck: Bottleneck): Child {
+  const text = {
+    latency: "Throughput still grows with users: a faster resource, or more users, would give more.",
+    capacity: "Throughput no longer grows with users: only more of this resource, or less work, would give more.",
+    unknown: null,
+  }[bottleneck.mode];
+  return text ? html("p", { class: "muted" }, text) : null;
+}
+
+function lockHolders(bottleneck: Bottleneck): Child {
+  if (bottleneck.lock_holders.length === 0) return null;
+  const list = bottleneck.lock_holders
+    .filter((part) => part.share >= 0.01)
+    .map((part) => `${className(part.class).toLowerCase()} ${percent(part.share, 0)}`);
+  return html("p", { class: "muted" }, `While others waited for their locks, the holders were in: ${list.join(", ")}.`);
+}
+
+function ruledOut(bottleneck: Bottleneck): Child {
+  if (bottleneck.ruled_out.length === 0) return null;
+  return table(
+    [{ heading: "Ruled out" }, { heading: "By this number" }],
+    bottleneck.ruled_out.map((entry) => ({ cells: [className(entry.class), entry.reason] })),
+    "What does not limit it",
+  );
+}
+
+const GATE = {
+  passed: ["\u2713 passed", "good"],
+  soft: ["nearly passed", "warn"],
+  failed: ["\u2717 failed", "bad"],
+  "not-judged": ["not judged", ""],
+} as const;
+
+function gates(bottleneck: Bottleneck): Child {
+  if (bottleneck.gates.length === 0) return null;
+  const failed = bottleneck.gates.filter((gate) => gate.state === "failed").length;
+  const soft = bottleneck.gates.filter((gate) => gate.state === "soft").length;
+  const passed = bottleneck.gates.filter((gate) => gate.state === "passed").length;
+  const counts = [`${passed} passed`, soft ? `${soft} nearly` : "", failed ? `${failed} failed` : ""];
+  return html("details", { class: "disclosure" },
+    html("summary", {}, `Conditions for a verdict: ${counts.filter(Boolean).join(", ")}`),
+    table(
+      [{ heading: "Condition" }, { heading: "Result" }, { heading: "Found" }],
+      bottleneck.gates.map((gate) => {
+        const [text, status] = GATE[gate.state];
+        return { cells: [`${gate.id} ${gate.title}`, html("span", { class: `status ${status}` }, text), gate.text] };
+      }),
+      "Conditions for a verdict",
+    ));
+}
