@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use underlay_core::series::{Layer, SeriesSpec};
-use underlay_core::{Evidence, Histogram, Nanos};
+use underlay_core::{Evidence, Nanos};
 
+use crate::stored_histogram::StoredHistogram;
 use crate::words::{
     CheckMoment, CheckOutcome, PhaseKind, PhaseStatus, RunStatus, Severity, SourceStatus,
 };
@@ -242,9 +243,9 @@ pub struct TransactionTick {
     /// Attempts repeated after an error.
     pub retries: u64,
     /// Nanoseconds from the intended start to the end.
-    pub response: Histogram,
+    pub response: StoredHistogram,
     /// Nanoseconds from the actual start to the end.
-    pub service: Histogram,
+    pub service: StoredHistogram,
 }
 
 /// A distribution other than a transaction's.
@@ -257,7 +258,7 @@ pub struct HistogramRow {
     /// Which one: `data.read`, `dispatch_lag`.
     pub name: String,
     /// The counts; nanoseconds unless the name says otherwise.
-    pub histogram: Histogram,
+    pub histogram: StoredHistogram,
 }
 
 /// A consistency check and its outcome.

@@ -383,6 +383,7 @@ fn export_transactions(
     )?;
     for run in runs {
         for tick in record.transactions(run.id)? {
+            let (response, service) = (tick.response.decoded(), tick.service.decoded());
             let [id, begin, end] = window(run.id, tick.interval);
             let errors: serde_json::Map<String, serde_json::Value> =
                 tick.errors.into_iter().map(|(class, n)| (class, n.into())).collect();
@@ -397,13 +398,13 @@ fn export_transactions(
                 tick.unknown.to_string(),
                 serde_json::Value::Object(errors).to_string(),
                 tick.retries.to_string(),
-                tick.response.count().to_string(),
-                tick.response.sum().to_string(),
-                text(tick.response.max()),
-                buckets(&tick.response),
-                tick.service.sum().to_string(),
-                text(tick.service.max()),
-                buckets(&tick.service),
+                response.count().to_string(),
+                response.sum().to_string(),
+                text(response.max()),
+                buckets(&response),
+                service.sum().to_string(),
+                text(service.max()),
+                buckets(&service),
             ])?;
         }
     }
@@ -432,6 +433,7 @@ fn export_distributions(
     )?;
     for run in runs {
         for row in record.histograms(run.id)? {
+            let histogram = row.histogram.decoded();
             let [id, begin, end] = window(run.id, row.interval);
             file.row(&[
                 id,
@@ -439,10 +441,10 @@ fn export_distributions(
                 end,
                 row.scope,
                 row.name,
-                row.histogram.count().to_string(),
-                row.histogram.sum().to_string(),
-                text(row.histogram.max()),
-                buckets(&row.histogram),
+                histogram.count().to_string(),
+                histogram.sum().to_string(),
+                text(histogram.max()),
+                buckets(&histogram),
             ])?;
         }
     }

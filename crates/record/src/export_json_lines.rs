@@ -176,7 +176,7 @@ fn export_measurements(
                 "table": "histogram",
                 "scope": row.scope,
                 "name": row.name,
-                "histogram": histogram_value(&row.histogram),
+                "histogram": histogram_value(&row.histogram.decoded()),
             }),
         ))?;
     }
@@ -200,8 +200,8 @@ fn transaction_line(run: RunId, tick: &TransactionTick) -> Value {
         "errors": tick.errors.iter().map(|(class, n)| (class.clone(), Value::from(*n)))
             .collect::<Map<_, _>>(),
         "retries": tick.retries,
-        "response": histogram_value(&tick.response),
-        "service": histogram_value(&tick.service),
+        "response": histogram_value(&tick.response.decoded()),
+        "service": histogram_value(&tick.service.decoded()),
     });
     windowed(run, tick.interval, line)
 }

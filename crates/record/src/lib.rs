@@ -36,6 +36,7 @@ mod lock;
 mod manifest;
 mod record;
 mod recorder;
+mod stored_histogram;
 mod tick_row;
 mod words;
 
@@ -51,6 +52,7 @@ pub use format::FORMAT;
 pub use manifest::{Execution, Manifest};
 pub use record::Record;
 pub use recorder::Recorder;
+pub use stored_histogram::StoredHistogram;
 pub use words::{
     CheckMoment, CheckOutcome, ExecutionStatus, PhaseKind, PhaseStatus, RunStatus, Severity,
     SourceStatus,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, Params, Row, params};
 use serde_json::Value;
 use underlay_core::series::{Layer, SeriesKind, SeriesSpec};
-use underlay_core::{Evidence, Histogram, Nanos, RootSeed};
+use underlay_core::{Evidence, Nanos, RootSeed};
 
 use crate::columns::{Column, Table};
 use crate::entities::{
@@ -18,6 +18,7 @@ use crate::entities::{
 };
 use crate::error::{OpenError, ReadError};
 use crate::manifest::{Execution, Manifest};
+use crate::stored_histogram::StoredHistogram;
 use crate::words::{
     CheckMoment, CheckOutcome, ExecutionStatus, PhaseKind, PhaseStatus, RunStatus, Severity,
     SourceStatus,
@@ -584,7 +585,11 @@ fn json(row: &Row<'_>, column: usize, what: &'static str) -> Result<Value, ReadE
     serde_json::from_str(&text).map_err(|source| ReadError::Json { what, source })
 }
 
-fn histogram(row: &Row<'_>, column: usize, what: &'static str) -> Result<Histogram, ReadError> {
+fn histogram(
+    row: &Row<'_>,
+    column: usize,
+    what: &'static str,
+) -> Result<StoredHistogram, ReadError> {
     let bytes: Vec<u8> = get(row, column, what)?;
-    Histogram::decode(&bytes).map_err(|source| ReadError::Histogram { what, source })
+    StoredHistogram::verified(bytes).map_err(|source| ReadError::Histogram { what, source })
 }

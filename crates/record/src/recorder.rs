@@ -333,8 +333,8 @@ impl Recorder {
                 stored("a count", tick.unknown)?,
                 Value::Object(errors).to_string(),
                 stored("a count", tick.retries)?,
-                tick.response.encode(),
-                tick.service.encode(),
+                tick.response.bytes(),
+                tick.service.bytes(),
             ],
         )
     }

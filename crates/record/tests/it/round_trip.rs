@@ -88,7 +88,7 @@ fn everything_comes_back() {
     assert_eq!(record.documents().unwrap().len(), 1);
     assert_eq!(record.transactions(id).unwrap(), (1..5).map(transactions).collect::<Vec<_>>());
     assert_eq!(record.waits(id).unwrap(), (1..5).map(waits).collect::<Vec<_>>());
-    assert_eq!(record.histograms(id).unwrap()[3].histogram, histogram(&[4]));
+    assert_eq!(record.histograms(id).unwrap()[3].histogram.decoded(), histogram(&[4]));
     let table = record.table(id, "host_cpu").unwrap().unwrap();
     assert_eq!(table.ticks, (1..5).map(tick).collect::<Vec<_>>());
     assert_eq!(table.column("cpu.user").unwrap().values, vec![1.0, 2.0, 3.0, 4.0]);

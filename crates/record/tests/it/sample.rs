@@ -88,8 +88,8 @@ pub fn transactions(n: u64) -> TransactionTick {
         unknown: 3,
         errors: BTreeMap::from([("deadlock".to_string(), 2)]),
         retries: 4,
-        response: histogram(&[1_000_000, 2_000_000 + n]),
-        service: histogram(&[900_000]),
+        response: (&histogram(&[1_000_000, 2_000_000 + n])).into(),
+        service: (&histogram(&[900_000])).into(),
     }
 }
 
