@@ -7,6 +7,9 @@ use underlay_core::Bytes;
 
 use crate::plan::EngineKind;
 
+/// Looks for the servers of an engine in the given folder, or in the usual ones. `None` = not looked.
+pub type ServerLookup = dyn Fn(EngineKind, Option<&Path>) -> Option<Vec<InstalledServer>>;
+
 /// A host as the planner sees it.
 pub struct HostView<'a> {
     /// Processors that Underlay and the database may use.
@@ -23,7 +26,7 @@ pub struct HostView<'a> {
     pub directory: &'a dyn Fn(&Path) -> DirectoryState,
     /// The servers of an engine found in the given folder, or in the usual ones. `None` = not looked
     /// for, no check is made.
-    pub servers: &'a dyn Fn(EngineKind, Option<&Path>) -> Option<Vec<InstalledServer>>,
+    pub servers: &'a ServerLookup,
 }
 
 /// Whether the host can enforce a limit.

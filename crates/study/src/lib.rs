@@ -6,18 +6,45 @@
 //! Pure: what the host has is given as values ([`HostView`]). It opens no file, looks at no clock and
 //! starts nothing.
 
+mod plan;
+
 mod finding;
 mod host_view;
 mod options;
-mod plan;
 mod problem;
 
+mod planner;
+
+mod builtin;
+mod entry;
+mod estimate;
+mod exact;
+mod file;
+mod limits;
+mod parse;
+mod postgresql;
+mod profile_text;
+mod reader;
+mod report;
+mod resolve;
+mod scale;
+mod schema;
+mod suggest;
+mod words;
+
+pub use builtin::{
+    Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies, find_study, suggest_study,
+};
 pub use finding::{Finding, Severity};
-pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer};
+pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};
 pub use options::{PlanOptions, ScaleError};
+pub use parse::{Study, read};
 pub use plan::{
     Arrivals, DatastoreKind, DesignPlan, Durability, EngineKind, EnginePlan, Estimates, FileSystem,
     Mode, Order, Origin, Pacing, Plan, ProcedurePlan, PublishedSeries, RunPlan, Scale, Setting,
     Sizes, VolumePlan, WorkloadPlan,
 };
+pub use planner::{check, parse, plan};
 pub use problem::{Colour, Problem, Problems, Source};
+pub use profile_text::{parse_profile, profile_toml};
+pub use schema::{json_schema, profile_json_schema};

@@ -102,8 +102,10 @@ pub struct DesignPlan {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// What it is and what its numbers rest on.
+    /// What it is.
     pub description: String,
+    /// What its numbers rest on.
+    pub source: String,
     /// The built-in design it started from, if any.
     pub based_on: Option<String>,
     /// Where the volumes live.
@@ -347,7 +349,7 @@ pub struct Sizes {
 }
 
 /// What a study will need. Estimates, with their constants in `estimate.rs`.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Estimates {
     /// Time of the load (once per template).
     pub load: Nanos,

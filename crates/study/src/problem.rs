@@ -72,7 +72,6 @@ impl Problems {
         }
         // Problems of the command line and the host have no place and come last.
         drafts.sort_by_key(|draft| draft.span.as_ref().map_or(usize::MAX, |span| span.start));
-        drafts.dedup_by(|a, b| a.message == b.message && a.span == b.span);
         let source = Arc::new(NamedSource::new(&source.name, source.text.clone()));
         let list = drafts
             .into_iter()

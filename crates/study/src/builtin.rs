@@ -1,0 +1,163 @@
+//! What comes with Underlay: studies, designs, device profiles and the defaults, embedded as text.
+//!
+//! Studies and designs are TOML files in `builtin/`; device profiles are written from the model's table,
+//! so that there is one place for their numbers.
+
+use std::sync::OnceLock;
+
+use underlay_model::builtin as model;
+
+use crate::file;
+use crate::parse::read_text;
+use crate::problem::Source;
+use crate::profile_text::profile_toml;
+use crate::report::Report;
+use crate::suggest::nearest;
+
+/// Something that comes with Underlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    /// The name to use in studies and on the command line: `kingston/k2`, `kingston-nvme`.
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// The TOML text.
+    pub text: String,
+}
+
+impl Builtin {
+    /// The text as a source, named after the built-in.
+    pub fn source(&self) -> Source {
+        Source { name: self.name.clone(), text: self.text.clone() }
+    }
+}
+
+/// The defaults of the study format, with its reference in the comments.
+pub const DEFAULTS: &str = include_str!("../defaults.toml");
+
+const STUDIES: [(&str, &str); 3] = [
+    ("quickstart", include_str!("../builtin/studies/quickstart.toml")),
+    ("kingston/k2", include_str!("../builtin/studies/kingston/k2.toml")),
+    ("example", include_str!("../builtin/studies/example.toml")),
+];
+
+const DESIGNS: [(&str, &str); 5] = [
+    ("kingston-nvme", include_str!("../builtin/designs/kingston-nvme.toml")),
+    ("kingston-sata-dc500m", include_str!("../builtin/designs/kingston-sata-dc500m.toml")),
+    ("kingston-sata-5200eco", include_str!("../builtin/designs/kingston-sata-5200eco.toml")),
+    ("hdd", include_str!("../builtin/designs/hdd.toml")),
+    ("null", include_str!("../builtin/designs/null.toml")),
+];
+
+/// The studies that come with Underlay.
+pub fn builtin_studies() -> &'static [Builtin] {
+    static STUDIES_READ: OnceLock<Vec<Builtin>> = OnceLock::new();
+    STUDIES_READ.get_or_init(|| {
+        let study = |(name, text): &(&str, &str)| {
+            let study = embedded(name, text, file::study::read);
+            builtin(name, study.title.get(), text)
+        };
+        STUDIES.iter().map(study).collect()
+    })
+}
+
+/// The storage designs that come with Underlay.
+pub fn builtin_designs() -> &'static [Builtin] {
+    static DESIGNS_READ: OnceLock<Vec<Builtin>> = OnceLock::new();
+    DESIGNS_READ.get_or_init(|| {
+        let design = |((name, text), design): (&(&str, &str), &file::Design)| {
+            builtin(name, design.title.get(), text)
+        };
+        DESIGNS.iter().zip(design_files()).map(design).collect()
+    })
+}
+
+/// The device profiles that come with Underlay.
+pub fn builtin_devices() -> &'static [Builtin] {
+    static DEVICES: OnceLock<Vec<Builtin>> = OnceLock::new();
+    DEVICES.get_or_init(|| {
+        let device = |profile: underlay_model::DeviceProfile| Builtin {
+            text: profile_toml(&profile),
+            name: profile.name,
+            title: profile.description,
+        };
+        model::all().into_iter().map(device).collect()
+    })
+}
+
+/// The study of that name that comes with Underlay.
+pub fn find_study(name: &str) -> Option<&'static Builtin> {
+    builtin_studies().iter().find(|study| study.name == name)
+}
+
+/// The name of a built-in study that `typed` may have meant.
+pub fn suggest_study(typed: &str) -> Option<&'static str> {
+    nearest(typed, STUDIES.iter().map(|(name, _)| *name))
+}
+
+/// The defaults as a file.
+pub(crate) fn defaults() -> &'static file::Study {
+    static READ: OnceLock<file::Study> = OnceLock::new();
+    READ.get_or_init(|| embedded("defaults.toml", DEFAULTS, file::study::read))
+}
+
+/// The built-in design of that name as a file.
+pub(crate) fn design(name: &str) -> Option<(&'static str, &'static file::Design)> {
+    let position = DESIGNS.iter().position(|(known, _)| *known == name)?;
+    Some((DESIGNS[position].0, &design_files()[position]))
+}
+
+/// The names of all built-in designs.
+pub(crate) fn design_names() -> impl Iterator<Item = &'static str> {
+    DESIGNS.iter().map(|(name, _)| *name)
+}
+
+fn design_files() -> &'static [file::Design] {
+    static READ: OnceLock<Vec<file::Design>> = OnceLock::new();
+    READ.get_or_init(|| {
+        DESIGNS.iter().map(|(name, text)| embedded(name, text, file::design::read)).collect()
+    })
+}
+
+fn builtin(name: &str, title: Option<&String>, text: &str) -> Builtin {
+    Builtin {
+        name: name.to_string(),
+        title: title.cloned().unwrap_or_else(|| name.to_string()),
+        text: text.to_string(),
+    }
+}
+
+fn embedded<T>(
+    name: &str,
+    text: &str,
+    read: impl FnOnce(&mut crate::reader::Keys<'_, '_>) -> T,
+) -> T {
+    let mut report = Report::default();
+    let (content, _) = read_text(text, &mut report, read);
+    // Embedded files are part of the program; the tests read each of them.
+    assert!(report.is_empty(), "embedded {name} has problems: {report:?}");
+    content
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{builtin_designs, builtin_devices, builtin_studies, defaults, find_study};
+
+    #[test]
+    fn every_embedded_file_reads() {
+        defaults();
+        assert_eq!(builtin_studies().len(), 3);
+        assert_eq!(builtin_designs().len(), 5);
+        let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
+        assert_eq!(devices, ["5200eco-1920", "dc1500m-960", "dc500m-1920", "hdd-7200", "null"]);
+        assert!(find_study("quickstart").is_some() && find_study("nothing").is_none());
+    }
+
+    #[test]
+    fn designs_are_named_as_their_files() {
+        for (design, file) in builtin_designs().iter().zip(super::design_files()) {
+            assert_eq!(file.name.get(), Some(&design.name));
+            assert!(file.source.get().is_some(), "{} has no source", design.name);
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! What a study will need: time, disk and memory, from constants that are documented here.
+//!
+//! Estimates are for deciding whether to start, not for results. Constants were measured with
+//! PostgreSQL 15 on two processors; a faster host finishes earlier.
+
+use underlay_core::{Bytes, Nanos};
+
+use crate::host_view::HostView;
+use crate::plan::{DatastoreKind, DesignPlan, Plan};
+use crate::postgresql;
+
+pub(crate) use crate::plan::Estimates;
+
+/// Tables and indexes of one warehouse after the load.
+const DATABASE_PER_WAREHOUSE: u64 = 105_000_000;
+/// Items, system catalogs and an empty cluster.
+const DATABASE_BASE: u64 = 40_000_000;
+/// Share of a volume that a file system leaves for files, in percent.
+const USABLE_PERCENT: u64 = 94;
+/// Growth of tables and indexes during one run, in percent of the loaded database.
+const GROWTH_PERCENT: u64 = 15;
+
+/// Processor time of loading one warehouse.
+const LOAD_PER_WAREHOUSE: Nanos = Nanos::from_millis(3500);
+/// Creating the cluster, constraints, statistics and taking the template.
+const LOAD_BASE: Nanos = Nanos::from_secs(8);
+/// Rate of restoring a template onto the volumes, bytes per second.
+const RESTORE_RATE: u64 = 400_000_000;
+/// Making volumes and file systems, starting the server.
+const START: Nanos = Nanos::from_secs(3);
+/// Stopping the server, taking the volumes down.
+const STOP: Nanos = Nanos::from_secs(2);
+/// Consistency checks, before and after a run, per warehouse and once.
+const CHECK_PER_WAREHOUSE: Nanos = Nanos::from_millis(200);
+const CHECK_BASE: Nanos = Nanos::from_secs(1);
+
+/// Memory of one virtual user in the load generator.
+const MEMORY_PER_USER: Bytes = Bytes::from_kib(200);
+/// Memory of one server session.
+const MEMORY_PER_SESSION: Bytes = Bytes::from_mib(6);
+/// Underlay itself, with its samplers and record.
+const MEMORY_BASE: Bytes = Bytes::from_mib(64);
+/// The process behind an emulated datastore, without the write buffers it models.
+const MEMORY_DATASTORE: Bytes = Bytes::from_mib(48);
+
+/// Size of the loaded database.
+pub(crate) fn database(warehouses: u32) -> Bytes {
+    Bytes(DATABASE_BASE + DATABASE_PER_WAREHOUSE * u64::from(warehouses))
+}
+
+/// Warehouses whose database fits that many bytes with room for growth.
+pub(crate) fn warehouses_in(usable: Bytes) -> u64 {
+    (usable.0 / 4 * 3).saturating_sub(DATABASE_BASE) / DATABASE_PER_WAREHOUSE
+}
+
+/// What a file system on a volume leaves for files.
+pub(crate) fn usable(capacity: Bytes) -> Bytes {
+    Bytes(capacity.0 / 100 * USABLE_PERCENT)
+}
+
+/// All estimates of a plan, whose own `estimates` are not looked at.
+pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
+    let database = database(plan.workload.warehouses);
+    let templates = Bytes(database.0.saturating_mul(distinct_templates(plan)));
+    let largest = |of: &dyn Fn(&DesignPlan) -> Bytes| {
+        plan.designs.iter().map(of).max().unwrap_or(Bytes::ZERO)
+    };
+    let disk_volumes = largest(&|design| expected_volumes(design, database));
+    let load = load(plan, host);
+    let run = run(plan, database);
+    let runs = plan.schedule.len() as u64;
+    let memory_limit = plan.engine.memory_limit.map(|limit| limit.min(host.memory));
+    let cache = memory_limit.unwrap_or(host.memory);
+    Estimates {
+        load,
+        run,
+        duration: Nanos(load.0.saturating_add(run.0.saturating_mul(runs))),
+        database,
+        disk_templates: templates,
+        disk_volumes,
+        disk_volumes_worst: largest(&|design| {
+            design.volumes.iter().map(|volume| volume.capacity).fold(Bytes::ZERO, saturating_sum)
+        }),
+        disk: saturating_sum(templates, disk_volumes),
+        memory: largest(&|design| memory(plan, design)),
+        working_set_ratio: (cache != Bytes(u64::MAX))
+            .then(|| database.0 as f64 / cache.0.max(1) as f64),
+    }
+}
+
+/// A template is shared by all designs whose servers are of the same version.
+fn distinct_templates(plan: &Plan) -> u64 {
+    let mut servers: Vec<_> = plan
+        .designs
+        .iter()
+        .map(|design| (design.engine.version, design.engine.server_bin.clone()))
+        .collect();
+    servers.sort();
+    servers.dedup();
+    servers.len() as u64
+}
+
+fn load(plan: &Plan, host: &HostView<'_>) -> Nanos {
+    // The load runs before any limit is set, on as many processors as help it.
+    let parallel = u64::from(host.cpus.clamp(1, 8));
+    let one = LOAD_PER_WAREHOUSE.0.saturating_mul(u64::from(plan.workload.warehouses)) / parallel;
+    Nanos((LOAD_BASE.0 + one).saturating_mul(distinct_templates(plan)))
+}
+
+fn run(plan: &Plan, database: Bytes) -> Nanos {
+    let procedure = &plan.procedure;
+    let restore = u128::from(database.0) * 1_000_000_000 / u128::from(RESTORE_RATE);
+    let rungs = procedure.users.len() as u64;
+    let rung = procedure.ramp_up.0.saturating_add(procedure.measure.0);
+    let checks = 2 * (CHECK_BASE.0 + CHECK_PER_WAREHOUSE.0 * u64::from(plan.workload.warehouses));
+    let fixed = START.0 + STOP.0 + procedure.settle.0 + procedure.warm_up.0;
+    let restore = u64::try_from(restore).unwrap_or(u64::MAX);
+    Nanos(restore.saturating_add(fixed + checks).saturating_add(rung.saturating_mul(rungs)))
+}
+
+fn expected_volumes(design: &DesignPlan, database: Bytes) -> Bytes {
+    let capacity = |name: &str| {
+        design
+            .volumes
+            .iter()
+            .find(|volume| volume.name == name)
+            .map_or(Bytes::ZERO, |volume| volume.capacity)
+    };
+    let log = design
+        .engine
+        .settings
+        .get("max_wal_size")
+        .and_then(|text| postgresql::size(text, 1 << 20))
+        .unwrap_or(postgresql::MAX_WAL_SIZE_DEFAULT);
+    let grown = Bytes(database.0 / 100 * (100 + GROWTH_PERCENT));
+    grown.min(capacity("data")) + log.min(capacity("wal"))
+}
+
+fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
+    let users = u64::from(plan.procedure.users.iter().copied().max().unwrap_or(0));
+    let server = design.engine.memory_limit.unwrap_or_else(|| {
+        let buffers = design
+            .engine
+            .settings
+            .get("shared_buffers")
+            .and_then(|text| postgresql::size(text, 8192))
+            .unwrap_or(postgresql::SHARED_BUFFERS_DEFAULT);
+        saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * users))
+    });
+    let datastore = match &design.kind {
+        DatastoreKind::Path { .. } => Bytes::ZERO,
+        DatastoreKind::Emulated { devices, .. } => {
+            let buffers = devices.iter().map(|(_, profile)| {
+                profile.write_buffer.map_or(Bytes::ZERO, |buffer| buffer.capacity)
+            });
+            buffers.fold(MEMORY_DATASTORE, saturating_sum)
+        }
+    };
+    let rest = Bytes(MEMORY_BASE.0 + MEMORY_PER_USER.0 * users);
+    saturating_sum(saturating_sum(server, datastore), rest)
+}
+
+fn saturating_sum(a: Bytes, b: Bytes) -> Bytes {
+    Bytes(a.0.saturating_add(b.0))
+}

@@ -1,0 +1,20 @@
+//! The study file as it is written: every key optional, every value with its place.
+//!
+//! The doc comments of these types are the descriptions in the JSON schema. What a missing key means is
+//! not decided here but by `defaults.toml` and the resolver.
+
+pub(crate) mod design;
+pub(crate) mod engine;
+pub(crate) mod procedure;
+pub(crate) mod profile;
+pub(crate) mod published;
+pub(crate) mod study;
+pub(crate) mod workload;
+
+pub(crate) use design::{Design, Device, Volumes};
+pub(crate) use engine::Engine;
+pub(crate) use procedure::Procedure;
+pub(crate) use profile::Profile;
+pub(crate) use published::Published;
+pub(crate) use study::Study;
+pub(crate) use workload::Workload;

@@ -1,0 +1,583 @@
+//! The text form of a device profile: the overrides of a device in a study, or a file of its own.
+//!
+//! Key names are those of the model's fields, so that a violated rule of the model names the key.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use schemars::JsonSchema;
+use underlay_core::{Bytes, Nanos};
+use underlay_model::{
+    Basis, DeviceProfile, Disk, Duplex, Flash, Link, Medium, ProfileProblem, WriteBuffer,
+};
+
+use crate::entry::{Entry, Section};
+use crate::reader::Keys;
+use crate::report::Report;
+use crate::schema::{Size, Time};
+use crate::words::Word;
+
+/// One storage device in few numbers.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Profile {
+    /// Short name: lower case letters, digits, `-` and `.`.
+    pub name: Entry<String>,
+    /// The device in words.
+    pub description: Entry<String>,
+    /// Where the numbers come from.
+    pub source: Entry<String>,
+    /// How the numbers were obtained.
+    #[schemars(with = "Word<Basis>")]
+    pub basis: Entry<Basis>,
+    /// Mean relative error of the model against what it was fitted to, in percent.
+    #[schemars(range(min = 0))]
+    pub fit_error_percent: Entry<f64>,
+    /// Capacity of the device.
+    #[schemars(with = "Size")]
+    pub capacity: Entry<Bytes>,
+    /// What stores the data: exactly one kind.
+    pub medium: Section<MediumFile>,
+    /// The cable between host and device.
+    pub link: Section<LinkFile>,
+    /// The memory that acknowledges writes early.
+    pub write_buffer: Section<BufferFile>,
+    /// Fixed cost of a flush command.
+    #[schemars(with = "Time")]
+    pub flush: Entry<Nanos>,
+    /// Whether the write buffer survives a power cut.
+    pub power_loss_protected: Entry<bool>,
+}
+
+/// What stores the data: exactly one kind.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, rename = "Medium")]
+#[schemars(extend("maxProperties" = 1))]
+pub(crate) struct MediumFile {
+    /// Nothing takes time.
+    pub instant: Section<Instant>,
+    /// Parallel units without moving parts.
+    pub flash: Section<FlashFile>,
+    /// One arm over rotating platters.
+    pub disk: Section<DiskFile>,
+}
+
+/// A medium without any delay; an empty table.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub(crate) struct Instant {}
+
+/// Parallel units behind one command stage.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, rename = "Flash")]
+pub(crate) struct FlashFile {
+    /// Serial command stage per read: 1 / maximum random reads per second.
+    #[schemars(with = "Time")]
+    pub read_command: Entry<Nanos>,
+    /// Serial command stage per write.
+    #[schemars(with = "Time")]
+    pub write_command: Entry<Nanos>,
+    /// Fixed part of every read that occupies nothing.
+    #[schemars(with = "Time")]
+    pub base: Entry<Nanos>,
+    /// Number of parallel units.
+    #[schemars(range(min = 1, max = 4096))]
+    pub units: Entry<u32>,
+    /// Consecutive bytes that live in one unit; a power of two.
+    #[schemars(with = "Size")]
+    pub unit_bytes: Entry<Bytes>,
+    /// Mean time that a read occupies its unit.
+    #[schemars(with = "Time")]
+    pub read_service: Entry<Nanos>,
+    /// Coefficient of variation of that time.
+    #[schemars(range(min = 0, max = 3))]
+    pub read_service_cv: Entry<f64>,
+    /// Probability of a slow read.
+    #[schemars(range(min = 0, max = 1))]
+    pub slow_probability: Entry<f64>,
+    /// Additional time of a slow read.
+    #[schemars(with = "Time")]
+    pub slow: Entry<Nanos>,
+    /// Time that one program operation occupies a unit.
+    #[schemars(with = "Time")]
+    pub program: Entry<Nanos>,
+    /// Bytes that one program operation stores.
+    #[schemars(with = "Size")]
+    pub program_bytes: Entry<Bytes>,
+}
+
+/// One arm over rotating platters.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, rename = "Disk")]
+pub(crate) struct DiskFile {
+    /// Controller time per command.
+    #[schemars(with = "Time")]
+    pub command: Entry<Nanos>,
+    /// The shortest seek.
+    #[schemars(with = "Time")]
+    pub seek_shortest: Entry<Nanos>,
+    /// Growth of the seek time with the square root of the distance.
+    #[schemars(with = "Time")]
+    pub seek_span: Entry<Nanos>,
+    /// Rotations per minute.
+    #[schemars(range(min = 1000, max = 100_000))]
+    pub rotations_per_minute: Entry<u32>,
+    /// Bytes per second under the head, written as a size: "200MB".
+    #[schemars(with = "Size")]
+    pub media_bytes_per_second: Entry<u64>,
+    /// Commands among which the drive chooses the nearest.
+    #[schemars(range(min = 1, max = 256))]
+    pub queue_depth: Entry<u32>,
+}
+
+/// The cable between host and device.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, rename = "Link")]
+pub(crate) struct LinkFile {
+    /// Bytes per second from the device, written as a size: "520MB".
+    #[schemars(with = "Size")]
+    pub read_bytes_per_second: Entry<u64>,
+    /// Bytes per second to the device, written as a size.
+    #[schemars(with = "Size")]
+    pub write_bytes_per_second: Entry<u64>,
+    /// `half`: both directions share the cable.
+    #[schemars(with = "Word<Duplex>")]
+    pub duplex: Entry<Duplex>,
+}
+
+/// The memory that acknowledges writes early.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, rename = "WriteBuffer")]
+pub(crate) struct BufferFile {
+    /// Size of the buffer.
+    #[schemars(with = "Size")]
+    pub capacity: Entry<Bytes>,
+    /// Latency of a buffered write of up to 4 KiB.
+    #[schemars(with = "Time")]
+    pub latency: Entry<Nanos>,
+    /// Additional latency per further 4 KiB.
+    #[schemars(with = "Time")]
+    pub latency_per_4k: Entry<Nanos>,
+    /// Steady drain of sequential writes per second, written as a size.
+    #[schemars(with = "Size")]
+    pub drain_sequential_bytes_per_second: Entry<u64>,
+    /// Steady drain of scattered writes per second, written as a size.
+    #[schemars(with = "Size")]
+    pub drain_random_bytes_per_second: Entry<u64>,
+    /// Bytes a fresh device takes at the sequential rate before it slows down.
+    #[schemars(with = "Size")]
+    pub fresh_budget: Entry<Bytes>,
+}
+
+/// Reads a profile.
+pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Profile {
+    Profile {
+        name: keys.take("name", |item, report| item.text(report)),
+        description: keys.take("description", |item, report| item.text(report)),
+        source: keys.take("source", |item, report| item.text(report)),
+        basis: keys.take("basis", |item, report| item.word(report)),
+        fit_error_percent: keys
+            .take("fit-error-percent", |item, report| item.number(report, 0.0..=1e6)),
+        capacity: keys.take("capacity", |item, report| item.size(report)),
+        medium: keys.section("medium", read_medium),
+        link: keys.section("link", read_link),
+        write_buffer: keys.section("write-buffer", read_buffer),
+        flush: keys.take("flush", |item, report| item.time(report)),
+        power_loss_protected: keys
+            .take("power-loss-protected", |item, report| item.boolean(report)),
+    }
+}
+
+fn read_medium(keys: &mut Keys<'_, '_>) -> MediumFile {
+    MediumFile {
+        instant: keys.section("instant", |_| Instant {}),
+        flash: keys.section("flash", read_flash),
+        disk: keys.section("disk", read_disk),
+    }
+}
+
+fn read_flash(keys: &mut Keys<'_, '_>) -> FlashFile {
+    FlashFile {
+        read_command: keys.take("read-command", |item, report| item.time(report)),
+        write_command: keys.take("write-command", |item, report| item.time(report)),
+        base: keys.take("base", |item, report| item.time(report)),
+        units: keys.take("units", |item, report| item.count(report)),
+        unit_bytes: keys.take("unit-bytes", |item, report| item.size(report)),
+        read_service: keys.take("read-service", |item, report| item.time(report)),
+        read_service_cv: keys
+            .take("read-service-cv", |item, report| item.number(report, 0.0..=3.0)),
+        slow_probability: keys
+            .take("slow-probability", |item, report| item.number(report, 0.0..=1.0)),
+        slow: keys.take("slow", |item, report| item.time(report)),
+        program: keys.take("program", |item, report| item.time(report)),
+        program_bytes: keys.take("program-bytes", |item, report| item.size(report)),
+    }
+}
+
+fn read_disk(keys: &mut Keys<'_, '_>) -> DiskFile {
+    DiskFile {
+        command: keys.take("command", |item, report| item.time(report)),
+        seek_shortest: keys.take("seek-shortest", |item, report| item.time(report)),
+        seek_span: keys.take("seek-span", |item, report| item.time(report)),
+        rotations_per_minute: keys.take("rotations-per-minute", |item, report| item.count(report)),
+        media_bytes_per_second: keys
+            .take("media-bytes-per-second", |item, report| item.rate(report)),
+        queue_depth: keys.take("queue-depth", |item, report| item.count(report)),
+    }
+}
+
+fn read_link(keys: &mut Keys<'_, '_>) -> LinkFile {
+    LinkFile {
+        read_bytes_per_second: keys.take("read-bytes-per-second", |item, report| item.rate(report)),
+        write_bytes_per_second: keys
+            .take("write-bytes-per-second", |item, report| item.rate(report)),
+        duplex: keys.take("duplex", |item, report| item.word(report)),
+    }
+}
+
+fn read_buffer(keys: &mut Keys<'_, '_>) -> BufferFile {
+    BufferFile {
+        capacity: keys.take("capacity", |item, report| item.size(report)),
+        latency: keys.take("latency", |item, report| item.time(report)),
+        latency_per_4k: keys.take("latency-per-4k", |item, report| item.time(report)),
+        drain_sequential_bytes_per_second: keys
+            .take("drain-sequential-bytes-per-second", |item, report| item.rate(report)),
+        drain_random_bytes_per_second: keys
+            .take("drain-random-bytes-per-second", |item, report| item.rate(report)),
+        fresh_budget: keys.take("fresh-budget", |item, report| item.size(report)),
+    }
+}
+
+/// The profile that the file describes, on top of `base` where there is one.
+///
+/// `span` is where the profile stands in the file, `path` its dotted path; keys that neither the file
+/// nor `base` has are reported as missing. Rules of the model are checked.
+pub(crate) fn lower(
+    file: &Profile,
+    base: Option<&DeviceProfile>,
+    span: Option<Range<usize>>,
+    path: &str,
+    report: &mut Report,
+) -> Option<DeviceProfile> {
+    let mut lowering = Lowering { path, span, places: BTreeMap::new(), report };
+    let profile = lowering.profile(file, base)?;
+    let problems = profile.problems();
+    for problem in &problems {
+        lowering.violated(problem, &profile);
+    }
+    problems.is_empty().then_some(profile)
+}
+
+/// State of one lowering: where each key of the file stands.
+struct Lowering<'a> {
+    path: &'a str,
+    span: Option<Range<usize>>,
+    places: BTreeMap<&'static str, Range<usize>>,
+    report: &'a mut Report,
+}
+
+impl Lowering<'_> {
+    fn profile(&mut self, file: &Profile, base: Option<&DeviceProfile>) -> Option<DeviceProfile> {
+        // Everything is looked at before the first `?`, so that all missing keys are reported.
+        let name = self.value("name", &file.name, base.map(|base| base.name.clone()));
+        let capacity = self.value("capacity", &file.capacity, base.map(|base| base.capacity));
+        let flush = self.value("flush", &file.flush, base.map(|base| base.flush));
+        let protected = self.value(
+            "power-loss-protected",
+            &file.power_loss_protected,
+            base.map(|base| base.power_loss_protected),
+        );
+        let medium = self.medium(&file.medium, base.map(|base| &base.medium));
+        let link = self.link(&file.link, base.and_then(|base| base.link));
+        let write_buffer = self.buffer(&file.write_buffer, base.and_then(|base| base.write_buffer));
+        let text = |entry: &Entry<String>, of_base: Option<&String>| {
+            entry.get().or(of_base).cloned().unwrap_or_default()
+        };
+        Some(DeviceProfile {
+            name: name?,
+            description: text(&file.description, base.map(|base| &base.description)),
+            source: text(&file.source, base.map(|base| &base.source)),
+            basis: self.basis(file, base),
+            fit_error_percent: file
+                .fit_error_percent
+                .get()
+                .copied()
+                .or(base.and_then(|base| base.fit_error_percent)),
+            capacity: capacity?,
+            medium: medium?,
+            link: link?,
+            write_buffer: write_buffer?,
+            flush: flush?,
+            power_loss_protected: protected?,
+        })
+    }
+
+    /// Whoever changes a number of a profile assumes it, unless they say how they know.
+    fn basis(&mut self, file: &Profile, base: Option<&DeviceProfile>) -> Basis {
+        let numbers =
+            file.medium.is_present() || file.link.is_present() || file.write_buffer.is_present();
+        match (file.basis.get(), base) {
+            (Some(basis), _) => *basis,
+            (None, Some(base)) if !numbers && file.flush == Entry::Absent => base.basis,
+            (None, _) => Basis::Assumed,
+        }
+    }
+
+    fn medium(&mut self, file: &Section<MediumFile>, base: Option<&Medium>) -> Option<Medium> {
+        let present = [
+            ("instant", &file.instant.span),
+            ("flash", &file.flash.span),
+            ("disk", &file.disk.span),
+        ];
+        let named: Vec<_> =
+            present.iter().filter_map(|(kind, span)| Some((*kind, (*span).clone()?))).collect();
+        if file.refused || file.kind_refused() {
+            return None;
+        }
+        match (named.as_slice(), base) {
+            ([], Some(base)) => Some(base.clone()),
+            ([], None) => {
+                self.missing("medium", "write medium.flash, medium.disk or medium.instant");
+                None
+            }
+            ([("instant", _)], _) => Some(Medium::Instant),
+            ([("flash", _)], _) => {
+                let base = match base {
+                    Some(Medium::Flash(flash)) => Some(flash),
+                    _ => None,
+                };
+                self.flash(&file.flash, base).map(Medium::Flash)
+            }
+            ([_], _) => {
+                let base = match base {
+                    Some(Medium::Disk(disk)) => Some(disk),
+                    _ => None,
+                };
+                self.disk(&file.disk, base).map(Medium::Disk)
+            }
+            ([_, (_, second), ..], _) => {
+                self.report.at(
+                    second,
+                    "conflict",
+                    format!("`{}.medium` names more than one kind", self.path),
+                    "a device has one medium",
+                    "keep one of `instant`, `flash` and `disk`",
+                );
+                None
+            }
+        }
+    }
+
+    fn flash(&mut self, file: &FlashFile, base: Option<&Flash>) -> Option<Flash> {
+        let bytes = |bytes: u32| Bytes(u64::from(bytes));
+        let read_command = self.value(
+            "medium.read-command",
+            &file.read_command,
+            base.map(|base| base.read_command),
+        );
+        let write_command = self.value(
+            "medium.write-command",
+            &file.write_command,
+            base.map(|base| base.write_command),
+        );
+        let fixed = self.value("medium.base", &file.base, base.map(|base| base.base));
+        let units = self.value("medium.units", &file.units, base.map(|base| base.units));
+        let unit_bytes = self.value(
+            "medium.unit-bytes",
+            &file.unit_bytes,
+            base.map(|base| bytes(base.unit_bytes)),
+        );
+        let read_service = self.value(
+            "medium.read-service",
+            &file.read_service,
+            base.map(|base| base.read_service),
+        );
+        let read_service_cv = self.value(
+            "medium.read-service-cv",
+            &file.read_service_cv,
+            base.map(|base| base.read_service_cv),
+        );
+        let slow_probability = self.value(
+            "medium.slow-probability",
+            &file.slow_probability,
+            base.map(|base| base.slow_probability),
+        );
+        let slow = self.value("medium.slow", &file.slow, base.map(|base| base.slow));
+        let program = self.value("medium.program", &file.program, base.map(|base| base.program));
+        let program_bytes = self.value(
+            "medium.program-bytes",
+            &file.program_bytes,
+            base.map(|base| bytes(base.program_bytes)),
+        );
+        // More than 32 bits become the largest value, which the rules of the model refuse.
+        let narrow = |bytes: Bytes| u32::try_from(bytes.0).unwrap_or(u32::MAX);
+        Some(Flash {
+            read_command: read_command?,
+            write_command: write_command?,
+            base: fixed?,
+            units: units?,
+            unit_bytes: narrow(unit_bytes?),
+            read_service: read_service?,
+            read_service_cv: read_service_cv?,
+            slow_probability: slow_probability?,
+            slow: slow?,
+            program: program?,
+            program_bytes: narrow(program_bytes?),
+        })
+    }
+
+    fn disk(&mut self, file: &DiskFile, base: Option<&Disk>) -> Option<Disk> {
+        let command = self.value("medium.command", &file.command, base.map(|base| base.command));
+        let seek_shortest = self.value(
+            "medium.seek-shortest",
+            &file.seek_shortest,
+            base.map(|base| base.seek_shortest),
+        );
+        let seek_span =
+            self.value("medium.seek-span", &file.seek_span, base.map(|base| base.seek_span));
+        let rotations_per_minute = self.value(
+            "medium.rotations-per-minute",
+            &file.rotations_per_minute,
+            base.map(|base| base.rotations_per_minute),
+        );
+        let media_bytes_per_second = self.value(
+            "medium.media-bytes-per-second",
+            &file.media_bytes_per_second,
+            base.map(|base| base.media_bytes_per_second),
+        );
+        let queue_depth =
+            self.value("medium.queue-depth", &file.queue_depth, base.map(|base| base.queue_depth));
+        Some(Disk {
+            command: command?,
+            seek_shortest: seek_shortest?,
+            seek_span: seek_span?,
+            rotations_per_minute: rotations_per_minute?,
+            media_bytes_per_second: media_bytes_per_second?,
+            queue_depth: queue_depth?,
+        })
+    }
+
+    /// The outer `None` = refused, the inner one = no link.
+    fn link(&mut self, file: &Section<LinkFile>, base: Option<Link>) -> Option<Option<Link>> {
+        if !file.is_present() {
+            return Some(base);
+        }
+        if file.refused {
+            return None;
+        }
+        let read = self.value(
+            "link.read-bytes-per-second",
+            &file.read_bytes_per_second,
+            base.map(|base| base.read_bytes_per_second),
+        );
+        let write = self.value(
+            "link.write-bytes-per-second",
+            &file.write_bytes_per_second,
+            base.map(|base| base.write_bytes_per_second),
+        );
+        let duplex = self.value("link.duplex", &file.duplex, base.map(|base| base.duplex));
+        Some(Some(Link {
+            read_bytes_per_second: read?,
+            write_bytes_per_second: write?,
+            duplex: duplex?,
+        }))
+    }
+
+    /// The outer `None` = refused, the inner one = no buffer.
+    fn buffer(
+        &mut self,
+        file: &Section<BufferFile>,
+        base: Option<WriteBuffer>,
+    ) -> Option<Option<WriteBuffer>> {
+        if !file.is_present() {
+            return Some(base);
+        }
+        if file.refused {
+            return None;
+        }
+        let capacity =
+            self.value("write-buffer.capacity", &file.capacity, base.map(|base| base.capacity));
+        let latency =
+            self.value("write-buffer.latency", &file.latency, base.map(|base| base.latency));
+        let latency_per_4k = self.value(
+            "write-buffer.latency-per-4k",
+            &file.latency_per_4k,
+            base.map(|base| base.latency_per_4k),
+        );
+        let sequential = self.value(
+            "write-buffer.drain-sequential-bytes-per-second",
+            &file.drain_sequential_bytes_per_second,
+            base.map(|base| base.drain_sequential_bytes_per_second),
+        );
+        let random = self.value(
+            "write-buffer.drain-random-bytes-per-second",
+            &file.drain_random_bytes_per_second,
+            base.map(|base| base.drain_random_bytes_per_second),
+        );
+        let fresh_budget = self.value(
+            "write-buffer.fresh-budget",
+            &file.fresh_budget,
+            base.map(|base| base.fresh_budget),
+        );
+        Some(Some(WriteBuffer {
+            capacity: capacity?,
+            latency: latency?,
+            latency_per_4k: latency_per_4k?,
+            drain_sequential_bytes_per_second: sequential?,
+            drain_random_bytes_per_second: random?,
+            fresh_budget: fresh_budget?,
+        }))
+    }
+
+    fn value<T: Clone>(
+        &mut self,
+        field: &'static str,
+        entry: &Entry<T>,
+        base: Option<T>,
+    ) -> Option<T> {
+        match entry {
+            Entry::Refused => None,
+            Entry::Given { value, span } => {
+                self.places.insert(field, span.clone());
+                Some(value.clone())
+            }
+            Entry::Absent if base.is_some() => base,
+            Entry::Absent => {
+                self.missing(field, "a profile without a base needs every key of its tables");
+                None
+            }
+        }
+    }
+
+    fn missing(&mut self, field: &str, help: &str) {
+        self.report.add(
+            self.span.clone(),
+            "missing-key",
+            format!("`{}` does not say `{field}`", self.path),
+            format!("`{field}` is missing"),
+            help,
+        );
+    }
+
+    fn violated(&mut self, problem: &ProfileProblem, profile: &DeviceProfile) {
+        let key = match (problem.field.strip_prefix("medium."), &profile.medium) {
+            (Some(key), Medium::Flash(_)) => format!("medium.flash.{key}"),
+            (Some(key), Medium::Disk(_)) => format!("medium.disk.{key}"),
+            _ => problem.field.to_string(),
+        };
+        let span = self.places.get(problem.field).cloned().or_else(|| self.span.clone());
+        self.report.add(
+            span,
+            "out-of-range",
+            format!("`{}.{key}` is out of range", self.path),
+            format!("{} is refused", problem.value),
+            problem.rule,
+        );
+    }
+}
+
+impl MediumFile {
+    fn kind_refused(&self) -> bool {
+        self.instant.refused || self.flash.refused || self.disk.refused
+    }
+}

@@ -1,0 +1,110 @@
+//! `[workload.tpcc]`: what the users do.
+
+use schemars::JsonSchema;
+use underlay_core::Nanos;
+
+use crate::entry::{Entry, Section};
+use crate::limits::{ENTROPY, KEY_THINK, RATE_PER_SECOND, WAREHOUSES};
+use crate::plan::{Arrivals, Mode};
+use crate::reader::{Item, Keys};
+use crate::report::Report;
+use crate::schema::Time;
+use crate::words::Word;
+
+/// What the users do: exactly one kind of workload.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-required" = ["tpcc"]))]
+pub(crate) struct Workload {
+    /// Order entry as TPC-C describes it. Derived from TPC-C, not comparable to published TPC results.
+    pub tpcc: Section<Tpcc>,
+}
+
+/// The TPC-C workload.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-required" = ["warehouses"]))]
+pub(crate) struct Tpcc {
+    /// Size of the database: about 105 MB per warehouse in PostgreSQL.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub warehouses: Entry<u64>,
+    /// `procedures`: one round trip per transaction. `statements`: one per SQL statement.
+    #[schemars(with = "Word<Mode>")]
+    pub mode: Entry<Mode>,
+    /// What makes a user start the next transaction. A closed loop without waiting, when left out.
+    pub pacing: Section<Pacing>,
+    /// Random characters in generated texts, in percent; 100 = incompressible.
+    #[schemars(range(min = 0, max = 100))]
+    pub entropy: Entry<u64>,
+    /// A statement that runs longer is cancelled and counted as an error.
+    #[schemars(with = "Time")]
+    pub statement_timeout: Entry<Nanos>,
+}
+
+/// What makes a user start the next transaction: exactly one of the two.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("maxProperties" = 1))]
+pub(crate) struct Pacing {
+    /// The answer to the one before.
+    pub closed: Section<Closed>,
+    /// A clock, whatever the database does. Latency counts from the intended start.
+    pub open: Section<Open>,
+}
+
+/// A closed loop.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct Closed {
+    /// Multiplier of TPC-C's keying and think times: 0 = none, 1 = as in the standard.
+    #[schemars(range(min = 0, max = 100))]
+    pub key_think: Entry<f64>,
+}
+
+/// An open loop.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-required" = ["rate-per-second"]))]
+pub(crate) struct Open {
+    /// Transactions per second over all users, all five types together.
+    #[schemars(range(min = 0.001, max = 10_000_000))]
+    pub rate_per_second: Entry<f64>,
+    /// How they are spread in time.
+    #[schemars(with = "Word<Arrivals>")]
+    pub arrivals: Entry<Arrivals>,
+}
+
+/// Reads `[workload]`.
+pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Workload {
+    keys.alias("tpc-c", "tpcc");
+    keys.alias("kind", "tpcc");
+    keys.alias("warehouses", "tpcc");
+    Workload { tpcc: keys.section("tpcc", read_tpcc) }
+}
+
+fn read_tpcc(keys: &mut Keys<'_, '_>) -> Tpcc {
+    keys.alias("scale", "warehouses");
+    Tpcc {
+        warehouses: keys.take("warehouses", |item, report| item.integer(report, WAREHOUSES)),
+        mode: keys.take("mode", |item, report| item.word(report)),
+        pacing: keys.section("pacing", read_pacing),
+        entropy: keys.take("entropy", |item, report| item.integer(report, ENTROPY)),
+        statement_timeout: keys.take("statement-timeout", |item, report| item.time(report)),
+    }
+}
+
+fn read_pacing(keys: &mut Keys<'_, '_>) -> Pacing {
+    Pacing {
+        closed: keys.section("closed", |keys| Closed {
+            key_think: keys.take("key-think", |item, report| item.number(report, KEY_THINK)),
+        }),
+        open: keys.section("open", |keys| Open {
+            rate_per_second: keys.take("rate-per-second", read_rate),
+            arrivals: keys.take("arrivals", |item, report| item.word(report)),
+        }),
+    }
+}
+
+fn read_rate(item: &Item<'_>, report: &mut Report) -> Option<f64> {
+    item.number(report, RATE_PER_SECOND)
+}

@@ -1,0 +1,42 @@
+//! The ranges of the study format, once for the reader, the resolver, the command line and the schema.
+
+use std::ops::RangeInclusive;
+
+use underlay_core::{Bytes, Nanos};
+
+/// Seeds: what a TOML integer can hold.
+pub(crate) const SEED: RangeInclusive<u64> = 0..=i64::MAX as u64;
+/// Major versions of PostgreSQL that Underlay supports.
+pub(crate) const POSTGRESQL_MAJOR: RangeInclusive<u64> = 13..=18;
+/// Processors of a database server.
+pub(crate) const CPUS: RangeInclusive<f64> = 0.1..=4096.0;
+/// Least memory of a database server that starts at all.
+pub(crate) const MEMORY_LIMIT_MIN: Bytes = Bytes::from_mib(64);
+/// Warehouses.
+pub(crate) const WAREHOUSES: RangeInclusive<u64> = 1..=1_000_000;
+/// Percentage of random characters in texts.
+pub(crate) const ENTROPY: RangeInclusive<u64> = 0..=100;
+/// Multiplier of keying and think times.
+pub(crate) const KEY_THINK: RangeInclusive<f64> = 0.0..=100.0;
+/// Transactions per second of an open loop. Zero is excluded by a check of its own.
+pub(crate) const RATE_PER_SECOND: RangeInclusive<f64> = 0.001..=10_000_000.0;
+/// Virtual users of one rung.
+pub(crate) const USERS: RangeInclusive<u32> = 1..=100_000;
+/// Rungs of a ladder.
+pub(crate) const RUNGS_MAX: usize = 64;
+/// Repeats.
+pub(crate) const REPEATS: RangeInclusive<u32> = 1..=1000;
+/// Measured window: below, a checkpoint or a hiccup decides the result.
+pub(crate) const MEASURE: RangeInclusive<Nanos> =
+    Nanos::from_secs(5)..=Nanos::from_secs(7 * 86_400);
+/// Phases that are not measured.
+pub(crate) const UNMEASURED: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos::from_secs(7 * 86_400);
+/// Statement timeout.
+pub(crate) const STATEMENT_TIMEOUT: RangeInclusive<Nanos> =
+    Nanos::from_millis(100)..=Nanos::from_secs(3600);
+/// Least volume that mkfs.ext4 makes with a journal.
+pub(crate) const EXT4_MIN: Bytes = Bytes::from_mib(64);
+/// Least volume that mkfs.xfs makes.
+pub(crate) const XFS_MIN: Bytes = Bytes::from_mib(300);
+/// Longest name that becomes part of a file name.
+pub(crate) const NAME_LENGTH_MAX: usize = 64;

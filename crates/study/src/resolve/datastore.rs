@@ -1,0 +1,360 @@
+//! Where the volumes of a design live: a directory of the host, or modelled devices.
+
+use std::path::{Path, PathBuf};
+
+use underlay_core::Bytes;
+use underlay_model::{DeviceProfile, builtin as model};
+
+use super::Resolver;
+use super::chosen::{Chosen, Layer, Pick};
+use super::design::Draft;
+use crate::entry::{Entry, Section};
+use crate::file::{self, Device};
+use crate::finding::Severity;
+use crate::host_view::DirectoryState;
+use crate::plan::{DatastoreKind, Durability, Scale, Setting};
+use crate::scale;
+use crate::suggest::{listed, nearest};
+
+impl Resolver<'_> {
+    /// Decides where the volumes of a design live.
+    pub(super) fn datastore(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<DatastoreKind> {
+        let file = &draft.file.datastore;
+        if file.refused || file.path.refused || file.emulated.refused {
+            return None;
+        }
+        if let (Some(_), Some(emulated)) = (&file.path.span, &file.emulated.span) {
+            self.report.at(
+                emulated,
+                "conflict",
+                format!("design `{}` names both `path` and `emulated`", draft.name.value),
+                "volumes live in one place",
+                "keep one of them",
+            );
+            return None;
+        }
+        let base = draft.base.map(|(name, design)| (name, &design.datastore));
+        let base_has_path = base.is_some_and(|(_, base)| base.path.is_present());
+        let base_has_devices = base.is_some_and(|(_, base)| base.emulated.is_present());
+        if file.path.is_present() || (!file.emulated.is_present() && base_has_path) {
+            return self.path_store(draft, path, rows);
+        }
+        if file.emulated.is_present() || base_has_devices {
+            return self.emulated(draft, path, rows);
+        }
+        self.report.add(
+            file.span.clone().or_else(|| draft.file.span.clone()),
+            "missing-key",
+            format!("design `{}` does not say where its volumes live", draft.name.value),
+            "no datastore",
+            "add datastore.path.directory = \"/mnt/...\", or datastore.emulated.devices = \
+             [{ name = \"ssd\", profile = \"dc1500m-960\" }], or use = \"kingston-nvme\"",
+        );
+        None
+    }
+
+    fn path_store(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<DatastoreKind> {
+        let store = &draft.file.datastore.path;
+        let path = format!("{path}.datastore.path.directory");
+        let mut layers = vec![(Layer::File, &store.directory)];
+        if let Some((name, base)) = draft.base {
+            layers.push((Layer::Builtin(name), &base.datastore.path.directory));
+        }
+        let directory = match self.pick(&path, &layers) {
+            Pick::Found(directory) => directory,
+            Pick::Refused => return None,
+            Pick::Absent => {
+                self.report.add(
+                    store.span.clone(),
+                    "missing-key",
+                    format!("design `{}` does not say which directory", draft.name.value),
+                    "`directory` is missing",
+                    "add directory = \"/mnt/...\"",
+                );
+                return None;
+            }
+        };
+        rows.push(directory.setting(directory.value.clone()));
+        if self.scale != Scale::FULL {
+            self.finding(
+                Severity::Warning,
+                "path-not-scaled",
+                format!(
+                    "design `{}` lies on storage of this host, which keeps its full speed at scale {}",
+                    draft.name.value, self.scale
+                ),
+                "compare it only with designs that were not scaled either",
+                directory.line(self.text),
+            );
+        }
+        let usable = self.check_directory(&directory, "datastore");
+        usable.then(|| DatastoreKind::Path { directory: PathBuf::from(&directory.value) })
+    }
+
+    /// Whether the directory is absolute, exists and can be written to.
+    fn check_directory(&mut self, directory: &Chosen<String>, what: &str) -> bool {
+        let path = Path::new(&directory.value);
+        let (label, help) = if !path.is_absolute() {
+            (
+                "not an absolute path".to_string(),
+                "start with `/`: a record must say where it was measured",
+            )
+        } else {
+            match (self.host.directory)(path) {
+                DirectoryState::Usable { .. } => return true,
+                DirectoryState::Missing => {
+                    ("does not exist".to_string(), "create it, or mount the device there first")
+                }
+                DirectoryState::NotADirectory => (
+                    "is not a directory".to_string(),
+                    "name a directory; a block device must be formatted and mounted first",
+                ),
+                DirectoryState::NotWritable => (
+                    "cannot be written to".to_string(),
+                    "give yourself write access, or run Underlay as root",
+                ),
+            }
+        };
+        directory.problem(
+            &mut self.report,
+            "no-directory",
+            format!("the directory of the {what}, \"{}\", cannot be used", directory.value),
+            label,
+            help,
+        );
+        false
+    }
+
+    fn emulated(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<DatastoreKind> {
+        let path = format!("{path}.datastore.emulated");
+        let devices = self.devices(draft, &path, rows);
+        let file = &draft.file.datastore.emulated;
+        let base = draft.base.map(|(name, design)| (name, &design.datastore.emulated));
+        let default = self
+            .defaults
+            .design
+            .get()
+            .and_then(|designs| designs.first())
+            .map(|design| &design.datastore.emulated);
+        let mut durability = vec![(Layer::File, &file.durability)];
+        let mut backing = vec![(Layer::File, &file.backing)];
+        if let Some((name, base)) = base {
+            durability.push((Layer::Builtin(name), &base.durability));
+            backing.push((Layer::Builtin(name), &base.backing));
+        }
+        durability.extend(default.map(|default| (Layer::Default, &default.durability)));
+        let durability = self.pick(&format!("{path}.durability"), &durability).found();
+        let backing = self.pick(&format!("{path}.backing"), &backing).found();
+        rows.extend(durability.as_ref().map(|c| c.setting(c.value.as_str().to_string())));
+        if let Some(backing) = &backing {
+            rows.push(backing.setting(backing.value.clone()));
+            self.check_directory(backing, "backing files");
+        }
+        if let Some(durability) = &durability {
+            self.doubt_durability(draft, durability);
+        }
+        Some(DatastoreKind::Emulated {
+            devices: devices?,
+            durability: durability?.value,
+            backing: backing.map(|backing| PathBuf::from(backing.value)),
+        })
+    }
+
+    fn doubt_durability(&mut self, draft: &Draft<'_>, durability: &Chosen<Durability>) {
+        if durability.value == Durability::Lying {
+            self.finding(
+                Severity::Warning,
+                "lying-device",
+                format!(
+                    "design `{}` acknowledges flushes without carrying them out: commits are faster \
+                     than any honest device, and a power cut loses them",
+                    draft.name.value
+                ),
+                "remove `durability` unless the study asks what a lying device does",
+                durability.line(self.text),
+            );
+        }
+    }
+
+    /// The devices of a design; those of the file replace those of the built-in.
+    fn devices(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<Vec<(String, DeviceProfile)>> {
+        let file = &draft.file.datastore.emulated;
+        let (layer, sections) = match (&file.devices, draft.base) {
+            (Entry::Refused, _) => return None,
+            (Entry::Given { value, .. }, _) => (Layer::File, value.as_slice()),
+            (Entry::Absent, Some((name, base))) => {
+                let devices = base.datastore.emulated.devices.get();
+                (Layer::Builtin(name), devices.map_or(&[][..], Vec::as_slice))
+            }
+            (Entry::Absent, None) => (Layer::File, &[][..]),
+        };
+        if sections.is_empty() {
+            self.report.add(
+                file.devices.span().or_else(|| file.span.clone()),
+                "missing-key",
+                format!("design `{}` has no device", draft.name.value),
+                "an emulated datastore needs at least one",
+                "add devices = [{ name = \"ssd\", profile = \"dc1500m-960\" }]",
+            );
+            return None;
+        }
+        let mut devices: Vec<(String, DeviceProfile)> = Vec::new();
+        let mut complete = true;
+        for section in sections {
+            match self.device(layer, section, path, rows) {
+                Some((name, profile)) => {
+                    if devices.iter().any(|(known, _)| *known == name) {
+                        self.report.add(
+                            section.name.span().filter(|_| layer == Layer::File),
+                            "duplicate-name",
+                            format!(
+                                "two devices of design `{}` are called `{name}`",
+                                draft.name.value
+                            ),
+                            "already taken",
+                            "give each device a `name` of its own",
+                        );
+                    }
+                    devices.push((name, profile));
+                }
+                None => complete = false,
+            }
+        }
+        complete.then_some(devices)
+    }
+
+    fn device(
+        &mut self,
+        layer: Layer<'_>,
+        section: &Section<Device>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<(String, DeviceProfile)> {
+        if section.refused {
+            return None;
+        }
+        let name = self.of_device(section, "name", &section.name, "name = \"ssd\"");
+        let profile =
+            self.of_device(section, "profile", &section.profile, "profile = \"dc1500m-960\"");
+        let path = match &name {
+            Some(name) => format!("{path}.devices.{name}"),
+            None => format!("{path}.devices"),
+        };
+        if let Pick::Found(name) = self.pick(&format!("{path}.name"), &[(layer, &section.name)]) {
+            self.check_name(&name);
+        }
+        let known = profile.as_deref().and_then(|profile| self.known_profile(profile, section));
+        let profile = file::profile::lower(
+            &section.overrides,
+            Some(&known?),
+            section.overrides.span.clone().filter(|_| layer == Layer::File),
+            &format!("{path}.overrides"),
+            &mut self.report,
+        )?;
+        if section.overrides.refused {
+            return None;
+        }
+        let chosen = self.pick(&format!("{path}.profile"), &[(layer, &section.profile)]).found()?;
+        let overridden = if section.overrides.is_present() { " with overrides" } else { "" };
+        rows.push(chosen.setting(format!("{}{overridden}", chosen.value)));
+        Some((name?, self.scale_device(profile, &chosen)))
+    }
+
+    fn scale_device(&mut self, full: DeviceProfile, chosen: &Chosen<String>) -> DeviceProfile {
+        let scaled = scale::device(&full, self.scale);
+        if let Some(compromise) = scaled.compromise {
+            self.finding(
+                Severity::Warning,
+                "scaled-device",
+                format!("device {} at scale {}: {compromise}", full.name, self.scale),
+                "choose a larger scale if latency matters",
+                chosen.line(self.text),
+            );
+        }
+        if let Some(problem) = scaled.profile.problems().first() {
+            chosen.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("device {} cannot be scaled to {}", full.name, self.scale),
+                problem.to_string(),
+                "choose a larger scale",
+            );
+        }
+        scaled.profile
+    }
+
+    fn of_device(
+        &mut self,
+        section: &Section<Device>,
+        key: &str,
+        entry: &Entry<String>,
+        example: &str,
+    ) -> Option<String> {
+        if entry.is_absent() {
+            self.report.add(
+                section.span.clone(),
+                "missing-key",
+                format!("a device does not say its `{key}`"),
+                format!("`{key}` is missing"),
+                format!("add {example}"),
+            );
+        }
+        entry.get().cloned()
+    }
+
+    fn known_profile(&mut self, name: &str, section: &Section<Device>) -> Option<DeviceProfile> {
+        let found = model::find(name);
+        if found.is_none() {
+            let all = model::all();
+            let names = || all.iter().map(|profile| profile.name.as_str());
+            let label = match nearest(name, names()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "no built-in profile has this name".to_string(),
+            };
+            self.report.add(
+                section.profile.span(),
+                "unknown-name",
+                format!("the device profile `{name}` is not known"),
+                label,
+                format!("use one of {}", listed(names())),
+            );
+        }
+        found
+    }
+
+    /// The free space behind a datastore, and what to call the place.
+    pub(super) fn free_space(&self, kind: &DatastoreKind) -> (Bytes, String) {
+        let directory = match kind {
+            DatastoreKind::Path { directory } => Some(directory),
+            DatastoreKind::Emulated { backing, .. } => backing.as_ref(),
+        };
+        match directory {
+            None => (self.host.free_space, "the host".to_string()),
+            Some(directory) => match (self.host.directory)(directory) {
+                DirectoryState::Usable { free } => (free, format!("\"{}\"", directory.display())),
+                // Reported where the directory is checked.
+                _ => (Bytes(u64::MAX), String::new()),
+            },
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! The storage designs: names, the built-ins they start from, and what makes them worth comparing.
+
+use underlay_core::Evidence;
+
+use super::Resolver;
+use super::chosen::{Chosen, Layer, pick};
+use super::engine::EngineChoice;
+use super::procedure::ProcedureChoice;
+use super::volumes::VolumeChoice;
+use super::workload::WorkloadChoice;
+use crate::builtin;
+use crate::entry::{Entry, Section};
+use crate::file::Design;
+use crate::finding::Severity;
+use crate::plan::{DatastoreKind, DesignPlan, Setting, VolumePlan};
+use crate::problem::position;
+use crate::suggest::{listed, nearest};
+
+/// One design while it is resolved.
+pub(super) struct Draft<'a> {
+    pub name: Chosen<String>,
+    pub file: &'a Section<Design>,
+    pub base: Option<(&'static str, &'static Design)>,
+}
+
+impl Resolver<'_> {
+    /// The name each design will have; `None` where it cannot be known.
+    pub(super) fn design_names(&self) -> Vec<Option<String>> {
+        let Some(sections) = self.file.design.get() else { return Vec::new() };
+        sections.iter().map(|section| self.design_name(section).map(|name| name.value)).collect()
+    }
+
+    /// All designs that are in order, after the command line's choice among them.
+    pub(super) fn designs(
+        &mut self,
+        engine: &EngineChoice,
+        workload: Option<&WorkloadChoice>,
+        procedure: Option<&ProcedureChoice>,
+    ) -> Vec<DesignPlan> {
+        let Some(sections) = self.file.design.get() else {
+            if self.file.design.is_absent() {
+                self.no_design();
+            }
+            self.check_engine(engine, procedure.map(|procedure| &procedure.users_max));
+            return Vec::new();
+        };
+        if sections.is_empty() {
+            self.no_design();
+        }
+        let drafts = self.drafts(sections);
+        self.check_wanted();
+        let mut plans = Vec::new();
+        for draft in &drafts {
+            if self.is_wanted(&draft.name.value) {
+                plans.extend(self.design(draft, engine, workload, procedure));
+            }
+        }
+        if drafts.is_empty() {
+            self.check_engine(engine, procedure.map(|procedure| &procedure.users_max));
+        }
+        self.doubt_designs(&plans);
+        plans
+    }
+
+    fn no_design(&mut self) {
+        self.report.add(
+            Some(0..0),
+            "missing-key",
+            "the study has no storage design",
+            "[[design]] is missing",
+            format!(
+                "add two or more, for example [[design]] with use = \"kingston-nvme\"; built-in are {}",
+                listed(builtin::design_names())
+            ),
+        );
+    }
+
+    /// Names, bases and uniqueness of all designs.
+    fn drafts<'f>(&mut self, sections: &'f [Section<Design>]) -> Vec<Draft<'f>> {
+        let mut drafts: Vec<Draft<'f>> = Vec::new();
+        for section in sections {
+            if section.refused {
+                continue;
+            }
+            let base = self.base(section);
+            let Some(name) = self.design_name(section) else {
+                if matches!((&section.name, &section.base), (Entry::Absent, Entry::Absent)) {
+                    self.report.add(
+                        section.span.clone(),
+                        "missing-key",
+                        "a design has no name",
+                        "`name` is missing",
+                        "add for example name = \"nvme\"",
+                    );
+                }
+                continue;
+            };
+            self.check_name(&name);
+            if let Some(first) = drafts.iter().find(|draft| draft.name.value == name.value) {
+                let line = first.file.span.clone().map(|span| position(self.text, span.start).0);
+                let label = match line {
+                    Some(line) => format!("the design in line {line} has this name"),
+                    None => "another design has this name".to_string(),
+                };
+                self.report.add(
+                    name.span.clone().or_else(|| section.span.clone()),
+                    "duplicate-name",
+                    format!("two designs are called `{}`", name.value),
+                    label,
+                    "give each design a `name` of its own",
+                );
+            }
+            if let Some(base) = base {
+                drafts.push(Draft { name, file: section, base });
+            }
+        }
+        drafts
+    }
+
+    /// The built-in design it starts from: the outer `None` = one that does not exist.
+    fn base(
+        &mut self,
+        section: &Section<Design>,
+    ) -> Option<Option<(&'static str, &'static Design)>> {
+        let (name, span) = match &section.base {
+            Entry::Absent => return Some(None),
+            Entry::Refused => return None,
+            Entry::Given { value, span } => (value, span),
+        };
+        if let Some(found) = builtin::design(name) {
+            return Some(Some(found));
+        }
+        let label = match nearest(name, builtin::design_names()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "no built-in design has this name".to_string(),
+        };
+        self.report.at(
+            span,
+            "unknown-name",
+            format!("the built-in design `{name}` is not known"),
+            label,
+            format!("use one of {}", listed(builtin::design_names())),
+        );
+        None
+    }
+
+    fn design_name(&self, section: &Section<Design>) -> Option<Chosen<String>> {
+        let base = section.base.get().and_then(|name| builtin::design(name));
+        let absent = Entry::Absent;
+        let (layer, of_base) = match base {
+            Some((name, base)) => (Layer::Builtin(name), &base.name),
+            None => (Layer::Default, &absent),
+        };
+        self.pick("design.name", &[(Layer::File, &section.name), (layer, of_base)]).found()
+    }
+
+    fn is_wanted(&self, name: &str) -> bool {
+        self.options.designs.as_ref().is_none_or(|wanted| wanted.iter().any(|w| w == name))
+    }
+
+    fn check_wanted(&mut self) {
+        let Some(wanted) = &self.options.designs else { return };
+        let names: Vec<String> = self.design_names().into_iter().flatten().collect();
+        for wanted in wanted.iter().filter(|wanted| !names.contains(wanted)) {
+            let known = names.iter().map(String::as_str);
+            let help = match nearest(wanted, known.clone()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => format!("the designs are {}", listed(known)),
+            };
+            self.report.add(
+                None,
+                "unknown-name",
+                format!("`--designs` names `{wanted}`, which the study does not have"),
+                "",
+                help,
+            );
+        }
+    }
+
+    fn design(
+        &mut self,
+        draft: &Draft<'_>,
+        study_engine: &EngineChoice,
+        workload: Option<&WorkloadChoice>,
+        procedure: Option<&ProcedureChoice>,
+    ) -> Option<DesignPlan> {
+        let path = format!("design.{}", draft.name.value);
+        let mut rows: Vec<Setting> = Vec::new();
+        let title = self.design_text(draft, &path, "title", |design| &design.title, &mut rows);
+        let description =
+            self.design_text(draft, &path, "description", |design| &design.description, &mut rows);
+        let source = self.design_text(draft, &path, "source", |design| &design.source, &mut rows);
+        let kind = self.datastore(draft, &path, &mut rows);
+        let volumes = self.volumes(draft, &path, kind.as_ref(), &mut rows);
+        let (engine, overrides) = self.design_engine(draft, &path, study_engine, &mut rows);
+        self.check_engine(&engine, procedure.map(|procedure| &procedure.users_max));
+        if let (Some(kind), Some(volumes)) = (&kind, &volumes) {
+            self.check_capacity(draft, kind, volumes);
+            self.check_contents(draft, volumes, &engine, workload);
+        }
+        self.provenance.extend(rows);
+        let kind = kind?;
+        Some(DesignPlan {
+            title: title.unwrap_or_else(|| draft.name.value.clone()),
+            name: draft.name.value.clone(),
+            description: description.unwrap_or_default(),
+            source: source.unwrap_or_default(),
+            based_on: draft.base.map(|(name, _)| name.to_string()),
+            evidence: match kind {
+                DatastoreKind::Path { .. } => Evidence::Measured,
+                DatastoreKind::Emulated { .. } => Evidence::Emulated,
+            },
+            kind,
+            volumes: volumes?.into_iter().map(VolumeChoice::plan).collect(),
+            engine: engine.plan()?,
+            engine_overrides: overrides,
+        })
+    }
+
+    fn design_text(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        key: &str,
+        entry: impl Fn(&Design) -> &Entry<String>,
+        rows: &mut Vec<Setting>,
+    ) -> Option<String> {
+        let path = format!("{path}.{key}");
+        let mut layers = vec![(Layer::File, entry(draft.file))];
+        if let Some((name, base)) = draft.base {
+            layers.push((Layer::Builtin(name), entry(base)));
+        }
+        let chosen = pick(self.text, &path, &layers).found()?;
+        // Long texts stand in the plan; the table needs only the titles.
+        if key == "title" {
+            rows.push(chosen.setting(chosen.value.clone()));
+        }
+        Some(chosen.value)
+    }
+
+    fn design_engine(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        study_engine: &EngineChoice,
+        rows: &mut Vec<Setting>,
+    ) -> (EngineChoice, Vec<String>) {
+        let mut layers = vec![(Layer::File, &draft.file.engine.content)];
+        if let Some((name, base)) = draft.base {
+            layers.push((Layer::Builtin(name), &base.engine.content));
+        }
+        let own = self.engine(&format!("{path}.engine"), &layers).scaled(self.scale);
+        own.record(rows);
+        let overrides = own.decided();
+        (own.over(study_engine), overrides)
+    }
+
+    fn doubt_designs(&mut self, plans: &[DesignPlan]) {
+        if let [only] = plans {
+            self.finding(
+                Severity::Warning,
+                "single-design",
+                format!("`{}` is the only design: nothing is compared", only.name),
+                "add a second [[design]]",
+                None,
+            );
+        }
+        for (index, plan) in plans.iter().enumerate() {
+            for earlier in &plans[..index] {
+                if same(earlier, plan) {
+                    self.finding(
+                        Severity::Warning,
+                        "identical-designs",
+                        format!("designs `{}` and `{}` differ in nothing", earlier.name, plan.name),
+                        "fine for finding out how large chance differences are; otherwise change one of them",
+                        None,
+                    );
+                }
+            }
+        }
+        let mixed = plans.iter().any(|plan| plan.evidence != plans[0].evidence);
+        if mixed {
+            self.finding(
+                Severity::Warning,
+                "mixed-evidence",
+                "measured and emulated designs are compared with each other",
+                "read the comparison as a check of the emulation, not of the storage",
+                None,
+            );
+        }
+    }
+}
+
+/// Whether two designs are the same but for their names.
+fn same(a: &DesignPlan, b: &DesignPlan) -> bool {
+    let kind = match (&a.kind, &b.kind) {
+        (DatastoreKind::Path { directory: a }, DatastoreKind::Path { directory: b }) => a == b,
+        (
+            DatastoreKind::Emulated { devices: a, durability: x, backing: p },
+            DatastoreKind::Emulated { devices: b, durability: y, backing: q },
+        ) => a.iter().map(|(_, d)| d).eq(b.iter().map(|(_, d)| d)) && x == y && p == q,
+        _ => false,
+    };
+    let volume = |volume: &VolumePlan| (volume.name.clone(), volume.capacity, volume.file_system);
+    kind && a.engine == b.engine && a.volumes.iter().map(volume).eq(b.volumes.iter().map(volume))
+}

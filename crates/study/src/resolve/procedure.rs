@@ -1,0 +1,297 @@
+//! The procedure: merging, options of the command line, ladder and ranges.
+
+use std::ops::RangeInclusive;
+
+use underlay_core::Nanos;
+
+use super::Resolver;
+use super::chosen::{Chosen, Layer, Pick};
+use super::workload::WorkloadChoice;
+use crate::entry::Entry;
+use crate::exact;
+use crate::finding::Severity;
+use crate::limits::{MEASURE, REPEATS, RUNGS_MAX, UNMEASURED, USERS};
+use crate::plan::{Order, Origin, ProcedurePlan, Scale};
+use crate::scale;
+
+/// The decisions about the procedure.
+#[derive(Clone, Debug)]
+pub(crate) struct ProcedureChoice {
+    pub plan: ProcedurePlan,
+    /// The ladder before scaling.
+    pub full_users: Vec<u32>,
+    /// The top of the ladder, placed where the ladder was decided.
+    pub users_max: Chosen<u32>,
+}
+
+impl Resolver<'_> {
+    /// Decides about the procedure.
+    pub(super) fn procedure(
+        &mut self,
+        workload: Option<&WorkloadChoice>,
+    ) -> Option<ProcedureChoice> {
+        let (file, default) = (&self.file.procedure, &self.defaults.procedure);
+        let options = self.options;
+        let full = self.full_ladder();
+        let settle = self.time("settle", &file.settle, &default.settle, None);
+        let warm_up = self.time(
+            "warm-up",
+            &file.warm_up,
+            &default.warm_up,
+            options.warm_up.map(|t| ("--warm-up", t)),
+        );
+        let ramp_up = self.time(
+            "ramp-up",
+            &file.ramp_up,
+            &default.ramp_up,
+            options.ramp_up.map(|t| ("--ramp-up", t)),
+        );
+        let measure = self.time(
+            "measure",
+            &file.measure,
+            &default.measure,
+            options.measure.map(|t| ("--measure", t)),
+        );
+        for unmeasured in [&settle, &warm_up, &ramp_up].into_iter().flatten() {
+            self.check_time(unmeasured, &UNMEASURED);
+        }
+        if let Some(measure) = &measure {
+            self.check_time(measure, &MEASURE);
+        }
+        let repeats = self.repeats();
+        let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
+        let order = self.pick("procedure.order", &order).found();
+
+        let full = full?;
+        let users = self.scale_ladder(&full);
+        self.record_procedure(
+            &users,
+            [&settle, &warm_up, &ramp_up, &measure],
+            repeats.as_ref(),
+            order.as_ref(),
+        );
+        let top = users.with(users.value.iter().copied().max().unwrap_or(0));
+        if let Some(workload) = workload {
+            self.doubt_terminals(&top, workload);
+        }
+        Some(ProcedureChoice {
+            plan: ProcedurePlan {
+                users: users.value,
+                settle: settle?.value,
+                warm_up: warm_up?.value,
+                ramp_up: ramp_up?.value,
+                measure: measure?.value,
+                repeats: repeats?.value,
+                order: order?.value,
+            },
+            full_users: full.value,
+            users_max: top,
+        })
+    }
+
+    /// Reports a time outside its range.
+    pub(super) fn check_time(&mut self, time: &Chosen<Nanos>, range: &RangeInclusive<Nanos>) {
+        if range.contains(&time.value) {
+            return;
+        }
+        let (low, high) = (range.start(), range.end());
+        let (label, help) = if time.value < *low {
+            (
+                format!("{} is shorter than {low}", time.value),
+                format!("write at least \"{}\"", exact::time(*low)),
+            )
+        } else {
+            (
+                format!("{} is longer than {high}", time.value),
+                format!("write at most \"{}\"", exact::time(*high)),
+            )
+        };
+        time.problem(
+            &mut self.report,
+            "out-of-range",
+            format!("{} is out of range", time.called()),
+            label,
+            help,
+        );
+    }
+
+    fn full_ladder(&mut self) -> Option<Chosen<Vec<u32>>> {
+        let section = &self.file.procedure;
+        let users = match &self.options.users {
+            Some(users) => Chosen::command_line(users.clone(), "procedure.users", "--users"),
+            None => match self.pick("procedure.users", &[(Layer::File, &section.users)]) {
+                Pick::Found(users) => users,
+                Pick::Refused => return None,
+                Pick::Absent => {
+                    if !section.refused {
+                        self.report.add(
+                            Some(section.span.clone().unwrap_or(0..0)),
+                            "missing-key",
+                            "the study has no user ladder",
+                            "`procedure.users` is missing",
+                            "add [procedure] with for example users = [1, 4, 16]",
+                        );
+                    }
+                    return None;
+                }
+            },
+        };
+        self.check_ladder(&users).then_some(users)
+    }
+
+    fn check_ladder(&mut self, users: &Chosen<Vec<u32>>) -> bool {
+        let ladder = &users.value;
+        let called = users.called();
+        let mut sorted = ladder.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let sorted_text = format!("users = {sorted:?}");
+        let (code, message, label, help) = if ladder.is_empty() {
+            (
+                "empty",
+                format!("{called} has no rung"),
+                "an empty list".into(),
+                "write at least one number of users, such as [1, 4, 16]".into(),
+            )
+        } else if ladder.contains(&0) {
+            (
+                "out-of-range",
+                format!("{called} has a rung without users"),
+                "0 users do nothing".into(),
+                "start with 1".into(),
+            )
+        } else if let Some(users) = ladder.iter().find(|users| !USERS.contains(users)) {
+            (
+                "out-of-range",
+                format!("{called} has a rung that is too high"),
+                format!("{users} is above {}", USERS.end()),
+                format!("write at most {}", USERS.end()),
+            )
+        } else if ladder.len() > RUNGS_MAX {
+            (
+                "out-of-range",
+                format!("{called} has too many rungs"),
+                format!("{} are more than {RUNGS_MAX}", ladder.len()),
+                "leave some out".into(),
+            )
+        } else if let Some(pair) = ladder.windows(2).find(|pair| pair[0] == pair[1]) {
+            (
+                "not-ascending",
+                format!("{called} has the same rung twice"),
+                format!("{} stands twice", pair[0]),
+                format!("write {sorted_text}; use `repeats` to measure again"),
+            )
+        } else if let Some(pair) = ladder.windows(2).find(|pair| pair[0] > pair[1]) {
+            (
+                "not-ascending",
+                format!("{called} does not ascend"),
+                format!("{} comes after {}", pair[1], pair[0]),
+                format!("write {sorted_text}"),
+            )
+        } else {
+            return true;
+        };
+        users.problem(&mut self.report, code, message, label, help);
+        false
+    }
+
+    /// A ladder from the command line is meant as it stands.
+    fn scale_ladder(&self, full: &Chosen<Vec<u32>>) -> Chosen<Vec<u32>> {
+        if self.scale == Scale::FULL || matches!(full.origin, Origin::CommandLine { .. }) {
+            return full.clone();
+        }
+        full.scaled(scale::ladder(&full.value, self.scale), format!("{:?}", full.value))
+    }
+
+    fn time(
+        &mut self,
+        key: &str,
+        file: &Entry<Nanos>,
+        default: &Entry<Nanos>,
+        option: Option<(&'static str, Nanos)>,
+    ) -> Option<Chosen<Nanos>> {
+        let path = format!("procedure.{key}");
+        match option {
+            Some((option, time)) => Some(Chosen::command_line(time, &path, option)),
+            None => self.pick(&path, &[(Layer::File, file), (Layer::Default, default)]).found(),
+        }
+    }
+
+    fn repeats(&mut self) -> Option<Chosen<u32>> {
+        let repeats = match self.options.repeats {
+            Some(repeats) => Chosen::command_line(repeats, "procedure.repeats", "--repeats"),
+            None => {
+                let layers = [
+                    (Layer::File, &self.file.procedure.repeats),
+                    (Layer::Default, &self.defaults.procedure.repeats),
+                ];
+                self.pick("procedure.repeats", &layers).found()?
+            }
+        };
+        if !REPEATS.contains(&repeats.value) {
+            repeats.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("{} is out of range", repeats.called()),
+                format!("{} repeats", repeats.value),
+                format!(
+                    "write {} to {}; three or more give an interval",
+                    REPEATS.start(),
+                    REPEATS.end()
+                ),
+            );
+            return None;
+        }
+        let line = repeats.line(self.text);
+        match repeats.value {
+            1 => self.finding(
+                Severity::Warning,
+                "no-interval",
+                "one repeat: differences between designs cannot be told from differences between runs",
+                "set repeats = 3 or more",
+                line,
+            ),
+            2 => self.finding(
+                Severity::Note,
+                "wide-interval",
+                "two repeats: confidence intervals will be very wide",
+                "set repeats = 3 or more",
+                line,
+            ),
+            _ => {}
+        }
+        Some(repeats)
+    }
+
+    fn record_procedure(
+        &mut self,
+        users: &Chosen<Vec<u32>>,
+        times: [&Option<Chosen<Nanos>>; 4],
+        repeats: Option<&Chosen<u32>>,
+        order: Option<&Chosen<Order>>,
+    ) {
+        self.provenance.push(users.setting(format!("{:?}", users.value)));
+        let times = times.into_iter().flatten().map(|time| time.setting(exact::time(time.value)));
+        self.provenance.extend(times);
+        self.provenance.extend(repeats.map(|c| c.setting(c.value.to_string())));
+        self.provenance.extend(order.map(|c| c.setting(c.value.as_str().to_string())));
+    }
+
+    /// TPC-C has ten terminals per warehouse; more users share them.
+    fn doubt_terminals(&mut self, top: &Chosen<u32>, workload: &WorkloadChoice) {
+        let terminals = u64::from(workload.warehouses()) * 10;
+        if u64::from(top.value) > terminals {
+            self.finding(
+                Severity::Warning,
+                "users-beyond-terminals",
+                format!(
+                    "{} users on {terminals} terminals (10 per warehouse): several users share a \
+                     district, and wait for each other's locks instead of storage",
+                    top.value
+                ),
+                "raise warehouses or lower the top of the ladder",
+                top.line(self.text),
+            );
+        }
+    }
+}

@@ -1,0 +1,409 @@
+//! The volumes of a design: merging, scaling, and whether they fit what is below and what they hold.
+
+use std::collections::BTreeMap;
+
+use underlay_core::Bytes;
+
+use super::Resolver;
+use super::chosen::{Chosen, Layer, Pick};
+use super::design::Draft;
+use super::engine::EngineChoice;
+use super::workload::WorkloadChoice;
+use crate::estimate;
+use crate::exact;
+use crate::file::Volumes;
+use crate::finding::Severity;
+use crate::limits::{EXT4_MIN, XFS_MIN};
+use crate::plan::{DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan};
+use crate::postgresql;
+use crate::scale;
+use crate::suggest::{listed, nearest};
+
+/// A volume with the places of its values.
+pub(super) struct VolumeChoice {
+    name: &'static str,
+    capacity: Chosen<Bytes>,
+    device: Option<Chosen<String>>,
+    file_system: Chosen<FileSystem>,
+}
+
+impl Resolver<'_> {
+    /// Decides about the volumes of a design.
+    pub(super) fn volumes(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        kind: Option<&DatastoreKind>,
+        rows: &mut Vec<Setting>,
+    ) -> Option<Vec<VolumeChoice>> {
+        let mut volumes = Vec::new();
+        let mut complete = !draft.file.volumes.refused && !self.file.volumes.refused;
+        for (position, name) in Volumes::NAMES.into_iter().enumerate() {
+            let own = draft.file.volumes.at(position);
+            let shared = self.file.volumes.at(position);
+            if own.refused || shared.refused {
+                complete = false;
+            } else if own.is_present() || shared.is_present() {
+                match self.volume(draft, path, position, kind, rows) {
+                    Some(volume) => volumes.push(volume),
+                    None => complete = false,
+                }
+            } else if position < Volumes::REQUIRED && complete {
+                self.missing_volume(draft, name);
+            }
+        }
+        complete.then_some(volumes)
+    }
+
+    fn missing_volume(&mut self, draft: &Draft<'_>, name: &str) {
+        let purpose = match name {
+            "wal" => "the log",
+            "backup" => "backups",
+            _ => "data",
+        };
+        self.report.add(
+            draft.file.span.clone(),
+            "missing-volume",
+            format!("design `{}` names no volume for {purpose} (`{name}`)", draft.name.value),
+            format!("no `{name}` here, and none under [volumes]"),
+            format!("add {name} = {{ capacity = \"2GiB\" }} under [volumes], for all designs"),
+        );
+    }
+
+    fn volume(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        position: usize,
+        kind: Option<&DatastoreKind>,
+        rows: &mut Vec<Setting>,
+    ) -> Option<VolumeChoice> {
+        let name = Volumes::NAMES[position];
+        let path = format!("{path}.volumes.{name}");
+        let own = draft.file.volumes.at(position);
+        let shared = self.file.volumes.at(position);
+        let default = self.defaults.volumes.at(position);
+        let base = draft.base.map(|(name, base)| (Layer::Builtin(name), base.volumes.at(position)));
+        let capacity = self.pick(
+            &format!("{path}.capacity"),
+            &[(Layer::File, &own.capacity), (Layer::File, &shared.capacity)],
+        );
+        if capacity.is_absent() {
+            self.report.add(
+                own.span.clone().or_else(|| shared.span.clone()),
+                "missing-key",
+                format!("volume `{name}` of design `{}` has no size", draft.name.value),
+                "`capacity` is missing",
+                "add for example capacity = \"4GiB\"",
+            );
+        }
+        let mut devices = vec![(Layer::File, &own.device), (Layer::File, &shared.device)];
+        let mut systems = vec![(Layer::File, &own.file_system), (Layer::File, &shared.file_system)];
+        if let Some((layer, base)) = base {
+            devices.push((layer, &base.device));
+            systems.push((layer, &base.file_system));
+        }
+        systems.push((Layer::Default, &default.file_system));
+        let device = self.pick(&format!("{path}.device"), &devices);
+        let file_system = self.pick(&format!("{path}.file-system"), &systems).found();
+        let device = match kind {
+            Some(kind) => self.place(draft, own.device.span().is_some(), device, kind)?,
+            None => None,
+        };
+        let (full, file_system) = (capacity.found()?, file_system?);
+        let capacity = self.scale_capacity(&full, file_system.value);
+        rows.push(capacity.setting(exact::size(capacity.value)));
+        if matches!(kind, Some(DatastoreKind::Emulated { .. })) {
+            rows.extend(device.as_ref().map(|c| c.setting(c.value.clone())));
+            rows.push(file_system.setting(file_system.value.as_str().to_string()));
+        }
+        self.check_least_capacity(name, &capacity, file_system.value);
+        Some(VolumeChoice { name, capacity, device, file_system })
+    }
+
+    /// The device a volume lies on: the outer `None` = one that does not exist.
+    #[expect(clippy::option_option, reason = "refused, none needed and decided are three outcomes")]
+    fn place(
+        &mut self,
+        draft: &Draft<'_>,
+        named_by_design: bool,
+        device: Pick<String>,
+        kind: &DatastoreKind,
+    ) -> Option<Option<Chosen<String>>> {
+        let DatastoreKind::Emulated { devices, .. } = kind else {
+            // [volumes] may name a device for the other designs of the study.
+            if let (Pick::Found(device), true) = (&device, named_by_design) {
+                device.problem(
+                    &mut self.report,
+                    "conflict",
+                    format!("design `{}` lies in a directory and has no devices", draft.name.value),
+                    "a directory has no devices",
+                    "remove `device`",
+                );
+            }
+            return Some(None);
+        };
+        match device {
+            Pick::Refused => None,
+            Pick::Absent => {
+                let first = devices.first()?.0.clone();
+                Some(Some(Chosen {
+                    value: first,
+                    path: String::new(),
+                    origin: Origin::Default,
+                    span: None,
+                }))
+            }
+            Pick::Found(device) => {
+                let names = || devices.iter().map(|(name, _)| name.as_str());
+                if names().any(|name| name == device.value) {
+                    return Some(Some(device));
+                }
+                let label = match nearest(&device.value, names()) {
+                    Some(meant) => format!("did you mean `{meant}`?"),
+                    None => "not a device of this design".to_string(),
+                };
+                device.problem(
+                    &mut self.report,
+                    "unknown-name",
+                    format!("design `{}` has no device `{}`", draft.name.value, device.value),
+                    label,
+                    format!("its devices are {}", listed(names())),
+                );
+                None
+            }
+        }
+    }
+
+    fn scale_capacity(&self, full: &Chosen<Bytes>, file_system: FileSystem) -> Chosen<Bytes> {
+        if self.scale == Scale::FULL {
+            return full.clone();
+        }
+        let scaled = scale::size(full.value, self.scale, least(file_system).min(full.value));
+        full.scaled(scaled, exact::size(full.value))
+    }
+
+    fn check_least_capacity(&mut self, name: &str, capacity: &Chosen<Bytes>, system: FileSystem) {
+        let least = least(system);
+        if capacity.value < least {
+            capacity.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("volume `{name}` is too small for a file system"),
+                format!("{} is below the {least} that {} needs", capacity.value, system.as_str()),
+                format!("write at least \"{}\"", exact::size(least)),
+            );
+        }
+    }
+
+    /// Volumes against their devices and against the host.
+    pub(super) fn check_capacity(
+        &mut self,
+        draft: &Draft<'_>,
+        kind: &DatastoreKind,
+        volumes: &[VolumeChoice],
+    ) {
+        if let DatastoreKind::Emulated { devices, .. } = kind {
+            for (name, profile) in devices {
+                let on_device: Vec<&VolumeChoice> = volumes
+                    .iter()
+                    .filter(|volume| volume.device.as_ref().is_some_and(|d| d.value == *name))
+                    .collect();
+                let total = total(on_device.iter().copied());
+                if total > u128::from(profile.capacity.0) {
+                    self.too_large(
+                        draft,
+                        &on_device,
+                        "larger-than-device",
+                        &format!("device `{name}` has {}", profile.capacity),
+                        "",
+                    );
+                }
+            }
+        }
+        let (free, place) = self.free_space(kind);
+        let needed = total(volumes);
+        if needed > u128::from(free.0) {
+            let help = self.scale_help(needed as f64 / free.0.max(1) as f64);
+            let all: Vec<&VolumeChoice> = volumes.iter().collect();
+            self.too_large(
+                draft,
+                &all,
+                "larger-than-free-space",
+                &format!("{place} has {free} free"),
+                &help,
+            );
+        }
+    }
+
+    fn too_large(
+        &mut self,
+        draft: &Draft<'_>,
+        volumes: &[&VolumeChoice],
+        code: &'static str,
+        limit: &str,
+        help: &str,
+    ) {
+        let Some(largest) = volumes.iter().max_by_key(|volume| volume.capacity.value) else {
+            return;
+        };
+        let needed = Bytes(u64::try_from(total(volumes.iter().copied())).unwrap_or(u64::MAX));
+        let names = listed(volumes.iter().map(|volume| volume.name));
+        largest.capacity.problem(
+            &mut self.report,
+            code,
+            format!("the volumes {names} of design `{}` need {needed}, {limit}", draft.name.value),
+            "the largest of them",
+            format!("make the volumes smaller{help}"),
+        );
+    }
+
+    /// Volumes against what they have to hold.
+    pub(super) fn check_contents(
+        &mut self,
+        draft: &Draft<'_>,
+        volumes: &[VolumeChoice],
+        engine: &EngineChoice,
+        workload: Option<&WorkloadChoice>,
+    ) {
+        let by_name: BTreeMap<&str, &VolumeChoice> =
+            volumes.iter().map(|volume| (volume.name, volume)).collect();
+        if let (Some(wal), Some(max)) = (by_name.get("wal"), engine.max_wal_size()) {
+            self.check_wal(draft, wal, max, engine);
+        }
+        let Some(workload) = workload else { return };
+        let database = estimate::database(workload.warehouses());
+        if let Some(data) = by_name.get("data") {
+            self.check_data(draft, data, database, workload);
+        }
+        if let Some(backup) = by_name.get("backup")
+            && backup.capacity.value < database
+        {
+            let capacity = backup.capacity.value;
+            self.finding(
+                Severity::Note,
+                "backup-volume-small",
+                format!(
+                    "volume `backup` of design `{}` ({capacity}) does not hold a backup of the database (about {database})",
+                    draft.name.value
+                ),
+                "enlarge it before the study takes backups",
+                backup.capacity.line(self.text),
+            );
+        }
+    }
+
+    fn check_data(
+        &mut self,
+        draft: &Draft<'_>,
+        data: &VolumeChoice,
+        database: Bytes,
+        workload: &WorkloadChoice,
+    ) {
+        let usable = estimate::usable(data.capacity.value);
+        if database > usable {
+            let fitting = estimate::warehouses_in(usable);
+            let message = format!(
+                "{} warehouses do not fit the volume `data` of design `{}`",
+                workload.warehouses.value, draft.name.value
+            );
+            let help = match fitting {
+                0 => format!("make the volume at least {}", exact_mib(database)),
+                fitting => format!(
+                    "make the volume at least {}, or write warehouses = {fitting}",
+                    exact_mib(database)
+                ),
+            };
+            data.capacity.problem(
+                &mut self.report,
+                "too-many-warehouses",
+                message,
+                format!("about {database} of data, {} holds about {usable}", data.capacity.value),
+                help,
+            );
+        } else if database.0 > usable.0 / 4 * 3 {
+            self.finding(
+                Severity::Warning,
+                "data-volume-tight",
+                format!(
+                    "about {database} of data on the volume `data` of design `{}`, which holds about {usable}: \
+                     new orders may fill it",
+                    draft.name.value
+                ),
+                "enlarge the volume by half",
+                data.capacity.line(self.text),
+            );
+        }
+    }
+
+    fn check_wal(
+        &mut self,
+        draft: &Draft<'_>,
+        wal: &VolumeChoice,
+        max: Bytes,
+        engine: &EngineChoice,
+    ) {
+        let usable = estimate::usable(wal.capacity.value);
+        let decided = match engine.setting("max_wal_size") {
+            Some(_) => "",
+            None => " (the server's default)",
+        };
+        if max > usable {
+            let fitting = Bytes((usable.0 / 3 * 2) >> 20 << 20);
+            wal.capacity.problem(
+                &mut self.report,
+                "log-volume-small",
+                format!("the log of design `{}` does not fit its volume", draft.name.value),
+                format!(
+                    "max_wal_size is {max}{decided}, {} holds about {usable}",
+                    wal.capacity.value
+                ),
+                format!(
+                    "enlarge the volume, or set max_wal_size = \"{}\" under [engine.settings]",
+                    postgresql::size_text(fitting)
+                ),
+            );
+        } else if max.0 > usable.0 / 4 * 3 {
+            self.finding(
+                Severity::Warning,
+                "log-volume-tight",
+                format!(
+                    "max_wal_size of {max}{decided} on the volume `wal` of design `{}`, which holds about {usable}: \
+                     the server may exceed max_wal_size for a while",
+                    draft.name.value
+                ),
+                "leave a third of the volume free",
+                wal.capacity.line(self.text),
+            );
+        }
+    }
+}
+
+impl VolumeChoice {
+    /// The volume as the plan holds it.
+    pub fn plan(self) -> VolumePlan {
+        VolumePlan {
+            name: self.name.to_string(),
+            capacity: self.capacity.value,
+            device: self.device.map(|device| device.value),
+            file_system: self.file_system.value,
+        }
+    }
+}
+
+fn total<'v>(volumes: impl IntoIterator<Item = &'v VolumeChoice>) -> u128 {
+    volumes.into_iter().map(|volume| u128::from(volume.capacity.value.0)).sum()
+}
+
+fn least(file_system: FileSystem) -> Bytes {
+    match file_system {
+        FileSystem::Ext4 => EXT4_MIN,
+        FileSystem::Xfs => XFS_MIN,
+    }
+}
+
+/// A data size with room to grow, as a text for the file.
+fn exact_mib(database: Bytes) -> String {
+    let mib = (database.0 / 2 * 3).div_ceil(1 << 20);
+    format!("\"{mib}MiB\"")
+}

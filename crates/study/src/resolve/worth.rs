@@ -1,0 +1,137 @@
+//! Doubts about the whole plan: does it measure what it asks, and does it fit the host?
+
+use underlay_core::{Bytes, Nanos};
+
+use super::Resolver;
+use crate::finding::Severity;
+use crate::plan::Plan;
+use crate::postgresql;
+
+impl Resolver<'_> {
+    /// Adds the findings that need the complete plan.
+    pub(super) fn question_worth(&mut self, plan: &Plan) {
+        self.doubt_cache(plan);
+        self.doubt_checkpoints(plan);
+        self.doubt_disk(plan);
+        self.doubt_memory_of_host(plan);
+        self.doubt_duration(plan);
+    }
+
+    fn doubt_cache(&mut self, plan: &Plan) {
+        for design in &plan.designs {
+            let cache = design.engine.memory_limit.unwrap_or(Bytes(u64::MAX)).min(self.host.memory);
+            let database = plan.estimates.database;
+            if cache == Bytes(u64::MAX) || database > cache {
+                continue;
+            }
+            let place = match design.engine.memory_limit {
+                Some(limit) if limit <= self.host.memory => "the memory limit",
+                _ => "the memory of the host",
+            };
+            self.finding(
+                Severity::Warning,
+                "fits-cache",
+                format!(
+                    "the database (about {database}) fits {place} ({cache}): after the warm-up hardly \
+                     anything is read from storage"
+                ),
+                "raise warehouses, or lower engine.memory-limit to a third of the database",
+                None,
+            );
+        }
+    }
+
+    fn doubt_checkpoints(&mut self, plan: &Plan) {
+        let timeout = plan
+            .engine
+            .settings
+            .get("checkpoint_timeout")
+            .and_then(|text| postgresql::time(text, 1_000_000_000))
+            .unwrap_or(postgresql::CHECKPOINT_TIMEOUT_DEFAULT);
+        let procedure = &plan.procedure;
+        let rungs = procedure.users.len() as u64;
+        let loaded =
+            Nanos(procedure.warm_up.0 + rungs * (procedure.ramp_up.0 + procedure.measure.0));
+        if loaded < timeout {
+            self.finding(
+                Severity::Warning,
+                "no-checkpoint",
+                format!(
+                    "load lasts {loaded} per run and checkpoint_timeout is {timeout}: writing dirty pages \
+                     back is left out of what is measured"
+                ),
+                "lower checkpoint_timeout, or lengthen warm-up and measure",
+                None,
+            );
+        } else if procedure.measure < timeout {
+            self.finding(
+                Severity::Note,
+                "checkpoint-in-some-windows",
+                format!(
+                    "windows of {} and checkpoint_timeout of {timeout}: some windows hold a checkpoint, \
+                     others none",
+                    procedure.measure
+                ),
+                "measure at least as long as checkpoint_timeout where the budget allows",
+                None,
+            );
+        }
+    }
+
+    fn doubt_disk(&mut self, plan: &Plan) {
+        let free = self.host.free_space;
+        let estimates = &plan.estimates;
+        let worst = estimates.disk_templates + estimates.disk_volumes_worst;
+        if estimates.disk > free {
+            self.report.add(
+                None,
+                "larger-than-free-space",
+                format!(
+                    "the study needs about {} of disk, the host has {free} free",
+                    estimates.disk
+                ),
+                "",
+                format!(
+                    "{} for the loaded database that runs start from, {} for the volumes of a run{}",
+                    estimates.disk_templates,
+                    estimates.disk_volumes,
+                    self.scale_help(estimates.disk.0 as f64 / free.0.max(1) as f64)
+                ),
+            );
+        } else if worst > free {
+            self.finding(
+                Severity::Note,
+                "disk-tight",
+                format!("completely filled volumes would need {worst}, the host has {free} free"),
+                format!("about {} are expected to be used", estimates.disk),
+                None,
+            );
+        }
+    }
+
+    fn doubt_memory_of_host(&mut self, plan: &Plan) {
+        let (needed, host) = (plan.estimates.memory, self.host.memory);
+        if needed > host {
+            self.finding(
+                Severity::Warning,
+                "host-memory-tight",
+                format!("server, load generator and emulated devices want about {needed}, the host has {host}"),
+                "lower engine.memory-limit or the top of the ladder",
+                None,
+            );
+        }
+    }
+
+    fn doubt_duration(&mut self, plan: &Plan) {
+        const LONG: Nanos = Nanos::from_secs(24 * 3600);
+        if plan.estimates.duration > LONG {
+            self.finding(
+                Severity::Note,
+                "long",
+                format!("the study takes about {}", plan.estimates.duration),
+                "a killed study resumes at the last finished step; --repeats, --users and --measure shorten it",
+                None,
+            );
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Values that are one of a few words, for the reader and for the schema.
+
+use std::borrow::Cow;
+use std::marker::PhantomData;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use underlay_model::{Basis, Duplex};
+
+use crate::plan::{Arrivals, Durability, EngineKind, FileSystem, Mode, Order};
+
+/// A closed set of words.
+pub(crate) trait Words: Copy + 'static {
+    /// What the words are, for the schema and for messages: `order`.
+    const NAME: &'static str;
+
+    /// All of them.
+    fn all() -> &'static [Self];
+
+    /// The word in the file.
+    fn word(self) -> &'static str;
+}
+
+macro_rules! words {
+    ($($kind:ty, $name:literal, $all:expr;)*) => {$(
+        impl Words for $kind {
+            const NAME: &'static str = $name;
+            fn all() -> &'static [Self] {
+                const ALL: &[$kind] = &$all;
+                ALL
+            }
+            fn word(self) -> &'static str {
+                self.as_str()
+            }
+        }
+    )*};
+}
+
+words! {
+    EngineKind, "engine", EngineKind::ALL;
+    Durability, "durability", Durability::ALL;
+    FileSystem, "file system", FileSystem::ALL;
+    Mode, "mode", Mode::ALL;
+    Arrivals, "arrival process", Arrivals::ALL;
+    Order, "order", Order::ALL;
+    Basis, "basis", [Basis::Datasheet, Basis::Fitted, Basis::Assumed];
+    Duplex, "duplex", [Duplex::Half, Duplex::Full];
+}
+
+/// Stands for one of the words of `T` in a schema.
+pub(crate) struct Word<T>(PhantomData<T>);
+
+impl<T: Words> JsonSchema for Word<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        T::NAME.into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words: Vec<&str> = T::all().iter().map(|value| value.word()).collect();
+        json_schema!({ "type": "string", "enum": words })
+    }
+}
