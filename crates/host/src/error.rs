@@ -42,6 +42,20 @@ pub enum HostError {
     /// A loop device serves the file already.
     #[error("a loop device serves `{}` already; detach it with `losetup -d`", .0.display())]
     AlreadyAttached(PathBuf),
+    /// A backing file that is not a whole number of sectors.
+    #[error(
+        "`{}` has {length_bytes} bytes, which is not a positive multiple of the {sector_bytes} byte \
+         sectors of its block device",
+        path.display()
+    )]
+    BadBackingSize {
+        /// The file.
+        path: PathBuf,
+        /// Its length.
+        length_bytes: u64,
+        /// The sector size asked for.
+        sector_bytes: u32,
+    },
     /// Relative paths mean something else to the process that cleans up.
     #[error("`{}` is not an absolute path", .0.display())]
     NotAbsolute(PathBuf),

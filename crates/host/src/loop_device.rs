@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use rustix::process::geteuid;
 
 use crate::error::HostError;
+use crate::facts::line;
 use crate::teardown::{Removal, Resource, Teardown, Ticket, counted};
 
 const CONTROL: &str = "/dev/loop-control";
@@ -81,6 +82,7 @@ impl LoopDevice {
             .write(true)
             .open(&backing)
             .map_err(HostError::file("open", &backing))?;
+        check_length(&file, &backing, sector_bytes)?;
         let ticket = teardown.register(Resource::Loop { backing_file: backing.clone() })?;
         let attached = attach_free(&file, &backing, sector_bytes)
             .and_then(|device| require_direct_io(&device, &backing).map(|()| device));
@@ -150,6 +152,11 @@ fn detach(device: &Path, backing: &Path) -> Result<(), HostError> {
             break;
         }
         if Instant::now() >= deadline {
+            // Some other program has a file on it open. The kernel detaches it when that is closed.
+            if line(&block.join("loop/autoclear").to_string_lossy()).as_deref() == Some("1") {
+                tracing::warn!(device = %device.display(), "still in use, detaches at last close");
+                return Ok(());
+            }
             return Err(HostError::File {
                 action: "detach (it is still in use)",
                 path: device.to_path_buf(),
@@ -170,6 +177,20 @@ fn serves(block: &Path, backing: &Path) -> bool {
     })
 }
 
+/// The kernel would cut off the rest silently.
+fn check_length(file: &File, backing: &Path, sector_bytes: u32) -> Result<(), HostError> {
+    let metadata = file.metadata().map_err(HostError::file("inspect", backing))?;
+    let length = metadata.len();
+    if metadata.is_file() && (length == 0 || length % u64::from(sector_bytes) != 0) {
+        return Err(HostError::BadBackingSize {
+            path: backing.to_path_buf(),
+            length_bytes: length,
+            sector_bytes,
+        });
+    }
+    Ok(())
+}
+
 fn attach_free(file: &File, backing: &Path, sector_bytes: u32) -> Result<PathBuf, HostError> {
     let control_path = Path::new(CONTROL);
     let loop_control = OpenOptions::new().read(true).write(true).open(control_path);
@@ -185,8 +206,8 @@ fn attach_free(file: &File, backing: &Path, sector_bytes: u32) -> Result<PathBuf
                 return Err(HostError::Unavailable {
                     what: "a loop device with direct I/O",
                     reason: format!(
-                        "the kernel refuses `{}` with {sector_bytes} byte sectors; its size must \
-                         be a multiple of them, and Linux 5.8 or newer is needed",
+                        "the kernel refuses `{}` with {sector_bytes} byte sectors; Linux 5.8 or \
+                         newer is needed",
                         backing.display()
                     ),
                 });

@@ -16,6 +16,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
@@ -30,6 +32,9 @@ const FORMAT: u32 = 1;
 pub(crate) const EXTENSION: &str = "stack";
 /// The ending while its header is being written.
 pub(crate) const NEW_EXTENSION: &str = "new";
+
+/// How long a lock without living owner is waited for.
+const LOCK_LIMIT: Duration = Duration::from_secs(2);
 
 /// Who owns the stack.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,10 +136,8 @@ impl StackFile {
             }
             Err(error) => return Err(HostError::file("open", path)(error)),
         };
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(Takeover::Owned),
-            Err(error) => return Err(HostError::file("lock", path)(error)),
+        if !lock_orphan(&file, path)? {
+            return Ok(Takeover::Owned);
         }
         // Another one may have cleaned up between our open and our lock.
         if file.metadata().map_err(HostError::file("inspect", path))?.nlink() == 0 {
@@ -198,6 +201,32 @@ impl StackFile {
         }
         Ok(contents)
     }
+}
+
+/// Locks the file unless its owner lives. A child that a killed owner was just starting holds a copy
+/// of the lock until it executes its program, and another cleaner until it is done: both are waited
+/// for, when the header says that the owner is dead.
+fn lock_orphan(file: &File, path: &Path) -> Result<bool, HostError> {
+    let deadline = Instant::now() + LOCK_LIMIT;
+    loop {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Ok(true),
+            Err(rustix::io::Errno::WOULDBLOCK) => {}
+            Err(error) => return Err(HostError::file("lock", path)(error)),
+        }
+        if header_says_alive(path) || Instant::now() >= deadline {
+            return Ok(false);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Unreadable headers count as alive: the lock says that somebody is there.
+fn header_says_alive(path: &Path) -> bool {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let header: Option<Header> =
+        text.lines().next().and_then(|line| serde_json::from_str(line).ok());
+    header.is_none_or(|header| header.owner_alive())
 }
 
 fn parse(bytes: &[u8]) -> Result<Contents, String> {
