@@ -16,8 +16,13 @@ pub mod timing_report;
 
 mod path;
 
+mod config;
+mod control;
+mod server;
+
 pub use datastore::{Datastore, VolumeLatency};
 pub use error::DatastoreError;
+pub use server::serve;
 pub use spec::{Context, DatastoreSpec, Durability, MountedVolume, Timing, VolumeRequest};
 pub use timing_report::TimingReport;
 
@@ -40,14 +45,6 @@ pub fn open(
             remedy: "use a `path` datastore",
         }),
     }
-}
-
-/// Runs the server process of an emulated datastore until it is told to stop.
-pub fn serve(_config: &std::path::Path) -> Result<(), DatastoreError> {
-    Err(DatastoreError::EmulationUnavailable {
-        missing: "the emulator is not part of this build".to_string(),
-        remedy: "use a `path` datastore",
-    })
 }
 
 fn check_names(volumes: &[VolumeRequest]) -> Result<(), DatastoreError> {

@@ -1,0 +1,172 @@
+//! The commands of the server process: one JSON line each over a unix socket, one JSON line back.
+//!
+//! Both ends are built from this file and come from the same program, so the protocol has no version.
+
+use serde::{Deserialize, Serialize};
+use underlay_core::Histogram;
+use underlay_core::histogram::DecodeError;
+
+/// What the server can be told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Command {
+    /// Are you there?
+    Ping,
+    /// Cumulative counters.
+    Stat,
+    /// Latencies per volume and operation since the last such command.
+    Latency,
+    /// Lateness and modelled latencies since the last such command.
+    Timing,
+    /// Switch the models on or off.
+    SetTiming(TimingMode),
+    /// Answer before deadlines by this constant; the floor is for the reports.
+    Compensate { floor_ns: u64, compensation_ns: u64 },
+    /// Fail all I/O and take away what is volatile.
+    PowerCut,
+    /// Serve again.
+    PowerOn,
+}
+
+/// What decides when a request is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TimingMode {
+    /// The model.
+    Modelled,
+    /// Nothing: at once.
+    Off,
+    /// A constant, for calibration.
+    Constant { latency_ns: u64 },
+}
+
+/// What the server answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Answer {
+    Done,
+    Stat(Stat),
+    Latency(Vec<LatencyEntry>),
+    Timing(TimingEntry),
+    PowerCut { kept: u64, lost: u64, torn: u64 },
+    Refused { reason: String },
+}
+
+/// Cumulative counters and present gauges.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Stat {
+    pub(crate) volumes: Vec<VolumeStat>,
+    pub(crate) devices: Vec<DeviceStat>,
+    /// Requests held back until a deadline.
+    pub(crate) delayed: u64,
+    /// Requests for which the host was slower than the device.
+    pub(crate) host_limited: u64,
+    /// Sum of the lateness of delayed requests.
+    pub(crate) lateness_ns: u64,
+    /// Requests that failed in the data plane.
+    pub(crate) errors: u64,
+    /// Reader and completer run with real-time priority.
+    pub(crate) realtime: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct VolumeStat {
+    /// In the order of `Operation::ALL`.
+    pub(crate) operations: [OperationStat; 4],
+    pub(crate) in_flight: u64,
+    /// Bytes that a power cut could take away now.
+    pub(crate) volatile_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct OperationStat {
+    pub(crate) ios: u64,
+    pub(crate) bytes: u64,
+    /// Sum of latencies as a client sees them.
+    pub(crate) latency_ns: u64,
+    /// Sum of the modelled waiting for other requests.
+    pub(crate) queue_ns: u64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct DeviceStat {
+    pub(crate) buffer_fill_bytes: u64,
+    pub(crate) drained_bytes: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct LatencyEntry {
+    pub(crate) volume: usize,
+    /// Index into `Operation::ALL`.
+    pub(crate) operation: usize,
+    pub(crate) histogram: EncodedHistogram,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct TimingEntry {
+    pub(crate) lateness: EncodedHistogram,
+    pub(crate) modelled: EncodedHistogram,
+    pub(crate) delayed: u64,
+    pub(crate) host_limited: u64,
+    pub(crate) floor_ns: u64,
+    pub(crate) compensation_ns: u64,
+}
+
+/// A histogram in hexadecimal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct EncodedHistogram(String);
+
+impl EncodedHistogram {
+    pub(crate) fn encode(histogram: &Histogram) -> EncodedHistogram {
+        let bytes = histogram.encode();
+        let mut text = String::with_capacity(bytes.len() * 2);
+        for byte in bytes {
+            for digit in [byte >> 4, byte & 15] {
+                text.push(char::from_digit(u32::from(digit), 16).expect("a digit below 16"));
+            }
+        }
+        EncodedHistogram(text)
+    }
+
+    pub(crate) fn decode(&self) -> Result<Histogram, DecodeError> {
+        let digits: Option<Vec<u8>> =
+            self.0.chars().map(|c| c.to_digit(16).map(|digit| digit as u8)).collect();
+        let digits = digits.ok_or(DecodeError::Inconsistent)?;
+        if digits.len() % 2 == 1 {
+            return Err(DecodeError::Truncated);
+        }
+        let bytes: Vec<u8> = digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+        Histogram::decode(&bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Command, EncodedHistogram, TimingMode};
+    use underlay_core::Histogram;
+
+    #[test]
+    fn commands_are_single_readable_lines() {
+        let line = |command: &Command| serde_json::to_string(command).unwrap();
+        assert_eq!(line(&Command::Ping), r#""ping""#);
+        assert_eq!(line(&Command::SetTiming(TimingMode::Off)), r#"{"set-timing":"off"}"#);
+        let compensate = Command::Compensate { floor_ns: 1, compensation_ns: 2 };
+        assert_eq!(line(&compensate), r#"{"compensate":{"floor_ns":1,"compensation_ns":2}}"#);
+    }
+
+    #[test]
+    fn histograms_survive() {
+        let mut histogram = Histogram::new();
+        [1, 5_000, 1_000_000, u64::MAX].iter().for_each(|value| histogram.record(*value));
+        let encoded = EncodedHistogram::encode(&histogram);
+        assert_eq!(encoded.decode(), Ok(histogram));
+        assert!(EncodedHistogram("0".to_string()).decode().is_err());
+        assert!(EncodedHistogram("zz".to_string()).decode().is_err());
+    }
+}

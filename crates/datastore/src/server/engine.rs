@@ -1,0 +1,316 @@
+//! The timing plane: which request is answered when.
+//!
+//! Requests enter with the moment of their arrival, after their data has been moved. The model gives
+//! each a deadline; [`Engine::take_due`] hands out those whose deadline, less the compensation, has
+//! come. Who sends the answers (the reader at once, the completer later) is not decided here.
+
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::{
+    Basis, DeviceProfile, Finished, Flash, Medium, Operation, Request, RequestId, Store,
+    StoreDevice, StoreVolume,
+};
+
+use super::slab::Slab;
+use super::statistics::{Answered, Modelled, Statistics};
+use crate::control::TimingMode;
+
+/// Requests in flight that need no memory to be allocated.
+const IN_FLIGHT_EXPECTED: usize = 2048;
+
+/// The timing plane of one server. `R` is whatever answers a request.
+pub(crate) struct Engine<R> {
+    devices: Vec<StoreDevice>,
+    volumes: Vec<StoreVolume>,
+    seed: RootSeed,
+    store: Store,
+    /// Stands in for `store` while calibrating; finishes what it was given afterwards.
+    constant: Option<Store>,
+    mode: TimingMode,
+    pending: Slab<Pending<R>>,
+    finished: Vec<Finished>,
+    pub(crate) statistics: Statistics,
+    pub(crate) floor: Nanos,
+    pub(crate) compensation: Nanos,
+    in_flight: Vec<u64>,
+    last_arrival: Nanos,
+    is_powered: bool,
+    power_cycles: u64,
+    /// What the timer is set to.
+    pub(crate) alarm: Option<Nanos>,
+}
+
+struct Pending<R> {
+    reply: R,
+    bytes: u32,
+    /// When its data had been moved and it could have been answered.
+    ready: Nanos,
+}
+
+/// A request to be answered now.
+pub(crate) struct Due<R> {
+    pub(crate) reply: R,
+    pub(crate) answered: Answered,
+}
+
+/// What became of a submitted request.
+pub(crate) enum Submission<R> {
+    /// It waits for its deadline.
+    Held,
+    /// Something is due already, it or another; take it with [`Engine::take_due`].
+    Due,
+    /// There is no power: answer with an error.
+    Refused(R),
+}
+
+impl<R> Engine<R> {
+    pub(crate) fn new(
+        devices: Vec<StoreDevice>,
+        volumes: Vec<StoreVolume>,
+        seed: RootSeed,
+    ) -> Engine<R> {
+        Engine {
+            store: Store::new(&devices, &volumes, seed),
+            constant: None,
+            mode: TimingMode::Modelled,
+            pending: Slab::with_capacity(IN_FLIGHT_EXPECTED),
+            finished: Vec::with_capacity(IN_FLIGHT_EXPECTED),
+            statistics: Statistics::new(volumes.len()),
+            floor: Nanos::ZERO,
+            compensation: Nanos::ZERO,
+            in_flight: vec![0; volumes.len()],
+            last_arrival: Nanos::ZERO,
+            is_powered: true,
+            power_cycles: 0,
+            alarm: None,
+            devices,
+            volumes,
+            seed,
+        }
+    }
+
+    /// Whether requests to the volume are to be answered at once, without being submitted.
+    pub(crate) fn is_immediate(&self, volume: usize) -> bool {
+        match self.mode {
+            TimingMode::Off => true,
+            TimingMode::Modelled => self.devices[self.volumes[volume].device].profile.is_instant(),
+            TimingMode::Constant { .. } => false,
+        }
+    }
+
+    pub(crate) fn is_powered(&self) -> bool {
+        self.is_powered
+    }
+
+    /// Accepts a request that arrived at `arrived`; `now` is when its data had been moved.
+    pub(crate) fn submit(
+        &mut self,
+        arrived: Nanos,
+        now: Nanos,
+        volume: usize,
+        request: &Request,
+        reply: R,
+    ) -> Submission<R> {
+        if !self.is_powered {
+            return Submission::Refused(reply);
+        }
+        // Arrivals are ordered as long as one thread reads; the model insists.
+        self.last_arrival = self.last_arrival.max(arrived);
+        let key = self.pending.insert(Pending { reply, bytes: request.length_bytes, ready: now });
+        let store = match (&self.mode, &mut self.constant) {
+            (TimingMode::Constant { .. }, Some(constant)) => constant,
+            _ => &mut self.store,
+        };
+        store.submit(self.last_arrival, volume, request, RequestId(key));
+        self.in_flight[volume] += 1;
+        match self.next_answer() {
+            Some(next) if next <= now => Submission::Due,
+            _ => Submission::Held,
+        }
+    }
+
+    /// Takes out what is to be answered at `now`.
+    pub(crate) fn take_due(&mut self, now: Nanos, due: &mut Vec<Due<R>>) {
+        let until = now + self.compensation;
+        self.store.advance(until, &mut self.finished);
+        if let Some(constant) = &mut self.constant {
+            constant.advance(until, &mut self.finished);
+        }
+        for finished in self.finished.drain(..) {
+            let Some(pending) = self.pending.remove(finished.request.0) else { continue };
+            self.in_flight[finished.volume] -= 1;
+            let delayed = finished.at > pending.ready + self.compensation;
+            due.push(Due {
+                answered: answered(&finished, pending.bytes, delayed),
+                reply: pending.reply,
+            });
+        }
+    }
+
+    /// When the next request is to be answered; `None` = nothing is in flight.
+    pub(crate) fn next_answer(&self) -> Option<Nanos> {
+        let constant = self.constant.as_ref().and_then(Store::next_wakeup);
+        let next = [self.store.next_wakeup(), constant].into_iter().flatten().min()?;
+        Some(next.saturating_sub(self.compensation))
+    }
+
+    pub(crate) fn set_mode(&mut self, mode: TimingMode) {
+        if let TimingMode::Constant { latency_ns } = mode {
+            let device = StoreDevice {
+                name: "constant".to_string(),
+                profile: constant_profile(Nanos(latency_ns)),
+            };
+            let volumes: Vec<StoreVolume> =
+                self.volumes.iter().map(|volume| StoreVolume { device: 0, ..*volume }).collect();
+            self.constant = Some(Store::new(&[device], &volumes, self.seed));
+        }
+        self.mode = mode;
+    }
+
+    /// Stops accepting requests and returns the answers of all in flight, to be failed.
+    pub(crate) fn power_off(&mut self) -> Vec<R> {
+        self.is_powered = false;
+        self.constant = None;
+        self.in_flight.fill(0);
+        self.alarm = None;
+        self.power_cycles += 1;
+        // Devices come back idle, and not with the same random numbers as the first time.
+        let seed = self.seed.child("power-cycle", self.power_cycles);
+        self.store = Store::new(&self.devices, &self.volumes, seed);
+        self.pending.drain().into_iter().map(|pending| pending.reply).collect()
+    }
+
+    pub(crate) fn power_on(&mut self) {
+        self.is_powered = true;
+    }
+
+    /// Number of times the power was cut.
+    pub(crate) fn power_cycles(&self) -> u64 {
+        self.power_cycles
+    }
+
+    pub(crate) fn in_flight(&self, volume: usize) -> u64 {
+        self.in_flight[volume]
+    }
+
+    /// (bytes in the write buffer, bytes drained) per device.
+    pub(crate) fn buffers(&mut self, now: Nanos) -> Vec<(u64, u64)> {
+        let now = now.max(self.last_arrival);
+        (0..self.devices.len())
+            .map(|device| {
+                (self.store.buffer_fill(device, now).0, self.store.drained_bytes(device, now).0)
+            })
+            .collect()
+    }
+}
+
+fn answered(finished: &Finished, bytes: u32, delayed: bool) -> Answered {
+    Answered {
+        volume: finished.volume,
+        operation: finished.operation,
+        bytes: if finished.operation == Operation::Flush { 0 } else { bytes },
+        arrived: finished.arrived,
+        replied: finished.at,
+        modelled: Some(Modelled { deadline: finished.at, queue: finished.queue, delayed }),
+    }
+}
+
+/// A device that answers every read after exactly this time, however many there are.
+fn constant_profile(latency: Nanos) -> DeviceProfile {
+    DeviceProfile {
+        name: "constant".to_string(),
+        description: String::new(),
+        source: String::new(),
+        basis: Basis::Assumed,
+        fit_error_percent: None,
+        capacity: Bytes(1 << 60),
+        medium: Medium::Flash(Flash {
+            read_command: Nanos(1),
+            write_command: Nanos(1),
+            base: latency.saturating_sub(Nanos(2)),
+            units: 4096,
+            unit_bytes: 4096,
+            read_service: Nanos(1),
+            read_service_cv: 0.0,
+            slow_probability: 0.0,
+            slow: Nanos::ZERO,
+            program: Nanos(1),
+            program_bytes: 4096,
+        }),
+        link: None,
+        write_buffer: None,
+        flush: Nanos::ZERO,
+        power_loss_protected: true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Engine, Submission};
+    use crate::control::TimingMode;
+    use underlay_core::{Bytes, Nanos, RootSeed};
+    use underlay_model::{Request, StoreDevice, StoreVolume, builtin};
+
+    fn engine(profile: &str) -> Engine<u32> {
+        let profile = builtin::find(profile).unwrap();
+        let device = StoreDevice { name: "a".to_string(), profile };
+        let volume = StoreVolume { device: 0, capacity: Bytes::from_mib(64) };
+        Engine::new(vec![device], vec![volume], RootSeed(1))
+    }
+
+    fn due(engine: &mut Engine<u32>, now: Nanos) -> Vec<u32> {
+        let mut due = Vec::new();
+        engine.take_due(now, &mut due);
+        due.into_iter().map(|due| due.reply).collect()
+    }
+
+    #[test]
+    fn requests_are_answered_before_their_deadline_by_the_compensation() {
+        let mut engine = engine("dc1500m-960");
+        engine.set_mode(TimingMode::Constant { latency_ns: 200_000 });
+        engine.compensation = Nanos::from_micros(60);
+        let arrived = Nanos::from_micros(1_000);
+        let submission = engine.submit(arrived, arrived, 0, &Request::read(0, 4096), 7);
+        assert!(matches!(submission, Submission::Held));
+        assert_eq!(engine.next_answer(), Some(Nanos::from_micros(1_140)));
+        assert!(due(&mut engine, Nanos(1_139_999)).is_empty());
+        assert_eq!(engine.in_flight(0), 1);
+        assert_eq!(due(&mut engine, Nanos::from_micros(1_140)), [7]);
+        assert_eq!((engine.in_flight(0), engine.next_answer()), (0, None));
+    }
+
+    #[test]
+    fn what_the_host_is_too_slow_for_is_due_at_once() {
+        let mut engine = engine("dc1500m-960");
+        engine.compensation = Nanos::from_micros(60);
+        let submission = engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
+        assert!(matches!(submission, Submission::Due));
+        let mut due = Vec::new();
+        engine.take_due(Nanos(0), &mut due);
+        assert!(!due[0].answered.modelled.unwrap().delayed);
+    }
+
+    #[test]
+    fn a_power_cut_fails_what_is_in_flight_and_refuses_what_comes() {
+        let mut engine = engine("hdd-7200");
+        for reply in 0..3 {
+            engine.submit(Nanos(0), Nanos(0), 0, &Request::read(0, 4096), reply);
+        }
+        assert_eq!(engine.power_off(), [0, 1, 2]);
+        let refused = engine.submit(Nanos(1), Nanos(1), 0, &Request::read(0, 4096), 9);
+        assert!(matches!(refused, Submission::Refused(9)));
+        assert!(due(&mut engine, Nanos::from_secs(1)).is_empty());
+        engine.power_on();
+        let held = engine.submit(Nanos(2), Nanos(2), 0, &Request::read(0, 4096), 10);
+        assert!(matches!(held, Submission::Held));
+        assert_eq!(due(&mut engine, Nanos::from_secs(1)), [10]);
+    }
+
+    #[test]
+    fn instant_devices_and_switched_off_timing_are_immediate() {
+        assert!(engine("null").is_immediate(0));
+        let mut engine = engine("hdd-7200");
+        assert!(!engine.is_immediate(0));
+        engine.set_mode(TimingMode::Off);
+        assert!(engine.is_immediate(0));
+    }
+}

@@ -1,0 +1,166 @@
+//! Counters and histograms of the server, kept under the engine's lock.
+
+use underlay_core::{Histogram, Nanos};
+use underlay_model::Operation;
+
+use crate::control::{EncodedHistogram, LatencyEntry, OperationStat};
+
+/// One answered request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Answered {
+    pub(crate) volume: usize,
+    pub(crate) operation: Operation,
+    pub(crate) bytes: u32,
+    pub(crate) arrived: Nanos,
+    /// When the answer had been handed to the kernel.
+    pub(crate) replied: Nanos,
+    /// What the model said; none when no model was asked.
+    pub(crate) modelled: Option<Modelled>,
+}
+
+/// What the model said about a request.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Modelled {
+    pub(crate) deadline: Nanos,
+    pub(crate) queue: Nanos,
+    /// Whether the answer had to be held back.
+    pub(crate) delayed: bool,
+}
+
+/// Everything counted.
+#[derive(Debug)]
+pub(crate) struct Statistics {
+    pub(crate) volumes: Vec<VolumeStatistics>,
+    pub(crate) lateness: Histogram,
+    pub(crate) modelled: Histogram,
+    /// Since the start, and at the last interval's end.
+    pub(crate) delayed: Interval,
+    pub(crate) host_limited: Interval,
+    pub(crate) lateness_ns: u64,
+    pub(crate) errors: u64,
+}
+
+/// A counter with the value it had when an interval began.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Interval {
+    pub(crate) total: u64,
+    begin: u64,
+}
+
+impl Interval {
+    fn count(&mut self) {
+        self.total += 1;
+    }
+
+    /// What was counted since the last call.
+    pub(crate) fn take(&mut self) -> u64 {
+        let counted = self.total - self.begin;
+        self.begin = self.total;
+        counted
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VolumeStatistics {
+    pub(crate) operations: [OperationStat; 4],
+    latency: [Histogram; 4],
+}
+
+impl Statistics {
+    pub(crate) fn new(volumes: usize) -> Statistics {
+        Statistics {
+            volumes: vec![VolumeStatistics::default(); volumes],
+            lateness: Histogram::new(),
+            modelled: Histogram::new(),
+            delayed: Interval::default(),
+            host_limited: Interval::default(),
+            lateness_ns: 0,
+            errors: 0,
+        }
+    }
+
+    /// Counts an answered request. `floor` is what the path adds for the client (see `TimingReport`).
+    pub(crate) fn record(&mut self, answered: &Answered, floor: Nanos) {
+        let index = answered.operation.index();
+        let seen = answered.replied + floor;
+        let latency_ns = seen.saturating_sub(answered.arrived).0;
+        let volume = &mut self.volumes[answered.volume];
+        let counters = &mut volume.operations[index];
+        counters.ios += 1;
+        counters.bytes += u64::from(answered.bytes);
+        counters.latency_ns += latency_ns;
+        volume.latency[index].record(latency_ns);
+        let Some(modelled) = answered.modelled else { return };
+        counters.queue_ns += modelled.queue.0;
+        if modelled.delayed {
+            let late_ns = seen.saturating_sub(modelled.deadline).0;
+            self.lateness.record(late_ns);
+            self.lateness_ns += late_ns;
+            self.modelled.record((modelled.deadline - answered.arrived).0);
+            self.delayed.count();
+        } else {
+            self.host_limited.count();
+        }
+    }
+
+    /// Latencies since the last call.
+    pub(crate) fn take_latency(&mut self) -> Vec<LatencyEntry> {
+        let mut entries = Vec::new();
+        for (volume, statistics) in self.volumes.iter_mut().enumerate() {
+            for (operation, histogram) in statistics.latency.iter_mut().enumerate() {
+                if !histogram.is_empty() {
+                    let histogram = take_encoded(histogram);
+                    entries.push(LatencyEntry { volume, operation, histogram });
+                }
+            }
+        }
+        entries
+    }
+}
+
+/// Encodes and empties a histogram, keeping its memory.
+pub(crate) fn take_encoded(histogram: &mut Histogram) -> EncodedHistogram {
+    let encoded = EncodedHistogram::encode(histogram);
+    histogram.clear();
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Answered, Modelled, Statistics};
+    use underlay_core::Nanos;
+    use underlay_model::Operation;
+
+    fn answered(replied_us: u64, deadline_us: u64, delayed: bool) -> Answered {
+        Answered {
+            volume: 0,
+            operation: Operation::Read,
+            bytes: 4096,
+            arrived: Nanos::from_micros(1_000),
+            replied: Nanos::from_micros(replied_us),
+            modelled: Some(Modelled {
+                deadline: Nanos::from_micros(deadline_us),
+                queue: Nanos(5),
+                delayed,
+            }),
+        }
+    }
+
+    #[test]
+    fn lateness_is_what_the_client_sees_after_the_deadline() {
+        let mut statistics = Statistics::new(1);
+        let floor = Nanos::from_micros(40);
+        statistics.record(&answered(1_180, 1_200, true), floor); // Seen at 1,220: 20 us late.
+        statistics.record(&answered(1_150, 1_200, true), floor); // Seen at 1,190: early.
+        statistics.record(&answered(1_010, 1_025, false), floor); // Could not be held back.
+        assert_eq!((statistics.lateness.max(), statistics.lateness.min()), (Some(20_000), Some(0)));
+        assert_eq!(statistics.lateness_ns, 20_000);
+        assert_eq!((statistics.delayed.take(), statistics.host_limited.take()), (2, 1));
+        assert_eq!((statistics.delayed.take(), statistics.delayed.total), (0, 2));
+        let read = statistics.volumes[0].operations[0];
+        assert_eq!((read.ios, read.bytes, read.queue_ns), (3, 12_288, 15));
+        assert_eq!(read.latency_ns, 220_000 + 190_000 + 50_000);
+        assert_eq!(statistics.take_latency().len(), 1);
+        assert_eq!(statistics.take_latency().len(), 0);
+    }
+}

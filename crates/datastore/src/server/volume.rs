@@ -1,0 +1,197 @@
+//! The data plane of one volume: a sparse backing file, and what a power cut could take away from it.
+//!
+//! Bytes move at once, whatever the model says about time. The backing file is used through the page cache and
+//! never synchronised: it survives the death of the server, not of the host, because an emulated
+//! device is only as durable as the run it belongs to.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
+
+use rand_pcg::Pcg64;
+use rustix::fs::{FallocateFlags, fallocate};
+
+use super::undo_log::{BLOCK_BYTES, Generation, PowerCut, UndoLog};
+use crate::error::DatastoreError;
+
+/// One volume's bytes.
+#[derive(Debug)]
+pub(crate) struct VolumeData {
+    file: File,
+    capacity_bytes: u64,
+    /// Present when acknowledged writes can be lost.
+    undo: Option<Mutex<UndoLog>>,
+    /// One more than the newest generation known to be durable. Set without the lock by whoever answers a
+    /// flush, taken into account by the next one that holds it.
+    durable: AtomicU64,
+}
+
+impl VolumeData {
+    /// Opens or creates the backing file. `volatile_bytes` = how much a power cut can take away.
+    pub(crate) fn open(
+        backing_file: &Path,
+        capacity_bytes: u64,
+        volatile_bytes: u64,
+    ) -> Result<VolumeData, DatastoreError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .open(backing_file)
+            .map_err(DatastoreError::file("open", backing_file))?;
+        file.set_len(capacity_bytes).map_err(DatastoreError::file("extend", backing_file))?;
+        Ok(VolumeData {
+            file,
+            capacity_bytes,
+            undo: (volatile_bytes > 0).then(|| Mutex::new(UndoLog::new(volatile_bytes))),
+            durable: AtomicU64::new(0),
+        })
+    }
+
+    pub(crate) fn capacity_bytes(&self) -> u64 {
+        self.capacity_bytes
+    }
+
+    /// Whether a range lies within the volume.
+    pub(crate) fn contains(&self, offset_bytes: u64, length_bytes: u64) -> bool {
+        offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= self.capacity_bytes)
+    }
+
+    pub(crate) fn read(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset_bytes)
+    }
+
+    pub(crate) fn write(&self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+        if let Some(mut undo) = self.undo() {
+            undo.before_write(offset_bytes, data.len() as u64, |block, old| {
+                self.read_block(block, old)
+            })?;
+            // Still under the lock: a power cut between the two would remember a write that comes later.
+            return self.file.write_all_at(data, offset_bytes);
+        }
+        self.file.write_all_at(data, offset_bytes)
+    }
+
+    /// Frees a range; it reads as zeros afterwards, durably.
+    pub(crate) fn discard(&self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+        if length_bytes == 0 {
+            return Ok(());
+        }
+        let undo = self.undo();
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        fallocate(&self.file, flags, offset_bytes, length_bytes)?;
+        if let Some(mut undo) = undo {
+            undo.forget(offset_bytes, length_bytes);
+        }
+        Ok(())
+    }
+
+    /// A flush arrives. Returns what to declare durable when it completes.
+    pub(crate) fn flush_arrives(&self) -> Option<Generation> {
+        self.undo().map(|mut undo| undo.seal())
+    }
+
+    /// A flush is about to be answered.
+    pub(crate) fn flush_completes(&self, generation: Generation) {
+        self.durable.fetch_max(generation.0 + 1, Ordering::AcqRel);
+    }
+
+    /// Bytes that a power cut could take away now.
+    pub(crate) fn volatile_bytes(&self) -> u64 {
+        self.undo().map_or(0, |undo| undo.volatile_bytes())
+    }
+
+    /// Decides what a power cut leaves.
+    pub(crate) fn power_cut(&self, random: &mut Pcg64) -> io::Result<PowerCut> {
+        let Some(mut undo) = self.undo() else { return Ok(PowerCut::default()) };
+        undo.power_cut(
+            random,
+            |block, contents| self.read_block(block, contents),
+            |block, contents| {
+                let (offset, length) = self.block_range(block);
+                self.file.write_all_at(&contents[..length], offset)
+            },
+        )
+    }
+
+    /// The undo log, brought up to date with completed flushes.
+    fn undo(&self) -> Option<MutexGuard<'_, UndoLog>> {
+        let mut undo =
+            self.undo.as_ref()?.lock().expect("no thread panics while it holds the undo log");
+        if let Some(newest) = self.durable.load(Ordering::Acquire).checked_sub(1) {
+            undo.durable(Generation(newest));
+        }
+        Some(undo)
+    }
+
+    fn read_block(&self, block: u64, contents: &mut [u8; BLOCK_BYTES]) -> io::Result<()> {
+        let (offset, length) = self.block_range(block);
+        self.file.read_exact_at(&mut contents[..length], offset)
+    }
+
+    /// The last block of a volume may be short.
+    fn block_range(&self, block: u64) -> (u64, usize) {
+        let offset = block * BLOCK_BYTES as u64;
+        let length = (self.capacity_bytes - offset).min(BLOCK_BYTES as u64);
+        (offset, length as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::VolumeData;
+    use underlay_core::RootSeed;
+
+    fn volume(volatile_bytes: u64) -> (tempfile::TempDir, VolumeData) {
+        let directory = tempfile::tempdir().unwrap();
+        let volume =
+            VolumeData::open(&directory.path().join("volume"), 10_000, volatile_bytes).unwrap();
+        (directory, volume)
+    }
+
+    fn contents(volume: &VolumeData) -> Vec<u8> {
+        let mut contents = vec![0; 10_000];
+        volume.read(0, &mut contents).unwrap();
+        contents
+    }
+
+    #[test]
+    fn flushed_data_survives_even_in_a_short_last_block() {
+        for seed in 0..20 {
+            let (_directory, volume) = volume(1 << 20);
+            volume.write(8_000, &[1; 2_000]).unwrap();
+            let generation = volume.flush_arrives().unwrap();
+            volume.flush_completes(generation);
+            volume.write(0, &[2; 4_096]).unwrap();
+            assert_eq!(volume.volatile_bytes(), 4_096);
+            volume.power_cut(&mut RootSeed(seed).stream("power", 0)).unwrap();
+            let contents = contents(&volume);
+            assert_eq!(contents[8_000..], [1; 2_000]);
+            assert!(contents[..4_096].iter().all(|byte| *byte == 0 || *byte == 2));
+            assert_eq!(contents[4_096..8_000], [0; 3_904]);
+        }
+    }
+
+    #[test]
+    fn nothing_is_lost_when_nothing_is_volatile() {
+        let (_directory, volume) = volume(0);
+        volume.write(0, &[7; 10_000]).unwrap();
+        let outcome = volume.power_cut(&mut RootSeed(1).stream("power", 0)).unwrap();
+        assert_eq!(outcome, Default::default());
+        assert_eq!(contents(&volume), [7; 10_000]);
+    }
+
+    #[test]
+    fn discarded_ranges_read_as_zeros() {
+        let (_directory, volume) = volume(1 << 20);
+        volume.write(0, &[7; 10_000]).unwrap();
+        volume.discard(4_096, 4_096).unwrap();
+        assert_eq!(contents(&volume)[4_096..8_192], [0; 4_096]);
+        assert!(volume.contains(9_999, 1) && !volume.contains(9_999, 2));
+        assert!(!volume.contains(u64::MAX, 2));
+    }
+}
