@@ -1,1 +1,57 @@
 //! The load generator: virtual users, schedules, latency from the intended start, the commit ledger.
+//!
+//! Users are spread over worker threads. Each thread runs its users, their sessions and their
+//! timers on a single-threaded runtime, and counts for itself; nothing is shared on the way of a
+//! transaction, and no timer is set for one that need not wait. A tick swaps the counts out and
+//! merges them exactly.
+//!
+//! A closed loop starts a transaction when the previous one is completed, after keying and think
+//! times; an open loop starts it when a schedule says so, whatever the system under test does. In
+//! both, `response` counts from the intended start and `service` only the last attempt.
+//!
+//! Users survive outages: errors are classified, contention is retried with the same inputs, lost
+//! sessions are opened again with growing waits, and a commit of unknown outcome is neither repeated nor
+//! counted, but entered in the ledger as unknown.
+//!
+//! What it deliberately does not do: ramp (the caller changes the number of users), judge steadiness,
+//! check data, or start a database.
+
+mod backlog;
+mod permits;
+mod slot;
+mod thread_tick;
+mod timers;
+mod user;
+mod worker;
+
+#[cfg(test)]
+mod rehearsal;
+
+pub mod activity;
+pub mod arrivals;
+pub mod ceiling;
+pub mod driver;
+pub mod error;
+pub mod errors;
+pub mod noop;
+pub mod outage;
+pub mod postgres;
+pub mod reaction;
+pub mod saturation;
+pub mod session;
+pub mod spec;
+pub mod summary;
+pub mod tick;
+
+pub use activity::Span;
+pub use arrivals::{ArrivalSchedule, Arrivals};
+pub use ceiling::{Ceiling, noop_ceiling};
+pub use driver::Driver;
+pub use error::DriveError;
+pub use errors::{ErrorCounts, ErrorSample, ErrorSamples};
+pub use outage::Outage;
+pub use saturation::{Saturation, SaturationVerdict};
+pub use session::{Connector, Session};
+pub use spec::{Backend, DriveSpec, Pacing};
+pub use summary::{Delivery, DeliveryVerdict, DriveSummary};
+pub use tick::{ArrivalTick, ConnectTick, DriveTick, ThreadLoad, TypeTick, Users};

@@ -1,0 +1,344 @@
+//! The running driver: worker threads, and the merging of what they count.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::LocalSet;
+use underlay_core::{Bytes, Nanos};
+use underlay_workload::tpcc::{Ledger, Variability};
+
+use crate::activity::{ActivityLine, Span};
+use crate::arrivals::Share;
+use crate::error::DriveError;
+use crate::noop::Noop;
+use crate::outage::{Outage, OutageTracker};
+use crate::postgres::Postgres;
+use crate::session::Connector;
+use crate::spec::{Backend, DriveSpec, Pacing, check_rate};
+use crate::summary::{Delivery, DriveSummary};
+use crate::thread_tick::ThreadTick;
+use crate::tick::{DriveTick, ThreadLoad};
+use crate::timers::{Alarm, Clock, Timers};
+use crate::worker::{Command, ThreadEnd, Worker, run_worker};
+
+/// How long a tick waits for a thread that does not answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(2);
+
+/// A running load generator. Dropping it without [`Driver::stop`] cuts everything off and forgets what
+/// it knew.
+///
+/// All methods block for at most some seconds and may be called from any thread.
+pub struct Driver {
+    clock: Clock,
+    pacing: Pacing,
+    max_users: u32,
+    stop_grace: Nanos,
+    threads: Vec<WorkerThread>,
+    books: Mutex<Books>,
+}
+
+struct WorkerThread {
+    commands: UnboundedSender<Command>,
+    handle: JoinHandle<ThreadEnd>,
+}
+
+/// What is known over all threads.
+struct Books {
+    answers: Receiver<(u32, ThreadTick)>,
+    answer_to: Sender<(u32, ThreadTick)>,
+    /// Threads that were asked and have not answered.
+    asked: Vec<bool>,
+    /// What each thread had done when last heard of.
+    loads: Vec<ThreadLoad>,
+    active_users: u32,
+    totals: DriveTick,
+    outages: OutageTracker,
+    activity: ActivityLine,
+}
+
+impl Driver {
+    /// Starts the threads, with no user active. Instants are counted from `clock_origin`.
+    ///
+    /// One session is opened and closed first, so that a wrong address or password is an error here and
+    /// not an outage later.
+    pub fn start(spec: DriveSpec, clock_origin: Instant) -> Result<Driver, DriveError> {
+        match spec.target.clone() {
+            Backend::Noop => Driver::start_with(spec, Noop, clock_origin),
+            Backend::Postgres(target) => {
+                let connector = Postgres { target, parameters: spec.parameters, mode: spec.mode };
+                Driver::start_with(spec, connector, clock_origin)
+            }
+        }
+    }
+
+    /// Like [`Driver::start`], with sessions of any kind; `spec.target` and `spec.mode` are not looked at.
+    pub fn start_with<C: Connector>(
+        spec: DriveSpec,
+        connector: C,
+        clock_origin: Instant,
+    ) -> Result<Driver, DriveError> {
+        spec.check()?;
+        probe(connector.clone())?;
+        let clock = Clock::new(clock_origin);
+        let count = spec.thread_count();
+        let threads = (0..count)
+            .map(|index| spawn(&spec, connector.clone(), clock, Share { index, of: count }))
+            .collect::<Result<Vec<_>, _>>()?;
+        let (answer_to, answers) = channel();
+        let now = clock.now();
+        let books = Books {
+            answers,
+            answer_to,
+            asked: vec![false; threads.len()],
+            loads: vec![ThreadLoad::default(); threads.len()],
+            active_users: 0,
+            totals: DriveTick { begin: now, end: now, ..DriveTick::default() },
+            outages: OutageTracker::default(),
+            activity: ActivityLine::default(),
+        };
+        Ok(Driver {
+            clock,
+            pacing: spec.pacing,
+            max_users: spec.max_users,
+            stop_grace: spec.stop_grace.into(),
+            threads,
+            books: Mutex::new(books),
+        })
+    }
+
+    /// Makes the users with the numbers below `users` active, at most all of them.
+    ///
+    /// Users that become active open their sessions a few at a time. Users that cease to be active
+    /// finish their transaction and keep their session, so that a ladder that goes down and up
+    /// again measures no connecting. In an open loop the schedule begins with the first active user and
+    /// rests while there is none.
+    pub fn set_users(&self, users: u32) {
+        let users = users.min(self.max_users);
+        let at = self.clock.now();
+        let mut books = self.books();
+        if users == 0 && books.active_users > 0 {
+            books.activity.rest(at);
+        }
+        books.active_users = users;
+        self.tell_all(|| Command::SetUsers { users, at });
+    }
+
+    /// Changes the rate of an open loop, in a straight line over `ramp`.
+    pub fn set_rate(&self, rate_per_second: f64, ramp: Nanos) -> Result<(), DriveError> {
+        if matches!(self.pacing, Pacing::Closed { .. }) {
+            return Err(DriveError::NotOpen);
+        }
+        check_rate(rate_per_second)?;
+        let at = self.clock.now();
+        self.tell_all(|| Command::SetRate { rate_per_second, ramp, at });
+        Ok(())
+    }
+
+    /// Everything since the last tick.
+    pub fn tick(&self) -> DriveTick {
+        let mut books = self.books();
+        for (index, thread) in self.threads.iter().enumerate() {
+            if !books.asked[index] {
+                let command = Command::Tick(books.answer_to.clone());
+                // A thread that is gone has panicked; `stop` will say so.
+                books.asked[index] = thread.commands.send(command).is_ok();
+            }
+        }
+        let ticks = books.collect_answers();
+        books.close_tick(ticks, self.clock.now())
+    }
+
+    /// The outages so far; the last one may still go on.
+    pub fn outages(&self) -> Vec<Outage> {
+        let books = self.books();
+        books.outages_until(self.clock.now())
+    }
+
+    /// Lets the transactions in progress finish, for at most the grace of the specification, and ends all
+    /// threads. Nothing new is begun, and nothing is repeated.
+    ///
+    /// # Panics
+    /// If a worker thread panicked: a bug of the driver or of a session.
+    pub fn stop(mut self) -> DriveSummary {
+        let ends = self.end_threads(self.stop_grace).unwrap_or_else(|panic| {
+            std::panic::resume_unwind(panic);
+        });
+        let end = self.clock.now();
+        let mut books = self.books();
+        let (mut ledger, mut variability) = (Ledger::default(), Variability::default());
+        let mut ticks = books.late_answers();
+        for (index, thread) in ends.into_iter().enumerate() {
+            ticks.push((index as u32, thread.tick));
+            ledger.merge(&thread.ledger);
+            variability.merge(&thread.variability);
+        }
+        let last_tick = books.close_tick(ticks, end);
+        DriveSummary {
+            last_tick,
+            ledger,
+            variability,
+            outages: books.outages_until(end),
+            longest_silence: books.activity.longest_silence(Span { begin: Nanos::ZERO, end }),
+            commits_unknown: books.totals.types.iter().map(|kind| kind.unknown).sum(),
+            delivery: Delivery::of(&books.totals),
+            totals: books.totals.clone(),
+        }
+    }
+
+    fn books(&self) -> MutexGuard<'_, Books> {
+        // The books are consistent between any two statements that could panic.
+        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell_all(&self, command: impl Fn() -> Command) {
+        for thread in &self.threads {
+            // A thread that is gone has panicked; `stop` will say so.
+            let _ = thread.commands.send(command());
+        }
+    }
+
+    fn end_threads(&mut self, grace: Nanos) -> std::thread::Result<Vec<ThreadEnd>> {
+        self.tell_all(|| Command::Stop { grace });
+        let results: Vec<_> = self.threads.drain(..).map(|thread| thread.handle.join()).collect();
+        results.into_iter().collect()
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // A panic of a worker was reported by the panic hook; there is nobody to hand it to.
+        let _ = self.end_threads(Nanos::ZERO);
+    }
+}
+
+impl Books {
+    /// Waits for those who were asked, but not for long.
+    fn collect_answers(&mut self) -> Vec<(u32, ThreadTick)> {
+        let limit = Instant::now() + ANSWER_LIMIT;
+        let mut ticks = Vec::new();
+        while self.asked.contains(&true) {
+            match self.answers.recv_timeout(limit.saturating_duration_since(Instant::now())) {
+                Ok((index, tick)) => {
+                    self.asked[index as usize] = false;
+                    ticks.push((index, tick));
+                }
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        ticks
+    }
+
+    /// What threads answered after the last tick had given up waiting.
+    fn late_answers(&mut self) -> Vec<(u32, ThreadTick)> {
+        self.asked.fill(false);
+        self.answers.try_iter().collect()
+    }
+
+    fn close_tick(&mut self, ticks: Vec<(u32, ThreadTick)>, end: Nanos) -> DriveTick {
+        let mut tick = DriveTick { begin: self.totals.end, end, ..DriveTick::default() };
+        let mut events = Vec::new();
+        for (index, mut thread) in ticks {
+            let known = &mut self.loads[index as usize];
+            let load = thread.load.since(known);
+            *known = thread.load;
+            if load.awake_ns() > tick.busiest.awake_ns() {
+                tick.busiest = load;
+            }
+            self.activity.add(&thread.activity);
+            events.append(&mut thread.events);
+            add_thread(&mut tick, thread);
+        }
+        self.outages.add(events);
+        tick.thread_cpu_ns = self.loads.iter().map(|load| load.cpu_ns).collect();
+        tick.cpu_ns = tick.thread_cpu_ns.iter().sum();
+        tick.late_threads = self.asked.iter().filter(|asked| **asked).count() as u32;
+        tick.memory = resident_memory();
+        self.totals.append(&tick);
+        tick
+    }
+
+    fn outages_until(&self, now: Nanos) -> Vec<Outage> {
+        let mut outages = self.outages.outages().to_vec();
+        for outage in &mut outages {
+            let within = Span { begin: outage.first_error, end: outage.restored.unwrap_or(now) };
+            outage.silence = self.activity.longest_silence(within);
+        }
+        outages
+    }
+}
+
+fn add_thread(tick: &mut DriveTick, thread: ThreadTick) {
+    for (mine, theirs) in tick.types.iter_mut().zip(&thread.types) {
+        mine.merge(theirs);
+    }
+    tick.skipped_deliveries += thread.skipped_deliveries;
+    tick.arrivals.add(&thread.arrivals);
+    tick.connects.merge(&thread.connects);
+    tick.users.add(&thread.users);
+    tick.dispatch_lag.merge(&thread.dispatch_lag);
+    tick.samples.merge(thread.samples);
+}
+
+/// Opens one session and closes it. On a thread of its own, because the caller may be inside a runtime.
+fn probe<C: Connector>(connector: C) -> Result<(), DriveError> {
+    let name = "drive-probe".to_string();
+    let runtime = build_runtime(&name)?;
+    let thread = std::thread::Builder::new().name(name.clone());
+    let handle = thread
+        .spawn(move || runtime.block_on(async { connector.connect().await.map(drop) }))
+        .map_err(|source| DriveError::Thread { thread: name, source })?;
+    let result = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    result.map_err(DriveError::Connect)
+}
+
+fn spawn<C: Connector>(
+    spec: &DriveSpec,
+    connector: C,
+    clock: Clock,
+    share: Share,
+) -> Result<WorkerThread, DriveError> {
+    let name = format!("drive-{}", share.index);
+    let runtime = build_runtime(&name)?;
+    let failed = |source| DriveError::Thread { thread: name.clone(), source };
+    let alarm = {
+        let _inside = runtime.enter();
+        Alarm::kernel().map_err(failed)?
+    };
+    let (commands, receiver) = unbounded_channel();
+    let spec = spec.clone();
+    let handle = std::thread::Builder::new()
+        .name(name.clone())
+        .spawn(move || {
+            let worker = Worker::new(&spec, connector, share, Timers::new(clock, alarm));
+            run_on(&runtime, worker, receiver)
+        })
+        .map_err(failed)?;
+    Ok(WorkerThread { commands, handle })
+}
+
+fn run_on<C: Connector>(
+    runtime: &Runtime,
+    worker: Worker<C>,
+    commands: UnboundedReceiver<Command>,
+) -> ThreadEnd {
+    LocalSet::new().block_on(runtime, run_worker(worker, commands))
+}
+
+fn build_runtime(thread: &str) -> Result<Runtime, DriveError> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|source| DriveError::Thread { thread: thread.to_string(), source })
+}
+
+/// Resident memory of the process; zero where the system does not say.
+fn resident_memory() -> Bytes {
+    let pages = std::fs::read_to_string("/proc/self/statm")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse::<u64>().ok());
+    Bytes(pages.unwrap_or(0) * rustix::param::page_size() as u64)
+}

@@ -1,0 +1,41 @@
+//! Why a driver could not be started or directed.
+
+use underlay_database::SessionError;
+
+/// Why a driver could not be started or directed. What happens to users later is not an error of the
+/// driver but part of its result.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// No users.
+    #[error("a driver needs users; ask for at least one")]
+    NoUsers,
+    /// A pool without connections.
+    #[error(
+        "a pool of no connections lets nobody work; allow at least one, or leave the limit out"
+    )]
+    NoConnections,
+    /// No threads.
+    #[error("a driver needs a thread; ask for at least one, or leave the number out")]
+    NoThreads,
+    /// Not a factor.
+    #[error("keying and think times cannot be multiplied by {0}; use a finite number from 0 up")]
+    KeyThink(f64),
+    /// Not a rate.
+    #[error("{0} transactions per second is not a rate; use a finite number above 0")]
+    Rate(f64),
+    /// A rate for a closed loop.
+    #[error("a closed loop has no rate to set; start the driver with open pacing")]
+    NotOpen,
+    /// The first session could not be opened.
+    #[error("the first session with the database could not be opened: {0}")]
+    Connect(#[source] SessionError),
+    /// The system refused a thread or its runtime.
+    #[error("the worker thread `{thread}` could not be started")]
+    Thread {
+        /// Its name.
+        thread: String,
+        /// Why.
+        #[source]
+        source: std::io::Error,
+    },
+}

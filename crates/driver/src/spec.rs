@@ -1,0 +1,131 @@
+//! What to drive, with whom, and how fast. Values only.
+
+use std::time::Duration;
+
+use underlay_core::Nanos;
+use underlay_database::Target;
+use underlay_database::postgres::tpcc::Mode;
+use underlay_workload::tpcc::Parameters;
+
+use crate::arrivals::Arrivals;
+use crate::error::DriveError;
+
+/// What the users talk to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Backend {
+    /// PostgreSQL, with the TPC-C schema loaded.
+    Postgres(Target),
+    /// Nothing: every transaction is completed at once. Measures the generator itself.
+    Noop,
+}
+
+/// When a user starts its next transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// When its previous one is completed, after keying and think times.
+    Closed {
+        /// Factor on the keying and think times of TPC-C; 0 = none, 1 = as specified.
+        key_think: f64,
+    },
+    /// When an arrival of a schedule is due, whatever became of the previous ones.
+    Open {
+        /// Arrivals of all types per second, over all users.
+        rate_per_second: f64,
+        /// Distribution of the gaps.
+        arrivals: Arrivals,
+        /// From the first `set_users` on, the rate rises in a straight line over this time.
+        ramp: Nanos,
+        /// Arrivals that may wait for a user, over all threads, before the load counts as not delivered.
+        queue_limit: u32,
+    },
+}
+
+/// One driver: a fixed set of users, of which a changing number is active.
+#[derive(Clone, Debug)]
+pub struct DriveSpec {
+    /// What the users talk to.
+    pub target: Backend,
+    /// Procedures or single statements.
+    pub mode: Mode,
+    /// Size, seed and constants of the workload.
+    pub parameters: Parameters,
+    /// Users that can be made active.
+    pub max_users: u32,
+    /// Sessions at most. None, or not fewer than the users: each user has its own. Otherwise the users of a thread
+    /// share a pool, and what they wait for it is measured.
+    pub connections: Option<u32>,
+    /// Worker threads. None: one per core, but not more than users.
+    pub threads: Option<usize>,
+    /// When transactions start.
+    pub pacing: Pacing,
+    /// An attempt that takes longer is cut off by the client and its session given up. The server's
+    /// own limit, if any, should be shorter, because its answer says that nothing was committed.
+    pub statement_timeout: Duration,
+    /// Whether the acknowledged new orders are kept for comparison with the database: some bits per order.
+    pub ledger: bool,
+    /// How long transactions may take to finish after `stop` before they are cut off.
+    pub stop_grace: Duration,
+}
+
+impl DriveSpec {
+    /// A closed loop without keying and think times, one session per user, a thread per core, attempts cut off
+    /// after 60 s, 10 s to finish, ledger kept.
+    pub fn new(target: Backend, mode: Mode, parameters: Parameters, max_users: u32) -> DriveSpec {
+        DriveSpec {
+            target,
+            mode,
+            parameters,
+            max_users,
+            connections: None,
+            threads: None,
+            pacing: Pacing::Closed { key_think: 0.0 },
+            statement_timeout: Duration::from_secs(60),
+            ledger: true,
+            stop_grace: Duration::from_secs(10),
+        }
+    }
+
+    /// Refuses what cannot be driven.
+    pub(crate) fn check(&self) -> Result<(), DriveError> {
+        if self.max_users == 0 {
+            return Err(DriveError::NoUsers);
+        }
+        if self.connections == Some(0) {
+            return Err(DriveError::NoConnections);
+        }
+        if self.threads == Some(0) {
+            return Err(DriveError::NoThreads);
+        }
+        match self.pacing {
+            Pacing::Closed { key_think } if !(key_think.is_finite() && key_think >= 0.0) => {
+                Err(DriveError::KeyThink(key_think))
+            }
+            Pacing::Open { rate_per_second, .. } => check_rate(rate_per_second),
+            Pacing::Closed { .. } => Ok(()),
+        }
+    }
+
+    /// Worker threads: as asked, but never more than users or connections.
+    pub(crate) fn thread_count(&self) -> u32 {
+        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+        let wanted = self.threads.unwrap_or_else(cores);
+        let most = self.max_users.min(self.connections.unwrap_or(u32::MAX));
+        u32::try_from(wanted).unwrap_or(u32::MAX).min(most)
+    }
+}
+
+impl Pacing {
+    /// An open loop from the start at full rate, with a queue for ten seconds of arrivals.
+    pub fn open(rate_per_second: f64, arrivals: Arrivals) -> Pacing {
+        let queue_limit = (rate_per_second * 10.0).clamp(1_000.0, 1_000_000.0) as u32;
+        Pacing::Open { rate_per_second, arrivals, ramp: Nanos::ZERO, queue_limit }
+    }
+}
+
+pub(crate) fn check_rate(rate_per_second: f64) -> Result<(), DriveError> {
+    if rate_per_second.is_finite() && rate_per_second > 0.0 {
+        Ok(())
+    } else {
+        Err(DriveError::Rate(rate_per_second))
+    }
+}

@@ -1,0 +1,107 @@
+//! What a driver leaves behind when it is stopped. Values only.
+
+use underlay_workload::tpcc::{Ledger, Variability};
+
+use crate::activity::Span;
+use crate::outage::Outage;
+use crate::tick::DriveTick;
+
+/// The share of the requested open-loop load that may be missing before it counts as not delivered.
+pub const DELIVERY_TOLERANCE: f64 = 0.01;
+
+/// Everything that a stopped driver knows.
+#[derive(Clone, Debug)]
+pub struct DriveSummary {
+    /// What happened since the last tick: with it, the ticks add up to the totals.
+    pub last_tick: DriveTick,
+    /// Everything since the start.
+    pub totals: DriveTick,
+    /// The new orders that the database acknowledged, and those of unknown outcome. Empty if none was kept.
+    pub ledger: Ledger,
+    /// The achieved mix and its variability.
+    pub variability: Variability,
+    /// Outages in order.
+    pub outages: Vec<Outage>,
+    /// The longest time without any completion while there were active users.
+    pub longest_silence: Option<Span>,
+    /// Transactions given up whose commit may or may not have happened.
+    pub commits_unknown: u64,
+    /// Whether the requested open-loop load was delivered; none in a closed loop.
+    pub delivery: Option<Delivery>,
+}
+
+/// Requested against delivered open-loop load of a span.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delivery {
+    /// Arrivals that fell due.
+    pub requested: u64,
+    /// Transactions that were completed.
+    pub completed: u64,
+    /// Arrivals that were dropped because the queue was full.
+    pub overflowed: u64,
+    /// Arrivals that were still queued at the end.
+    pub queued: u64,
+    /// The part of the requested load that was not completed, `0.0..=1.0`.
+    pub shortfall: f64,
+    /// What follows.
+    pub verdict: DeliveryVerdict,
+}
+
+/// Whether the requested load was delivered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeliveryVerdict {
+    /// Within the tolerance.
+    Delivered,
+    /// Arrivals were dropped, or more than the tolerance was not completed: latencies of this span are
+    /// those of another load.
+    Missed,
+}
+
+impl Delivery {
+    /// Judges a tick, or several that were appended to one; none when nothing was due.
+    pub fn of(tick: &DriveTick) -> Option<Delivery> {
+        let requested = tick.arrivals.due;
+        if requested == 0 {
+            return None;
+        }
+        let completed = tick.types.iter().map(|kind| kind.completed()).sum();
+        let shortfall = requested.saturating_sub(completed) as f64 / requested as f64;
+        // What is in progress at either end of the span is no shortfall.
+        let in_progress = u64::from(tick.users.in_transaction);
+        let missing = requested.saturating_sub(completed + in_progress) as f64;
+        let missed =
+            tick.arrivals.overflowed > 0 || missing > DELIVERY_TOLERANCE * requested as f64;
+        Some(Delivery {
+            requested,
+            completed,
+            overflowed: tick.arrivals.overflowed,
+            queued: tick.arrivals.queued,
+            shortfall,
+            verdict: if missed { DeliveryVerdict::Missed } else { DeliveryVerdict::Delivered },
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Delivery, DeliveryVerdict};
+    use crate::tick::{ArrivalTick, DriveTick};
+
+    fn tick(due: u64, overflowed: u64, committed: u64) -> DriveTick {
+        let mut tick = DriveTick {
+            arrivals: ArrivalTick { due, overflowed, ..ArrivalTick::default() },
+            ..DriveTick::default()
+        };
+        tick.types[0].committed = committed;
+        tick
+    }
+
+    #[test]
+    fn overflow_and_shortfall_are_both_missed_load() {
+        let verdict = |tick: DriveTick| Delivery::of(&tick).map(|delivery| delivery.verdict);
+        assert_eq!(verdict(tick(1000, 0, 995)), Some(DeliveryVerdict::Delivered));
+        assert_eq!(verdict(tick(1000, 0, 980)), Some(DeliveryVerdict::Missed));
+        assert_eq!(verdict(tick(1000, 1, 999)), Some(DeliveryVerdict::Missed));
+        assert_eq!(verdict(tick(0, 0, 10)), None);
+    }
+}

@@ -1,0 +1,421 @@
+//! One virtual user: waits until it shall, draws its next transaction, carries it out, notes what happened.
+//!
+//! A user is bound to its home warehouse and draws from its own random stream, so its k-th
+//! transaction is the same whatever the others do. A transaction that it has drawn but not begun when
+//! it is deactivated is the first one it carries out when it is activated again.
+
+use std::rc::Rc;
+
+use rand_pcg::Pcg64;
+use underlay_core::Nanos;
+use underlay_database::postgres::tpcc::Outcome;
+use underlay_database::{CommitState, SessionError};
+use underlay_workload::tpcc::{Terminal, Transaction, TransactionType};
+
+use crate::outage::{Restoration, UnknownCommit};
+use crate::permits::Grant;
+use crate::reaction::{Backoff, Reaction, is_outage, reaction};
+use crate::session::{Connector, Session};
+use crate::slot::{Doing, Slot};
+use crate::spec::Pacing;
+use crate::thread_tick::{Loss, Times};
+use crate::timers::Token;
+use crate::worker::Worker;
+
+/// Times that a transaction is repeated after it lost against others, before it is given up.
+const CONTENTION_RETRIES_MAX: u32 = 50;
+
+/// Runs the user in slot `index` until the thread stops.
+pub(crate) async fn virtual_user<C: Connector>(worker: Rc<Worker<C>>, index: u32) {
+    let slot = &worker.slots[index as usize];
+    let mut user = VirtualUser::new(&worker, index);
+    while slot.until(|| user.may_begin()).await == Begin::Go {
+        if user.make_ready().await {
+            user.work().await;
+        }
+        user.leave_outage();
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Begin {
+    Go,
+    Stop,
+}
+
+/// How an attempt ended.
+enum Attempt {
+    Completed(Outcome),
+    Failed(SessionError, Phase),
+    /// The thread stopped before it ended.
+    Halted,
+}
+
+/// Where an attempt failed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// Before there was a session.
+    Connecting,
+    /// The session reported an error.
+    Running,
+    /// The session did not answer in time.
+    CutOff,
+}
+
+struct VirtualUser<'a, C: Connector> {
+    worker: &'a Worker<C>,
+    slot: &'a Slot,
+    index: u32,
+    number: u32,
+    terminal: Terminal,
+    random: Pcg64,
+    session: Option<C::Session>,
+    /// Drawn, but not begun.
+    drawn: Option<Transaction>,
+    previous: Option<TransactionType>,
+    /// Errors since the last completed transaction.
+    failures: u32,
+    /// The clock as this user last read it.
+    now: Nanos,
+    /// When the current attempt began, without opening its session.
+    attempt_began: Nanos,
+}
+
+impl<'a, C: Connector> VirtualUser<'a, C> {
+    fn new(worker: &'a Worker<C>, index: u32) -> VirtualUser<'a, C> {
+        let number = worker.user_number(index);
+        VirtualUser {
+            worker,
+            slot: &worker.slots[index as usize],
+            index,
+            number,
+            terminal: Terminal::new(&worker.parameters, u64::from(number)),
+            random: worker.parameters.seed.stream("driver.backoff", u64::from(number)),
+            session: None,
+            drawn: None,
+            previous: None,
+            failures: 0,
+            now: Nanos::ZERO,
+            attempt_began: Nanos::ZERO,
+        }
+    }
+
+    fn may_begin(&self) -> Option<Begin> {
+        if !self.worker.is_running() {
+            Some(Begin::Stop)
+        } else {
+            self.worker.is_active(self.index).then_some(Begin::Go)
+        }
+    }
+
+    fn read_clock(&mut self) -> Nanos {
+        self.now = self.worker.timers.clock().now();
+        self.now
+    }
+
+    /// Opens the user's own session, however many attempts it takes; false when it shall not work any more.
+    /// Users of a pool connect when they hold one of its connections.
+    async fn make_ready(&mut self) -> bool {
+        self.read_clock();
+        while self.worker.pool.is_none() && self.session.is_none() {
+            if !self.worker.is_active(self.index) {
+                return false;
+            }
+            match self.connect().await {
+                Ok(()) => {}
+                Err(Attempt::Failed(error, phase)) => {
+                    self.failures += 1;
+                    self.note_error(None, &error, phase, UnknownCommit::No);
+                    self.pause(Backoff::OUTAGE, self.failures).await;
+                }
+                Err(_) => return false,
+            }
+        }
+        self.slot.ready.set(true);
+        true
+    }
+
+    /// Carries out transactions for as long as the user is active.
+    async fn work(&mut self) {
+        while self.worker.is_active(self.index) {
+            let completed = self.now;
+            if self.failures > 0 && !self.pause(Backoff::OUTAGE, self.failures).await {
+                return;
+            }
+            let Some(intended) = self.next_intended(completed).await else { return };
+            let transaction = self.draw();
+            self.previous = Some(transaction.transaction_type());
+            self.carry_out(&transaction, intended).await;
+            // A session that answers at once must not keep the others of the thread from working.
+            tokio::task::coop::consume_budget().await;
+        }
+    }
+
+    fn draw(&mut self) -> Transaction {
+        self.drawn.take().unwrap_or_else(|| self.terminal.next())
+    }
+
+    /// Waits until the next transaction shall begin; gives its intended start, and leaves in `now` when
+    /// the user took it up.
+    async fn next_intended(&mut self, completed: Nanos) -> Option<Nanos> {
+        match self.worker.pacing {
+            Pacing::Closed { key_think: 0.0 } => Some(completed),
+            Pacing::Closed { key_think } => self.keyed(completed, key_think).await,
+            Pacing::Open { .. } => self.next_arrival().await,
+        }
+    }
+
+    /// Thinks about the previous transaction and keys in the next one.
+    async fn keyed(&mut self, completed: Nanos, factor: f64) -> Option<Nanos> {
+        let transaction = self.draw();
+        let kind = transaction.transaction_type();
+        self.drawn = Some(transaction);
+        // The first time there is nothing to think about; thinking all the same spreads users who
+        // were activated together.
+        let think = self.terminal.think_time(self.previous.unwrap_or(kind));
+        let rest = think + self.terminal.keying_time(kind);
+        let due = completed + Nanos((rest.0 as f64 * factor) as u64);
+        let (worker, index) = (self.worker, self.index);
+        worker.timers.set(due, Token::User(index));
+        let reached = || worker.timers.reached(due).then_some(true);
+        let left = || (!worker.is_active(index)).then_some(false);
+        let reached = self.slot.until(|| reached().or_else(left)).await;
+        self.read_clock();
+        reached.then_some(due)
+    }
+
+    async fn next_arrival(&mut self) -> Option<Nanos> {
+        let worker = self.worker;
+        if let Some(due) = worker.backlog.take() {
+            worker.counts.borrow_mut().arrivals.taken += 1;
+            return Some(due);
+        }
+        let left = || !worker.is_active(self.index);
+        let due = worker.backlog.wait(&worker.slots, self.index, left).await;
+        self.read_clock();
+        due
+    }
+
+    /// Carries one transaction to its end, and leaves in `now` when that was.
+    async fn carry_out(&mut self, transaction: &Transaction, intended: Nanos) {
+        let taken = self.now;
+        if !self.take_connection().await {
+            return self.lose(transaction, Loss::Abandoned);
+        }
+        let first_attempt = self.now;
+        let mut contention = 0;
+        let ended = loop {
+            match self.attempt(transaction).await {
+                Attempt::Completed(outcome) => break Ok(outcome),
+                Attempt::Halted => break Err(self.halted(transaction)),
+                Attempt::Failed(error, phase) => {
+                    let repeat = self.after_error(transaction, &error, phase, &mut contention);
+                    if let Err(loss) = repeat.await {
+                        break Err(loss);
+                    }
+                }
+            }
+        };
+        match ended {
+            Ok(outcome) => {
+                let times = Times {
+                    intended,
+                    taken,
+                    first_attempt,
+                    last_attempt: self.attempt_began,
+                    completed: self.now,
+                };
+                self.complete(transaction, &outcome, &times);
+            }
+            Err(loss) => self.lose(transaction, loss),
+        }
+        self.give_back_connection();
+    }
+
+    /// One attempt, opening a session first if there is none.
+    async fn attempt(&mut self, transaction: &Transaction) -> Attempt {
+        if self.session.is_none()
+            && let Err(attempt) = self.connect().await
+        {
+            return attempt;
+        }
+        let session = self.session.as_mut().expect("connect leaves a session or an error");
+        self.attempt_began = self.now;
+        self.slot.cut.set(false);
+        self.slot.doing.set(Doing::Transaction(self.now));
+        let answer = self.slot.unless_cut(session.run(transaction)).await;
+        self.slot.doing.set(Doing::Waiting);
+        self.read_clock();
+        match answer {
+            Some(Ok(outcome)) => Attempt::Completed(outcome),
+            Some(Err(error)) => Attempt::Failed(error, Phase::Running),
+            None => self.cut_off("the transaction", CommitState::InFlight, Phase::CutOff),
+        }
+    }
+
+    async fn connect(&mut self) -> Result<(), Attempt> {
+        let worker = self.worker;
+        let stopping = || !worker.is_running();
+        let grant = worker.connecting.acquire(&worker.slots, self.index, stopping).await;
+        if grant == Grant::GaveUp {
+            return Err(Attempt::Halted);
+        }
+        let since = self.read_clock();
+        self.slot.cut.set(false);
+        self.slot.doing.set(Doing::Connecting(since));
+        let answer = self.slot.unless_cut(worker.connector.connect()).await;
+        self.slot.doing.set(Doing::Waiting);
+        worker.connecting.release(&worker.slots);
+        self.read_clock();
+        match answer {
+            Some(Ok(session)) => {
+                self.session = Some(session);
+                worker.session_opened();
+                Ok(())
+            }
+            Some(Err(error)) => Err(Attempt::Failed(error, Phase::Connecting)),
+            None => Err(self.cut_off("the connection", CommitState::NotSent, Phase::Connecting)),
+        }
+    }
+
+    fn cut_off(&self, what: &str, commit: CommitState, phase: Phase) -> Attempt {
+        if !self.worker.is_running() && (phase == Phase::Connecting || self.worker.is_halted()) {
+            return Attempt::Halted;
+        }
+        let limit = self.worker.attempt_limit();
+        Attempt::Failed(SessionError::client_timeout(what, limit, commit), phase)
+    }
+
+    /// Decides what follows an error. After the wait that this needs, the transaction may be tried
+    /// again; otherwise it is lost.
+    async fn after_error(
+        &mut self,
+        transaction: &Transaction,
+        error: &SessionError,
+        phase: Phase,
+        contention: &mut u32,
+    ) -> Result<(), Loss> {
+        self.failures += 1;
+        let running = phase != Phase::Connecting;
+        let unknown = running && error.commit_unknown && may_commit(transaction);
+        let kind = transaction.transaction_type().index();
+        let noted = if unknown { UnknownCommit::Yes } else { UnknownCommit::No };
+        self.note_error(running.then_some(kind), error, phase, noted);
+        let reaction = match phase {
+            Phase::Running => reaction(error.class),
+            Phase::Connecting | Phase::CutOff => Reaction::Reconnect,
+        };
+        if reaction == Reaction::Reconnect {
+            self.drop_session();
+        }
+        if unknown {
+            return Err(Loss::Unknown);
+        }
+        let repeat = match reaction {
+            Reaction::GiveUp => return Err(Loss::Failed),
+            Reaction::Retry if *contention >= CONTENTION_RETRIES_MAX => return Err(Loss::Failed),
+            Reaction::Retry => {
+                *contention += 1;
+                self.pause(Backoff::CONTENTION, *contention).await
+            }
+            Reaction::RetryLater | Reaction::Reconnect => {
+                self.pause(Backoff::OUTAGE, self.failures).await
+            }
+        };
+        if !repeat {
+            return Err(Loss::Abandoned);
+        }
+        self.worker.counts.borrow_mut().types[kind].retries += 1;
+        Ok(())
+    }
+
+    /// What becomes of a transaction that was under way when the thread was halted.
+    fn halted(&mut self, transaction: &Transaction) -> Loss {
+        let under_way = self.session.is_some();
+        self.drop_session();
+        if under_way && may_commit(transaction) { Loss::Unknown } else { Loss::Abandoned }
+    }
+
+    /// Waits between attempts; false when the thread is stopping.
+    async fn pause(&mut self, backoff: Backoff, failures: u32) -> bool {
+        let due = self.now + backoff.wait(failures, &mut self.random);
+        let worker = self.worker;
+        worker.timers.set(due, Token::User(self.index));
+        let reached = || worker.timers.reached(due).then_some(true);
+        let stopping = || (!worker.is_running()).then_some(false);
+        let go_on = self.slot.until(|| stopping().or_else(reached)).await;
+        self.read_clock();
+        go_on
+    }
+
+    /// Waits for a connection of the pool, where there is one; false when the thread is stopping.
+    async fn take_connection(&mut self) -> bool {
+        let worker = self.worker;
+        let Some(pool) = &worker.pool else { return true };
+        match pool.acquire(&worker.slots, self.index, || !worker.is_running()).await {
+            Grant::GaveUp => return false,
+            Grant::AtOnce => {}
+            Grant::Waited => {
+                self.read_clock();
+            }
+        }
+        self.session = worker.idle_sessions.borrow_mut().pop();
+        true
+    }
+
+    fn give_back_connection(&mut self) {
+        let Some(pool) = &self.worker.pool else { return };
+        self.worker.idle_sessions.borrow_mut().extend(self.session.take());
+        pool.release(&self.worker.slots);
+    }
+
+    fn drop_session(&mut self) {
+        if self.session.take().is_some() {
+            self.worker.session_lost();
+        }
+    }
+
+    fn complete(&mut self, transaction: &Transaction, outcome: &Outcome, times: &Times) {
+        self.failures = 0;
+        let mut counts = self.worker.counts.borrow_mut();
+        counts.completed(transaction.transaction_type().index(), outcome, times);
+        counts.restored(self.slot, self.number, times.completed, Restoration::Completed);
+        drop(counts);
+        self.worker.note_outcome(transaction, outcome);
+    }
+
+    fn lose(&mut self, transaction: &Transaction, loss: Loss) {
+        self.worker.counts.borrow_mut().lost(transaction.transaction_type().index(), loss);
+        if loss == Loss::Unknown {
+            self.worker.note_unknown(transaction);
+        }
+    }
+
+    fn note_error(
+        &mut self,
+        kind: Option<usize>,
+        error: &SessionError,
+        phase: Phase,
+        unknown: UnknownCommit,
+    ) {
+        let mut counts = self.worker.counts.borrow_mut();
+        counts.error(kind, self.now, error);
+        if phase != Phase::Running || is_outage(error.class) || unknown == UnknownCommit::Yes {
+            counts.outage_error(self.slot, self.number, self.now, unknown);
+        }
+    }
+
+    fn leave_outage(&mut self) {
+        let at = self.now;
+        self.worker.counts.borrow_mut().restored(self.slot, self.number, at, Restoration::Left);
+    }
+}
+
+/// Whether a transaction can leave anything committed behind.
+fn may_commit(transaction: &Transaction) -> bool {
+    match transaction {
+        Transaction::NewOrder(order) => !order.rolls_back(),
+        Transaction::Payment(_) | Transaction::Delivery(_) => true,
+        Transaction::OrderStatus(_) | Transaction::StockLevel(_) => false,
+    }
+}

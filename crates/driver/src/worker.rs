@@ -1,0 +1,393 @@
+//! One worker thread: its users, its clockwork, its commands.
+//!
+//! Everything here belongs to the thread, so it is shared between its tasks by plain cells; the only
+//! way in from other threads is the channel of commands.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::task::JoinSet;
+use underlay_core::Nanos;
+use underlay_database::postgres::tpcc::Outcome;
+use underlay_workload::tpcc::{Ledger, Parameters, Transaction, Variability};
+
+use crate::arrivals::{ArrivalSchedule, Share};
+use crate::backlog::{Backlog, Offered};
+use crate::permits::Permits;
+use crate::session::Connector;
+use crate::slot::{Doing, Slot};
+use crate::spec::{DriveSpec, Pacing};
+use crate::thread_tick::ThreadTick;
+use crate::tick::{ThreadLoad, Users};
+use crate::timers::{Timers, Token};
+use crate::user::virtual_user;
+
+/// The regular round of a thread; how late it comes is the lag of the thread's run loop.
+const HEARTBEAT: Nanos = Nanos::from_millis(10);
+/// Heartbeats between two looks for attempts that take too long.
+const ROUNDS_PER_SCAN: u64 = 10;
+/// An attempt older than this makes its user count as stalled.
+const STALLED: Nanos = Nanos::from_secs(1);
+/// Sessions being opened at the same time, over all threads.
+const CONNECTING_MAX: u32 = 16;
+
+/// What a thread can be told.
+pub(crate) enum Command {
+    /// The users with numbers below `users` shall be active.
+    SetUsers { users: u32, at: Nanos },
+    /// The open-loop rate shall change.
+    SetRate { rate_per_second: f64, ramp: Nanos, at: Nanos },
+    /// Hand over the counts.
+    Tick(std::sync::mpsc::Sender<(u32, ThreadTick)>),
+    /// Finish what is in progress within the grace.
+    Stop { grace: Nanos },
+}
+
+/// What a thread leaves behind.
+pub(crate) struct ThreadEnd {
+    pub(crate) tick: ThreadTick,
+    pub(crate) ledger: Ledger,
+    pub(crate) variability: Variability,
+}
+
+/// How far the thread is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// At work.
+    Running,
+    /// Transactions in progress are finished, none is begun or repeated.
+    Stopping {
+        /// When the rest is cut off.
+        until: Nanos,
+    },
+    /// What is still in progress is cut off.
+    Halted,
+}
+
+/// A thread's view of the whole.
+pub(crate) struct Worker<C: Connector> {
+    pub(crate) connector: C,
+    pub(crate) parameters: Parameters,
+    pub(crate) pacing: Pacing,
+    pub(crate) keeps_ledger: bool,
+    pub(crate) timers: Timers,
+    pub(crate) slots: Vec<Slot>,
+    pub(crate) backlog: Backlog,
+    /// Connections of the pool, where users share them, and the idle ones among them.
+    pub(crate) pool: Option<Permits>,
+    pub(crate) idle_sessions: RefCell<Vec<C::Session>>,
+    pub(crate) connecting: Permits,
+    pub(crate) stage: Cell<Stage>,
+    pub(crate) counts: RefCell<ThreadTick>,
+    pub(crate) ledger: RefCell<Ledger>,
+    pub(crate) variability: RefCell<Variability>,
+    pub(crate) open_sessions: Cell<u32>,
+    share: Share,
+    attempt_limit: Nanos,
+    active_users: Cell<u32>,
+    schedule: RefCell<Option<ArrivalSchedule>>,
+    /// The rate that the schedule shall have while there are users, and its ramp.
+    rate: Cell<(f64, Nanos)>,
+    arrival_set: Cell<Option<Nanos>>,
+    rounds: Cell<u64>,
+}
+
+impl<C: Connector> Worker<C> {
+    pub(crate) fn new(spec: &DriveSpec, connector: C, share: Share, timers: Timers) -> Worker<C> {
+        let users = share_of(spec.max_users, share);
+        let (schedule, rate, queue_limit) = match spec.pacing {
+            Pacing::Closed { .. } => (None, (0.0, Nanos::ZERO), 0),
+            Pacing::Open { rate_per_second, arrivals, ramp, queue_limit } => (
+                Some(ArrivalSchedule::new(arrivals, spec.parameters.seed, share)),
+                (rate_per_second, ramp),
+                share_of(queue_limit, share),
+            ),
+        };
+        let pool = spec.connections.filter(|connections| *connections < spec.max_users);
+        Worker {
+            connector,
+            parameters: spec.parameters,
+            pacing: spec.pacing,
+            keeps_ledger: spec.ledger,
+            timers,
+            slots: (0..users).map(|_| Slot::default()).collect(),
+            backlog: Backlog::new(queue_limit as usize),
+            pool: pool.map(|connections| Permits::new(share_of(connections, share))),
+            idle_sessions: RefCell::default(),
+            connecting: Permits::new(share_of(CONNECTING_MAX, share).max(1)),
+            stage: Cell::new(Stage::Running),
+            counts: RefCell::default(),
+            ledger: RefCell::default(),
+            variability: RefCell::default(),
+            open_sessions: Cell::new(0),
+            share,
+            attempt_limit: spec.statement_timeout.into(),
+            active_users: Cell::new(0),
+            schedule: RefCell::new(schedule),
+            rate: Cell::new(rate),
+            arrival_set: Cell::new(None),
+            rounds: Cell::new(0),
+        }
+    }
+
+    /// The number of the user in a slot, over all threads.
+    pub(crate) fn user_number(&self, index: u32) -> u32 {
+        index * self.share.of + self.share.index
+    }
+
+    /// Whether the user in a slot shall begin transactions.
+    pub(crate) fn is_active(&self, index: u32) -> bool {
+        self.is_running() && self.user_number(index) < self.active_users.get()
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.stage.get() == Stage::Running
+    }
+
+    pub(crate) fn is_halted(&self) -> bool {
+        self.stage.get() == Stage::Halted
+    }
+
+    pub(crate) fn session_opened(&self) {
+        self.open_sessions.set(self.open_sessions.get() + 1);
+        self.counts.borrow_mut().connects.opened += 1;
+    }
+
+    pub(crate) fn session_lost(&self) {
+        self.open_sessions.set(self.open_sessions.get() - 1);
+        self.counts.borrow_mut().connects.lost += 1;
+    }
+
+    /// Notes what was asked and what the database acknowledged.
+    pub(crate) fn note_outcome(&self, transaction: &Transaction, outcome: &Outcome) {
+        self.variability.borrow_mut().record(transaction);
+        if let (Transaction::NewOrder(order), Some(id)) = (transaction, outcome.order_id)
+            && self.keeps_ledger
+        {
+            self.ledger.borrow_mut().acknowledge(order.warehouse, order.district, id);
+        }
+    }
+
+    /// Notes what the database may have committed without acknowledging it.
+    pub(crate) fn note_unknown(&self, transaction: &Transaction) {
+        if let Transaction::NewOrder(order) = transaction
+            && self.keeps_ledger
+        {
+            self.ledger.borrow_mut().unknown(order.warehouse, order.district);
+        }
+    }
+
+    pub(crate) fn attempt_limit(&self) -> Duration {
+        self.attempt_limit.into()
+    }
+
+    fn set_users(&self, users: u32, at: Nanos) {
+        let before = self.active_users.replace(users);
+        if (before == 0) != (users == 0)
+            && let Some(schedule) = &mut *self.schedule.borrow_mut()
+        {
+            let (rate, ramp) = if users == 0 { (0.0, Nanos::ZERO) } else { self.rate.get() };
+            schedule.set_rate(at, rate, ramp);
+        }
+        let (low, high) = (before.min(users), before.max(users));
+        for (index, slot) in self.slots.iter().enumerate() {
+            if (low..high).contains(&self.user_number(index as u32)) {
+                slot.wake();
+            }
+        }
+        self.dispatch_arrivals(self.timers.clock().now());
+    }
+
+    fn set_rate(&self, rate_per_second: f64, ramp: Nanos, at: Nanos) {
+        self.rate.set((rate_per_second, ramp));
+        if self.active_users.get() > 0
+            && let Some(schedule) = &mut *self.schedule.borrow_mut()
+        {
+            schedule.set_rate(at, rate_per_second, ramp);
+        }
+        self.dispatch_arrivals(self.timers.clock().now());
+    }
+
+    /// Offers the arrivals that are due to the users, and sets the timer to the next one.
+    fn dispatch_arrivals(&self, now: Nanos) {
+        let mut schedule = self.schedule.borrow_mut();
+        let Some(schedule) = schedule.as_mut().filter(|_| self.is_running()) else { return };
+        let mut counts = self.counts.borrow_mut();
+        while let Some(due) = schedule.take_due(now) {
+            counts.dispatch_lag.record((now - due).0);
+            counts.arrivals.due += 1;
+            match self.backlog.offer(due, &self.slots) {
+                Offered::Taken => counts.arrivals.taken += 1,
+                Offered::Overflowed => counts.arrivals.overflowed += 1,
+                Offered::Queued => {}
+            }
+        }
+        let next = schedule.next_due();
+        if next != self.arrival_set.replace(next)
+            && let Some(due) = next
+        {
+            self.timers.set(due, Token::Arrival);
+        }
+    }
+
+    fn stop(&self, grace: Nanos) {
+        if !self.is_running() {
+            return;
+        }
+        let until = self.timers.clock().now() + grace;
+        self.stage.set(Stage::Stopping { until });
+        for slot in &self.slots {
+            if matches!(slot.doing.get(), Doing::Connecting(_)) {
+                slot.cut.set(true);
+            }
+            slot.wake();
+        }
+    }
+
+    /// Cuts off attempts that took too long, or all that are left when the time to stop is over.
+    fn scan(&self, now: Nanos) {
+        if let Stage::Stopping { until } = self.stage.get()
+            && now >= until
+        {
+            self.stage.set(Stage::Halted);
+        }
+        let halted = self.stage.get() == Stage::Halted;
+        for slot in &self.slots {
+            if let Doing::Connecting(since) | Doing::Transaction(since) = slot.doing.get()
+                && (halted || now.saturating_sub(since) > self.attempt_limit)
+            {
+                slot.cut.set(true);
+                slot.wake();
+            }
+        }
+    }
+
+    fn fire(&self, now: Nanos, due: Nanos, token: Token) {
+        match token {
+            Token::User(index) => {
+                self.counts.borrow_mut().dispatch_lag.record((now - due).0);
+                self.slots[index as usize].wake();
+            }
+            Token::Arrival if self.arrival_set.get() == Some(due) => {
+                self.arrival_set.set(None);
+                self.dispatch_arrivals(now);
+            }
+            // The rate was changed since this timer was set.
+            Token::Arrival => {}
+            Token::Heartbeat => {
+                self.counts.borrow_mut().dispatch_lag.record((now - due).0);
+                self.rounds.set(self.rounds.get() + 1);
+                if self.rounds.get().is_multiple_of(ROUNDS_PER_SCAN) {
+                    self.scan(now);
+                }
+                self.timers.set(now + HEARTBEAT, Token::Heartbeat);
+            }
+        }
+    }
+
+    fn take_tick(&self) -> ThreadTick {
+        let mut tick = self.counts.take();
+        tick.users = self.users();
+        tick.arrivals.queued = self.backlog.len();
+        tick.load = thread_load();
+        tick
+    }
+
+    fn users(&self) -> Users {
+        let now = self.timers.clock().now();
+        let mut users = Users { sessions: self.open_sessions.get(), ..Users::default() };
+        for (index, slot) in self.slots.iter().enumerate() {
+            let active = self.is_active(index as u32);
+            users.active += u32::from(active);
+            users.ready += u32::from(active && slot.ready.get());
+            if let Doing::Transaction(since) = slot.doing.get() {
+                let age = now.saturating_sub(since);
+                users.in_transaction += 1;
+                users.stalled += u32::from(age > STALLED);
+                users.oldest_attempt = users.oldest_attempt.max(age);
+            }
+        }
+        users
+    }
+}
+
+/// Runs a thread's users until it is stopped and they have all finished. Needs a `LocalSet`.
+pub(crate) async fn run_worker<C: Connector>(
+    worker: Worker<C>,
+    mut commands: UnboundedReceiver<Command>,
+) -> ThreadEnd {
+    let worker = Rc::new(worker);
+    let mut users = JoinSet::new();
+    for index in 0..worker.slots.len() {
+        users.spawn_local(virtual_user(Rc::clone(&worker), index as u32));
+    }
+    let clockwork = tokio::task::spawn_local(clockwork(Rc::clone(&worker)));
+    let mut listening = true;
+    loop {
+        tokio::select! {
+            biased;
+            command = commands.recv(), if listening => match command {
+                Some(command) => obey(&worker, command),
+                // Nobody can stop it any more, so it stops itself.
+                None => {
+                    listening = false;
+                    worker.stop(Nanos::ZERO);
+                }
+            },
+            ended = users.join_next() => match ended {
+                Some(Ok(())) => {}
+                Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+                None => break,
+            },
+        }
+    }
+    clockwork.abort();
+    ThreadEnd {
+        tick: worker.take_tick(),
+        ledger: worker.ledger.take(),
+        variability: worker.variability.take(),
+    }
+}
+
+fn obey<C: Connector>(worker: &Worker<C>, command: Command) {
+    match command {
+        Command::SetUsers { users, at } => worker.set_users(users, at),
+        Command::SetRate { rate_per_second, ramp, at } => {
+            worker.set_rate(rate_per_second, ramp, at)
+        }
+        // Who asked may have lost patience; the counts are then lost with the driver.
+        Command::Tick(reply) => drop(reply.send((worker.share.index, worker.take_tick()))),
+        Command::Stop { grace } => worker.stop(grace),
+    }
+}
+
+async fn clockwork<C: Connector>(worker: Rc<Worker<C>>) {
+    worker.timers.set(worker.timers.clock().now() + HEARTBEAT, Token::Heartbeat);
+    loop {
+        let now = worker.timers.wait().await;
+        while let Some((due, token)) = worker.timers.take_due(now) {
+            worker.fire(now, due, token);
+        }
+    }
+}
+
+/// The part of `total` that falls to one thread when shared out in turn.
+fn share_of(total: u32, share: Share) -> u32 {
+    total / share.of + u32::from(share.index < total % share.of)
+}
+
+/// What the calling thread did since its start.
+fn thread_load() -> ThreadLoad {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    // The second number is the time on a run queue; see sched-stats in the kernel's documentation.
+    let queue_ns = std::fs::read_to_string("/proc/thread-self/schedstat")
+        .ok()
+        .and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
+    ThreadLoad {
+        cpu_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
+        queue_ns: queue_ns.unwrap_or(0),
+    }
+}

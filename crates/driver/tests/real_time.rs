@@ -1,0 +1,187 @@
+//! The whole driver in real time, against nothing or against sessions made for the purpose: threads,
+//! kernel timers, ticks and totals.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::postgres::tpcc::{Mode, Outcome};
+use underlay_database::{ErrorClass, SessionError};
+use underlay_driver::{
+    Arrivals, Backend, Connector, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveTick,
+    Driver, Pacing, Saturation, SaturationVerdict, Session, noop_ceiling,
+};
+use underlay_workload::tpcc::{Entropy, Parameters, Transaction};
+
+fn parameters() -> Parameters {
+    Parameters::new(4, RootSeed(5), Entropy::FULL).unwrap()
+}
+
+fn spec(users: u32) -> DriveSpec {
+    DriveSpec::new(Backend::Noop, Mode::Procedures, parameters(), users)
+}
+
+/// These tests measure time, so only one of them runs at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn wait(millis: u64) {
+    std::thread::sleep(Duration::from_millis(millis));
+}
+
+fn completed(tick: &DriveTick) -> u64 {
+    tick.types.iter().map(|kind| kind.completed()).sum()
+}
+
+/// A session that keeps its whole thread busy or asleep.
+#[derive(Clone)]
+struct Rude(Duration);
+
+impl Connector for Rude {
+    type Session = Rude;
+
+    async fn connect(&self) -> Result<Rude, SessionError> {
+        Ok(self.clone())
+    }
+}
+
+impl Session for Rude {
+    async fn run(&mut self, _: &Transaction) -> Result<Outcome, SessionError> {
+        std::thread::sleep(self.0);
+        tokio::task::yield_now().await;
+        Ok(Outcome { committed: true, order_id: None, skipped_deliveries: 0 })
+    }
+}
+
+#[test]
+fn ticks_add_up_to_the_totals() {
+    let _alone = alone();
+    let spec = DriveSpec { threads: Some(3), ..spec(12) };
+    let driver = Driver::start(spec, Instant::now()).unwrap();
+    let mut sum: Option<DriveTick> = None;
+    for users in [1, 12, 5] {
+        driver.set_users(users);
+        wait(50);
+        let tick = driver.tick();
+        assert_eq!(tick.users.active, users);
+        assert_eq!(tick.thread_cpu_ns.len(), 3);
+        assert!(completed(&tick) > 0);
+        match &mut sum {
+            Some(sum) => sum.append(&tick),
+            None => sum = Some(tick),
+        }
+    }
+    let summary = driver.stop();
+    let mut sum = sum.unwrap();
+    sum.append(&summary.last_tick);
+    assert_eq!(sum, DriveTick { begin: sum.begin, ..summary.totals.clone() });
+    assert_eq!(summary.variability.transactions.iter().sum::<u64>(), completed(&summary.totals));
+    assert_eq!(summary.commits_unknown, 0);
+    assert!(summary.outages.is_empty() && summary.delivery.is_none());
+    // The intended rollbacks: about one new order in a hundred.
+    let orders = &summary.totals.types[0];
+    let share = orders.rolled_back as f64 / orders.completed() as f64;
+    assert!((0.007..0.013).contains(&share), "{share} of {} orders", orders.completed());
+}
+
+#[test]
+fn the_ceiling_is_far_above_any_database_and_flagged_as_saturated() {
+    let _alone = alone();
+    let ceiling = noop_ceiling(parameters(), 8, Duration::from_millis(300)).unwrap();
+    assert!(ceiling.transactions_per_second > 50_000.0, "{ceiling:?}");
+    assert!(ceiling.cpu_ns_per_transaction < 20_000.0, "{ceiling:?}");
+
+    let driver = Driver::start(DriveSpec { threads: Some(1), ..spec(2) }, Instant::now()).unwrap();
+    driver.set_users(2);
+    driver.tick();
+    wait(300);
+    let saturation = Saturation::of(&driver.tick());
+    assert_eq!(saturation.verdict, SaturationVerdict::Saturated, "{saturation:?}");
+}
+
+/// Timers of the runtime would add up to a millisecond to each of these responses. On a host that is
+/// busy otherwise anybody may be late, so the best of three counts.
+#[test]
+fn an_open_loop_starts_on_time() {
+    let _alone = alone();
+    let late = (0..3).map(|_| {
+        let pacing = Pacing::open(500.0, Arrivals::Poisson);
+        let driver = Driver::start(DriveSpec { pacing, ..spec(20) }, Instant::now()).unwrap();
+        driver.set_users(20);
+        wait(500);
+        driver.tick().types[0].response.quantile(0.5).unwrap()
+    });
+    let best = late.min().unwrap();
+    assert!(best < 300_000, "half of the transactions were more than {best} ns late");
+}
+
+#[test]
+fn an_open_loop_delivers_at_any_rate() {
+    let _alone = alone();
+    let pacing = Pacing::open(500.0, Arrivals::Poisson);
+    let driver = Driver::start(DriveSpec { pacing, ..spec(20) }, Instant::now()).unwrap();
+    driver.set_users(20);
+    wait(1_000);
+    let tick = driver.tick();
+    assert!((400..600).contains(&tick.arrivals.due), "{:?}", tick.arrivals);
+    assert_eq!(Delivery::of(&tick).unwrap().verdict, DeliveryVerdict::Delivered);
+    driver.set_rate(2_000.0, Nanos::ZERO).unwrap();
+    wait(500);
+    let tick = driver.tick();
+    assert!((800..1_200).contains(&tick.arrivals.due), "{:?}", tick.arrivals);
+    driver.set_users(0);
+    driver.tick();
+    wait(100);
+    assert_eq!(driver.tick().arrivals.due, 0);
+}
+
+#[test]
+fn a_thread_that_is_held_up_shows_in_the_dispatch_lag() {
+    let _alone = alone();
+    let spec = DriveSpec { threads: Some(1), ..spec(1) };
+    let driver = Driver::start_with(spec, Rude(Duration::from_millis(40)), Instant::now()).unwrap();
+    driver.set_users(1);
+    wait(400);
+    let tick = driver.tick();
+    let lag = tick.dispatch_lag.quantile(0.9).unwrap();
+    assert!(lag > 20_000_000, "p90 of the lag is {lag} ns");
+    assert_eq!(Saturation::of(&tick).verdict, SaturationVerdict::Starved);
+}
+
+#[test]
+fn what_cannot_be_driven_is_refused() {
+    let refused = |spec: DriveSpec| Driver::start(spec, Instant::now()).err().unwrap();
+    let open = |rate| Pacing::open(rate, Arrivals::Uniform);
+    assert!(matches!(refused(spec(0)), DriveError::NoUsers));
+    assert!(matches!(
+        refused(DriveSpec { connections: Some(0), ..spec(1) }),
+        DriveError::NoConnections
+    ));
+    assert!(matches!(refused(DriveSpec { threads: Some(0), ..spec(1) }), DriveError::NoThreads));
+    assert!(matches!(refused(DriveSpec { pacing: open(0.0), ..spec(1) }), DriveError::Rate(_)));
+    assert!(matches!(
+        refused(DriveSpec { pacing: Pacing::Closed { key_think: f64::NAN }, ..spec(1) }),
+        DriveError::KeyThink(_)
+    ));
+    let driver = Driver::start(spec(1), Instant::now()).unwrap();
+    assert!(matches!(driver.set_rate(1.0, Nanos::ZERO), Err(DriveError::NotOpen)));
+}
+
+#[test]
+fn a_database_that_is_not_there_is_an_error_at_once() {
+    #[derive(Clone)]
+    struct Nowhere;
+    impl Connector for Nowhere {
+        type Session = Rude;
+        async fn connect(&self) -> Result<Rude, SessionError> {
+            let message = "no such host".to_string();
+            let class = ErrorClass::ConnectionLost;
+            Err(SessionError { class, sqlstate: None, message, commit_unknown: false })
+        }
+    }
+    let error = Driver::start_with(spec(1), Nowhere, Instant::now()).err().unwrap();
+    let text = "the first session with the database could not be opened: no such host";
+    assert_eq!(error.to_string(), text);
+}
