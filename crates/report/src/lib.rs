@@ -6,8 +6,10 @@
 //! What this crate deliberately does not do: measure, change a record, or know how a run is made.
 
 pub mod analysis;
+mod html;
 pub mod statistics;
 #[cfg(test)]
 mod synthetic_series;
 
 pub use analysis::Analysis;
+pub use html::{HtmlError, html};

@@ -33,17 +33,21 @@ function stored(): Choice {
 }
 
 let current: Choice = "system";
+const systemIsDark = matchMedia("(prefers-color-scheme: dark)");
 
 function apply(choice: Choice): void {
   current = choice;
-  if (choice === "system") delete document.documentElement.dataset["theme"];
-  else document.documentElement.dataset["theme"] = choice;
+  const theme = choice === "system" ? (systemIsDark.matches ? "dark" : "light") : choice;
+  document.documentElement.dataset["theme"] = theme;
 }
 
 /** Sets up the theme as stored. Call once, before anything is drawn. */
 export function startTheme(): void {
   apply(stored());
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", announce);
+  systemIsDark.addEventListener("change", () => {
+    apply(current);
+    announce();
+  });
 }
 
 /** The theme that the reader chose. */

@@ -50,7 +50,8 @@ export function drawBudget(data: BudgetData, width: number): Drawing {
     const y = index * ROW + 24;
     node.append(
       svg("text", { class: "row-label strong", x: area.left, y: y - 8 }, bar.title,
-        svg("tspan", { class: "row-note", dx: 8 }, bar.note)),
+        svg("tspan", { class: "row-note", dx: 8 },
+          fitText(bar.note, width - textWidth(bar.title, 13.5) * 1.08 - 12, 12))),
     );
     drawBar(node, bar, y, scale.at, stops, data.unit);
   });

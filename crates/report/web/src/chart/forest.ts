@@ -3,7 +3,7 @@
 
 import { svg, type Child } from "../dom";
 import { change, ratio } from "../format";
-import { logarithmic } from "../scale";
+import { logarithmic, thin } from "../scale";
 import { paper, type Drawing } from "./frame";
 import { textWidth } from "./text";
 
@@ -59,16 +59,19 @@ export function drawForest(data: ForestData, width: number): Drawing {
     }),
     svg("line", { class: "unity", x1: scale.at(1), x2: scale.at(1), y1: 4, y2: bottom }),
   );
-  for (const tick of scale.ticks) {
+  for (const tick of thin(scale.ticks, scale.at, 44)) {
     const x = scale.at(tick);
     node.append(
       svg("line", { class: "tick", x1: x, x2: x, y1: bottom, y2: bottom + 4 }),
       svg("text", { x, y: bottom + 16, "text-anchor": "middle" }, tick === 1 ? "equal" : `${tick}\u00d7`),
     );
   }
+  const room = (right - left - 12) / 2;
+  const fits = data.sides.every((side) => textWidth(side, 11.5) <= room);
+  const [behind, ahead] = fits ? data.sides : ["\u2190 behind", "ahead \u2192"];
   node.append(
-    svg("text", { class: "axis-title", x: left, y: bottom + 34 }, data.sides[0]),
-    svg("text", { class: "axis-title", x: right, y: bottom + 34, "text-anchor": "end" }, data.sides[1]),
+    svg("text", { class: "axis-title", x: left, y: bottom + 34 }, behind),
+    svg("text", { class: "axis-title", x: right, y: bottom + 34, "text-anchor": "end" }, ahead),
   );
   const stops = data.rows.map((row, index) => {
     const y = 8 + (index + 0.5) * ROW;
