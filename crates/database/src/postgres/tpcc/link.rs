@@ -1,0 +1,97 @@
+//! One connection, driven by the task that uses it.
+//!
+//! The client library separates the client from the connection, which is usually a task of its own: each
+//! request then costs two task switches and two wake-ups. A virtual user has one request in flight, so
+//! its own task can drive the connection while it waits. It does not pool, reconnect or time out:
+//! that is the driver's business.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Connection, Error, NoTls, Row, Socket, Statement};
+
+use crate::target::Target;
+
+/// A client and the connection it speaks through.
+pub struct Link {
+    client: Client,
+    connection: Connection<Socket, NoTlsStream>,
+}
+
+impl Link {
+    /// Connects.
+    pub async fn connect(target: &Target) -> Result<Link, Error> {
+        let (client, connection) = target.config().connect(NoTls).await?;
+        Ok(Link { client, connection })
+    }
+
+    /// Prepares a statement with known parameter types.
+    pub async fn prepare(&mut self, sql: &str, types: &[Type]) -> Result<Statement, Error> {
+        drive(&mut self.connection, self.client.prepare_typed(sql, types)).await
+    }
+
+    /// The only row of a statement. Returns after the server said that the statement, and the
+    /// transaction it was, is complete.
+    pub async fn row(
+        &mut self,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Row, Error> {
+        drive(&mut self.connection, self.client.query_one(statement, parameters)).await
+    }
+
+    /// All rows of a statement.
+    pub async fn rows(
+        &mut self,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, Error> {
+        drive(&mut self.connection, self.client.query(statement, parameters)).await
+    }
+
+    /// Carries out a statement; returns the number of rows it changed.
+    pub async fn execute(
+        &mut self,
+        statement: &Statement,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<u64, Error> {
+        drive(&mut self.connection, self.client.execute(statement, parameters)).await
+    }
+
+    /// Carries out statements without parameters.
+    pub async fn batch(&mut self, sql: &str) -> Result<(), Error> {
+        drive(&mut self.connection, self.client.batch_execute(sql)).await
+    }
+}
+
+/// Polls `request` and the connection together until the request is answered.
+async fn drive<T>(
+    connection: &mut Connection<Socket, NoTlsStream>,
+    request: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let mut request = pin!(request);
+    poll_fn(|context| {
+        // The request first: its first poll hands the message to the connection.
+        if let Poll::Ready(answer) = request.as_mut().poll(context) {
+            return Poll::Ready(answer);
+        }
+        let ended = pin!(&mut *connection).poll(context);
+        // What the connection just received is for the request: look before going to sleep.
+        if let Poll::Ready(answer) = request.as_mut().poll(context) {
+            // An answer "connection closed" says less than the reason the connection gave.
+            return match (answer, ended) {
+                (Err(closed), Poll::Ready(Err(reason))) if closed.is_closed() => {
+                    Poll::Ready(Err(reason))
+                }
+                (answer, _) => Poll::Ready(answer),
+            };
+        }
+        match ended {
+            Poll::Ready(Err(reason)) => Poll::Ready(Err(reason)),
+            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}

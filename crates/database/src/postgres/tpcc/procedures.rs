@@ -1,0 +1,259 @@
+//! Transactions as calls of the functions in `sql/procedures.sql`: one round trip each.
+//!
+//! A call is a transaction by itself: the commit is in flight from the moment it is sent.
+
+use bytes::Buf;
+use std::error::Error;
+use tokio_postgres::Statement;
+use tokio_postgres::types::{FromSql, Type};
+use underlay_workload::tpcc::{CustomerSelector, NewOrder, Transaction};
+
+use super::link::Link;
+use super::money::Cents;
+use super::session::{Failure, Outcome, is_intended_rollback};
+use crate::error::CommitState;
+
+/// The prepared calls.
+pub struct Procedures {
+    new_order: Statement,
+    payment: Statement,
+    order_status: Statement,
+    delivery: Statement,
+    stock_level: Statement,
+}
+
+impl Procedures {
+    /// Prepares the calls.
+    pub async fn prepare(link: &mut Link) -> Result<Procedures, tokio_postgres::Error> {
+        const INT: Type = Type::INT4;
+        Ok(Procedures {
+            new_order: link
+                .prepare(
+                    "SELECT tpcc.new_order_transaction($1, $2, $3, $4, $5, $6, $7, $8)",
+                    &[
+                        INT,
+                        INT,
+                        INT,
+                        Type::INT2_ARRAY,
+                        Type::INT4_ARRAY,
+                        Type::INT4_ARRAY,
+                        Type::INT2_ARRAY,
+                        Type::INT2_ARRAY,
+                    ],
+                )
+                .await?,
+            payment: link
+                .prepare(
+                    "SELECT tpcc.payment_transaction($1, $2, $3, $4, $5, $6, $7)",
+                    &[INT, INT, INT, INT, INT, Type::VARCHAR, Type::NUMERIC],
+                )
+                .await?,
+            order_status: link
+                .prepare(
+                    "SELECT tpcc.order_status_transaction($1, $2, $3, $4)",
+                    &[INT, INT, INT, Type::VARCHAR],
+                )
+                .await?,
+            delivery: link.prepare("SELECT tpcc.delivery_transaction($1, $2)", &[INT, INT]).await?,
+            stock_level: link
+                .prepare("SELECT tpcc.stock_level_transaction($1, $2, $3)", &[INT, INT, INT])
+                .await?,
+        })
+    }
+
+    /// Carries out one transaction.
+    pub async fn run(
+        &self,
+        link: &mut Link,
+        transaction: &Transaction,
+    ) -> Result<Outcome, Failure> {
+        let result = match transaction {
+            Transaction::NewOrder(order) => self.new_order(link, order).await,
+            Transaction::Payment(payment) => {
+                let (id, last) = selector(&payment.customer);
+                link.row(
+                    &self.payment,
+                    &[
+                        &int(payment.warehouse),
+                        &int(payment.district),
+                        &int(payment.customer_warehouse),
+                        &int(payment.customer_district),
+                        &id,
+                        &last,
+                        &Cents(payment.amount_cents),
+                    ],
+                )
+                .await
+                .map(|_| Outcome::COMMITTED)
+            }
+            Transaction::OrderStatus(status) => {
+                let (id, last) = selector(&status.customer);
+                link.row(
+                    &self.order_status,
+                    &[&int(status.warehouse), &int(status.district), &id, &last],
+                )
+                .await
+                .map(|_| Outcome::COMMITTED)
+            }
+            Transaction::Delivery(delivery) => link
+                .row(&self.delivery, &[&int(delivery.warehouse), &int(delivery.carrier)])
+                .await
+                .and_then(|row| row.try_get(0))
+                .map(|Integers([_, skipped])| Outcome {
+                    skipped_deliveries: skipped.max(0).cast_unsigned(),
+                    ..Outcome::COMMITTED
+                }),
+            Transaction::StockLevel(level) => link
+                .row(
+                    &self.stock_level,
+                    &[&int(level.warehouse), &int(level.district), &int(level.threshold)],
+                )
+                .await
+                .map(|_| Outcome::COMMITTED),
+        };
+        result.map_err(|error| Failure { error, commit: CommitState::InFlight })
+    }
+
+    async fn new_order(
+        &self,
+        link: &mut Link,
+        order: &NewOrder,
+    ) -> Result<Outcome, tokio_postgres::Error> {
+        let lines = SortedLines::of(order);
+        let answer = link
+            .row(
+                &self.new_order,
+                &[
+                    &int(order.warehouse),
+                    &int(order.district),
+                    &int(order.customer),
+                    &lines.numbers,
+                    &lines.items,
+                    &lines.supplies,
+                    &lines.quantities,
+                    &lines.rounds,
+                ],
+            )
+            .await;
+        match answer {
+            Ok(row) => {
+                let Integers([order_id]) = row.try_get(0)?;
+                Ok(Outcome { order_id: Some(order_id.cast_unsigned()), ..Outcome::COMMITTED })
+            }
+            Err(error) if is_intended_rollback(&error) => Ok(Outcome::ROLLED_BACK),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// The lines of an order as arrays, sorted by (supplying warehouse, item) so that all transactions lock
+/// stock rows in one order.
+pub(super) struct SortedLines {
+    pub numbers: Vec<i16>,
+    pub items: Vec<i32>,
+    pub supplies: Vec<i32>,
+    pub quantities: Vec<i16>,
+    /// 1, or more for a repeated line of the same stock row.
+    pub rounds: Vec<i16>,
+}
+
+impl SortedLines {
+    pub fn of(order: &NewOrder) -> SortedLines {
+        let mut sequence: Vec<usize> = (0..order.lines.len()).collect();
+        sequence.sort_unstable_by_key(|index| {
+            let line = &order.lines[*index];
+            (line.supply_warehouse, line.item, *index)
+        });
+        let mut lines = SortedLines {
+            numbers: Vec::with_capacity(sequence.len()),
+            items: Vec::with_capacity(sequence.len()),
+            supplies: Vec::with_capacity(sequence.len()),
+            quantities: Vec::with_capacity(sequence.len()),
+            rounds: Vec::with_capacity(sequence.len()),
+        };
+        for index in sequence {
+            let line = &order.lines[index];
+            let (item, supply) = (int(line.item), int(line.supply_warehouse));
+            let repeated =
+                lines.items.last() == Some(&item) && lines.supplies.last() == Some(&supply);
+            let round = if repeated { lines.rounds.last().map_or(1, |round| round + 1) } else { 1 };
+            lines.numbers.push(small(index + 1));
+            lines.items.push(item);
+            lines.supplies.push(supply);
+            lines.quantities.push(small(line.quantity as usize));
+            lines.rounds.push(round);
+        }
+        lines
+    }
+}
+
+/// A customer as the functions take it: a number or a last name.
+pub(super) fn selector(customer: &CustomerSelector) -> (Option<i32>, Option<&str>) {
+    match customer {
+        CustomerSelector::ById(id) => (Some(int(*id)), None),
+        CustomerSelector::ByLastName(name) => (None, Some(name)),
+    }
+}
+
+pub(super) fn int(value: u32) -> i32 {
+    i32::try_from(value).expect("identifiers of TPC-C fit into 31 bits")
+}
+
+pub(super) fn small(value: usize) -> i16 {
+    i16::try_from(value).expect("line numbers and quantities of TPC-C are at most 15")
+}
+
+/// The first `N` integer fields of a composite value, or a single integer.
+struct Integers<const N: usize>([i32; N]);
+
+impl<'a, const N: usize> FromSql<'a> for Integers<N> {
+    fn from_sql(kind: &Type, mut raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        let mut values = [0; N];
+        if *kind == Type::INT4 {
+            values[0] = raw.try_get_i32()?;
+            return Ok(Integers(values));
+        }
+        // record_send: number of fields, then per field its type, its length and its bytes.
+        let fields = raw.try_get_i32()?;
+        if usize::try_from(fields)? < N {
+            return Err(format!("a composite of {fields} fields, {N} are needed").into());
+        }
+        for value in &mut values {
+            let (field_type, length) = (raw.try_get_u32()?, raw.try_get_i32()?);
+            if field_type != Type::INT4.oid() || length != 4 {
+                return Err(format!(
+                    "field of type {field_type} and length {length}, not an integer"
+                )
+                .into());
+            }
+            *value = raw.try_get_i32()?;
+        }
+        Ok(Integers(values))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::RECORD || *kind == Type::INT4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SortedLines;
+    use underlay_workload::tpcc::{NewOrder, OrderLineInput};
+
+    #[test]
+    fn lines_are_sorted_and_repeats_come_in_rounds() {
+        let line = |item, supply_warehouse| OrderLineInput { item, supply_warehouse, quantity: 5 };
+        let order = NewOrder {
+            warehouse: 2,
+            district: 1,
+            customer: 1,
+            lines: vec![line(9, 2), line(3, 2), line(9, 2), line(9, 1)],
+        };
+        let lines = SortedLines::of(&order);
+        assert_eq!(lines.supplies, [1, 2, 2, 2]);
+        assert_eq!(lines.items, [9, 3, 9, 9]);
+        assert_eq!(lines.rounds, [1, 1, 1, 2]);
+        assert_eq!(lines.numbers, [4, 2, 1, 3]);
+    }
+}
