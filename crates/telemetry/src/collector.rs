@@ -87,6 +87,10 @@ impl Collector {
             let account = Account::new(sampler.name());
             tiers.push((account, TierBody::Samplers(vec![seats.seat(sampler)])));
         }
+        let postgres = samplers::postgres::statistics(targets.postgres.as_ref());
+        tiers.push((Account::new("postgres"), TierBody::Samplers(vec![seats.seat(postgres)])));
+        let waits = samplers::waits::Waits::new(targets.postgres.as_ref(), pace);
+        tiers.push((Account::new("waits"), TierBody::Waits(seats.number(), Box::new(waits))));
 
         let proc_account = Account::new("proc");
         self.accounts.push(proc_account.clone());
@@ -178,12 +182,14 @@ impl Numbering {
 /// What a thread runs.
 enum TierBody {
     Samplers(Vec<Seat>),
+    Waits(usize, Box<samplers::waits::Waits>),
 }
 
 impl TierBody {
     fn run(self, common: &Common, account: &Account) {
         match self {
             TierBody::Samplers(seats) => tier::run(common, account, seats),
+            TierBody::Waits(number, waits) => waits.run(number, common, account),
         }
     }
 }

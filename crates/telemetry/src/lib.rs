@@ -17,6 +17,7 @@ mod source;
 mod item;
 mod targets;
 
+mod announcer;
 mod collector;
 mod schedule;
 mod stop;
@@ -26,6 +27,7 @@ mod identity;
 mod kernel_file;
 mod keyed;
 mod samplers;
+mod sql_session;
 
 pub use collector::{Collector, CollectorReport, TierReport};
 pub use declare::{SamplerDoc, SeriesDoc};

@@ -4,6 +4,7 @@
 //! wait for somebody else (a database, a socket, another process) has a tier of its own, so that its
 //! delay shows in its own acquisition windows and nowhere else.
 
+use crate::announcer::{Announcer, Series};
 use crate::item::Item;
 use crate::schedule::Schedule;
 use crate::source::{Sampler, SourceInfo, Status};
@@ -82,33 +83,25 @@ pub(crate) fn send(common: &Common, item: Item) -> Result<(), SinkClosed> {
     common.sink.send(item).map_err(|_| SinkClosed)
 }
 
-/// A sampler with its number and what was last said about it.
+/// A sampler and what was said about it.
 pub(crate) struct Seat {
-    number: usize,
     sampler: Box<dyn Sampler>,
-    announced: Option<(Status, usize)>,
-    failing: bool,
+    announcer: Announcer,
 }
 
 impl Seat {
     pub(crate) fn new(number: usize, sampler: Box<dyn Sampler>) -> Seat {
-        Seat { number, sampler, announced: None, failing: false }
+        Seat { sampler, announcer: Announcer::new(number) }
     }
 
     /// Tells about the source when anything about it is new.
     fn announce(&mut self, common: &Common) -> Result<(), SinkClosed> {
-        let status = self.sampler.status();
-        let width = self.sampler.series().len();
-        if self.announced.as_ref().is_some_and(|(s, w)| s == status && *w == width) {
-            return Ok(());
-        }
-        let grown = self.announced.as_ref().is_none_or(|(_, announced)| *announced != width);
-        self.announced = Some((status.clone(), width));
-        send(common, Item::Source(self.number, SourceInfo::of(self.sampler.as_ref())))?;
-        if grown {
-            for text in self.sampler.facts() {
-                let source = Some(self.number);
-                send(common, Item::Note { at: common.now(), source, text })?;
+        let sampler = self.sampler.as_ref();
+        let (status, width) = (sampler.status(), sampler.series().len());
+        let change = self.announcer.source(common, || SourceInfo::of(sampler), status, width)?;
+        if change == Series::Changed {
+            for fact in sampler.facts() {
+                self.announcer.note(common, fact)?;
             }
         }
         Ok(())
@@ -121,26 +114,18 @@ impl Seat {
         let outcome = self.sampler.sample(&mut values);
         let end = common.now();
         self.announce(common)?;
-        let note = match &outcome {
-            Ok(()) if self.failing => Some("works again".to_string()),
-            Err(error) if !self.failing => Some(error.to_string()),
-            _ => None,
-        };
-        self.failing = outcome.is_err();
-        if let Some(text) = note.filter(|_| !self.is_absent()) {
-            send(common, Item::Note { at: end, source: Some(self.number), text })?;
-        }
+        self.announcer.outcome(common, self.sampler.status(), &outcome)?;
         if self.is_absent() {
             return Ok(());
         }
         let width = self.sampler.series().len();
-        if outcome.is_err() {
-            values.clear();
-        } else {
-            assert_eq!(values.len(), width, "source {} broke its word", self.sampler.name());
+        match outcome {
+            Ok(()) => {
+                assert_eq!(values.len(), width, "source {} broke its word", self.sampler.name());
+            }
+            Err(_) => values = vec![f64::NAN; width],
         }
-        values.resize(width, f64::NAN);
-        send(common, Item::Tick { source: self.number, begin, end, values })
+        send(common, Item::Tick { source: self.announcer.number(), begin, end, values })
     }
 
     fn is_absent(&self) -> bool {

@@ -2,12 +2,15 @@
 //! series as data.
 
 pub(crate) mod block;
+pub(crate) mod cgroup;
 pub(crate) mod host_cpu;
 pub(crate) mod memory;
 pub(crate) mod network;
+pub(crate) mod postgres;
 pub(crate) mod pressure;
 pub(crate) mod process;
 pub(crate) mod underlay;
+pub(crate) mod waits;
 
 use crate::source::Sampler;
 use crate::targets::{CgroupTarget, Pace};
@@ -18,7 +21,7 @@ use std::sync::Arc;
 pub(crate) fn host(
     pace: &Pace,
     volumes: &[(String, String)],
-    _cgroup: Option<&CgroupTarget>,
+    cgroup: Option<&CgroupTarget>,
     processes: &[Arc<ProcessRoot>],
 ) -> Vec<Box<dyn Sampler>> {
     let roots = &pace.roots;
@@ -28,6 +31,7 @@ pub(crate) fn host(
         block::sampler(roots, volumes),
         network::sampler(roots),
         memory::sampler(roots),
+        cgroup::sampler(cgroup),
         process::sampler(roots, processes),
     ]
 }

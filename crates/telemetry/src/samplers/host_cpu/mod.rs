@@ -66,7 +66,7 @@ pub(crate) fn sampler(roots: &Roots) -> Box<dyn Sampler> {
         cpus: Vec::new(),
     };
     let opened = KernelFile::open(roots.proc.join("stat"))
-        .and_then(|file| Ok(sampler.file.insert(file)))
+        .map(|file| sampler.file.insert(file))
         .and_then(|file| refresh(file, &mut sampler.stat));
     match opened {
         Ok(()) => sampler.identity.series = host_series(),

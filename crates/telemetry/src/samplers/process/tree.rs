@@ -110,8 +110,7 @@ impl Tree {
         let mut former = std::mem::take(&mut self.members);
         let mut waiting = vec![self.root.pid()];
         let mut visited = BTreeSet::new();
-        loop {
-            let Some(pid) = waiting.pop().or_else(|| former.keys().next().copied()) else { break };
+        while let Some(pid) = waiting.pop().or_else(|| former.keys().next().copied()) {
             let before = former.remove(&pid);
             if !visited.insert(pid) {
                 continue;

@@ -1,0 +1,149 @@
+//! One read-only connection to the observed server, for one thread, that survives the server's end.
+//!
+//! A query that fails or takes too long closes the connection; the next call opens a new one, not
+//! more often than every half second. Nothing is retried: a value that is not there in time is
+//! missing. The server's own `statement_timeout` ends a slow query first, so that the deadline here is
+//! for a server that is frozen or unreachable.
+
+use crate::source::SampleError;
+use std::error::Error as _;
+use std::io;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::{Client, Error, NoTls};
+use underlay_database::Target;
+
+/// How the collector's sessions are named in `pg_stat_activity`, and left out of its counts.
+pub(crate) const APPLICATION_NAME: &str = "underlay-telemetry";
+
+/// Longest time to a new connection.
+const CONNECT_DEADLINE: Duration = Duration::from_secs(1);
+/// Longest time for a tick's queries; the server gives up at 900 ms.
+const QUERY_DEADLINE: Duration = Duration::from_millis(1500);
+/// Shortest time between two attempts to connect.
+const ATTEMPT_PAUSE: Duration = Duration::from_millis(500);
+
+/// Settings of the session. Just-in-time compilation would compile the wide statistics query.
+const OPTIONS: &str = "-c statement_timeout=900 -c default_transaction_read_only=on -c jit=off \
+                       -c max_parallel_workers_per_gather=0";
+
+/// A connection, when there is one.
+pub(crate) struct SqlSession {
+    runtime: Runtime,
+    target: Target,
+    open: Option<Open>,
+    next_attempt: Instant,
+    /// Why the latest attempt failed.
+    refusal: String,
+    /// Counts connections, so that prepared statements can be told from those of a former one.
+    generation: u64,
+}
+
+struct Open {
+    client: Client,
+    driver: JoinHandle<()>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl SqlSession {
+    /// A session that is not connected yet.
+    pub(crate) fn new(target: &Target) -> io::Result<SqlSession> {
+        Ok(SqlSession {
+            runtime: Builder::new_current_thread().enable_all().build()?,
+            target: target.clone(),
+            open: None,
+            next_attempt: Instant::now(),
+            refusal: String::new(),
+            generation: 0,
+        })
+    }
+
+    /// Number of the present connection, 0 before the first. Connects if need be.
+    pub(crate) fn connected(&mut self) -> Result<u64, SampleError> {
+        if self.open.is_none() {
+            if Instant::now() >= self.next_attempt {
+                self.connect();
+            }
+            if self.open.is_none() {
+                return Err(SampleError::Database(self.refusal.clone()));
+            }
+        }
+        Ok(self.generation)
+    }
+
+    fn connect(&mut self) {
+        self.next_attempt = Instant::now() + ATTEMPT_PAUSE;
+        let target = &self.target;
+        let opened = self.runtime.block_on(async { timeout(CONNECT_DEADLINE, open(target)).await });
+        match opened.unwrap_or_else(|_| Err(format!("no answer in {CONNECT_DEADLINE:?}"))) {
+            Ok(opened) => {
+                self.open = Some(opened);
+                self.generation += 1;
+            }
+            Err(text) => self.refusal = format!("could not connect to {target}: {text}"),
+        }
+    }
+
+    /// Runs `work` on the present connection; any failure closes it.
+    ///
+    /// # Panics
+    /// If [`SqlSession::connected`] did not succeed just before.
+    pub(crate) fn run<T>(
+        &mut self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, Error>,
+    ) -> Result<T, SampleError> {
+        let client = &self.open.as_ref().expect("the caller connected").client;
+        let outcome = self.runtime.block_on(async { timeout(QUERY_DEADLINE, work(client)).await });
+        let text = match outcome {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => explain(&error),
+            Err(_) => format!("no answer in {QUERY_DEADLINE:?}"),
+        };
+        self.open = None;
+        Err(SampleError::Database(text))
+    }
+}
+
+async fn open(target: &Target) -> Result<Open, String> {
+    let mut config = target.with_application_name(APPLICATION_NAME).config();
+    config.options(OPTIONS).connect_timeout(CONNECT_DEADLINE);
+    let (client, connection) = config.connect(NoTls).await.map_err(|error| explain(&error))?;
+    let driver = tokio::spawn(async move {
+        // Its error comes back from the client's next call, which reports it.
+        let _reported_there = connection.await;
+    });
+    Ok(Open { client, driver })
+}
+
+/// The client's message names only the kind of failure; what the server or the kernel said is in the
+/// source.
+pub(crate) fn explain(error: &Error) -> String {
+    match (error.as_db_error(), error.source()) {
+        (Some(database), _) => format!("{} ({})", database.message(), database.code().code()),
+        (None, Some(source)) => format!("{error}: {source}"),
+        (None, None) => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SqlSession;
+    use underlay_database::Target;
+
+    #[test]
+    fn a_server_that_is_not_there_is_an_error_with_its_address() {
+        let target = Target::unix_socket("/nonexistent/socket".into(), 5999, "nobody");
+        let mut session = SqlSession::new(&target).expect("a runtime");
+        let error = session.connected().expect_err("nobody listens").to_string();
+        assert!(error.contains("nonexistent"), "{error}");
+        let second = session.connected().expect_err("too early").to_string();
+        assert_eq!(second, error, "no second attempt, the same reason");
+    }
+}
