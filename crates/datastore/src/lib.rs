@@ -18,6 +18,8 @@ mod path;
 
 mod config;
 mod control;
+
+mod emulated;
 mod server;
 
 pub use datastore::{Datastore, VolumeLatency};
@@ -40,10 +42,15 @@ pub fn open(
     check_names(volumes)?;
     match spec {
         DatastoreSpec::Path { directory } => Ok(Box::new(path::open(directory, volumes, context)?)),
-        DatastoreSpec::Emulated { .. } => Err(DatastoreError::EmulationUnavailable {
-            missing: "the emulator is not part of this build".to_string(),
-            remedy: "use a `path` datastore",
-        }),
+        DatastoreSpec::Emulated { devices, seed, backing_directory, durability } => {
+            let emulation = emulated::Emulation {
+                devices,
+                seed: *seed,
+                backing_directory: backing_directory.as_deref(),
+                durability: *durability,
+            };
+            Ok(Box::new(emulated::open(&emulation, volumes, context)?))
+        }
     }
 }
 

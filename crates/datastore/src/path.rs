@@ -9,11 +9,12 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::StatVfsMountFlags;
+use underlay_core::Evidence;
 use underlay_core::series::SeriesSpec;
-use underlay_core::{Bytes, Evidence};
-use underlay_host::{Teardown, Ticket, free_space};
+use underlay_host::{Teardown, Ticket};
 
 use crate::datastore::{Datastore, VolumeLatency};
+use crate::emulated::check_space;
 use crate::error::DatastoreError;
 use crate::spec::{Context, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::TimingReport;
@@ -61,19 +62,6 @@ pub(crate) fn open(
         volumes: mounted,
         device_number,
     })
-}
-
-/// Refuses volumes that would not fit together.
-pub(crate) fn check_space(
-    directory: &Path,
-    volumes: &[VolumeRequest],
-) -> Result<(), DatastoreError> {
-    let needed: Bytes = volumes.iter().map(|volume| volume.capacity).sum();
-    let free = free_space(directory)?;
-    if needed > free {
-        return Err(DatastoreError::NoSpace { path: directory.to_path_buf(), needed, free });
-    }
-    Ok(())
 }
 
 /// Lets server users pass through a directory that only we may list.

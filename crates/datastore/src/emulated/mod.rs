@@ -1,0 +1,365 @@
+//! The `emulated` datastore: modelled devices over backing files, each volume a real block device.
+//!
+//! ```text
+//! <scratch>/datastore/            0711
+//!   server.json, c.sock, server.log
+//!   export/<volume>               FUSE: the raw bytes of a block device, served by the server process
+//!   volumes/<volume>              mount points of the loop devices over those files
+//!   backing/<volume>              sparse files with the data (elsewhere on request)
+//! ```
+//!
+//! Registered for teardown before it exists, from the bottom up: directories, FUSE mount, server process,
+//! loop devices, mounts. So a killed run is undone from the top down.
+
+mod calibration;
+mod checks;
+mod mounted;
+mod series;
+mod server_process;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use underlay_core::series::SeriesSpec;
+use underlay_core::{Evidence, Histogram, Nanos, RootSeed};
+use underlay_host::{Resource, Teardown, Ticket};
+use underlay_model::{DeviceProfile, Operation};
+
+use crate::config::{DeviceConfig, ProfileConfig, ServerConfig, VolumeConfig};
+use crate::control::{Answer, Command, EncodedHistogram, Stat, TimingMode};
+use crate::datastore::{Datastore, VolumeLatency};
+use crate::error::DatastoreError;
+use crate::path::{allow_traversal, is_read_only};
+use crate::spec::{Context, Durability, MountedVolume, Timing, VolumeRequest};
+use crate::timing_report::TimingReport;
+use calibration::calibrate;
+use mounted::{MountedFile, VolumeSite};
+use server_process::{ServerProcess, unexpected};
+
+pub(crate) use checks::check_space;
+
+/// How long the server may take to end after its mount is gone.
+const END_LIMIT: Duration = Duration::from_secs(5);
+
+/// What an emulated datastore is made of.
+pub(crate) struct Emulation<'a> {
+    pub(crate) devices: &'a [(String, DeviceProfile)],
+    pub(crate) seed: RootSeed,
+    pub(crate) backing_directory: Option<&'a Path>,
+    pub(crate) durability: Durability,
+}
+
+/// An open `emulated` datastore.
+pub(crate) struct EmulatedDatastore {
+    teardown: Teardown,
+    server: ServerProcess,
+    sites: Vec<VolumeSite>,
+    mounted: Vec<MountedFile>,
+    volumes: Vec<MountedVolume>,
+    devices: Vec<String>,
+    /// In the order of registration.
+    directories: Vec<Ticket>,
+    export: Ticket,
+}
+
+/// Starts the server and brings up the volumes.
+pub(crate) fn open(
+    emulation: &Emulation<'_>,
+    requests: &[VolumeRequest],
+    context: &Context<'_>,
+) -> Result<EmulatedDatastore, DatastoreError> {
+    checks::check_devices(emulation.devices)?;
+    let placed = checks::place_volumes(emulation.devices, requests)?;
+    checks::check_host()?;
+    check_space(emulation.backing_directory.unwrap_or(context.scratch), requests)?;
+    let layout = Layout::create(emulation.backing_directory, requests, context)?;
+    layout.config(emulation, requests, &placed).write(&layout.config)?;
+    let mount = Resource::Mount { target: layout.export.clone() };
+    let export = context.teardown.register(mount)?;
+    let mut server =
+        ServerProcess::start(context, &layout.config, &layout.socket, layout.log.clone())?;
+    // Formatting at the speed of a disk would take minutes and measure nothing.
+    server.done(&Command::SetTiming(TimingMode::Off))?;
+    let sites = layout.sites(requests);
+    let mounted = sites
+        .iter()
+        .map(|site| site.create(context.teardown, context.owner))
+        .collect::<Result<Vec<_>, _>>()?;
+    start_timing(&mut server, emulation.devices, &sites[0].target)?;
+    let mut datastore = EmulatedDatastore {
+        teardown: context.teardown.clone(),
+        server,
+        sites,
+        mounted,
+        volumes: requests.iter().zip(&layout.targets).map(described).collect(),
+        devices: emulation.devices.iter().map(|(name, _)| name.clone()).collect(),
+        directories: layout.tickets,
+        export,
+    };
+    datastore.note_block_devices();
+    Ok(datastore)
+}
+
+fn described((request, target): (&VolumeRequest, &PathBuf)) -> MountedVolume {
+    MountedVolume {
+        name: request.name.clone(),
+        path: target.clone(),
+        block_device: None,
+        capacity: request.capacity,
+    }
+}
+
+/// Calibrates where something is to be delayed, and puts the models in force.
+fn start_timing(
+    server: &mut ServerProcess,
+    devices: &[(String, DeviceProfile)],
+    directory: &Path,
+) -> Result<(), DatastoreError> {
+    if devices.iter().any(|(_, profile)| !profile.is_instant()) {
+        let cost = calibrate(server, directory)?;
+        checks::check_floor(devices, cost.floor)?;
+    }
+    // What calibration did is not the volumes' history.
+    server.ask(&Command::Latency)?;
+    server.ask(&Command::Timing)?;
+    server.done(&Command::SetTiming(TimingMode::Modelled))
+}
+
+/// Where everything is.
+struct Layout {
+    export: PathBuf,
+    config: PathBuf,
+    socket: PathBuf,
+    log: PathBuf,
+    backing: PathBuf,
+    targets: Vec<PathBuf>,
+    tickets: Vec<Ticket>,
+}
+
+impl Layout {
+    fn create(
+        backing_directory: Option<&Path>,
+        requests: &[VolumeRequest],
+        context: &Context<'_>,
+    ) -> Result<Layout, DatastoreError> {
+        // Canonical, because mounts and loop devices are found again by their names.
+        let scratch = context
+            .scratch
+            .canonicalize()
+            .map_err(DatastoreError::file("resolve", context.scratch))?;
+        let base = scratch.join("datastore");
+        let mut tickets = vec![context.teardown.create_directory(&base)?];
+        allow_traversal(&base)?;
+        let backing = match backing_directory {
+            None => base.join("backing"),
+            Some(directory) => {
+                let directory =
+                    directory.canonicalize().map_err(DatastoreError::file("resolve", directory))?;
+                let run = scratch.file_name().unwrap_or_default().to_string_lossy();
+                directory.join(format!("underlay-{run}"))
+            }
+        };
+        match backing_directory {
+            None => create_directory(&backing)?,
+            Some(_) => tickets.push(context.teardown.create_directory(&backing)?),
+        }
+        let (export, mounts) = (base.join("export"), base.join("volumes"));
+        create_directory(&export)?;
+        create_directory(&mounts)?;
+        allow_traversal(&mounts)?;
+        let targets: Vec<PathBuf> =
+            requests.iter().map(|request| mounts.join(&request.name)).collect();
+        targets.iter().try_for_each(|target| create_directory(target))?;
+        Ok(Layout {
+            export,
+            config: base.join("server.json"),
+            // Short: the path of a socket has 107 bytes at most.
+            socket: base.join("c.sock"),
+            log: base.join("server.log"),
+            backing,
+            targets,
+            tickets,
+        })
+    }
+
+    fn config(
+        &self,
+        emulation: &Emulation<'_>,
+        requests: &[VolumeRequest],
+        placed: &[usize],
+    ) -> ServerConfig {
+        let volumes = requests.iter().zip(placed).map(|(request, device)| VolumeConfig {
+            name: request.name.clone(),
+            capacity_bytes: request.capacity.0,
+            device: *device,
+            backing_file: self.backing.join(&request.name),
+        });
+        let devices = emulation.devices.iter().map(|(name, profile)| DeviceConfig {
+            name: name.clone(),
+            profile: ProfileConfig::from_profile(profile),
+        });
+        ServerConfig {
+            mount_point: self.export.clone(),
+            control_socket: self.socket.clone(),
+            seed: emulation.seed.0,
+            durability: emulation.durability.into(),
+            devices: devices.collect(),
+            volumes: volumes.collect(),
+        }
+    }
+
+    fn sites(&self, requests: &[VolumeRequest]) -> Vec<VolumeSite> {
+        requests
+            .iter()
+            .zip(&self.targets)
+            .map(|(request, target)| VolumeSite {
+                exported_file: self.export.join(&request.name),
+                target: target.clone(),
+                file_system: request.file_system,
+            })
+            .collect()
+    }
+}
+
+fn create_directory(path: &Path) -> Result<(), DatastoreError> {
+    fs::create_dir(path).map_err(DatastoreError::file("create directory", path))
+}
+
+impl EmulatedDatastore {
+    fn note_block_devices(&mut self) {
+        for (volume, mounted) in self.volumes.iter_mut().zip(&self.mounted) {
+            volume.block_device = Some(mounted.block_device().to_string());
+        }
+    }
+
+    fn stat(&mut self) -> Result<Stat, DatastoreError> {
+        match self.server.ask(&Command::Stat)? {
+            Answer::Stat(stat) => Ok(stat),
+            other => Err(unexpected(&Command::Stat, &other)),
+        }
+    }
+
+    fn unmount_volumes(&mut self) -> Result<(), DatastoreError> {
+        while let Some(mounted) = self.mounted.pop() {
+            mounted.close()?;
+        }
+        Ok(())
+    }
+}
+
+impl Datastore for EmulatedDatastore {
+    fn volumes(&self) -> &[MountedVolume] {
+        &self.volumes
+    }
+
+    fn evidence(&self) -> Evidence {
+        Evidence::Emulated
+    }
+
+    fn series(&self) -> Vec<SeriesSpec> {
+        let volumes: Vec<&str> = self.volumes.iter().map(|volume| volume.name.as_str()).collect();
+        let devices: Vec<&str> = self.devices.iter().map(String::as_str).collect();
+        series::declare(&volumes, &devices)
+    }
+
+    fn counters(&mut self) -> Result<Vec<f64>, DatastoreError> {
+        Ok(series::values(&self.stat()?))
+    }
+
+    fn set_timing(&mut self, timing: Timing) -> Result<(), DatastoreError> {
+        let mode = match timing {
+            Timing::Modelled => TimingMode::Modelled,
+            Timing::Off => TimingMode::Off,
+        };
+        self.server.done(&Command::SetTiming(mode))
+    }
+
+    fn timing(&mut self) -> Result<Option<TimingReport>, DatastoreError> {
+        let entry = match self.server.ask(&Command::Timing)? {
+            Answer::Timing(entry) => entry,
+            other => return Err(unexpected(&Command::Timing, &other)),
+        };
+        let all = entry.delayed + entry.host_limited;
+        let host_limited_share =
+            if all == 0 { 0.0 } else { entry.host_limited as f64 / all as f64 };
+        Ok(Some(TimingReport::judge(
+            decode(&entry.lateness)?,
+            decode(&entry.modelled)?,
+            host_limited_share,
+            Nanos(entry.floor_ns),
+            Nanos(entry.compensation_ns),
+        )))
+    }
+
+    fn latency(&mut self) -> Result<Vec<VolumeLatency>, DatastoreError> {
+        let entries = match self.server.ask(&Command::Latency)? {
+            Answer::Latency(entries) => entries,
+            other => return Err(unexpected(&Command::Latency, &other)),
+        };
+        entries
+            .iter()
+            .map(|entry| {
+                Ok(VolumeLatency {
+                    volume: self.volumes[entry.volume].name.clone(),
+                    operation: Operation::ALL[entry.operation],
+                    latency: decode(&entry.histogram)?,
+                })
+            })
+            .collect()
+    }
+
+    fn power_cut(&mut self) -> Result<(), DatastoreError> {
+        match self.server.ask(&Command::PowerCut)? {
+            Answer::PowerCut { .. } => Ok(()),
+            other => Err(unexpected(&Command::PowerCut, &other)),
+        }
+    }
+
+    fn power_on(&mut self) -> Result<(), DatastoreError> {
+        // Before the power is back, or caches of the dead file systems would be written to the volumes.
+        self.unmount_volumes()?;
+        self.server.done(&Command::PowerOn)?;
+        for site in &self.sites {
+            self.mounted.push(site.reopen(&self.teardown)?);
+        }
+        self.note_block_devices();
+        Ok(())
+    }
+
+    fn processes(&self) -> Vec<(String, u32)> {
+        vec![("datastore".to_string(), self.server.pid())]
+    }
+
+    fn health(&mut self) -> Result<(), DatastoreError> {
+        self.server.check_alive()?;
+        self.server.done(&Command::Ping)?;
+        for volume in &self.volumes {
+            let path = volume.path.clone();
+            if !underlay_host::mount::is_mount_point(&path)? {
+                return Err(DatastoreError::LostMount { volume: volume.name.clone(), path });
+            }
+            if is_read_only(&path)? {
+                return Err(DatastoreError::ReadOnly { volume: volume.name.clone(), path });
+            }
+        }
+        Ok(())
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), DatastoreError> {
+        self.unmount_volumes()?;
+        self.teardown.release(self.export)?;
+        self.server.finish(END_LIMIT)?;
+        for directory in self.directories.into_iter().rev() {
+            self.teardown.release(directory)?;
+        }
+        Ok(())
+    }
+}
+
+fn decode(histogram: &EncodedHistogram) -> Result<Histogram, DatastoreError> {
+    histogram.decode().map_err(|source| DatastoreError::BadAnswer {
+        command: "latency or timing".to_string(),
+        answer: source.to_string(),
+    })
+}

@@ -1,0 +1,80 @@
+//! The counters of an emulated datastore as declared series, and their values in the same order.
+
+use underlay_core::series::SeriesSpec;
+use underlay_model::Operation;
+
+use crate::control::Stat;
+
+/// What is declared for these volumes and devices.
+pub(crate) fn declare(volumes: &[&str], devices: &[&str]) -> Vec<SeriesSpec> {
+    let mut series = Vec::new();
+    for volume in volumes {
+        for operation in Operation::ALL {
+            let name = |what: &str| format!("volume.{volume}.{}.{what}", operation.as_str());
+            series.push(SeriesSpec::counter(name("ios"), "ios"));
+            series.push(SeriesSpec::counter(name("bytes"), "bytes"));
+            series.push(SeriesSpec::counter(name("latency"), "ns"));
+            series.push(SeriesSpec::counter(name("queue"), "ns"));
+        }
+        series.push(SeriesSpec::gauge(format!("volume.{volume}.in-flight"), "ios"));
+        series.push(SeriesSpec::gauge(format!("volume.{volume}.volatile"), "bytes"));
+    }
+    for device in devices {
+        series.push(SeriesSpec::gauge(format!("device.{device}.buffer.fill"), "bytes"));
+        series.push(SeriesSpec::counter(format!("device.{device}.buffer.drained"), "bytes"));
+    }
+    series.push(SeriesSpec::counter("server.delayed", "ios"));
+    series.push(SeriesSpec::counter("server.host-limited", "ios"));
+    series.push(SeriesSpec::counter("server.lateness", "ns"));
+    series.push(SeriesSpec::counter("server.errors", "ios"));
+    series
+}
+
+/// The values of [`declare`].
+pub(crate) fn values(stat: &Stat) -> Vec<f64> {
+    let mut values = Vec::new();
+    for volume in &stat.volumes {
+        for operation in &volume.operations {
+            let counters =
+                [operation.ios, operation.bytes, operation.latency_ns, operation.queue_ns];
+            values.extend(counters.map(|value| value as f64));
+        }
+        values.extend([volume.in_flight as f64, volume.volatile_bytes as f64]);
+    }
+    for device in &stat.devices {
+        values.extend([device.buffer_fill_bytes as f64, device.drained_bytes as f64]);
+    }
+    let server = [stat.delayed, stat.host_limited, stat.lateness_ns, stat.errors];
+    values.extend(server.map(|value| value as f64));
+    values
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{declare, values};
+    use crate::control::{DeviceStat, Stat, VolumeStat};
+
+    #[test]
+    fn every_declared_series_has_a_value_in_its_place() {
+        let mut stat = Stat {
+            volumes: vec![VolumeStat::default(); 2],
+            devices: vec![DeviceStat::default()],
+            lateness_ns: 9,
+            ..Stat::default()
+        };
+        stat.volumes[1].operations[1].bytes = 7;
+        stat.volumes[1].in_flight = 3;
+        stat.devices[0].drained_bytes = 5;
+        let series = declare(&["data", "wal"], &["nvme"]);
+        let values = values(&stat);
+        assert_eq!(series.len(), values.len());
+        let value = |name: &str| {
+            values[series.iter().position(|series| series.name == name).expect("declared")]
+        };
+        assert_eq!(value("volume.wal.write.bytes"), 7.0);
+        assert_eq!(value("volume.wal.in-flight"), 3.0);
+        assert_eq!(value("device.nvme.buffer.drained"), 5.0);
+        assert_eq!(value("server.lateness"), 9.0);
+        assert_eq!(value("volume.data.write.bytes"), 0.0);
+    }
+}
