@@ -1,5 +1,5 @@
 //! How fast the population is generated, on one core: rows and megabytes of text per second and
-//! table. Run it with `cargo run --release -p underlay-workload --example generate_rate [WAREHOUSES]`.
+//! table; and how fast terminals decide their transactions. Run it with `cargo run --release -p underlay-workload --example generate_rate [WAREHOUSES]`.
 //!
 //! Only text bytes are counted (numbers cost time but no bytes), so the rates are a lower bound of
 //! what an encoder of rows can be fed with. The rates of ORDER and NEW_ORDER, which have no
@@ -13,7 +13,7 @@ use underlay_core::RootSeed;
 use underlay_workload::tpcc::population::{
     CustomerRows, HistoryRows, ItemRows, NewOrderRows, OrderLineRows, OrderRows, StockRows, Table,
 };
-use underlay_workload::tpcc::{Entropy, Parameters};
+use underlay_workload::tpcc::{Entropy, Parameters, Terminal};
 
 /// The tables that are large enough to have a rate.
 const TABLES: [Table; 7] = [
@@ -50,6 +50,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("entropy {percent} %, {warehouses} warehouses, one core");
         print_rates(&parameters);
     }
+    let parameters = Parameters::new(warehouses, RootSeed(42), Entropy::FULL)?;
+    println!("inputs: {:.2} million transactions/s", inputs_per_second(&parameters) / 1e6);
     Ok(())
 }
 
@@ -161,4 +163,18 @@ fn order_lines(parameters: &Parameters, warehouse: u32, volume: &mut Volume) {
     while let Some(row) = rows.next_row() {
         volume.add(black_box(row).district_info.as_bytes().len());
     }
+}
+
+/// The rate of a hundred users' inputs, each user in turn.
+fn inputs_per_second(parameters: &Parameters) -> f64 {
+    const ROUNDS: u32 = 20_000;
+    let mut terminals: Vec<Terminal> =
+        (0..100).map(|user| Terminal::new(parameters, user)).collect();
+    let begin = Instant::now();
+    for _ in 0..ROUNDS {
+        for terminal in &mut terminals {
+            black_box(terminal.next());
+        }
+    }
+    f64::from(ROUNDS) * terminals.len() as f64 / begin.elapsed().as_secs_f64()
 }

@@ -210,3 +210,80 @@ fn judge(limit: Limit, value: f64, samples: u64, warehouses: u32) -> LimitOutcom
 fn is_by_name(customer: &CustomerSelector) -> bool {
     matches!(customer, CustomerSelector::ByLastName(_))
 }
+
+#[cfg(test)]
+mod tests {
+    use underlay_core::RootSeed;
+
+    use super::{Limit, LimitOutcome, Variability};
+    use crate::tpcc::{Entropy, Parameters, Terminal, TransactionType};
+
+    fn sample(warehouses: u32, decks: usize) -> Variability {
+        let parameters = Parameters::new(warehouses, RootSeed(42), Entropy::FULL).unwrap();
+        let mut variability = Variability::default();
+        for user in 0..50 {
+            let mut terminal = Terminal::new(&parameters, user);
+            (0..decks * 23).for_each(|_| variability.record(&terminal.next()));
+        }
+        variability
+    }
+
+    fn outcome(variability: &Variability, warehouses: u32, limit: Limit) -> LimitOutcome {
+        let findings = variability.findings(warehouses);
+        findings.iter().find(|finding| finding.limit == limit).unwrap().outcome
+    }
+
+    #[test]
+    fn a_long_run_is_within_all_limits() {
+        let variability = sample(5, 400);
+        assert!(variability.count(TransactionType::NewOrder) > Limit::Rollbacks.samples_needed());
+        assert!(variability.lines > Limit::RemoteLines.samples_needed());
+        for finding in variability.findings(5) {
+            assert_eq!(finding.outcome, LimitOutcome::Within, "{finding:?}");
+        }
+        let mix = variability.mix().map(|share| (share * 23.0).round() as u32);
+        assert_eq!(mix, [10, 10, 1, 1, 1]);
+    }
+
+    #[test]
+    fn a_defect_is_outside_and_a_short_run_is_no_evidence() {
+        let good = sample(5, 400);
+        let lost_rollbacks = Variability { rollbacks: 0, ..good };
+        assert_eq!(outcome(&lost_rollbacks, 5, Limit::Rollbacks), LimitOutcome::Outside);
+        let local_only = Variability { remote_lines: 0, remote_payments: 0, ..good };
+        assert_eq!(outcome(&local_only, 5, Limit::RemoteLines), LimitOutcome::Outside);
+        assert_eq!(outcome(&local_only, 5, Limit::RemotePayments), LimitOutcome::Outside);
+        assert_eq!(outcome(&local_only, 1, Limit::RemoteLines), LimitOutcome::NotApplicable);
+        let by_id = Variability { payments_by_name: 0, order_statuses_by_name: 0, ..good };
+        assert_eq!(outcome(&by_id, 5, Limit::PaymentsByName), LimitOutcome::Outside);
+        assert_eq!(outcome(&by_id, 5, Limit::OrderStatusesByName), LimitOutcome::Outside);
+        let short_orders = Variability { lines: good.lines / 2, ..good };
+        assert_eq!(outcome(&short_orders, 5, Limit::LinesPerOrder), LimitOutcome::Outside);
+
+        let few = Variability { rollbacks: 5, ..sample(5, 1) };
+        assert!(few.count(TransactionType::NewOrder) == 500);
+        assert_eq!(outcome(&few, 5, Limit::Rollbacks), LimitOutcome::Within);
+        let few = Variability { rollbacks: 0, ..few };
+        assert_eq!(outcome(&few, 5, Limit::Rollbacks), LimitOutcome::TooFewSamples);
+        let nothing = Variability::default();
+        assert!(nothing.findings(5).iter().all(|f| f.outcome == LimitOutcome::TooFewSamples));
+        assert_eq!(nothing.mix(), [0.0; 5]);
+    }
+
+    #[test]
+    fn merging_adds_every_count() {
+        let (one, other) = (sample(5, 3), sample(2, 5));
+        let mut merged = one;
+        merged.merge(&other);
+        let sum = |count: fn(&Variability) -> u64| count(&one) + count(&other);
+        for kind in TransactionType::ALL {
+            assert_eq!(merged.count(kind), one.count(kind) + other.count(kind));
+        }
+        assert_eq!(merged.rollbacks, sum(|v| v.rollbacks));
+        assert_eq!(merged.lines, sum(|v| v.lines));
+        assert_eq!(merged.remote_lines, sum(|v| v.remote_lines));
+        assert_eq!(merged.remote_payments, sum(|v| v.remote_payments));
+        assert_eq!(merged.payments_by_name, sum(|v| v.payments_by_name));
+        assert_eq!(merged.order_statuses_by_name, sum(|v| v.order_statuses_by_name));
+    }
+}
