@@ -15,6 +15,9 @@ mod problem;
 
 mod planner;
 
+mod plan_json;
+mod plan_text;
+
 mod builtin;
 mod entry;
 mod estimate;
@@ -44,6 +47,8 @@ pub use plan::{
     Mode, Order, Origin, Pacing, Plan, ProcedurePlan, PublishedSeries, RunPlan, Scale, Setting,
     Sizes, VolumePlan, WorkloadPlan,
 };
+pub use plan_json::{PLAN_FORMAT, RecordedPlanError, plan_json, recorded_study, study_json};
+pub use plan_text::render_plan;
 pub use planner::{check, parse, plan};
 pub use problem::{Colour, Problem, Problems, Source};
 pub use profile_text::{parse_profile, profile_toml};

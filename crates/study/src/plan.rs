@@ -11,6 +11,8 @@ use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_model::DeviceProfile;
 
 use crate::finding::Finding;
+use crate::options::PlanOptions;
+use crate::problem::Source;
 
 /// A study resolved for one host and one set of command-line options.
 #[derive(Clone, Debug)]
@@ -51,6 +53,10 @@ pub struct Plan {
     pub out: Option<PathBuf>,
     /// Each resolved value with its origin, in the order of the file format.
     pub provenance: Vec<Setting>,
+    /// The text the plan was made from.
+    pub source: Source,
+    /// The options the plan was made with.
+    pub options: PlanOptions,
 }
 
 /// The database engine of a design.

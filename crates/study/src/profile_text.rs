@@ -55,12 +55,12 @@ pub fn profile_toml(profile: &DeviceProfile) -> String {
 pub fn parse_profile(source: &Source) -> Result<DeviceProfile, Problems> {
     let mut report = Report::default();
     let (file, syntax) = read_text(&source.text, &mut report, file::profile::read);
-    let profile = match syntax {
+    let lowered = match syntax {
         Syntax::Sound => file::profile::lower(&file, None, None, "profile", &mut report),
         Syntax::Broken => None,
     };
-    match (Problems::from_drafts(source, report.into_drafts()), profile) {
-        (None, Some(profile)) => Ok(profile),
+    match (Problems::from_drafts(source, report.into_drafts()), lowered) {
+        (None, Some((profile, _))) => Ok(profile),
         (Some(problems), _) => Err(problems),
         (None, None) => unreachable!("a profile is refused only with a problem"),
     }

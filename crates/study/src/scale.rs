@@ -14,6 +14,8 @@ use crate::plan::Scale;
 
 /// The request whose latency is kept: one page of the database.
 const PAGE_BYTES: u64 = 8192;
+/// The model's latencies contain the transfer of this much; only the rest takes link time.
+const QUOTED_BYTES: u64 = 4096;
 
 /// A scaled device.
 pub(crate) struct ScaledDevice {
@@ -110,7 +112,7 @@ fn scaled_buffer(full: WriteBuffer, k: u64, added: u64) -> WriteBuffer {
 /// What the slower link adds to the read and the write of one page, in nanoseconds.
 fn link_delays(full: Option<Link>, scaled: Option<Link>) -> (u64, u64) {
     let (Some(full), Some(scaled)) = (full, scaled) else { return (0, 0) };
-    let delay = |rate: u64| PAGE_BYTES * 1_000_000_000 / rate.max(1);
+    let delay = |rate: u64| (PAGE_BYTES - QUOTED_BYTES) * 1_000_000_000 / rate.max(1);
     (
         delay(scaled.read_bytes_per_second) - delay(full.read_bytes_per_second),
         delay(scaled.write_bytes_per_second) - delay(full.write_bytes_per_second),
@@ -127,7 +129,7 @@ mod tests {
     fn page_read(profile: &DeviceProfile) -> Nanos {
         let Medium::Flash(flash) = &profile.medium else { panic!("flash") };
         let link = profile.link.expect("link");
-        let wire = 8192 * 1_000_000_000 / link.read_bytes_per_second;
+        let wire = 4096 * 1_000_000_000 / link.read_bytes_per_second;
         flash.read_command + flash.read_service + flash.base + Nanos(wire)
     }
 

@@ -251,21 +251,24 @@ fn read_buffer(keys: &mut Keys<'_, '_>) -> BufferFile {
 /// The profile that the file describes, on top of `base` where there is one.
 ///
 /// `span` is where the profile stands in the file, `path` its dotted path; keys that neither the file
-/// nor `base` has are reported as missing. Rules of the model are checked.
+/// nor `base` has are reported as missing. Rules of the model are checked. With the profile comes the
+/// place of each key that the file has, by its path below the profile.
 pub(crate) fn lower(
     file: &Profile,
     base: Option<&DeviceProfile>,
     span: Option<Range<usize>>,
     path: &str,
     report: &mut Report,
-) -> Option<DeviceProfile> {
+) -> Option<(DeviceProfile, BTreeMap<String, Range<usize>>)> {
     let mut lowering = Lowering { path, span, places: BTreeMap::new(), report };
     let profile = lowering.profile(file, base)?;
     let problems = profile.problems();
     for problem in &problems {
         lowering.violated(problem, &profile);
     }
-    problems.is_empty().then_some(profile)
+    let places = &lowering.places;
+    let places = places.iter().map(|(key, span)| (file_key(key, &profile), span.clone())).collect();
+    problems.is_empty().then_some((profile, places))
 }
 
 /// State of one lowering: where each key of the file stands.
@@ -560,11 +563,7 @@ impl Lowering<'_> {
     }
 
     fn violated(&mut self, problem: &ProfileProblem, profile: &DeviceProfile) {
-        let key = match (problem.field.strip_prefix("medium."), &profile.medium) {
-            (Some(key), Medium::Flash(_)) => format!("medium.flash.{key}"),
-            (Some(key), Medium::Disk(_)) => format!("medium.disk.{key}"),
-            _ => problem.field.to_string(),
-        };
+        let key = file_key(problem.field, profile);
         let span = self.places.get(problem.field).cloned().or_else(|| self.span.clone());
         self.report.add(
             span,
@@ -573,6 +572,15 @@ impl Lowering<'_> {
             format!("{} is refused", problem.value),
             problem.rule,
         );
+    }
+}
+
+/// The model calls a key of its medium `medium.units`, the file `medium.flash.units`.
+fn file_key(field: &str, profile: &DeviceProfile) -> String {
+    match (field.strip_prefix("medium."), &profile.medium) {
+        (Some(key), Medium::Flash(_)) => format!("medium.flash.{key}"),
+        (Some(key), Medium::Disk(_)) => format!("medium.disk.{key}"),
+        _ => field.to_string(),
     }
 }
 

@@ -12,7 +12,8 @@ use crate::entry::{Entry, Section};
 use crate::file::{self, Device};
 use crate::finding::Severity;
 use crate::host_view::DirectoryState;
-use crate::plan::{DatastoreKind, Durability, Scale, Setting};
+use crate::plan::{DatastoreKind, Durability, Origin, Scale, Setting};
+use crate::problem::position;
 use crate::scale;
 use crate::suggest::{listed, nearest};
 
@@ -264,7 +265,7 @@ impl Resolver<'_> {
             self.check_name(&name);
         }
         let known = profile.as_deref().and_then(|profile| self.known_profile(profile, section));
-        let profile = file::profile::lower(
+        let (profile, places) = file::profile::lower(
             &section.overrides,
             Some(&known?),
             section.overrides.span.clone().filter(|_| layer == Layer::File),
@@ -277,6 +278,11 @@ impl Resolver<'_> {
         let chosen = self.pick(&format!("{path}.profile"), &[(layer, &section.profile)]).found()?;
         let overridden = if section.overrides.is_present() { " with overrides" } else { "" };
         rows.push(chosen.setting(format!("{}{overridden}", chosen.value)));
+        for (key, span) in places.into_iter().filter(|_| layer == Layer::File) {
+            let origin = Origin::File { line: position(self.text, span.start).0 };
+            let value = self.text[span].trim_matches('"').to_string();
+            rows.push(Setting { path: format!("{path}.overrides.{key}"), value, origin });
+        }
         Some((name?, self.scale_device(profile, &chosen)))
     }
 

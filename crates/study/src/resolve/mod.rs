@@ -33,6 +33,7 @@ use engine::EngineChoice;
 
 /// What a resolution works with and collects.
 pub(crate) struct Resolver<'a> {
+    source: &'a Source,
     text: &'a str,
     file: &'a file::Study,
     defaults: &'static file::Study,
@@ -54,6 +55,7 @@ impl<'a> Resolver<'a> {
         report: Report,
     ) -> Resolver<'a> {
         Resolver {
+            source,
             text: &source.text,
             file,
             defaults: builtin::defaults(),
@@ -118,6 +120,8 @@ impl<'a> Resolver<'a> {
             findings: Vec::new(),
             out: self.options.out.clone(),
             provenance: Vec::new(),
+            source: self.source.clone(),
+            options: self.options.clone(),
             designs,
         };
         plan.estimates = estimate::estimates(&plan, self.host);

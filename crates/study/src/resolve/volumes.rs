@@ -107,7 +107,7 @@ impl Resolver<'_> {
         let device = self.pick(&format!("{path}.device"), &devices);
         let file_system = self.pick(&format!("{path}.file-system"), &systems).found();
         let device = match kind {
-            Some(kind) => self.place(draft, own.device.span().is_some(), device, kind)?,
+            Some(kind) => self.place(draft, own.device.span().is_some(), device, kind, &path)?,
             None => None,
         };
         let (full, file_system) = (capacity.found()?, file_system?);
@@ -129,6 +129,7 @@ impl Resolver<'_> {
         named_by_design: bool,
         device: Pick<String>,
         kind: &DatastoreKind,
+        path: &str,
     ) -> Option<Option<Chosen<String>>> {
         let DatastoreKind::Emulated { devices, .. } = kind else {
             // [volumes] may name a device for the other designs of the study.
@@ -149,7 +150,7 @@ impl Resolver<'_> {
                 let first = devices.first()?.0.clone();
                 Some(Some(Chosen {
                     value: first,
-                    path: String::new(),
+                    path: format!("{path}.device"),
                     origin: Origin::Default,
                     span: None,
                 }))

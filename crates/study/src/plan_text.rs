@@ -1,0 +1,278 @@
+//! The plan for people: what `underlay check` prints.
+
+use std::fmt::Write;
+
+use underlay_core::Evidence;
+use underlay_model::DeviceProfile;
+
+use crate::finding::Finding;
+use crate::plan::{DatastoreKind, DesignPlan, Pacing, Plan, Scale, Setting, Sizes, VolumePlan};
+
+/// The plan as text of at most `width` columns (at least 60 are used), without colours.
+pub fn render_plan(plan: &Plan, width: usize) -> String {
+    let mut page = Page { text: String::new(), width: width.max(60) };
+    page.line(&format!("{}: {}", plan.name, plan.title));
+    page.wrapped("", "", &plan.question);
+    page.blank();
+    summary(&mut page, plan);
+    page.heading("Designs");
+    for design in &plan.designs {
+        describe_design(&mut page, design);
+    }
+    if plan.scale != Scale::FULL {
+        page.heading(&format!("Size at scale {}", plan.scale));
+        describe_scale(&mut page, plan);
+    }
+    page.heading("Values, and who decided them");
+    provenance(&mut page, plan);
+    if !plan.findings.is_empty() {
+        page.heading("Doubts");
+        for finding in &plan.findings {
+            describe_finding(&mut page, finding);
+        }
+    }
+    page.text
+}
+
+fn summary(page: &mut Page, plan: &Plan) {
+    let estimates = &plan.estimates;
+    let runs = plan.schedule.len();
+    page.row("evidence", &format!("{}, {}", plan.evidence, meaning(plan.evidence)));
+    page.row(
+        "duration",
+        &format!(
+            "about {}: load {}, then {runs} runs of {}",
+            estimates.duration, estimates.load, estimates.run
+        ),
+    );
+    page.row(
+        "disk",
+        &format!(
+            "about {}: {} loaded database, {} volumes of a run (at most {})",
+            estimates.disk,
+            estimates.disk_templates,
+            estimates.disk_volumes,
+            estimates.disk_volumes_worst
+        ),
+    );
+    page.row("memory", &format!("about {}", estimates.memory));
+    page.row("database", &database(plan));
+    page.row("load", &workload(plan));
+    page.row("order", &order(plan));
+    page.row("one run", &one_run(plan));
+}
+
+fn meaning(evidence: Evidence) -> &'static str {
+    match evidence {
+        Evidence::Measured => "a real database on real storage, in real time",
+        Evidence::Emulated => "a real database on modelled devices, in real time",
+        Evidence::Simulated => "virtual time, without a database",
+    }
+}
+
+fn database(plan: &Plan) -> String {
+    let size =
+        format!("about {}, {} warehouses", plan.estimates.database, plan.workload.warehouses);
+    match plan.estimates.working_set_ratio {
+        None => size,
+        Some(ratio) => format!("{size}; {ratio:.1} x the memory that can hold it"),
+    }
+}
+
+fn workload(plan: &Plan) -> String {
+    let pacing = match plan.workload.pacing {
+        Pacing::Closed { key_think: 0.0 } => "closed loop without waiting".to_string(),
+        Pacing::Closed { key_think } => {
+            format!("closed loop, {key_think} x keying and think time")
+        }
+        Pacing::Open { rate_per_second, arrivals } => {
+            format!("open loop, {rate_per_second} transactions/s, {}", arrivals.as_str())
+        }
+    };
+    format!("TPC-C, {}, {pacing}", plan.workload.mode.as_str())
+}
+
+/// `nvme sata | sata nvme | nvme sata`, cut after some repeats.
+fn order(plan: &Plan) -> String {
+    const REPEATS_SHOWN: usize = 4;
+    let repeats: Vec<String> = plan
+        .schedule
+        .chunks(plan.designs.len())
+        .map(|repeat| {
+            let name = |run: &crate::RunPlan| plan.designs[run.design].name.as_str();
+            repeat.iter().map(name).collect::<Vec<_>>().join(" ")
+        })
+        .collect();
+    let shown = repeats[..repeats.len().min(REPEATS_SHOWN)].join(" | ");
+    if repeats.len() > REPEATS_SHOWN { format!("{shown} | ...") } else { shown }
+}
+
+fn one_run(plan: &Plan) -> String {
+    let procedure = &plan.procedure;
+    let users: Vec<String> = procedure.users.iter().map(u32::to_string).collect();
+    format!(
+        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, measure {}; stop, check",
+        procedure.settle,
+        procedure.warm_up,
+        users.join(", "),
+        procedure.ramp_up,
+        procedure.measure
+    )
+}
+
+fn describe_design(page: &mut Page, design: &DesignPlan) {
+    page.line(&format!("  {}: {} ({})", design.name, design.title, design.evidence));
+    page.wrapped("    ", "    ", &design.description);
+    match &design.kind {
+        DatastoreKind::Path { directory } => {
+            page.line(&format!("    directory {}", directory.display()));
+        }
+        DatastoreKind::Emulated { devices, durability, backing } => {
+            for (name, profile) in devices {
+                page.wrapped("    ", "      ", &device(name, profile));
+            }
+            if *durability != crate::Durability::Profile {
+                page.line(&format!("    durability {}", durability.as_str()));
+            }
+            if let Some(backing) = backing {
+                page.line(&format!("    backing files in {}", backing.display()));
+            }
+        }
+    }
+    let volumes: Vec<String> = design.volumes.iter().map(|v| volume(design, v)).collect();
+    page.wrapped("    ", "      ", &format!("volumes {}", volumes.join(", ")));
+    if !design.engine_overrides.is_empty() {
+        let overrides = design.engine_overrides.join(", ");
+        page.wrapped("    ", "      ", &format!("own engine values: {overrides}"));
+    }
+}
+
+fn device(name: &str, profile: &DeviceProfile) -> String {
+    format!(
+        "device {name} = {}, {} ({}, {})",
+        profile.name,
+        profile.description,
+        profile.capacity,
+        profile.basis.as_str()
+    )
+}
+
+fn volume(design: &DesignPlan, volume: &VolumePlan) -> String {
+    match (&design.kind, &volume.device) {
+        (DatastoreKind::Emulated { .. }, Some(device)) => format!(
+            "{} {} on {device} ({})",
+            volume.name,
+            volume.capacity,
+            volume.file_system.as_str()
+        ),
+        _ => format!("{} {}", volume.name, volume.capacity),
+    }
+}
+
+fn describe_scale(page: &mut Page, plan: &Plan) {
+    let full = size_texts(&plan.full_size);
+    let planned = size_texts(&plan.size);
+    let names = ["processors", "memory", "warehouses", "database", "users"];
+    for ((name, full), planned) in names.iter().zip(&full).zip(&planned) {
+        page.wrapped("  ", "    ", &format!("{name}: {planned} (full size: {full})"));
+    }
+}
+
+fn size_texts(sizes: &Sizes) -> [String; 5] {
+    let users: Vec<String> = sizes.users.iter().map(u32::to_string).collect();
+    [
+        sizes.cpus.map_or_else(|| "no limit".to_string(), |cpus| cpus.to_string()),
+        sizes.memory_limit.map_or_else(|| "no limit".to_string(), |limit| limit.to_string()),
+        sizes.warehouses.to_string(),
+        sizes.database.to_string(),
+        users.join(" "),
+    ]
+}
+
+fn provenance(page: &mut Page, plan: &Plan) {
+    let longest = |width: fn(&Setting) -> usize| plan.provenance.iter().map(width).max();
+    let path_width = longest(|row| row.path.chars().count()).unwrap_or(0);
+    let value_width = longest(|row| row.value.chars().count()).unwrap_or(0);
+    for row in &plan.provenance {
+        let origin = row.origin.to_string();
+        let left = page.width.saturating_sub(path_width + origin.chars().count() + 6).max(12);
+        let value = shortened(&row.value, left);
+        let padded = value_width.min(24);
+        page.line(&format!("  {:path_width$}  {value:padded$}  {origin}", row.path));
+    }
+}
+
+fn shortened(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_string();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(3)).collect();
+    format!("{}...", kept.trim_end())
+}
+
+fn describe_finding(page: &mut Page, finding: &Finding) {
+    let line = finding.line.map_or_else(String::new, |line| format!(" (line {line})"));
+    let text = format!("{}: {}{line} [{}]", finding.severity, finding.text, finding.code);
+    page.wrapped("  ", "    ", &text);
+    page.wrapped("    ", "    ", &format!("remedy: {}", finding.remedy));
+}
+
+/// Lines of limited width.
+struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        writeln!(self.text, "{}", line.trim_end()).expect("writing to a String cannot fail");
+    }
+
+    fn blank(&mut self) {
+        self.line("");
+    }
+
+    fn heading(&mut self, heading: &str) {
+        self.blank();
+        self.line(heading);
+    }
+
+    fn row(&mut self, name: &str, value: &str) {
+        self.wrapped(&format!("  {name:<10}"), "            ", value);
+    }
+
+    /// Words broken into lines, the first with `first` before it, the others with `next`.
+    fn wrapped(&mut self, first: &str, next: &str, text: &str) {
+        let mut line = first.to_string();
+        let mut empty = true;
+        for word in text.split_whitespace() {
+            if !empty && line.chars().count() + 1 + word.chars().count() > self.width {
+                self.line(&line);
+                line = next.to_string();
+                empty = true;
+            }
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+            empty = false;
+        }
+        if !empty {
+            self.line(&line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Page, shortened};
+
+    #[test]
+    fn lines_stay_within_the_width() {
+        let mut page = Page { text: String::new(), width: 20 };
+        page.wrapped("- ", "  ", "one two three four five six seven");
+        assert_eq!(page.text, "- one two three four\n  five six seven\n");
+        assert_eq!(shortened("abcdefgh", 6), "abc...");
+        assert_eq!(shortened("abcdef", 6), "abcdef");
+    }
+}
