@@ -31,6 +31,7 @@ pub mod facts;
 mod child_setup;
 mod mount_table;
 mod process_table;
+mod shared_memory;
 mod skip;
 
 pub use capability::{Capability, capabilities};

@@ -16,6 +16,7 @@ use rustix::process::{
 };
 
 use crate::error::HostError;
+use crate::shared_memory;
 
 /// The variable that marks what we started.
 pub(crate) const MARKER_VARIABLE: &str = "UNDERLAY_RESOURCE";
@@ -119,6 +120,8 @@ pub(crate) fn open_descriptor(pid: u32) -> Result<OwnedFd, HostError> {
 }
 
 fn kill_all(found: Vec<Found>, name: &str) -> Result<usize, HostError> {
+    let segments: BTreeSet<_> =
+        found.iter().flat_map(|process| shared_memory::mapped_by(process.pid)).collect();
     for process in &found {
         send(process, Signal::KILL)?;
     }
@@ -133,6 +136,7 @@ fn kill_all(found: Vec<Found>, name: &str) -> Result<usize, HostError> {
         }
         reap(process);
     }
+    shared_memory::remove_unused(&segments);
     Ok(found.len())
 }
 

@@ -308,3 +308,22 @@ fn a_volume_can_be_too_small() {
     let error = LoopDevice::attach(&place.teardown, &backing, 4096).unwrap_err();
     assert!(matches!(error, HostError::BadBackingSize { length_bytes: 1000, .. }), "{error}");
 }
+
+#[test]
+fn a_group_counts_its_memory_deaths() {
+    if !geteuid().is_root() {
+        skip!("control groups need root");
+    }
+    let place = place();
+    let limits = CgroupLimits { memory: Some(Bytes::from_mib(16)), cpus: None };
+    let (cgroup, unenforced) = Cgroup::create(&place.teardown, "test-oom", &limits).unwrap();
+    let Some(cgroup) = cgroup.filter(|_| unenforced.is_empty()) else {
+        skip!("no memory controller: {unenforced:?}")
+    };
+    let Some(before) = cgroup.oom_kills() else { skip!("the kernel does not count") };
+    // tail keeps the last line, which never ends.
+    let process = shell(&place, "exec tail -n 1 /dev/zero", None, Some(&cgroup));
+    let ended = process.wait_for(Duration::from_secs(20)).unwrap();
+    assert_eq!(ended, Some(ProcessExit::Signal(9)));
+    assert_eq!(cgroup.oom_kills(), Some(before + 1));
+}

@@ -136,6 +136,17 @@ impl Cgroup {
         &self.paths
     }
 
+    /// How many of its processes the kernel has killed because the memory limit was reached; `None`
+    /// where the kernel does not count them.
+    pub fn oom_kills(&self) -> Option<u64> {
+        let file = match self.paths.version {
+            CgroupVersion::V1 => "memory.oom_control",
+            CgroupVersion::V2 => "memory.events",
+        };
+        let text = fs::read_to_string(self.paths.memory.as_ref()?.join(file)).ok()?;
+        text.lines().find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+    }
+
     /// Kills what is still inside and removes the group, for all its clones.
     pub fn release(self) -> Result<(), HostError> {
         let ticket = self.ticket.lock().unwrap_or_else(PoisonError::into_inner).take();
