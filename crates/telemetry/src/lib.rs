@@ -5,8 +5,9 @@
 //! its samplers at whole seconds since the origin of the run and stamps each reading with the window
 //! in which it was taken. Slow SQL has tiers of its own, so it never delays `/proc`.
 //!
-//! What it deliberately does not do: compute rates, percentages or percentiles (readers do),
-//! store anything, decide what is a bottleneck, invent values for ticks it missed.
+//! What it deliberately does not do: compute rates, percentages or percentiles (readers do, with the
+//! pure helpers of [`derive`]), store anything, decide what is a bottleneck, invent values for ticks
+//! it missed.
 //!
 //! **Invariants:** values are cumulative or instantaneous as read; a value that could not be read is
 //! `NAN`; a source that cannot work says why; `[begin, end]` always contains the moment of reading.
@@ -18,10 +19,13 @@ mod item;
 mod targets;
 
 mod announcer;
+mod catalogue;
 mod collector;
 mod schedule;
 mod stop;
 mod tier;
+
+pub mod derive;
 
 mod identity;
 mod kernel_file;
@@ -29,6 +33,7 @@ mod keyed;
 mod samplers;
 mod sql_session;
 
+pub use catalogue::{CATALOGUE, reference_page};
 pub use collector::{Collector, CollectorReport, TierReport};
 pub use declare::{SamplerDoc, SeriesDoc};
 pub use item::{Item, WaitKey};

@@ -3,6 +3,8 @@
 /// What is kept of a stat text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
+    /// It has ended but nobody waited for it yet: its counters count, itself does not.
+    pub(super) ended: bool,
     pub(super) parent: u32,
     pub(super) major_faults: u64,
     /// User and system time in ticks of 10 ms.
@@ -32,6 +34,7 @@ pub(super) fn stat(bytes: &[u8]) -> Option<Stat> {
     let columns: Vec<&str> = rest.split_ascii_whitespace().take(22).collect();
     let number = |field: usize| columns.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
+        ended: matches!(*columns.first()?, "Z" | "X"),
         parent: columns.get(1)?.parse().ok()?,
         major_faults: number(12)?,
         cpu_ticks: number(14)?.checked_add(number(15)?)?,
@@ -83,7 +86,14 @@ mod tests {
     fn names_with_parentheses_do_not_confuse() {
         let stat = stat(STAT).expect("a sound text");
         assert_eq!((stat.parent, stat.major_faults, stat.cpu_ticks), (12, 7, 75));
+        assert!(!stat.ended);
         assert_eq!((stat.threads, stat.start, stat.resident_pages), (3, 987654, 555));
+    }
+
+    #[test]
+    fn a_process_nobody_waited_for_has_ended() {
+        let text = String::from_utf8(STAT.to_vec()).expect("text").replace(") S ", ") Z ");
+        assert!(stat(text.as_bytes()).expect("a sound text").ended);
     }
 
     #[test]

@@ -95,10 +95,10 @@ impl Tree {
             return None;
         }
         let usage = self.ledger.update(self.members.values().map(|member| member.sighting));
-        let stats = || self.members.values().map(|member| member.stat);
+        let stats = || self.members.values().map(|member| member.stat).filter(|stat| !stat.ended);
         Some(Reading {
             usage,
-            processes: self.members.len() as u64,
+            processes: stats().count() as u64,
             threads: stats().map(|stat| stat.threads).sum(),
             resident_pages: stats().map(|stat| stat.resident_pages).sum(),
             has_io: self.has_io,
