@@ -1,0 +1,193 @@
+//! What it costs to hand a request through: the null profile against nbdkit + nbdfuse, on the same path.
+//!
+//! Both end in a loop device with direct I/O and ext4, both keep their data in memory, fio reads 4 KiB at random.
+//! They run in turns (A B B A), so that a noisy host hurts both.
+//!
+//! `cargo run --release -p underlay-datastore --example export_cost -- [--json FILE] [--seconds N]`
+
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use support::fio::{Job, Outcome, lay_out, measure};
+use support::site::{Failure, Site, seconds_per_cell, serve_if_asked, write_json};
+use underlay_core::Bytes;
+use underlay_datastore::Datastore;
+use underlay_host::{
+    FileSystem, LoopDevice, Mount, Process, ProcessSpec, Resource, find_program, make_file_system,
+};
+use underlay_model::builtin;
+
+const VOLUME: Bytes = Bytes::from_mib(1536);
+const FILE_MIB: u64 = 1024;
+const DEPTHS: [u32; 2] = [1, 32];
+
+fn main() -> Result<(), Failure> {
+    serve_if_asked();
+    let seconds = seconds_per_cell(4);
+    let site = Site::new()?;
+    let ours = Ours::start(&site)?;
+    let peer = Peer::start(&site)?;
+    lay_out(&ours.file(), FILE_MIB)?;
+    if let Some(peer) = &peer {
+        lay_out(&peer.file, FILE_MIB)?;
+    }
+    let mut rows = Vec::new();
+    for queue_depth in DEPTHS {
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        for turn in ["A", "B", "B", "A"] {
+            if turn == "A" {
+                a.push(ours.measure(queue_depth, seconds)?);
+            } else if let Some(peer) = &peer {
+                b.push(peer.measure(queue_depth, seconds)?);
+            }
+        }
+        rows.push(report(queue_depth, &a, &b));
+    }
+    if peer.is_none() {
+        eprintln!("skip: nbdkit and nbdfuse are not installed, nothing to compare with");
+    }
+    write_json(&json!({ "benchmark": "export-cost", "seconds_per_cell": seconds, "rows": rows }))
+}
+
+/// The null profile through our own server.
+struct Ours {
+    datastore: Box<dyn Datastore>,
+}
+
+impl Ours {
+    fn start(site: &Site) -> Result<Ours, Failure> {
+        let profile = builtin::find("null").expect("built in");
+        Ok(Ours { datastore: site.emulate(&profile, VOLUME)? })
+    }
+
+    fn file(&self) -> PathBuf {
+        self.datastore.volumes()[0].path.join("file")
+    }
+
+    fn measure(&self, queue_depth: u32, seconds: u64) -> Result<Outcome, Failure> {
+        let servers: Vec<u32> = self.datastore.processes().iter().map(|(_, pid)| *pid).collect();
+        measure(&job(&self.file(), queue_depth, seconds, &servers))
+    }
+}
+
+/// nbdkit's memory plug-in behind nbdfuse.
+struct Peer {
+    servers: Vec<Process>,
+    file: PathBuf,
+}
+
+impl Peer {
+    fn start(site: &Site) -> Result<Option<Peer>, Failure> {
+        let (Some(nbdkit), Some(nbdfuse)) = (find_program("nbdkit"), find_program("nbdfuse"))
+        else {
+            return Ok(None);
+        };
+        let base = site.scratch.join("peer");
+        site.teardown.create_directory(&base)?;
+        let (socket, export, target) = (base.join("s"), base.join("export"), base.join("mnt"));
+        std::fs::create_dir(&export)?;
+        std::fs::create_dir(&target)?;
+        let size = format!("{}", VOLUME.0);
+        let socket_text = socket.display().to_string();
+        let server = spawn(site, "nbdkit", &nbdkit, &["-f", "-U", &socket_text, "memory", &size])?;
+        wait_for(|| socket.exists())?;
+        site.teardown.register(Resource::Mount { target: export.clone() })?;
+        let file = export.join("nbd");
+        let uri = format!("nbd+unix:///?socket={socket_text}");
+        let file_text = file.display().to_string();
+        let bridge = spawn(site, "nbdfuse", &nbdfuse, &["-C", "4", &file_text, &uri])?;
+        wait_for(|| file.exists())?;
+        let device = LoopDevice::attach(&site.teardown, &file, 4096)?;
+        make_file_system(device.device(), FileSystem::Ext4)?;
+        Mount::make(&site.teardown, device.device(), &target, FileSystem::Ext4, "noatime")?;
+        Ok(Some(Peer { servers: vec![server, bridge], file: target.join("file") }))
+    }
+
+    fn measure(&self, queue_depth: u32, seconds: u64) -> Result<Outcome, Failure> {
+        let servers: Vec<u32> = self.servers.iter().map(Process::pid).collect();
+        measure(&job(&self.file, queue_depth, seconds, &servers))
+    }
+}
+
+fn spawn(site: &Site, name: &str, program: &Path, arguments: &[&str]) -> Result<Process, Failure> {
+    Ok(Process::spawn(
+        &site.teardown,
+        &ProcessSpec {
+            name,
+            program,
+            args: arguments.iter().map(Into::into).collect(),
+            env: Vec::new(),
+            run_as: None,
+            cgroup: None,
+            working_dir: Path::new("/"),
+            output: site.scratch.join(format!("{name}.log")),
+        },
+    )?)
+}
+
+fn wait_for(ready: impl Fn() -> bool) -> Result<(), Failure> {
+    let begin = Instant::now();
+    while !ready() {
+        if begin.elapsed() > Duration::from_secs(10) {
+            return Err("the peer did not start within 10 s".into());
+        }
+        sleep(Duration::from_millis(10));
+    }
+    Ok(())
+}
+
+fn job<'a>(file: &'a Path, queue_depth: u32, seconds: u64, servers: &'a [u32]) -> Job<'a> {
+    Job { file, size_mib: FILE_MIB, pattern: "randread", queue_depth, seconds, servers }
+}
+
+/// Means over the turns of one side.
+fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
+    outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
+}
+
+fn report(queue_depth: u32, a: &[Outcome], b: &[Outcome]) -> serde_json::Value {
+    let side = |name: &str, outcomes: &[Outcome]| {
+        if outcomes.is_empty() {
+            return serde_json::Value::Null;
+        }
+        let cpu: Vec<f64> = (0..3).map(|i| mean(outcomes, |o| o.cpu_us[i])).collect();
+        println!(
+            "QD{queue_depth:<3} {name:<16} {:>8.0} IOPS  p50 {:>6.1} us  p99 {:>7.1} us  mean {:>6.1} us  \
+             CPU/IO: fio {:.1} + server {:.1} + rest {:.1} us  steal {:.1} %",
+            mean(outcomes, |o| o.iops),
+            mean(outcomes, |o| o.p50_us),
+            mean(outcomes, |o| o.p99_us),
+            mean(outcomes, |o| o.mean_us),
+            cpu[0],
+            cpu[1],
+            cpu[2],
+            100.0 * mean(outcomes, |o| o.steal),
+        );
+        json!({
+            "iops": mean(outcomes, |o| o.iops),
+            "p50_us": mean(outcomes, |o| o.p50_us),
+            "p99_us": mean(outcomes, |o| o.p99_us),
+            "mean_us": mean(outcomes, |o| o.mean_us),
+            "cpu_us_per_io": { "fio": cpu[0], "server": cpu[1], "rest": cpu[2] },
+            "each_iops": outcomes.iter().map(|o| o.iops).collect::<Vec<_>>(),
+        })
+    };
+    let ours = side("underlay null", a);
+    let peer = side("nbdkit+nbdfuse", b);
+    let ratio = (!b.is_empty()).then(|| mean(a, |o| o.iops) / mean(b, |o| o.iops));
+    let target = if queue_depth == 1 { 1.8 } else { 5.0 };
+    if let Some(ratio) = ratio {
+        println!("QD{queue_depth:<3} ratio {ratio:.2} (aim >= {target})");
+    }
+    json!({
+        "queue_depth": queue_depth,
+        "underlay": ours,
+        "nbdkit_nbdfuse": peer,
+        "iops_ratio": ratio,
+        "aim": target,
+    })
+}

@@ -1,0 +1,128 @@
+//! Running fio and reading what it found. fio is the judge: none of its numbers come from us.
+//!
+//! Percentiles are of the total latency (submission and completion): where submission completes inline,
+//! completion latency alone means nothing.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::cpu;
+use super::site::Failure;
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    pub file: &'a Path,
+    pub size_mib: u64,
+    /// `randread`, `randwrite`.
+    pub pattern: &'a str,
+    pub queue_depth: u32,
+    pub seconds: u64,
+    /// Processes whose CPU time is the server's.
+    pub servers: &'a [u32],
+}
+
+/// What came out.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    pub iops: f64,
+    pub mean_us: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub p999_us: f64,
+    /// CPU time per request: the load generator, the servers, everything else on the host.
+    pub cpu_us: [f64; 3],
+    /// CPU share of the host that was stolen, 0..=1 of all CPUs.
+    pub steal: f64,
+}
+
+/// Fills the file, so that later runs touch nothing for the first time.
+pub fn lay_out(file: &Path, size_mib: u64) -> Result<(), Failure> {
+    let mut command = base(file, size_mib);
+    command.args(["--rw=write", "--bs=1M", "--iodepth=4", "--end_fsync=1"]);
+    run(command).map(drop)
+}
+
+/// Runs a job.
+pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
+    let mut command = base(job.file, job.size_mib);
+    command.args([
+        format!("--rw={}", job.pattern),
+        "--bs=4k".to_string(),
+        format!("--iodepth={}", job.queue_depth),
+        format!("--runtime={}", job.seconds),
+        "--time_based=1".to_string(),
+        "--ramp_time=1".to_string(),
+        "--norandommap=1".to_string(),
+        "--randrepeat=0".to_string(),
+        "--lat_percentiles=1".to_string(),
+        "--clat_percentiles=0".to_string(),
+        "--percentile_list=50:99:99.9".to_string(),
+    ]);
+    let servers = || job.servers.iter().map(|pid| cpu::process_seconds(*pid)).sum::<f64>();
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    // The same span as fio's measured one, as well as can be seen from outside.
+    std::thread::sleep(Duration::from_millis(1_300));
+    let (server_begin, host_begin) = (servers(), cpu::host_seconds());
+    std::thread::sleep(Duration::from_millis(job.seconds * 1_000 - 600));
+    let (server_end, host_end) = (servers(), cpu::host_seconds());
+    let output = child.wait_with_output()?;
+    let result = parse(&output)?;
+    let section = if job.pattern.contains("read") { "read" } else { "write" };
+    let numbers = &result["jobs"][0][section];
+    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
+    let iops = number(&numbers["iops"]);
+    let latency = &numbers["lat_ns"];
+    let percentile = |name: &str| number(&latency["percentile"][name]) / 1e3;
+    let span = job.seconds as f64 - 0.6;
+    let requests = iops * span;
+    let job_numbers = &result["jobs"][0];
+    let fio_us = (number(&job_numbers["usr_cpu"]) + number(&job_numbers["sys_cpu"])) * 1e4 / iops;
+    let server_us = (server_end - server_begin) * 1e6 / requests;
+    let host_us = (host_end.0 - host_begin.0) * 1e6 / requests;
+    let cpus = std::thread::available_parallelism()?.get() as f64;
+    Ok(Outcome {
+        iops,
+        mean_us: number(&latency["mean"]) / 1e3,
+        p50_us: percentile("50.000000"),
+        p99_us: percentile("99.000000"),
+        p999_us: percentile("99.900000"),
+        cpu_us: [fio_us, server_us, (host_us - fio_us - server_us).max(0.0)],
+        steal: (host_end.1 - host_begin.1) / span / cpus,
+    })
+}
+
+/// Whether fio is there.
+pub fn is_installed() -> bool {
+    Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn base(file: &Path, size_mib: u64) -> Command {
+    let mut command = Command::new("fio");
+    command.args([
+        "--name=judge",
+        "--ioengine=io_uring",
+        "--direct=1",
+        "--thread=1",
+        "--output-format=json",
+    ]);
+    command.arg(format!("--filename={}", file.display())).arg(format!("--size={size_mib}m"));
+    command
+}
+
+fn run(mut command: Command) -> Result<Value, Failure> {
+    parse(&command.output()?)
+}
+
+fn parse(output: &std::process::Output) -> Result<Value, Failure> {
+    if !output.status.success() {
+        return Err(format!("fio failed: {}", String::from_utf8_lossy(&output.stderr)).into());
+    }
+    // fio may print notes before the JSON.
+    let text = String::from_utf8_lossy(&output.stdout);
+    let begin = text.find('{').ok_or("fio printed no JSON")?;
+    Ok(serde_json::from_str(&text[begin..])?)
+}

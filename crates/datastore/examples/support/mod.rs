@@ -1,0 +1,5 @@
+//! What the benchmarks of this crate share: surroundings, fio, and what the CPUs were doing.
+
+pub mod cpu;
+pub mod fio;
+pub mod site;

@@ -1,0 +1,105 @@
+//! A state directory in memory, a teardown stack on it, and datastores served by this same program.
+//!
+//! Memory, because the host's disk would otherwise be measured too.
+
+use std::path::{Path, PathBuf};
+use std::process::exit;
+
+use underlay_core::{Bytes, RootSeed};
+use underlay_datastore::{Context, Datastore, DatastoreSpec, Durability, VolumeRequest};
+use underlay_host::{FileSystem, StateDir, Teardown};
+use underlay_model::DeviceProfile;
+
+pub type Failure = Box<dyn std::error::Error>;
+
+/// Serves and ends if this process was started as a datastore server.
+pub fn serve_if_asked() {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, command, _, config] = arguments.as_slice() else { return };
+    if command != "datastore-server" {
+        return;
+    }
+    match underlay_datastore::serve(Path::new(config)) {
+        Ok(()) => exit(0),
+        Err(error) => {
+            eprintln!("{error}");
+            exit(1)
+        }
+    }
+}
+
+/// The value of `--json FILE`, if given.
+pub fn json_target() -> Option<PathBuf> {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--json");
+    arguments.nth(1).map(PathBuf::from)
+}
+
+/// The value of `--seconds N`, or a default.
+pub fn seconds_per_cell(default: u64) -> u64 {
+    let mut arguments = std::env::args().skip_while(|argument| argument != "--seconds");
+    arguments.nth(1).and_then(|text| text.parse().ok()).unwrap_or(default)
+}
+
+/// Writes results to the file asked for.
+pub fn write_json(value: &serde_json::Value) -> Result<(), Failure> {
+    if let Some(path) = json_target() {
+        std::fs::write(path, serde_json::to_vec_pretty(value)?)?;
+    }
+    Ok(())
+}
+
+/// Surroundings that vanish on drop.
+pub struct Site {
+    pub teardown: Teardown,
+    pub scratch: PathBuf,
+    directory: tempfile::TempDir,
+}
+
+impl Site {
+    pub fn new() -> Result<Site, Failure> {
+        let memory = Path::new("/dev/shm");
+        let base = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
+        let directory = tempfile::Builder::new().prefix("ub").tempdir_in(base)?;
+        let state = StateDir::at(directory.path().join("s"))?;
+        let teardown = Teardown::create(&state, "benchmark")?;
+        let scratch = state.scratch_dir("b");
+        teardown.create_directory(&scratch)?;
+        Ok(Site { teardown, scratch: scratch.canonicalize()?, directory })
+    }
+
+    /// An emulated datastore of one volume `data` with ext4 on one device.
+    pub fn emulate(
+        &self,
+        profile: &DeviceProfile,
+        capacity: Bytes,
+    ) -> Result<Box<dyn Datastore>, Failure> {
+        let spec = DatastoreSpec::Emulated {
+            devices: vec![("device".to_string(), profile.clone())],
+            seed: RootSeed(1),
+            backing_directory: None,
+            durability: Durability::Profile,
+        };
+        let volume = VolumeRequest {
+            name: "data".to_string(),
+            capacity,
+            file_system: FileSystem::Ext4,
+            device: None,
+        };
+        let program = std::env::current_exe()?;
+        let context = Context {
+            teardown: &self.teardown,
+            scratch: &self.scratch,
+            server_program: &program,
+            owner: None,
+        };
+        Ok(underlay_datastore::open(&spec, &[volume], &context)?)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        for leftover in self.teardown.unwind() {
+            eprintln!("left over below {}: {leftover:?}", self.directory.path().display());
+        }
+    }
+}
