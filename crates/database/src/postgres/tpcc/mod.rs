@@ -25,7 +25,7 @@ pub use check::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, OrderNumbers, TableNames,
     check, order_numbers,
 };
-pub use load::{LoadOptions, LoadProgress, LoadReport, load};
+pub use load::{LoadOptions, LoadProgress, LoadReport, LoadStage, load};
 pub use schema::{Described, TpccError, describe, drop_schema};
 pub use session::{Outcome, Session};
 
