@@ -133,7 +133,7 @@ fn expected_volumes(design: &DesignPlan, database: Bytes) -> Bytes {
         .and_then(|text| postgresql::size(text, 1 << 20))
         .unwrap_or(postgresql::MAX_WAL_SIZE_DEFAULT);
     let grown = Bytes(database.0 / 100 * (100 + GROWTH_PERCENT));
-    grown.min(capacity("data")) + log.min(capacity("wal"))
+    saturating_sum(grown.min(capacity("data")), log.min(capacity("wal")))
 }
 
 fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
@@ -160,6 +160,7 @@ fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
     saturating_sum(saturating_sum(server, datastore), rest)
 }
 
-fn saturating_sum(a: Bytes, b: Bytes) -> Bytes {
+/// The sum, or the largest size there is.
+pub(crate) fn saturating_sum(a: Bytes, b: Bytes) -> Bytes {
     Bytes(a.0.saturating_add(b.0))
 }

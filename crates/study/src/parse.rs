@@ -1,9 +1,11 @@
 //! From text to the file types: TOML syntax first, then every key.
 
+use std::ops::Range;
+
 use toml::de::DeTable;
 
 use crate::file;
-use crate::problem::{Problems, Source};
+use crate::problem::{Problems, Source, position};
 use crate::reader::Keys;
 use crate::report::Report;
 
@@ -65,10 +67,9 @@ pub(crate) fn read_text<T>(
         report.append(found);
         return (content, if broken { Syntax::Broken } else { Syntax::Sound });
     };
-    for error in &errors {
-        let span = on_characters(text, error.span().unwrap_or(text.len()..text.len()));
-        let message = format!("not TOML: {}", error.message());
-        report.at(&span, "syntax", message, "here", syntax_help(error.message()));
+    for (span, message) in worth_reading(text, &errors) {
+        let help = syntax_help(&message, &text[span.clone()]);
+        report.at(&span, "syntax", format!("not TOML: {message}"), "here", help);
     }
     // Behind the first error the parser guesses. What it read before is certain.
     found.retain(|draft| {
@@ -94,16 +95,40 @@ pub fn read(source: &Source) -> Result<Study, Problems> {
 const SYNTAX_HELP: &str =
     "look at quotes, brackets and commas around here; every line is `key = value` or a [header]";
 
-fn syntax_help(message: &str) -> &'static str {
+/// The errors without the avalanche behind them: one per line, and one for a list that never ends.
+fn worth_reading(text: &str, errors: &[toml::de::Error]) -> Vec<(Range<usize>, String)> {
+    let mut worth: Vec<(Range<usize>, String)> = Vec::new();
+    let (mut last_line, mut in_array) = (0, false);
+    // The parser makes several passes; people read from the top.
+    let mut errors: Vec<_> = errors.iter().collect();
+    errors.sort_by_key(|error| error.span().map_or(text.len(), |span| span.start));
+    for error in errors {
+        let span = on_characters(text, error.span().unwrap_or(text.len()..text.len()));
+        let (line, _) = position(text, span.start);
+        let array = error.message().contains("array");
+        if line != last_line && !(array && in_array) {
+            worth.push((span, error.message().to_string()));
+        }
+        last_line = line;
+        in_array |= array;
+    }
+    worth
+}
+
+fn syntax_help(message: &str, found: &str) -> String {
     if message.contains("duplicate key") {
-        "a key stands once in its table; keep one of them"
+        "a key stands once in its table; keep one of them".to_string()
+    } else if message.contains("between array elements") {
+        "a comma is missing here, or the list before it lacks its `]`".to_string()
+    } else if message.contains("must be quoted") && !found.is_empty() {
+        format!("write it in quotes: \"{found}\"")
     } else {
-        SYNTAX_HELP
+        SYNTAX_HELP.to_string()
     }
 }
 
 /// Widens a span to whole characters inside the text.
-fn on_characters(text: &str, span: std::ops::Range<usize>) -> std::ops::Range<usize> {
+fn on_characters(text: &str, span: Range<usize>) -> Range<usize> {
     let mut start = span.start.min(text.len());
     while !text.is_char_boundary(start) {
         start -= 1;

@@ -15,6 +15,9 @@ use crate::report::Report;
 use crate::suggest::{listed, nearest};
 use crate::words::Words;
 
+/// The largest count without a range of its own.
+const COUNT_MAX: u64 = u32::MAX as u64;
+
 /// A value of the file with its place.
 pub(crate) struct Item<'t> {
     value: &'t DeValue<'t>,
@@ -125,7 +128,7 @@ impl<'t, 'r> Keys<'t, 'r> {
             let meant = aliased.or_else(|| nearest(name, self.known.iter().copied()));
             let label = match meant {
                 Some(meant) => format!("did you mean `{meant}`?"),
-                None => "not a key of this table".to_string(),
+                None => "not a key here".to_string(),
             };
             let place = match self.path.as_str() {
                 "" => "at the top of the file".to_string(),
@@ -163,9 +166,12 @@ impl<'t> Item<'t> {
 
     /// A whole number of `range`.
     pub fn integer(&self, report: &mut Report, range: RangeInclusive<u64>) -> Option<u64> {
-        let bounds = format!("a whole number from {} to {}", range.start(), range.end());
+        let bounds = match *range.end() {
+            COUNT_MAX => "a whole number".to_string(),
+            end => format!("a whole number from {} to {end}", range.start()),
+        };
         let DeValue::Integer(integer) = self.value else {
-            return self.wrong_type(report, &bounds, "");
+            return self.wrong_type(report, &bounds, &self.unquoted_help());
         };
         match i128::from_str_radix(integer.as_str(), integer.radix()) {
             Ok(number)
@@ -179,7 +185,7 @@ impl<'t> Item<'t> {
 
     /// A whole number of 32 bits, whose range someone else checks.
     pub fn count(&self, report: &mut Report) -> Option<u32> {
-        self.integer(report, 0..=u64::from(u32::MAX)).map(|number| number as u32)
+        self.integer(report, 0..=COUNT_MAX).map(|number| number as u32)
     }
 
     /// True or false.
@@ -199,7 +205,7 @@ impl<'t> Item<'t> {
                 let whole = i64::from_str_radix(integer.as_str(), integer.radix()).ok();
                 (whole.map(|whole| whole as f64), integer.as_str())
             }
-            _ => return self.wrong_type(report, &bounds, ""),
+            _ => return self.wrong_type(report, &bounds, &self.unquoted_help()),
         };
         match number {
             Some(number) if range.contains(&number) => Some(number),
@@ -322,6 +328,16 @@ impl<'t> Item<'t> {
                 );
                 None
             }
+        }
+    }
+
+    /// The remedy for a number that was written in quotes; empty for everything else.
+    fn unquoted_help(&self) -> String {
+        match self.value {
+            DeValue::String(text) if text.trim().parse::<f64>().is_ok_and(f64::is_finite) => {
+                format!("write {}, without quotes", text.trim())
+            }
+            _ => String::new(),
         }
     }
 

@@ -3,19 +3,24 @@
 /// The candidate that differs from `typed` by few typing errors, if there is one.
 ///
 /// Few = at most a third of the longer word, and never more than three. Case, `_` and `-` do not count.
+/// Next best is a name that begins with what was typed.
 pub(crate) fn nearest<'a>(
     typed: &str,
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let typed = fold(typed);
+    let candidates: Vec<&str> = candidates.into_iter().collect();
+    let begins = |candidate: &&str| typed.len() >= 3 && fold(candidate).starts_with(&typed);
     candidates
-        .into_iter()
+        .iter()
+        .copied()
         .map(|candidate| (distance(&typed, &fold(candidate)), candidate))
         .filter(|(errors, candidate)| {
             *errors <= (typed.len().max(candidate.chars().count()) / 3).min(3)
         })
         .min_by_key(|(errors, _)| *errors)
         .map(|(_, candidate)| candidate)
+        .or_else(|| candidates.iter().copied().find(begins))
 }
 
 /// The names as a list for a sentence: `a`, `b`, `c`.
@@ -61,5 +66,6 @@ mod tests {
         assert_eq!(nearest("Repeats", keys), Some("repeats"));
         assert_eq!(nearest("hold", keys), None);
         assert_eq!(nearest("", keys), None);
+        assert_eq!(nearest("dc1500m", ["dc500m-1920", "dc1500m-960"]), Some("dc1500m-960"));
     }
 }

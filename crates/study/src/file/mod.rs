@@ -18,3 +18,6 @@ pub(crate) use profile::Profile;
 pub(crate) use published::Published;
 pub(crate) use study::Study;
 pub(crate) use workload::Workload;
+
+#[cfg(test)]
+mod tests;

@@ -195,8 +195,8 @@ impl Resolver<'_> {
         let (engine, overrides) = self.design_engine(draft, &path, study_engine, &mut rows);
         self.check_engine(&engine, procedure.map(|procedure| &procedure.users_max));
         if let (Some(kind), Some(volumes)) = (&kind, &volumes) {
-            self.check_capacity(draft, kind, volumes);
-            self.check_contents(draft, volumes, &engine, workload);
+            self.check_capacity(kind, volumes);
+            self.check_contents(volumes, &engine, workload);
         }
         self.provenance.extend(rows);
         let kind = kind?;

@@ -1,6 +1,7 @@
 //! The database server: merging, scaling and checking.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use underlay_core::Bytes;
@@ -167,9 +168,14 @@ impl Resolver<'_> {
         }
         for (layer, engine) in layers.iter().rev() {
             for (name, setting) in &engine.settings.content.0 {
-                self.check_setting_name(name, setting.name_span.clone(), *layer);
+                if !self.is_free_setting(name, setting.name_span.clone(), *layer) {
+                    continue;
+                }
                 let path = at(&format!("settings.{name}"));
-                if let Pick::Found(chosen) = pick(text, &path, &[(*layer, &setting.value)]) {
+                if let Pick::Found(mut chosen) = pick(text, &path, &[(*layer, &setting.value)]) {
+                    // Problems of a setting concern the whole line.
+                    chosen.span =
+                        chosen.span.map(|span| setting.name_span.start.min(span.start)..span.end);
                     self.check_setting_value(name, &chosen);
                     choice.settings.insert(name.clone(), chosen);
                 }
@@ -187,7 +193,8 @@ impl Resolver<'_> {
         self.doubt_settings(engine);
     }
 
-    fn check_setting_name(&mut self, name: &str, span: std::ops::Range<usize>, layer: Layer<'_>) {
+    /// Whether the study may set it; reports names that belong to Underlay or cannot exist.
+    fn is_free_setting(&mut self, name: &str, span: Range<usize>, layer: Layer<'_>) -> bool {
         let span = (layer == Layer::File).then_some(span);
         let folded = name.to_ascii_lowercase().replace('-', "_");
         let owned = postgresql::OWNED.iter().find(|(owned, _)| {
@@ -201,14 +208,15 @@ impl Resolver<'_> {
                 format!("decided by Underlay: {instead}"),
                 "remove this line",
             );
-            return;
+            return false;
         }
         let first = |c: char| c.is_ascii_lowercase() || c == '_';
         let part_is_fine = |part: &str| {
             part.starts_with(first)
                 && part.chars().all(|c| first(c) || c.is_ascii_digit() || c == '$')
         };
-        if !name.split('.').all(part_is_fine) {
+        let possible = name.split('.').all(part_is_fine);
+        if !possible {
             self.report.add(
                 span,
                 "unknown-setting",
@@ -217,6 +225,7 @@ impl Resolver<'_> {
                 format!("did you mean `{folded}`?"),
             );
         }
+        possible
     }
 
     fn check_setting_value(&mut self, name: &str, chosen: &Chosen<String>) {
@@ -449,7 +458,7 @@ impl Resolver<'_> {
     fn check_known_settings(
         &mut self,
         engine: &EngineChoice,
-        known: &std::collections::BTreeSet<String>,
+        known: &BTreeSet<String>,
         major: u32,
     ) {
         for (name, chosen) in &engine.settings {

@@ -92,7 +92,7 @@ impl Resolver<'_> {
             self.report.add(
                 own.span.clone().or_else(|| shared.span.clone()),
                 "missing-key",
-                format!("volume `{name}` of design `{}` has no size", draft.name.value),
+                format!("volume `{name}` has no size"),
                 "`capacity` is missing",
                 "add for example capacity = \"4GiB\"",
             );
@@ -198,12 +198,7 @@ impl Resolver<'_> {
     }
 
     /// Volumes against their devices and against the host.
-    pub(super) fn check_capacity(
-        &mut self,
-        draft: &Draft<'_>,
-        kind: &DatastoreKind,
-        volumes: &[VolumeChoice],
-    ) {
+    pub(super) fn check_capacity(&mut self, kind: &DatastoreKind, volumes: &[VolumeChoice]) {
         if let DatastoreKind::Emulated { devices, .. } = kind {
             for (name, profile) in devices {
                 let on_device: Vec<&VolumeChoice> = volumes
@@ -213,7 +208,6 @@ impl Resolver<'_> {
                 let total = total(on_device.iter().copied());
                 if total > u128::from(profile.capacity.0) {
                     self.too_large(
-                        draft,
                         &on_device,
                         "larger-than-device",
                         &format!("device `{name}` has {}", profile.capacity),
@@ -228,7 +222,6 @@ impl Resolver<'_> {
             let help = self.scale_help(needed as f64 / free.0.max(1) as f64);
             let all: Vec<&VolumeChoice> = volumes.iter().collect();
             self.too_large(
-                draft,
                 &all,
                 "larger-than-free-space",
                 &format!("{place} has {free} free"),
@@ -239,7 +232,6 @@ impl Resolver<'_> {
 
     fn too_large(
         &mut self,
-        draft: &Draft<'_>,
         volumes: &[&VolumeChoice],
         code: &'static str,
         limit: &str,
@@ -253,7 +245,7 @@ impl Resolver<'_> {
         largest.capacity.problem(
             &mut self.report,
             code,
-            format!("the volumes {names} of design `{}` need {needed}, {limit}", draft.name.value),
+            format!("the volumes {names} need {needed}, {limit}"),
             "the largest of them",
             format!("make the volumes smaller{help}"),
         );
@@ -262,7 +254,6 @@ impl Resolver<'_> {
     /// Volumes against what they have to hold.
     pub(super) fn check_contents(
         &mut self,
-        draft: &Draft<'_>,
         volumes: &[VolumeChoice],
         engine: &EngineChoice,
         workload: Option<&WorkloadChoice>,
@@ -270,12 +261,12 @@ impl Resolver<'_> {
         let by_name: BTreeMap<&str, &VolumeChoice> =
             volumes.iter().map(|volume| (volume.name, volume)).collect();
         if let (Some(wal), Some(max)) = (by_name.get("wal"), engine.max_wal_size()) {
-            self.check_wal(draft, wal, max, engine);
+            self.check_wal(wal, max, engine);
         }
         let Some(workload) = workload else { return };
         let database = estimate::database(workload.warehouses());
         if let Some(data) = by_name.get("data") {
-            self.check_data(draft, data, database, workload);
+            self.check_data(data, database, workload);
         }
         if let Some(backup) = by_name.get("backup")
             && backup.capacity.value < database
@@ -285,8 +276,8 @@ impl Resolver<'_> {
                 Severity::Note,
                 "backup-volume-small",
                 format!(
-                    "volume `backup` of design `{}` ({capacity}) does not hold a backup of the database (about {database})",
-                    draft.name.value
+                    "the volume `backup` ({capacity}) does not hold a backup of the database (about \
+                     {database})"
                 ),
                 "enlarge it before the study takes backups",
                 backup.capacity.line(self.text),
@@ -294,20 +285,12 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_data(
-        &mut self,
-        draft: &Draft<'_>,
-        data: &VolumeChoice,
-        database: Bytes,
-        workload: &WorkloadChoice,
-    ) {
+    fn check_data(&mut self, data: &VolumeChoice, database: Bytes, workload: &WorkloadChoice) {
         let usable = estimate::usable(data.capacity.value);
         if database > usable {
             let fitting = estimate::warehouses_in(usable);
-            let message = format!(
-                "{} warehouses do not fit the volume `data` of design `{}`",
-                workload.warehouses.value, draft.name.value
-            );
+            let message =
+                format!("{} warehouses do not fit the volume `data`", workload.warehouses.value);
             let help = match fitting {
                 0 => format!("make the volume at least {}", exact_mib(database)),
                 fitting => format!(
@@ -327,9 +310,8 @@ impl Resolver<'_> {
                 Severity::Warning,
                 "data-volume-tight",
                 format!(
-                    "about {database} of data on the volume `data` of design `{}`, which holds about {usable}: \
-                     new orders may fill it",
-                    draft.name.value
+                    "about {database} of data on the volume `data`, which holds about {usable}: new \
+                     orders may fill it"
                 ),
                 "enlarge the volume by half",
                 data.capacity.line(self.text),
@@ -337,13 +319,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_wal(
-        &mut self,
-        draft: &Draft<'_>,
-        wal: &VolumeChoice,
-        max: Bytes,
-        engine: &EngineChoice,
-    ) {
+    fn check_wal(&mut self, wal: &VolumeChoice, max: Bytes, engine: &EngineChoice) {
         let usable = estimate::usable(wal.capacity.value);
         let decided = match engine.setting("max_wal_size") {
             Some(_) => "",
@@ -354,7 +330,7 @@ impl Resolver<'_> {
             wal.capacity.problem(
                 &mut self.report,
                 "log-volume-small",
-                format!("the log of design `{}` does not fit its volume", draft.name.value),
+                "the log does not fit its volume",
                 format!(
                     "max_wal_size is {max}{decided}, {} holds about {usable}",
                     wal.capacity.value
@@ -369,9 +345,8 @@ impl Resolver<'_> {
                 Severity::Warning,
                 "log-volume-tight",
                 format!(
-                    "max_wal_size of {max}{decided} on the volume `wal` of design `{}`, which holds about {usable}: \
-                     the server may exceed max_wal_size for a while",
-                    draft.name.value
+                    "max_wal_size of {max}{decided} on the volume `wal`, which holds about {usable}: \
+                     the server may exceed max_wal_size for a while"
                 ),
                 "leave a third of the volume free",
                 wal.capacity.line(self.text),

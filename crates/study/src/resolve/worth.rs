@@ -3,6 +3,7 @@
 use underlay_core::{Bytes, Nanos};
 
 use super::Resolver;
+use crate::estimate::saturating_sum;
 use crate::finding::Severity;
 use crate::plan::Plan;
 use crate::postgresql;
@@ -81,7 +82,7 @@ impl Resolver<'_> {
     fn doubt_disk(&mut self, plan: &Plan) {
         let free = self.host.free_space;
         let estimates = &plan.estimates;
-        let worst = estimates.disk_templates + estimates.disk_volumes_worst;
+        let worst = saturating_sum(estimates.disk_templates, estimates.disk_volumes_worst);
         if estimates.disk > free {
             self.report.add(
                 None,
