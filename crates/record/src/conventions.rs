@@ -76,10 +76,9 @@ pub mod finding {
 pub mod driver_series {
     /// Counter, ns: CPU time of all threads of the load generator.
     pub const CPU: &str = "cpu";
-    /// Counter, ns: CPU time of its busiest thread, per tick the busiest of that tick.
-    pub const BUSIEST_THREAD: &str = "busiest_thread";
-    /// Gauge: its threads.
-    pub const THREADS: &str = "threads";
+    /// Counter, ns: time in which its busiest thread ran or wanted to run; of each tick the busiest
+    /// thread of that tick.
+    pub const BUSIEST_THREAD: &str = "busiest_thread.awake";
     /// Gauge: users asked for.
     pub const USERS_ACTIVE: &str = "users.active";
     /// Gauge: users in a transaction.
@@ -93,7 +92,7 @@ pub mod driver_series {
     /// Gauge: open-loop arrivals waiting for a user.
     pub const ARRIVALS_QUEUED: &str = "arrivals.queued";
     /// Gauge, bytes: resident memory of the process.
-    pub const MEMORY: &str = "memory";
+    pub const MEMORY: &str = "memory.resident";
 }
 
 /// Names of the sources of ticks.
@@ -101,7 +100,7 @@ pub mod source {
     /// CPU time of the host, per state.
     pub const HOST_CPU: &str = "host_cpu";
     /// Memory of the host.
-    pub const MEMORY: &str = "memory";
+    pub const MEMORY: &str = "memory.resident";
     /// Pressure stall information.
     pub const PRESSURE: &str = "pressure";
     /// Network counters.

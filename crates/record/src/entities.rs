@@ -57,7 +57,7 @@ pub struct Design {
 pub struct NewRun {
     /// Index of the design.
     pub design: u32,
-    /// Which repeat, from 0 as in the plan. Runs of different designs with the same repeat are pairs.
+    /// Which repeat, from 1. Runs of different designs with the same repeat are pairs.
     pub repeat: u32,
     /// Position in the schedule of the whole execution, from 0.
     pub order: u32,
@@ -85,7 +85,7 @@ pub struct Run {
     pub id: RunId,
     /// Index of the design.
     pub design: u32,
-    /// Which repeat, from 0.
+    /// Which repeat, from 1.
     pub repeat: u32,
     /// Position in the schedule, from 0.
     pub order: u32,

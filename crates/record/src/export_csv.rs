@@ -203,7 +203,7 @@ fn export_runs(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(),
         &[
             ("run", "id"),
             ("design", "position of its design"),
-            ("repeat", "which repeat, from 0"),
+            ("repeat", "which repeat, from 1"),
             ("order", "position in the schedule, from 0"),
             BEGIN,
             END,

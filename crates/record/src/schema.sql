@@ -31,7 +31,7 @@ CREATE TABLE design (
 CREATE TABLE run (
     run            INTEGER PRIMARY KEY,
     design         INTEGER NOT NULL REFERENCES design,
-    repeat         INTEGER NOT NULL,    -- from 0; equal repeats of two designs are a pair
+    repeat         INTEGER NOT NULL,    -- from 1; equal repeats of two designs are a pair
     sequence       INTEGER NOT NULL,    -- position in the schedule, from 0
     begin_ns       INTEGER NOT NULL,
     end_ns         INTEGER,

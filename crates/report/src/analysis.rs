@@ -47,7 +47,7 @@ pub struct Analysis {
     pub windows: Vec<Window>,
     /// What happened over time in each counted run.
     pub timelines: Timelines,
-    /// Consistency checks of all counted runs.
+    /// Consistency checks of all runs that were not replaced, also of failed ones.
     pub checks: Vec<Check>,
     /// Everything the reader must know, gravest first.
     pub findings: Vec<Finding>,

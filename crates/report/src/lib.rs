@@ -6,10 +6,35 @@
 //! What this crate deliberately does not do: measure, change a record, or know how a run is made.
 
 pub mod analysis;
-mod html;
 pub mod statistics;
+
+mod flatten;
+mod method;
+mod plan_view;
+mod wording;
+
+mod observed;
+mod timelines;
+
+mod digest;
+
+mod estimates;
+mod ladder;
+mod latencies;
+mod verdict;
+
+mod comparisons;
+mod confounds;
+mod findings;
+mod headline;
+mod settings;
+
+mod analyse;
+mod html;
+
 #[cfg(test)]
 mod synthetic_series;
 
+pub use analyse::analyse;
 pub use analysis::Analysis;
 pub use html::{HtmlError, html};

@@ -1,0 +1,295 @@
+//! Designs against each other: per rung and at their peaks, paired by repeat.
+
+use crate::analysis::{Comparison, Direction, Outcome, Peak, RatioMethod, Scope};
+use crate::ladder::Group;
+use crate::method::{NEW_ORDER, metric_named};
+use crate::observed::WindowFacts;
+use crate::statistics::{
+    RatioEstimate, equivalence_p, holm, paired_log_ratio, sign_flip_p, welch_log_ratio,
+};
+use crate::wording::{factor, factor_interval};
+
+/// Designs that differ by less than this may be called equal, if the tests say so.
+pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.03;
+/// Chance of a false alarm that is accepted.
+pub(crate) const SIGNIFICANT_P: f64 = 0.05;
+
+/// The metric of latency comparisons.
+const LATENCY: &str = "new_order_p95_ns";
+
+/// A number of one run.
+#[derive(Clone, Copy, Debug)]
+struct RunValue {
+    repeat: u32,
+    value: f64,
+}
+
+/// Every pair of designs: throughput and latency per common rung, throughput at the peaks.
+///
+/// The highest common rung is the primary comparison of a pair: it is fixed before any number is seen, so
+/// it is only corrected for the number of pairs. The other rungs are secondary: corrected among
+/// themselves, and never more certain than the primary one. In this way the chance of any false
+/// alarm over a whole ladder stays at 5 %, and the main question does not pay for the others.
+pub(crate) fn all(groups: &[Group<'_>], peaks: &[Peak], titles: &[String]) -> Vec<Comparison> {
+    let pairs: Vec<(usize, usize)> =
+        (0..titles.len()).flat_map(|a| (a + 1..titles.len()).map(move |b| (a, b))).collect();
+    let mut comparisons = Vec::new();
+    for metric in ["nopm", LATENCY] {
+        let mut ladders: Vec<Vec<Comparison>> =
+            pairs.iter().map(|pair| at_rungs(groups, *pair, metric)).collect();
+        correct(ladders.iter_mut().filter_map(|ladder| ladder.last_mut()).collect());
+        for ladder in &mut ladders {
+            correct_secondary(ladder);
+        }
+        comparisons.extend(ladders.into_iter().flatten());
+    }
+    let mut at_peaks: Vec<Comparison> =
+        pairs.iter().filter_map(|pair| at_peaks(groups, peaks, *pair)).collect();
+    correct(at_peaks.iter_mut().collect());
+    comparisons.append(&mut at_peaks);
+    conclude(&mut comparisons, titles);
+    comparisons.sort_by_key(|comparison| (comparison.a, comparison.b));
+    comparisons
+}
+
+/// Compares two sets of runs of equal load that are not paired.
+pub(crate) fn unpaired(a: &[f64], b: &[f64]) -> (Option<f64>, Option<RatioEstimate>, RatioMethod) {
+    let ratio = welch_log_ratio(a, b);
+    let single = crate::statistics::mean(a)
+        .zip(crate::statistics::mean(b))
+        .filter(|(a, _)| *a > 0.0)
+        .map(|(a, b)| b / a);
+    let method = if ratio.is_some() { RatioMethod::Welch } else { RatioMethod::Single };
+    (ratio.map(|ratio| ratio.ratio).or(single), ratio, method)
+}
+
+fn at_rungs(groups: &[Group<'_>], (a, b): (usize, usize), metric: &str) -> Vec<Comparison> {
+    let of_design = |design: usize| groups.iter().filter(move |group| group.design == design);
+    of_design(a)
+        .filter_map(|base| {
+            let other = of_design(b).find(|group| group.users == base.users)?;
+            let values = (values(base, metric), values(other, metric));
+            let mut comparison = compare((a, b), values, metric);
+            comparison.users = Some(base.users);
+            Some(comparison)
+        })
+        .collect()
+}
+
+fn at_peaks(groups: &[Group<'_>], peaks: &[Peak], (a, b): (usize, usize)) -> Option<Comparison> {
+    let values_of = |design: usize| {
+        let peak = peaks.iter().find(|peak| peak.design == design)?;
+        let group =
+            groups.iter().find(|group| group.design == design && group.users == peak.users)?;
+        Some(values(group, "nopm"))
+    };
+    let mut comparison = compare((a, b), (values_of(a)?, values_of(b)?), "nopm");
+    comparison.scope = Scope::Peak;
+    Some(comparison)
+}
+
+fn values(group: &Group<'_>, metric: &str) -> Vec<RunValue> {
+    let value = |window: &WindowFacts| match metric {
+        LATENCY => {
+            let facts = window.types.get(NEW_ORDER)?;
+            let mut union = underlay_core::Histogram::new();
+            facts.blocks.iter().for_each(|block| union.merge(&block.decoded()));
+            union.quantile(0.95).map(|ns| ns as f64)
+        }
+        _ => window.load.nopm,
+    };
+    group
+        .windows
+        .iter()
+        .filter_map(|window| Some(RunValue { repeat: window.repeat, value: value(window)? }))
+        .collect()
+}
+
+/// The comparison without its outcome, which depends on the others of its family.
+fn compare(
+    (a, b): (usize, usize),
+    (base, other): (Vec<RunValue>, Vec<RunValue>),
+    metric: &str,
+) -> Comparison {
+    let pairs: Vec<(f64, f64)> = base
+        .iter()
+        .filter_map(|run| {
+            let twin = other.iter().find(|other| other.repeat == run.repeat)?;
+            Some((run.value, twin.value))
+        })
+        .filter(|(a, b)| *a > 0.0 && *b > 0.0)
+        .collect();
+    let estimate = paired_log_ratio(&pairs);
+    let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
+    let single = pairs.first().map(|(a, b)| b / a);
+    Comparison {
+        a,
+        b,
+        scope: Scope::Rung,
+        users: None,
+        metric: metric.to_string(),
+        ratio: estimate.map(|estimate| estimate.ratio).or(single),
+        low: estimate.map(|estimate| estimate.low),
+        high: estimate.map(|estimate| estimate.high),
+        pairs: pairs.len(),
+        method: if estimate.is_some() { RatioMethod::PairedLogRatio } else { RatioMethod::Single },
+        p: estimate.map(|estimate| estimate.p),
+        p_adjusted: None,
+        p_permutation: if estimate.is_some() { sign_flip_p(&logs) } else { None },
+        p_equivalence: estimate.map(|estimate| equivalence_p(&estimate, EQUIVALENCE_MARGIN)),
+        outcome: Outcome::Missing,
+        text: String::new(),
+    }
+}
+
+/// Corrects the p values of a family of comparisons.
+fn correct(family: Vec<&mut Comparison>) {
+    let raw: Vec<f64> = family.iter().filter_map(|comparison| comparison.p).collect();
+    let mut corrected = holm(&raw).into_iter();
+    for comparison in family.into_iter().filter(|comparison| comparison.p.is_some()) {
+        comparison.p_adjusted = corrected.next();
+    }
+}
+
+/// Corrects all but the last of a ladder, which has been corrected before.
+fn correct_secondary(ladder: &mut [Comparison]) {
+    let Some((primary, secondary)) = ladder.split_last_mut() else { return };
+    correct(secondary.iter_mut().collect());
+    for comparison in secondary {
+        comparison.p_adjusted =
+            comparison.p_adjusted.zip(primary.p_adjusted).map(|(p, q)| p.max(q));
+    }
+}
+
+fn conclude(family: &mut [Comparison], titles: &[String]) {
+    for comparison in family {
+        comparison.outcome = outcome(comparison);
+        comparison.text = text(comparison, titles);
+    }
+}
+
+fn outcome(comparison: &Comparison) -> Outcome {
+    let Some(ratio) = comparison.ratio else { return Outcome::Missing };
+    let Some(p) = comparison.p_adjusted else { return Outcome::Single };
+    if comparison.p_equivalence.is_some_and(|p| p < SIGNIFICANT_P) {
+        return Outcome::Equivalent;
+    }
+    if p >= SIGNIFICANT_P {
+        return Outcome::Undecided;
+    }
+    let lower_is_better = comparison.metric == LATENCY
+        || metric_named(&comparison.metric).is_some_and(|metric| metric.better == Direction::Lower);
+    if (ratio > 1.0) != lower_is_better { Outcome::Better } else { Outcome::Worse }
+}
+
+fn text(comparison: &Comparison, titles: &[String]) -> String {
+    let (a, b) = (&titles[comparison.a], &titles[comparison.b]);
+    let Some(ratio) = comparison.ratio else {
+        return format!("{a} and {b} have no common repeat here");
+    };
+    let what = match comparison.metric.as_str() {
+        "nopm" => "the new orders per minute of",
+        LATENCY => "the new-order p95 latency of",
+        _ => "the value of",
+    };
+    let at = match (comparison.scope, comparison.users) {
+        (Scope::Peak, _) => "at their peaks".to_string(),
+        (_, Some(users)) => format!("at {}", crate::wording::count(u64::from(users), "user")),
+        (_, None) => String::new(),
+    };
+    let interval = match (comparison.low, comparison.high) {
+        (Some(low), Some(high)) => format!(" {}", factor_interval(low, high)),
+        _ => String::new(),
+    };
+    let conclusion = match comparison.outcome {
+        Outcome::Undecided => ": no difference shown",
+        Outcome::Equivalent => ": equal within 3 %",
+        Outcome::Single => ": one pair of runs, no interval possible",
+        _ => "",
+    };
+    format!("{b} has {}{interval} {what} {a} {at}{conclusion}", factor(ratio))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{RunValue, compare, correct, correct_secondary, outcome};
+    use crate::analysis::{Comparison, Outcome};
+    use crate::synthetic_series::{normal, stream};
+
+    fn runs(values: &[f64]) -> Vec<RunValue> {
+        values
+            .iter()
+            .enumerate()
+            .map(|(repeat, value)| RunValue { repeat: repeat as u32, value: *value })
+            .collect()
+    }
+
+    fn ladder(rungs: &[(Vec<f64>, Vec<f64>)]) -> Vec<Comparison> {
+        let mut ladder: Vec<Comparison> =
+            rungs.iter().map(|(a, b)| compare((0, 1), (runs(a), runs(b)), "nopm")).collect();
+        correct(ladder.last_mut().into_iter().collect());
+        correct_secondary(&mut ladder);
+        ladder
+    }
+
+    #[test]
+    fn pairs_are_matched_by_repeat() {
+        let base = vec![
+            RunValue { repeat: 0, value: 100.0 },
+            RunValue { repeat: 1, value: 50.0 },
+            RunValue { repeat: 2, value: 1.0 },
+        ];
+        let other =
+            vec![RunValue { repeat: 1, value: 100.0 }, RunValue { repeat: 0, value: 200.0 }];
+        let found = compare((0, 1), (base, other), "nopm");
+        assert_eq!(found.pairs, 2);
+        assert!((found.ratio.unwrap() - 2.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_primary_rung_does_not_pay_for_the_others() {
+        let equal = (vec![100.0, 101.0, 99.0], vec![108.0, 96.0, 100.0]);
+        let double = (vec![100.0, 101.0, 99.0], vec![205.0, 197.0, 201.0]);
+        let found = ladder(&[equal.clone(), double.clone()]);
+        assert_eq!(found[1].p_adjusted, found[1].p);
+        assert_eq!(outcome(&found[1]), Outcome::Better);
+        assert_eq!(outcome(&found[0]), Outcome::Undecided);
+        // A difference at a lower rung alone is not claimed.
+        let found = ladder(&[double, equal]);
+        assert_eq!(outcome(&found[0]), Outcome::Undecided);
+    }
+
+    #[test]
+    fn a_ladder_of_equal_designs_raises_few_alarms() {
+        let alarms = (0..2000)
+            .filter(|seed| {
+                let mut random = stream("ladder", *seed);
+                let mut side = || (0..5).map(|_| 1000.0 + 40.0 * normal(&mut random)).collect();
+                let rungs: Vec<(Vec<f64>, Vec<f64>)> = (0..6).map(|_| (side(), side())).collect();
+                ladder(&rungs)
+                    .iter()
+                    .any(|found| matches!(outcome(found), Outcome::Better | Outcome::Worse))
+            })
+            .count();
+        assert!(alarms <= 125, "{alarms} of 2000 ladders");
+    }
+
+    #[test]
+    fn less_latency_is_better() {
+        let mut found = compare(
+            (0, 1),
+            (runs(&[10e6, 11e6, 10.5e6]), runs(&[5e6, 5.4e6, 5.2e6])),
+            super::LATENCY,
+        );
+        correct(vec![&mut found]);
+        assert_eq!(outcome(&found), Outcome::Better);
+    }
+
+    #[test]
+    fn one_pair_and_none() {
+        let single = compare((0, 1), (runs(&[100.0]), runs(&[200.0])), "nopm");
+        assert_eq!((outcome(&single), single.low), (Outcome::Single, None));
+        let missing = compare((0, 1), (runs(&[]), runs(&[200.0])), "nopm");
+        assert_eq!(outcome(&missing), Outcome::Missing);
+    }
+}

@@ -1,0 +1,180 @@
+//! Everything that differs between the designs besides what the study asks about.
+//!
+//! The study asks about storage. What belongs to the storage of a design (devices, durability, where a
+//! volume lies) is *asked*; engine settings, sizes, limits, file systems, versions and hosts are not. A
+//! comparison in which more than the asked factor differs is flagged, because its ratio is not
+//! the storage's alone.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use underlay_record::conventions::document;
+
+use crate::analysis::Confound;
+use crate::digest::Digest;
+use crate::flatten::{leaves, plain};
+use crate::plan_view::PlanView;
+
+/// Engine settings that name places and identities of a run, and therefore always differ.
+const INCIDENTAL: [&str; 16] = [
+    "data_directory",
+    "port",
+    "unix_socket_directories",
+    "external_pid_file",
+    "hba_file",
+    "ident_file",
+    "config_file",
+    "cluster_name",
+    "log_directory",
+    "log_filename",
+    "stats_temp_directory",
+    "temp_tablespaces",
+    "data_directory_mode",
+    "shared_memory_size",
+    "shared_memory_size_in_huge_pages",
+    "in_hot_standby",
+];
+
+/// Words of a design that only describe it.
+const DESCRIPTIVE: [&str; 6] =
+    ["name", "title", "description", "source", "based_on", "engine_overrides"];
+
+/// The differences between the designs of one record.
+pub(crate) fn within(digest: &Digest) -> Vec<Confound> {
+    let sides: Vec<BTreeMap<String, String>> =
+        (0..digest.designs.len()).map(|design| facts_of_design(digest, design)).collect();
+    differences(&sides)
+}
+
+/// The differences between one design each of two records.
+pub(crate) fn between(a: (&Digest, usize), b: (&Digest, usize)) -> Vec<Confound> {
+    let side = |(digest, design): (&Digest, usize)| {
+        let mut facts = facts_of_design(digest, design);
+        facts.extend(common_facts(digest));
+        facts
+    };
+    differences(&[side(a), side(b)])
+}
+
+/// Paths with their values on each side, where not all are equal. Sides without any fact are unknown and differ
+/// in nothing.
+fn differences(sides: &[BTreeMap<String, String>]) -> Vec<Confound> {
+    let mut paths: Vec<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+        .into_iter()
+        .map(|path| (path, sides.iter().map(|side| side.get(path).cloned()).collect::<Vec<_>>()))
+        .filter(|(_, values)| values.windows(2).any(|pair| pair[0] != pair[1]))
+        .map(|(path, values)| Confound { path: path.clone(), values, asked: is_asked(path) })
+        .collect()
+}
+
+/// Whether what differs at this path belongs to the storage: the datastore, or where a volume lies.
+fn is_asked(path: &str) -> bool {
+    let last = path.rsplit('.').next().unwrap_or(path);
+    path.strip_prefix("design.").is_some_and(|below| {
+        below.starts_with("datastore") || (below.starts_with("volumes") && last == "device")
+    })
+}
+
+fn facts_of_design(digest: &Digest, design: usize) -> BTreeMap<String, String> {
+    let mut facts = planned_facts(digest, design);
+    let of_runs = |name| {
+        digest.documents_named(name).find(|(of, _)| *of == design).map(|(_, content)| content)
+    };
+    if let Some(settings) = of_runs(document::ENGINE_SETTINGS) {
+        for (name, value) in engine_settings(settings) {
+            if !INCIDENTAL.contains(&name.as_str()) {
+                facts.insert(format!("engine.in-force.{name}"), value);
+            }
+        }
+    }
+    if let Some(version) = of_runs(document::ENGINE).map(|engine| plain(&engine["version"])) {
+        facts.insert("engine.version".to_string(), version);
+    }
+    if let Some(design) = digest.designs.get(design) {
+        facts.insert("design.evidence".to_string(), design.evidence.to_string());
+    }
+    facts
+}
+
+fn planned_facts(digest: &Digest, design: usize) -> BTreeMap<String, String> {
+    let Some(design) = digest.designs.get(design) else { return BTreeMap::new() };
+    leaves(&design.detail)
+        .into_iter()
+        .filter(|(path, _)| {
+            let first = path.split('.').next().unwrap_or(path);
+            let last = path.rsplit('.').next().unwrap_or(path);
+            !DESCRIPTIVE.contains(&first) && !DESCRIPTIVE.contains(&last)
+        })
+        .map(|(path, value)| (format!("design.{path}"), value))
+        .collect()
+}
+
+/// What holds for all designs of a record, and may differ from another record.
+fn common_facts(digest: &Digest) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    for setting in PlanView::new(&digest.manifest.plan).settings() {
+        if !setting.path.starts_with("design.") && !setting.path.starts_with("study.") {
+            facts.insert(format!("plan.{}", setting.path), setting.value);
+        }
+    }
+    for (path, value) in leaves(&digest.manifest.host) {
+        facts.insert(format!("host.{path}"), value);
+    }
+    for (path, value) in leaves(&digest.manifest.software) {
+        facts.insert(format!("software.{path}"), value);
+    }
+    facts.insert("workload.identity".to_string(), digest.manifest.identity.clone());
+    facts
+}
+
+/// Engine settings in force: name and value.
+pub(crate) fn engine_settings(content: &Value) -> Vec<(String, String)> {
+    let Some(members) = content.as_object() else { return Vec::new() };
+    let value = |setting: &Value| match setting {
+        Value::Object(fields) => fields.get("value").map(plain).unwrap_or_default(),
+        other => plain(other),
+    };
+    members.iter().map(|(name, setting)| (name.clone(), value(setting))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{differences, is_asked};
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn storage_is_asked_and_the_rest_is_not() {
+        let storage =
+            ["design.datastore.emulated.devices.0.profile.read", "design.volumes.wal.device"];
+        for asked in storage {
+            assert!(is_asked(asked), "{asked}");
+        }
+        let others = [
+            "design.engine.settings.wal_level",
+            "design.volumes.data.capacity_bytes",
+            "design.volumes.data.file_system",
+            "engine.in-force.fsync",
+            "host.cpu_count",
+        ];
+        for other in others {
+            assert!(!is_asked(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn only_differences_are_listed() {
+        let side = |fsync: &str| {
+            BTreeMap::from([
+                ("engine.in-force.fsync".to_string(), fsync.to_string()),
+                ("engine.version".to_string(), "15.18".to_string()),
+            ])
+        };
+        let found = differences(&[side("on"), side("off"), side("on")]);
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].values[1].as_deref(), Some("off"));
+        assert!(!found[0].asked);
+    }
+}

@@ -1,0 +1,226 @@
+//! A whole record, read run by run and reduced to what analyses need.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use underlay_core::Evidence;
+use underlay_record::conventions::{LATENESS, MODELLED, document, histogram_scope};
+use underlay_record::{
+    CheckOutcome, Design, Execution, Finding, Manifest, Phase, ReadError, Record, Run,
+};
+
+use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
+use crate::observed::{ObservedRun, WindowFacts};
+use crate::plan_view::PlanView;
+use crate::timelines::{SeriesCatalogue, lines};
+
+/// What a record says, without its raw ticks.
+#[derive(Debug)]
+pub(crate) struct Digest {
+    pub(crate) manifest: Manifest,
+    pub(crate) execution: Execution,
+    pub(crate) designs: Vec<Design>,
+    /// All runs in the order of execution.
+    pub(crate) runs: Vec<Run>,
+    pub(crate) run_rows: Vec<analysis::Run>,
+    /// The measured windows of the counted runs.
+    pub(crate) windows: Vec<WindowFacts>,
+    pub(crate) catalogue: SeriesCatalogue,
+    pub(crate) lines: Vec<TimelineLine>,
+    /// The checks of all runs that were not replaced, also of failed ones.
+    pub(crate) checks: Vec<analysis::Check>,
+    pub(crate) sources: Vec<analysis::Source>,
+    pub(crate) emulation: Vec<Emulation>,
+    /// The documents of the counted runs, by position of the run.
+    pub(crate) documents: BTreeMap<usize, BTreeMap<String, Value>>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Digest {
+    /// Reads a record.
+    pub(crate) fn read(record: &Record) -> Result<Digest, ReadError> {
+        let mut digest = Digest {
+            manifest: record.manifest().clone(),
+            execution: record.execution()?,
+            designs: record.designs()?,
+            runs: record.runs()?,
+            run_rows: Vec::new(),
+            windows: Vec::new(),
+            catalogue: SeriesCatalogue::default(),
+            lines: Vec::new(),
+            checks: Vec::new(),
+            sources: Vec::new(),
+            emulation: Vec::new(),
+            documents: BTreeMap::new(),
+            findings: record.findings()?,
+        };
+        for (position, run) in digest.runs.clone().iter().enumerate() {
+            if run.superseded_by.is_none() {
+                let checks = record.checks(run.id)?;
+                digest.checks.extend(checks.iter().map(|check| check_row(position, check)));
+            }
+            if run.is_evidence() {
+                digest.add(ObservedRun::read(record, run, position)?);
+            } else {
+                let phases = record.phases(Some(run.id))?;
+                let events = record.events(Some(run.id))?;
+                digest.run_rows.push(run_row(run, &phases, &events));
+            }
+        }
+        Ok(digest)
+    }
+
+    /// The name for readers of each design.
+    pub(crate) fn titles(&self) -> Vec<String> {
+        self.designs
+            .iter()
+            .map(
+                |design| {
+                    if design.title.is_empty() { design.name.clone() } else { design.title.clone() }
+                },
+            )
+            .collect()
+    }
+
+    /// The documents with this name: (design, content), one per counted run.
+    pub(crate) fn documents_named<'a>(
+        &'a self,
+        name: &'a str,
+    ) -> impl Iterator<Item = (usize, &'a Value)> + 'a {
+        self.documents.iter().filter_map(move |(position, documents)| {
+            let design = self.runs.get(*position)?.design as usize;
+            Some((design, documents.get(name)?))
+        })
+    }
+
+    /// A run for readers: `run 3 (NVMe, repeat 2)`.
+    pub(crate) fn run_words(&self, position: usize) -> String {
+        let Some(run) = self.runs.get(position) else { return "a run".to_string() };
+        let titles = self.titles();
+        let design = titles.get(run.design as usize).map_or("an unknown design", String::as_str);
+        format!("run {} ({design}, repeat {})", run.order + 1, run.repeat)
+    }
+
+    fn add(&mut self, run: ObservedRun) {
+        let plan = PlanView::new(&self.manifest.plan);
+        let windows = run.windows();
+        self.windows.extend(windows.iter().map(|window| WindowFacts::of(window, &plan)));
+        self.lines.extend(lines(&run, &mut self.catalogue));
+        self.sources.extend(source_rows(&run));
+        self.emulation.extend(emulation_row(&run));
+        self.run_rows.push(run_row(&run.run, &run.phases, &run.events));
+        self.documents.insert(run.position, run.documents);
+    }
+}
+
+/// The kind of evidence in the analysis' own words.
+pub(crate) fn evidence_kind(evidence: Evidence) -> EvidenceKind {
+    match evidence {
+        Evidence::Measured => EvidenceKind::Measured,
+        Evidence::Emulated => EvidenceKind::Emulated,
+        Evidence::Simulated => EvidenceKind::Simulated,
+    }
+}
+
+fn run_row(run: &Run, phases: &[Phase], events: &[underlay_record::Event]) -> analysis::Run {
+    let since_begin = |at: underlay_core::Nanos| at.saturating_sub(run.begin).as_secs_f64();
+    analysis::Run {
+        id: run.id.0,
+        design: run.design as usize,
+        repeat: run.repeat,
+        order: run.order + 1,
+        status: run.status.to_string(),
+        reason: run.reason.clone(),
+        counted: run.is_evidence(),
+        superseded_by: run.superseded_by.map(|run| run.0),
+        begin_wall_ns: run.origin_wall_ns.saturating_add(run.begin.0),
+        seconds: run.end.map(since_begin),
+        phases: phases
+            .iter()
+            .map(|phase| analysis::Phase {
+                kind: phase.kind.to_string(),
+                label: phase.label.clone(),
+                users: phase.users,
+                begin_s: since_begin(phase.begin),
+                end_s: phase.end.map(since_begin),
+                status: phase.status.to_string(),
+            })
+            .collect(),
+        events: events
+            .iter()
+            .map(|event| analysis::Event {
+                at_s: since_begin(event.at),
+                until_s: event.data["until_ns"]
+                    .as_u64()
+                    .map(|until| since_begin(underlay_core::Nanos(until))),
+                kind: event.kind.clone(),
+                text: event.text.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn check_row(run: usize, check: &underlay_record::Check) -> analysis::Check {
+    let (rows, detail) = match &check.outcome {
+        CheckOutcome::Ok => (None, None),
+        CheckOutcome::Violated { rows, example } => (Some(*rows), Some(example.clone())),
+        CheckOutcome::Failed { error } => (None, Some(error.clone())),
+    };
+    analysis::Check {
+        run,
+        moment: check.moment.to_string(),
+        id: check.id.clone(),
+        title: check.title.clone(),
+        outcome: check.outcome.as_str().to_string(),
+        rows,
+        detail,
+    }
+}
+
+fn source_rows(run: &ObservedRun) -> Vec<analysis::Source> {
+    let whole = (f64::NEG_INFINITY, f64::INFINITY);
+    run.declared
+        .iter()
+        .map(|source| {
+            let ticks = run.sources.get(&source.name);
+            analysis::Source {
+                run: run.position,
+                name: source.name.clone(),
+                layer: source.layer.as_str().to_string(),
+                status: source.status.as_str().to_string(),
+                reason: source.status.reason().map(str::to_string),
+                series: source.series.len(),
+                ticks: ticks.map_or(0, |ticks| ticks.times.len()),
+                longest_gap_s: ticks.and_then(|ticks| ticks.longest_gap(whole)),
+            }
+        })
+        .collect()
+}
+
+/// What the emulation says about its own timing; `None` for a run on a real datastore.
+fn emulation_row(run: &ObservedRun) -> Option<Emulation> {
+    let histogram = |name: &str| {
+        let mut union = underlay_core::Histogram::new();
+        run.histograms
+            .iter()
+            .filter(|row| row.scope == histogram_scope::TIMING && row.name == name)
+            .for_each(|row| union.merge(&row.histogram.decoded()));
+        union
+    };
+    let (lateness, modelled) = (histogram(LATENESS), histogram(MODELLED));
+    let said = run.documents.get(document::TIMING);
+    if said.is_none() && lateness.is_empty() {
+        return None;
+    }
+    let said = said.unwrap_or(&Value::Null);
+    Some(Emulation {
+        run: run.position,
+        valid: said["valid"].as_bool(),
+        reason: said["reason"].as_str().map(str::to_string),
+        host_limited_share: said["host_limited_share"].as_f64(),
+        modelled_p50_ns: modelled.quantile(0.5),
+        modelled_p99_ns: modelled.quantile(0.99),
+        lateness_p50_ns: lateness.quantile(0.5),
+        lateness_p99_ns: lateness.quantile(0.99),
+    })
+}

@@ -1,0 +1,42 @@
+//! Numbers over the runs of a design, with the interval that their number allows.
+
+use crate::analysis::{Basis, Estimate};
+use crate::statistics::{MeanInterval, mean, t_interval};
+
+/// A non-negative number over runs: their mean with Student's interval, cut at 0.
+///
+/// A single run has the interval `within` (batch means of its seconds), which is marked as such.
+pub(crate) fn over_runs(runs: Vec<Option<f64>>, within: Option<MeanInterval>) -> Estimate {
+    let present: Vec<f64> = runs.iter().flatten().copied().collect();
+    let (interval, basis) = match (t_interval(&present), within) {
+        (Some(interval), _) => (Some(interval), Basis::Runs),
+        (None, Some(within)) if present.len() == 1 => (Some(within), Basis::WithinRun),
+        _ => (None, Basis::None),
+    };
+    Estimate {
+        value: mean(&present),
+        low: interval.map(|interval| interval.low().max(0.0)),
+        high: interval.map(|interval| interval.high()),
+        basis,
+        runs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::over_runs;
+    use crate::analysis::Basis;
+    use crate::statistics::MeanInterval;
+
+    #[test]
+    fn the_interval_says_what_it_covers() {
+        let within = Some(MeanInterval { mean: 10.0, half_width: 1.0, n: 10 });
+        let one = over_runs(vec![Some(10.0), None], within);
+        assert_eq!((one.value, one.low, one.basis), (Some(10.0), Some(9.0), Basis::WithinRun));
+        let two = over_runs(vec![Some(10.0), Some(12.0)], within);
+        assert_eq!((two.value, two.basis), (Some(11.0), Basis::Runs));
+        assert_eq!(two.low, Some(0.0), "11 - 12.7 is cut at zero");
+        let none = over_runs(vec![None], None);
+        assert_eq!((none.value, none.basis), (None, Basis::None));
+    }
+}

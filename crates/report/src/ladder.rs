@@ -1,0 +1,187 @@
+//! The rungs of the designs: every metric at every number of users, over all counted runs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use underlay_core::RootSeed;
+
+use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
+use crate::estimates::over_runs;
+use crate::latencies;
+use crate::observed::WindowFacts;
+use crate::statistics::batch_means;
+use crate::verdict::steady;
+
+/// A driver thread busy for this share, or later than this, was in the way.
+const SATURATED: f64 = 0.9;
+
+/// All windows of one design at one number of users, in the order of execution.
+#[derive(Clone, Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) design: usize,
+    pub(crate) users: u32,
+    pub(crate) windows: Vec<&'a WindowFacts>,
+}
+
+/// The windows by design and users, ascending.
+pub(crate) fn groups(windows: &[WindowFacts]) -> Vec<Group<'_>> {
+    let mut groups: BTreeMap<(usize, u32), Vec<&WindowFacts>> = BTreeMap::new();
+    for window in windows {
+        groups.entry((window.design, window.users)).or_default().push(window);
+    }
+    groups.into_iter().map(|((design, users), windows)| Group { design, users, windows }).collect()
+}
+
+/// d ln(throughput) / d ln(users) around each group: to the former rung, and to the next one where there is no
+/// former one. `None` for a ladder of one rung.
+pub(crate) fn slopes(groups: &[Group<'_>]) -> Vec<Option<f64>> {
+    let throughput = |group: &Group<'_>| {
+        let per_second: f64 =
+            group.windows.iter().map(|window| window.load.completed_per_second).sum();
+        per_second / group.windows.len() as f64
+    };
+    let slope = |low: &Group<'_>, high: &Group<'_>| {
+        let (x_low, x_high) = (throughput(low), throughput(high));
+        (low.design == high.design && x_low > 0.0 && x_high > 0.0)
+            .then(|| (x_high / x_low).ln() / (f64::from(high.users) / f64::from(low.users)).ln())
+    };
+    (0..groups.len())
+        .map(|i| {
+            let former = i.checked_sub(1).and_then(|former| slope(&groups[former], &groups[i]));
+            former.or_else(|| slope(&groups[i], groups.get(i + 1)?))
+        })
+        .collect()
+}
+
+/// One rung.
+pub(crate) fn rung(group: &Group<'_>, seed: RootSeed) -> Rung {
+    let windows = &group.windows;
+    let names: BTreeSet<String> =
+        windows.iter().flat_map(|window| metrics(window).into_keys()).collect();
+    let metrics = names.into_iter().map(|name| (name.clone(), metric(windows, &name))).collect();
+    let volumes: BTreeSet<&String> =
+        windows.iter().flat_map(|window| window.volumes.keys()).collect();
+    Rung {
+        design: group.design,
+        users: group.users,
+        metrics,
+        latencies: latencies::rows(windows, seed),
+        volumes: volumes.into_iter().filter_map(|volume| volume_row(windows, volume)).collect(),
+    }
+}
+
+fn metric(windows: &[&WindowFacts], name: &str) -> Estimate {
+    let runs = windows.iter().map(|window| metrics(window).get(name).copied().flatten()).collect();
+    let within = match (windows, name) {
+        ([only], "nopm") => batch_means(&only.nopm_ticks),
+        _ => None,
+    };
+    over_runs(runs, within)
+}
+
+/// The metrics of a window; those without a value are left out unless they are results.
+pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
+    let process = |tree: &str| window.cpu.on_cpu.get(tree).copied();
+    let mut metrics = BTreeMap::from([
+        ("tpm", window.load.tpm),
+        ("tpm_per_user", window.load.tpm.map(|tpm| tpm / f64::from(window.users))),
+        ("transactions_per_second", Some(window.load.completed_per_second)),
+        ("error_share", Some(window.load.error_share)),
+        ("cpu_idle", window.cpu.idle_share),
+        ("cpu_iowait", window.cpu.iowait_share),
+        ("cpu_steal", window.cpu.steal_share),
+        ("server_cores", process("postgres")),
+        ("driver_cores", window.driver.cores),
+        ("datastore_cores", process("datastore")),
+        ("interference_cores", window.cpu.interference_cores()),
+        ("server_run_queue", window.cpu.run_queue.get("postgres").copied()),
+        ("log_bytes_per_second", window.load.log_bytes_per_second),
+        ("cache_hit_share", window.load.cache_hit_share),
+    ]);
+    metrics.retain(|_, value| value.is_some());
+    metrics.insert("nopm", window.load.nopm);
+    metrics.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
+}
+
+fn volume_row(windows: &[&WindowFacts], volume: &str) -> Option<VolumeRow> {
+    let of = |window: &WindowFacts, name: &str| {
+        window.volumes.get(volume)?.metrics.get(name).copied().flatten()
+    };
+    let names: BTreeSet<&str> = windows
+        .iter()
+        .filter_map(|window| window.volumes.get(volume))
+        .flat_map(|facts| facts.metrics.iter())
+        .filter(|(_, value)| value.is_some())
+        .map(|(name, _)| *name)
+        .collect();
+    (!names.is_empty()).then(|| VolumeRow {
+        volume: volume.to_string(),
+        metrics: names
+            .into_iter()
+            .map(|name| {
+                let runs = windows.iter().map(|window| of(window, name)).collect();
+                (name.to_string(), over_runs(runs, None))
+            })
+            .collect(),
+    })
+}
+
+/// The best rung of each design by its mean throughput.
+pub(crate) fn peaks(groups: &[Group<'_>], rungs: &[Rung]) -> Vec<Peak> {
+    let mut peaks: BTreeMap<usize, (f64, Peak)> = BTreeMap::new();
+    for (group, rung) in groups.iter().zip(rungs) {
+        let Some(nopm) = rung.metrics.get("nopm") else { continue };
+        let Some(value) = nopm.value else { continue };
+        if peaks.get(&group.design).is_some_and(|(best, _)| *best >= value) {
+            continue;
+        }
+        let peak = Peak {
+            design: group.design,
+            users: group.users,
+            nopm: nopm.clone(),
+            exceeds_limit: latencies::exceeds_limit(&group.windows),
+        };
+        peaks.insert(group.design, (value, peak));
+    }
+    peaks.into_values().map(|(_, peak)| peak).collect()
+}
+
+/// One measured window.
+pub(crate) fn window(facts: &WindowFacts) -> Window {
+    let begin_s = facts.interval.begin.as_secs_f64() - facts.run_begin_s;
+    Window {
+        run: facts.run,
+        design: facts.design,
+        users: facts.users,
+        begin_s,
+        end_s: facts.interval.end.as_secs_f64() - facts.run_begin_s,
+        nopm: over_runs(vec![facts.load.nopm], batch_means(&facts.nopm_ticks)),
+        metrics: metrics(facts),
+        steady: steady::judge(&facts.nopm_ticks, facts.load.seconds, begin_s),
+    }
+}
+
+/// What the load generator cost at one rung.
+pub(crate) fn driver_load(group: &Group<'_>) -> DriverLoad {
+    let pooled = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
+        over_runs(group.windows.iter().map(|window| of(window)).collect(), None).value
+    };
+    let cores = pooled(&|window| window.driver.cores);
+    let host = pooled(&|window| window.cpu.host_cores);
+    let orders_per_second = pooled(&|window| window.load.nopm.map(|nopm| nopm / 60.0));
+    let lag = {
+        let mut union = underlay_core::Histogram::new();
+        group.windows.iter().for_each(|window| union.merge(&window.driver.lag.decoded()));
+        union
+    };
+    DriverLoad {
+        design: group.design,
+        users: group.users,
+        cores,
+        share_of_host: cores.zip(host).map(|(cores, host)| cores / host),
+        cpu_seconds_per_10000: cores
+            .zip(orders_per_second.filter(|rate| *rate > 0.0))
+            .map(|(cores, rate)| cores / rate * 10_000.0),
+        dispatch_lag_p99_ns: lag.quantile(0.99),
+        saturated: pooled(&|window| window.driver.busiest_share).map(|share| share >= SATURATED),
+    }
+}

@@ -1,0 +1,352 @@
+//! How the numbers are made: transaction types, metrics, definitions, disclaimer.
+
+use crate::analysis::{Direction, Method, Metric};
+
+/// The transaction type whose rate is the result.
+pub(crate) const NEW_ORDER: &str = "new_order";
+
+/// A TPC-C transaction type as reports know it.
+struct TransactionKind {
+    name: &'static str,
+    /// Keying time of clause 5.2.5.7, seconds.
+    keying_s: f64,
+    /// Mean think time of clause 5.2.5.7, seconds.
+    think_s: f64,
+    /// Limit of the 90th percentile of the response time of clause 5.2.5.3, seconds.
+    limit_s: f64,
+}
+
+const KINDS: [TransactionKind; 5] = [
+    TransactionKind { name: NEW_ORDER, keying_s: 18.0, think_s: 12.0, limit_s: 5.0 },
+    TransactionKind { name: "payment", keying_s: 3.0, think_s: 12.0, limit_s: 5.0 },
+    TransactionKind { name: "order_status", keying_s: 2.0, think_s: 10.0, limit_s: 5.0 },
+    TransactionKind { name: "delivery", keying_s: 2.0, think_s: 5.0, limit_s: 5.0 },
+    TransactionKind { name: "stock_level", keying_s: 2.0, think_s: 5.0, limit_s: 20.0 },
+];
+
+/// Position of a transaction type in the order of the standard; unknown ones come last.
+pub(crate) fn type_order(name: &str) -> usize {
+    KINDS.iter().position(|kind| kind.name == name).unwrap_or(KINDS.len())
+}
+
+/// A transaction type for readers: `new order`.
+pub(crate) fn type_title(name: &str) -> String {
+    name.replace('_', " ")
+}
+
+/// Mean keying plus think time of the standard, seconds; 0 for unknown types.
+pub(crate) fn key_think_seconds(name: &str) -> f64 {
+    KINDS.iter().find(|kind| kind.name == name).map_or(0.0, |kind| kind.keying_s + kind.think_s)
+}
+
+/// The standard's limit of the 90th percentile of the response time, nanoseconds.
+pub(crate) fn response_limit_ns(name: &str) -> Option<u64> {
+    KINDS.iter().find(|kind| kind.name == name).map(|kind| (kind.limit_s * 1e9) as u64)
+}
+
+/// The method of every report.
+pub(crate) fn method() -> Method {
+    Method {
+        metrics: METRICS.iter().map(metric).collect(),
+        definitions: DEFINITIONS
+            .iter()
+            .map(|(term, meaning)| (term.to_string(), meaning.to_string()))
+            .collect(),
+        disclaimer: DISCLAIMER.to_string(),
+        deviations: DEVIATIONS.iter().map(|text| text.to_string()).collect(),
+    }
+}
+
+/// The metric with this name.
+pub(crate) fn metric_named(name: &str) -> Option<Metric> {
+    METRICS.iter().find(|row| row.0 == name).map(metric)
+}
+
+type MetricRow = (&'static str, &'static str, &'static str, Direction, &'static str);
+
+fn metric(row: &MetricRow) -> Metric {
+    Metric {
+        name: row.0.to_string(),
+        title: row.1.to_string(),
+        unit: row.2.to_string(),
+        better: row.3,
+        definition: row.4.to_string(),
+    }
+}
+
+const DISCLAIMER: &str = "The workload is derived from the TPC-C benchmark. It is not TPC-C: it has not been \
+    audited, it deviates from the standard as listed, and its numbers must not be compared with published TPC \
+    results. New orders per minute (NOPM) are not tpmC.";
+
+const DEVIATIONS: [&str; 8] = [
+    "Terminals are virtual users in one program; there is no remote terminal emulator with screens to be keyed.",
+    "Keying and think times are left out or shortened unless the study sets them to 1, so that far fewer users \
+     load the system than the standard demands per warehouse.",
+    "The measured window is minutes, not two hours, and need not contain checkpoints as the standard demands.",
+    "Deliveries are executed when they are issued, not queued for deferred execution.",
+    "The space for 60 days of growth is not configured, and no price is reported.",
+    "Durability is not proven by pulling power from the measured system in the course of the run; emulated devices \
+     are tested for it apart from it.",
+    "One round trip per transaction through server-side functions is allowed; where the study asks for single \
+     statements, they are issued one by one.",
+    "Response times are taken at the load generator from the intended start, without the time a real \
+     terminal would need to show the answer.",
+];
+
+const DEFINITIONS: [(&str, &str); 12] = [
+    (
+        "NOPM",
+        "committed new-order transactions per minute; those rolled back on purpose (1 %) do not count",
+    ),
+    (
+        "TPM",
+        "transactions per minute as the engine itself counts them (PostgreSQL: commits and rollbacks of \
+         the database, without those of Underlay's own samplers); engines count differently, so TPM is not \
+         comparable between engines",
+    ),
+    (
+        "response time",
+        "from the intended start of a transaction to its end; in an open loop this \
+                       includes the time that it had to wait for a free user",
+    ),
+    ("service time", "from the actual start of the last attempt to its end"),
+    (
+        "run",
+        "one design in one repeat: restored, started, warmed up, measured at each number of users, \
+             stopped, checked; the run is what is repeated, and intervals over runs are the ones that count",
+    ),
+    (
+        "interval",
+        "95 % confidence: over runs by Student's t; of a single run by ten batch means, which says nothing \
+                  about the next run; of percentiles by a bootstrap over blocks of 10 s",
+    ),
+    (
+        "ratio",
+        "of paired runs (same repeat): geometric mean with Student's t over the logarithms; several \
+               rungs are corrected together by Holm's method",
+    ),
+    ("no difference shown", "the interval of the ratio includes 1; that is not proof of equality"),
+    ("equivalent", "both one-sided tests reject a difference beyond 3 %"),
+    (
+        "time budget",
+        "mean number of sessions in each state, from session samples, with the time on a processor and \
+                     in the run queue from the scheduler; it must add up to the number of users within 10 %",
+    ),
+    (
+        "bottleneck",
+        "the verdict of fixed rules over the time budget; when a gate fails there is no verdict",
+    ),
+    (
+        "steady",
+        "no step, no trend of 2 % or more and no long warm-up inside the window, as far as its \
+                length allows to tell",
+    ),
+];
+
+const METRICS: [MetricRow; 32] = {
+    use Direction::{Higher, Lower, Neither};
+    [
+        (
+            "nopm",
+            "New orders per minute",
+            "1/min",
+            Higher,
+            "committed new orders of the window, per minute",
+        ),
+        (
+            "tpm",
+            "Transactions per minute",
+            "1/min",
+            Higher,
+            "commits and rollbacks as counted by the engine",
+        ),
+        ("tpm_per_user", "TPM per user", "1/min", Higher, "TPM divided by the number of users"),
+        (
+            "transactions_per_second",
+            "Transactions per second",
+            "1/s",
+            Higher,
+            "transactions of all types carried out to the end, counted by the load generator",
+        ),
+        (
+            "error_share",
+            "Failed attempts",
+            "share",
+            Lower,
+            "attempts that ended in an error, over all attempts",
+        ),
+        (
+            "cpu_idle",
+            "CPU idle",
+            "share",
+            Neither,
+            "time in which processors of the host were idle or waited for I/O",
+        ),
+        (
+            "cpu_iowait",
+            "CPU waiting for I/O",
+            "share",
+            Neither,
+            "the part of the idle time with I/O outstanding",
+        ),
+        ("cpu_steal", "CPU steal", "share", Lower, "time that the hypervisor gave to others"),
+        (
+            "server_cores",
+            "CPU of the server",
+            "cores",
+            Neither,
+            "processors used by the database server",
+        ),
+        (
+            "driver_cores",
+            "CPU of the load generator",
+            "cores",
+            Lower,
+            "processors used by the load generator",
+        ),
+        (
+            "datastore_cores",
+            "CPU of the datastore",
+            "cores",
+            Neither,
+            "processors used by the emulated datastore",
+        ),
+        (
+            "interference_cores",
+            "CPU of others",
+            "cores",
+            Lower,
+            "busy processors that no known process explains; kernel threads of the export path belong here",
+        ),
+        (
+            "server_run_queue",
+            "Server waiting for CPU",
+            "sessions",
+            Lower,
+            "server processes runnable without a processor, mean",
+        ),
+        (
+            "log_bytes_per_second",
+            "Log written",
+            "bytes/s",
+            Neither,
+            "bytes of log (WAL) per second",
+        ),
+        (
+            "cache_hit_share",
+            "Buffer hits",
+            "share",
+            Neither,
+            "blocks found in the database's own cache",
+        ),
+        ("read_iops", "Reads", "1/s", Neither, "reads completed by the volume's block device"),
+        ("write_iops", "Writes", "1/s", Neither, "writes completed by the volume's block device"),
+        ("flush_iops", "Flushes", "1/s", Neither, "flushes completed by the volume's block device"),
+        (
+            "read_bytes_per_second",
+            "Read",
+            "bytes/s",
+            Neither,
+            "bytes read from the volume's block device",
+        ),
+        (
+            "write_bytes_per_second",
+            "Written",
+            "bytes/s",
+            Neither,
+            "bytes written to the volume's block device",
+        ),
+        (
+            "read_latency_ns",
+            "Read latency, block layer",
+            "ns",
+            Lower,
+            "mean time of a read from queueing to completion",
+        ),
+        (
+            "write_latency_ns",
+            "Write latency, block layer",
+            "ns",
+            Lower,
+            "mean time of a write from queueing to completion",
+        ),
+        ("flush_latency_ns", "Flush latency, block layer", "ns", Lower, "mean time of a flush"),
+        (
+            "queue_length",
+            "Requests outstanding",
+            "requests",
+            Neither,
+            "mean number of requests queued or in service",
+        ),
+        (
+            "datastore_read_mean_ns",
+            "Read latency, datastore (mean)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+        (
+            "datastore_read_p50_ns",
+            "Read latency, datastore (p50)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+        (
+            "datastore_read_p99_ns",
+            "Read latency, datastore (p99)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+        (
+            "datastore_write_mean_ns",
+            "Write latency, datastore (mean)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+        (
+            "datastore_write_p50_ns",
+            "Write latency, datastore (p50)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+        (
+            "datastore_write_p99_ns",
+            "Write latency, datastore (p99)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+        (
+            "datastore_flush_p50_ns",
+            "Flush latency, datastore (p50)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+        (
+            "datastore_flush_p99_ns",
+            "Flush latency, datastore (p99)",
+            "ns",
+            Lower,
+            "as the datastore itself saw it",
+        ),
+    ]
+};
+
+#[cfg(test)]
+mod tests {
+    use super::{key_think_seconds, metric_named, response_limit_ns, type_order};
+
+    #[test]
+    fn the_standards_times() {
+        assert_eq!(key_think_seconds("new_order"), 30.0);
+        assert_eq!(response_limit_ns("stock_level"), Some(20_000_000_000));
+        assert_eq!(key_think_seconds("other"), 0.0);
+        assert!(type_order("new_order") < type_order("stock_level"));
+        assert!(metric_named("nopm").is_some() && metric_named("tpmc").is_none());
+    }
+}

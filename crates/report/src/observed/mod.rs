@@ -1,0 +1,15 @@
+//! Reading one run of a record: its ticks as series, its measured windows, and what they say in numbers.
+//!
+//! Runs are read one after the other and reduced to [`WindowFacts`] and time lines before the next one
+//! is read, because the raw ticks of a long study do not fit into memory together.
+
+mod run;
+mod series;
+mod waits;
+mod window;
+mod window_facts;
+
+pub(crate) use run::ObservedRun;
+pub(crate) use series::Series;
+pub(crate) use waits::{WaitSummary, class_of};
+pub(crate) use window_facts::{CpuFacts, DriverFacts, WindowFacts};

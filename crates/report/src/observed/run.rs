@@ -1,0 +1,95 @@
+//! Everything recorded of one run.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use underlay_record::{
+    Event, HistogramRow, Phase, PhaseKind, PhaseStatus, ReadError, Record, Run, Source,
+    TransactionTick, WaitWindow,
+};
+
+use super::series::{Series, SourceTicks};
+use super::window::MeasuredWindow;
+
+/// One run as read from its record.
+#[derive(Debug)]
+pub(crate) struct ObservedRun {
+    /// Position among all runs of the record.
+    pub(crate) position: usize,
+    /// The run itself.
+    pub(crate) run: Run,
+    pub(crate) phases: Vec<Phase>,
+    pub(crate) events: Vec<Event>,
+    /// All sources as declared, also those without ticks.
+    pub(crate) declared: Vec<Source>,
+    pub(crate) sources: BTreeMap<String, SourceTicks>,
+    pub(crate) waits: Vec<WaitWindow>,
+    pub(crate) transactions: Vec<TransactionTick>,
+    pub(crate) histograms: Vec<HistogramRow>,
+    pub(crate) documents: BTreeMap<String, Value>,
+}
+
+impl ObservedRun {
+    /// Reads a run with all its ticks.
+    pub(crate) fn read(
+        record: &Record,
+        run: &Run,
+        position: usize,
+    ) -> Result<ObservedRun, ReadError> {
+        let documents = record
+            .documents()?
+            .into_iter()
+            .filter(|document| document.run == Some(run.id))
+            .map(|document| (document.name, document.content))
+            .collect();
+        let sources = record
+            .tables(run.id)?
+            .into_iter()
+            .map(|table| (table.source.name.clone(), SourceTicks::of(table)))
+            .collect();
+        Ok(ObservedRun {
+            position,
+            run: run.clone(),
+            phases: record.phases(Some(run.id))?,
+            events: record.events(Some(run.id))?,
+            declared: record.sources(run.id)?,
+            sources,
+            waits: record.waits(run.id)?,
+            transactions: record.transactions(run.id)?,
+            histograms: record.histograms(run.id)?,
+            documents,
+        })
+    }
+
+    /// A series, if its source and it are there.
+    pub(crate) fn series(&self, source: &str, name: &str) -> Option<Series<'_>> {
+        self.sources.get(source)?.series(name)
+    }
+
+    /// Begin of the run on its clock, seconds.
+    pub(crate) fn begin_s(&self) -> f64 {
+        self.run.begin.as_secs_f64()
+    }
+
+    /// End of the run, or of its last phase or tick while it runs, seconds on its clock.
+    pub(crate) fn end_s(&self) -> f64 {
+        let last_tick = self.transactions.last().map(|tick| tick.interval.end);
+        let last_phase = self.phases.iter().filter_map(|phase| phase.end).max();
+        let end = self.run.end.or(last_tick.max(last_phase)).unwrap_or(self.run.begin);
+        end.as_secs_f64()
+    }
+
+    /// The measured windows: finished, with users.
+    pub(crate) fn windows(&self) -> Vec<MeasuredWindow<'_>> {
+        self.phases
+            .iter()
+            .filter(|phase| {
+                phase.kind == PhaseKind::Measure && phase.status == PhaseStatus::Finished
+            })
+            .filter_map(|phase| {
+                let interval = phase.interval().filter(|interval| interval.seconds() > 0.0)?;
+                Some(MeasuredWindow { run: self, users: phase.users?, interval })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! One measured window of a run, and the ticks that belong to it.
+
+use std::collections::BTreeMap;
+
+use underlay_core::Histogram;
+use underlay_record::{HistogramRow, Interval, StoredHistogram, TransactionTick, WaitWindow};
+
+use super::run::ObservedRun;
+use super::series::middle;
+
+/// One rung in one run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MeasuredWindow<'a> {
+    pub(crate) run: &'a ObservedRun,
+    pub(crate) users: u32,
+    pub(crate) interval: Interval,
+}
+
+impl<'a> MeasuredWindow<'a> {
+    /// Begin and end, seconds on the run's clock.
+    pub(crate) fn span(&self) -> (f64, f64) {
+        (self.interval.begin.as_secs_f64(), self.interval.end.as_secs_f64())
+    }
+
+    /// The transaction ticks whose middle lies in the window.
+    ///
+    /// Ticks are not cut at the edges: counts are divided by the time that their ticks cover, not by the
+    /// length of the phase, so that misaligned edges cause no bias.
+    pub(crate) fn transactions(&self) -> impl Iterator<Item = &'a TransactionTick> + use<'a> {
+        let span = self.span();
+        self.run.transactions.iter().filter(move |tick| contains(span, tick.interval))
+    }
+
+    /// The wait samples in the window.
+    pub(crate) fn waits(&self) -> impl Iterator<Item = &'a WaitWindow> + use<'a> {
+        let span = self.span();
+        self.run.waits.iter().filter(move |window| contains(span, window.interval))
+    }
+
+    /// The other histograms in the window.
+    pub(crate) fn histograms(&self) -> impl Iterator<Item = &'a HistogramRow> + use<'a> {
+        let span = self.span();
+        self.run.histograms.iter().filter(move |row| contains(span, row.interval))
+    }
+
+    /// The union of the histograms of a scope and name in the window.
+    pub(crate) fn merged_histogram(&self, scope: &str, name: &str) -> Histogram {
+        merged(
+            self.histograms()
+                .filter(|row| row.scope == scope && row.name == name)
+                .map(|row| &row.histogram),
+        )
+    }
+
+    /// Increase of a counter per second in the window.
+    pub(crate) fn rate(&self, source: &str, series: &str) -> Option<f64> {
+        self.run.series(source, series)?.rate(self.span())
+    }
+
+    /// Mean of a gauge in the window.
+    pub(crate) fn mean(&self, source: &str, series: &str) -> Option<f64> {
+        self.run.series(source, series)?.mean(self.span())
+    }
+
+    /// Seconds covered by the transaction ticks of the window.
+    pub(crate) fn covered_seconds(&self) -> f64 {
+        self.ticks().values().map(|tick| tick.seconds).sum()
+    }
+
+    /// Committed new orders of each tick, with its length: begin (nanoseconds) -> tick.
+    pub(crate) fn ticks(&self) -> BTreeMap<u64, OrderTick> {
+        let mut ticks: BTreeMap<u64, OrderTick> = BTreeMap::new();
+        for tick in self.transactions() {
+            let entry = ticks
+                .entry(tick.interval.begin.0)
+                .or_insert(OrderTick { seconds: tick.interval.seconds(), new_orders: 0 });
+            if tick.transaction == crate::method::NEW_ORDER {
+                entry.new_orders += tick.committed;
+            }
+        }
+        ticks
+    }
+}
+
+/// The new orders of one tick.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OrderTick {
+    pub(crate) seconds: f64,
+    pub(crate) new_orders: u64,
+}
+
+/// The union of stored histograms.
+pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a StoredHistogram>) -> Histogram {
+    let mut union = Histogram::new();
+    histograms.for_each(|histogram| union.merge(&histogram.decoded()));
+    union
+}
+
+fn contains(span: (f64, f64), interval: Interval) -> bool {
+    (span.0..span.1).contains(&middle(interval))
+}

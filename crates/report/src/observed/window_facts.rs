@@ -1,0 +1,364 @@
+//! What one measured window says, in numbers: the input of ladders, budgets and gates.
+//!
+//! Absent sources give `None`, never zero.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use underlay_core::Histogram;
+use underlay_record::conventions::{DISPATCH_LAG, driver_series, histogram_scope, source};
+use underlay_record::{Interval, StoredHistogram};
+
+use super::waits::WaitSummary;
+use super::window::{MeasuredWindow, merged};
+use crate::plan_view::{Pacing, PlanView};
+
+/// Length of a block of the bootstrap, seconds: longer than the autocorrelation of most databases.
+const BLOCK_S: f64 = 10.0;
+/// Blocks per window and type at most, so that long windows stay affordable.
+const MOST_BLOCKS: usize = 40;
+/// And at least, if the window has as many ticks: shorter blocks are better than none.
+const FEWEST_BLOCKS: usize = 5;
+/// Bytes of a sector in the kernel's statistics, whatever the device's sector is.
+const SECTOR_BYTES: f64 = 512.0;
+const NS_PER_MS: f64 = 1e6;
+
+/// The numbers of one window.
+#[derive(Clone, Debug)]
+pub(crate) struct WindowFacts {
+    /// Position of the run among all runs of the record.
+    pub(crate) run: usize,
+    pub(crate) design: usize,
+    pub(crate) repeat: u32,
+    pub(crate) users: u32,
+    pub(crate) interval: Interval,
+    /// Begin of the run on its clock, seconds.
+    pub(crate) run_begin_s: f64,
+    pub(crate) load: LoadFacts,
+    /// New orders per minute in each tick: what steadiness is judged by.
+    pub(crate) nopm_ticks: Vec<f64>,
+    pub(crate) types: BTreeMap<String, TypeFacts>,
+    pub(crate) cpu: CpuFacts,
+    pub(crate) driver: DriverFacts,
+    pub(crate) waits: Option<WaitSummary>,
+    pub(crate) volumes: BTreeMap<String, VolumeFacts>,
+    /// Longest time without a tick of any source, seconds.
+    pub(crate) longest_gap_s: Option<f64>,
+}
+
+/// What the load generator saw.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoadFacts {
+    /// Seconds covered by ticks.
+    pub(crate) seconds: f64,
+    pub(crate) nopm: Option<f64>,
+    /// Transactions per minute as the engine counts them.
+    pub(crate) tpm: Option<f64>,
+    /// Transactions carried out to the end, per second.
+    pub(crate) completed_per_second: f64,
+    /// Mean response time, seconds.
+    pub(crate) response_s: Option<f64>,
+    /// Mean keying and think time per transaction, seconds; `None` in an open loop.
+    pub(crate) think_s: Option<f64>,
+    /// Attempts that ended in an error, over all attempts.
+    pub(crate) error_share: f64,
+    /// Commits and rollbacks per second of the workload's database.
+    pub(crate) database_per_second: Option<f64>,
+    /// Open loop: arrivals that fell due and were not carried out, as a share.
+    pub(crate) shortfall: Option<f64>,
+    /// Bytes of log written per second.
+    pub(crate) log_bytes_per_second: Option<f64>,
+    /// Blocks found in the database's own cache, as a share.
+    pub(crate) cache_hit_share: Option<f64>,
+}
+
+/// One transaction type.
+#[derive(Clone, Debug)]
+pub(crate) struct TypeFacts {
+    pub(crate) completed: u64,
+    pub(crate) errors: u64,
+    /// Response times per block of time.
+    pub(crate) blocks: Vec<StoredHistogram>,
+    /// Service times of the whole window.
+    pub(crate) service: StoredHistogram,
+}
+
+/// Who used the processors. Cores = CPU-seconds per second.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CpuFacts {
+    /// Processors of the host.
+    pub(crate) host_cores: Option<f64>,
+    /// Idle or waiting for I/O, as a share.
+    pub(crate) idle_share: Option<f64>,
+    pub(crate) iowait_share: Option<f64>,
+    pub(crate) steal_share: Option<f64>,
+    /// Interrupts, cores: belong to nobody.
+    pub(crate) interrupt_cores: Option<f64>,
+    /// Running, per process tree, cores.
+    pub(crate) on_cpu: BTreeMap<String, f64>,
+    /// Runnable without a processor, per process tree, sessions.
+    pub(crate) run_queue: BTreeMap<String, f64>,
+    /// Share of the time in which at least one task had no processor.
+    pub(crate) pressure_share: Option<f64>,
+}
+
+impl CpuFacts {
+    /// Cores that are neither idle nor in use by a known process or an interrupt.
+    pub(crate) fn interference_cores(&self) -> Option<f64> {
+        if self.on_cpu.is_empty() {
+            return None;
+        }
+        let busy = self.host_cores? * (1.0 - self.idle_share? - self.steal_share.unwrap_or(0.0));
+        let own: f64 = self.on_cpu.values().sum();
+        Some((busy - own - self.interrupt_cores.unwrap_or(0.0)).max(0.0))
+    }
+}
+
+/// The load generator itself.
+#[derive(Clone, Debug)]
+pub(crate) struct DriverFacts {
+    pub(crate) cores: Option<f64>,
+    /// Time in which its busiest thread ran or wanted to, as a share.
+    pub(crate) busiest_share: Option<f64>,
+    /// Actual minus intended dispatch, nanoseconds.
+    pub(crate) lag: StoredHistogram,
+}
+
+/// One volume, as the kernel's block layer and as the datastore saw it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct VolumeFacts {
+    /// Metric name -> number.
+    pub(crate) metrics: BTreeMap<&'static str, Option<f64>>,
+}
+
+impl WindowFacts {
+    pub(crate) fn of(window: &MeasuredWindow<'_>, plan: &PlanView) -> WindowFacts {
+        let types = types(window);
+        let load = load(window, &types, plan);
+        let sources = window.run.sources.values();
+        WindowFacts {
+            run: window.run.position,
+            design: window.run.run.design as usize,
+            repeat: window.run.run.repeat,
+            users: window.users,
+            interval: window.interval,
+            run_begin_s: window.run.begin_s(),
+            load,
+            nopm_ticks: window
+                .ticks()
+                .values()
+                .filter(|tick| tick.seconds > 0.0)
+                .map(|tick| tick.new_orders as f64 * 60.0 / tick.seconds)
+                .collect(),
+            types,
+            cpu: cpu(window),
+            driver: driver(window),
+            waits: WaitSummary::of(window.waits()),
+            volumes: volumes(window),
+            longest_gap_s: sources
+                .filter_map(|ticks| ticks.longest_gap(window.span()))
+                .max_by(f64::total_cmp),
+        }
+    }
+}
+
+fn types(window: &MeasuredWindow<'_>) -> BTreeMap<String, TypeFacts> {
+    let names: BTreeSet<&str> =
+        window.transactions().map(|tick| tick.transaction.as_str()).collect();
+    names
+        .into_iter()
+        .map(|name| {
+            let ticks: Vec<_> =
+                window.transactions().filter(|tick| tick.transaction == name).collect();
+            let size = block_ticks(window.interval.seconds(), ticks.len());
+            let facts = TypeFacts {
+                completed: ticks.iter().map(|tick| tick.committed + tick.rolled_back).sum(),
+                errors: ticks.iter().flat_map(|tick| tick.errors.values()).sum(),
+                blocks: ticks
+                    .chunks(size)
+                    .map(|block| (&merged(block.iter().map(|tick| &tick.response))).into())
+                    .collect(),
+                service: (&merged(ticks.iter().map(|tick| &tick.service))).into(),
+            };
+            (name.to_string(), facts)
+        })
+        .collect()
+}
+
+/// Ticks per block.
+fn block_ticks(window_s: f64, ticks: usize) -> usize {
+    let blocks = ((window_s / BLOCK_S) as usize).clamp(FEWEST_BLOCKS, MOST_BLOCKS);
+    ticks.div_ceil(blocks).max(1)
+}
+
+fn load(
+    window: &MeasuredWindow<'_>,
+    types: &BTreeMap<String, TypeFacts>,
+    plan: &PlanView,
+) -> LoadFacts {
+    let seconds = window.covered_seconds();
+    let new_orders: u64 = window.ticks().values().map(|tick| tick.new_orders).sum();
+    let completed: u64 = types.values().map(|facts| facts.completed).sum();
+    let errors: u64 = types.values().map(|facts| facts.errors).sum();
+    let response = responses(types.values());
+    let due = window.rate(source::DRIVER, driver_series::ARRIVALS_DUE).filter(|due| *due > 0.0);
+    let completed_per_second = per(completed as f64, seconds).unwrap_or(0.0);
+    LoadFacts {
+        seconds,
+        nopm: per(new_orders as f64 * 60.0, seconds),
+        tpm: database_rate(window).map(|rate| rate * 60.0),
+        completed_per_second,
+        response_s: response.mean().map(|ns| ns / 1e9),
+        think_s: think_seconds(types, plan.pacing()),
+        error_share: per(errors as f64, (errors + completed) as f64).unwrap_or(0.0),
+        database_per_second: database_rate(window),
+        shortfall: due.map(|due| (1.0 - completed_per_second / due).max(0.0)),
+        log_bytes_per_second: log_rate(window),
+        cache_hit_share: cache_hit_share(window),
+    }
+}
+
+fn responses<'a>(types: impl Iterator<Item = &'a TypeFacts>) -> Histogram {
+    merged(types.flat_map(|facts| &facts.blocks))
+}
+
+/// Mean keying and think time per transaction: the standard's means, weighted by the achieved mix.
+fn think_seconds(types: &BTreeMap<String, TypeFacts>, pacing: Pacing) -> Option<f64> {
+    let factor = match pacing {
+        Pacing::Closed { key_think } => key_think,
+        Pacing::Open | Pacing::Unknown => return None,
+    };
+    let weighted: f64 = types
+        .iter()
+        .map(|(name, facts)| facts.completed as f64 * crate::method::key_think_seconds(name))
+        .sum();
+    let completed: u64 = types.values().map(|facts| facts.completed).sum();
+    per(weighted * factor, completed as f64)
+}
+
+/// Commits and rollbacks per second by the engine's own counters, without those of the collector.
+///
+/// The collector's sessions read the statistics and sample the sessions in the same database, some
+/// tens of transactions per second that a slow design would otherwise be credited with.
+fn database_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
+    let counted = window.rate(source::POSTGRES, "database.xact_commit")?
+        + window.rate(source::POSTGRES, "database.xact_rollback")?;
+    let samples = window.rate("waits", "samples").unwrap_or(0.0);
+    let holders = window.rate("waits", "holders").unwrap_or(0.0);
+    let sweeps = window.rate(source::UNDERLAY, "tier.postgres.ticks").unwrap_or(0.0);
+    Some((counted - samples - holders - sweeps).max(0.0))
+}
+
+fn log_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
+    ["wal.position", "wal.wal_bytes", "wal.bytes"]
+        .iter()
+        .find_map(|series| window.rate(source::POSTGRES, series))
+}
+
+fn cache_hit_share(window: &MeasuredWindow<'_>) -> Option<f64> {
+    let rate = |series| window.rate(source::POSTGRES, series);
+    let (hit, read) = (rate("database.blks_hit")?, rate("database.blks_read")?);
+    per(hit, hit + read)
+}
+
+fn cpu(window: &MeasuredWindow<'_>) -> CpuFacts {
+    const STATES: [&str; 8] =
+        ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    let cores = |state: &str| Some(window.rate(source::HOST_CPU, &format!("cpu.{state}"))? / 1e9);
+    let total: f64 = STATES.iter().filter_map(|state| cores(state)).sum();
+    let share = |state: &str| per(cores(state)?, total);
+    let interrupts = ["irq", "softirq"].iter().filter_map(|state| cores(state)).sum();
+    CpuFacts {
+        host_cores: (total > 0.0).then_some(total),
+        idle_share: share("idle").map(|idle| idle + share("iowait").unwrap_or(0.0)),
+        iowait_share: share("iowait"),
+        steal_share: share("steal"),
+        interrupt_cores: (total > 0.0).then_some(interrupts),
+        on_cpu: per_process(window, "on_cpu"),
+        run_queue: per_process(window, "run_queue"),
+        pressure_share: window.rate(source::PRESSURE, "cpu.some").map(|us| us / 1e6),
+    }
+}
+
+/// Nanoseconds per second of a counter of every process tree, in cores.
+fn per_process(window: &MeasuredWindow<'_>, counter: &str) -> BTreeMap<String, f64> {
+    let Some(ticks) = window.run.sources.get(source::PROCESS) else { return BTreeMap::new() };
+    let suffix = format!(".{counter}");
+    let mut trees: BTreeMap<String, f64> = ticks
+        .names()
+        .filter_map(|name| {
+            let process = name.strip_suffix(&suffix)?;
+            let rate = ticks.series(name)?.rate(window.span())?;
+            Some((process.to_string(), rate / 1e9))
+        })
+        .collect();
+    // Server and datastore are children of the program that drives the load: a tree of more than one
+    // process includes them.
+    let members = window.mean(source::PROCESS, "driver.processes").unwrap_or(1.0);
+    let others: f64 = trees.iter().filter(|(name, _)| *name != "driver").map(|(_, n)| n).sum();
+    if let Some(driver) = trees.get_mut("driver").filter(|_| members > 1.5) {
+        *driver = (*driver - others).max(0.0);
+    }
+    trees
+}
+
+fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {
+    let rate = |series| window.rate(source::DRIVER, series).map(|ns| ns / 1e9);
+    DriverFacts {
+        cores: rate(driver_series::CPU)
+            .or_else(|| per_process(window, "on_cpu").get("driver").copied()),
+        busiest_share: rate(driver_series::BUSIEST_THREAD),
+        lag: (&window.merged_histogram(histogram_scope::DRIVER, DISPATCH_LAG)).into(),
+    }
+}
+
+fn volumes(window: &MeasuredWindow<'_>) -> BTreeMap<String, VolumeFacts> {
+    let mut names: BTreeSet<String> = BTreeSet::new();
+    if let Some(ticks) = window.run.sources.get(source::BLOCK) {
+        names.extend(ticks.names().filter_map(|name| {
+            let rest = name.strip_prefix("volume.")?;
+            Some(rest.split('.').next()?.to_string())
+        }));
+    }
+    let of_datastore = window.histograms().filter(|row| row.scope == histogram_scope::DATASTORE);
+    names.extend(of_datastore.filter_map(|row| Some(row.name.split_once('.')?.0.to_string())));
+    names.into_iter().map(|name| (name.clone(), volume(window, &name))).collect()
+}
+
+fn volume(window: &MeasuredWindow<'_>, volume: &str) -> VolumeFacts {
+    let rate = |field: &str| window.rate(source::BLOCK, &format!("volume.{volume}.{field}"));
+    let latency = |operation: &str| {
+        let ios = rate(&format!("{operation}.ios"))?;
+        per(rate(&format!("{operation}.time"))? * NS_PER_MS, ios)
+    };
+    let bytes = |operation: &str| Some(rate(&format!("{operation}.sectors"))? * SECTOR_BYTES);
+    let datastore = |operation: &str| {
+        window.merged_histogram(histogram_scope::DATASTORE, &format!("{volume}.{operation}"))
+    };
+    let (reads, writes, flushes) = (datastore("read"), datastore("write"), datastore("flush"));
+    let quantile = |histogram: &Histogram, q| histogram.quantile(q).map(|ns| ns as f64);
+    let metrics = BTreeMap::from([
+        ("read_iops", rate("read.ios")),
+        ("write_iops", rate("write.ios")),
+        ("flush_iops", rate("flush.ios")),
+        ("read_bytes_per_second", bytes("read")),
+        ("write_bytes_per_second", bytes("write")),
+        ("read_latency_ns", latency("read")),
+        ("write_latency_ns", latency("write")),
+        ("flush_latency_ns", latency("flush")),
+        // Milliseconds of waiting per second, over 1000, are requests outstanding.
+        ("queue_length", rate("queue_time").map(|ms| ms / 1e3)),
+        ("datastore_read_mean_ns", reads.mean()),
+        ("datastore_read_p50_ns", quantile(&reads, 0.5)),
+        ("datastore_read_p99_ns", quantile(&reads, 0.99)),
+        ("datastore_write_mean_ns", writes.mean()),
+        ("datastore_write_p50_ns", quantile(&writes, 0.5)),
+        ("datastore_write_p99_ns", quantile(&writes, 0.99)),
+        ("datastore_flush_p50_ns", quantile(&flushes, 0.5)),
+        ("datastore_flush_p99_ns", quantile(&flushes, 0.99)),
+    ]);
+    VolumeFacts { metrics }
+}
+
+fn per(amount: f64, of: f64) -> Option<f64> {
+    (of > 0.0).then(|| amount / of)
+}

@@ -1,0 +1,135 @@
+//! The recorded plan as far as reports understand it.
+//!
+//! A record keeps the plan as the JSON it was given. Reports must be able to read the plans of older
+//! and newer versions, so nothing in here fails: what is not understood is absent.
+
+use serde_json::Value;
+
+/// The plan of a record.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PlanView<'a> {
+    plan: &'a Value,
+}
+
+/// What makes a user start the next transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pacing {
+    /// The answer to the one before, after this multiple of the standard's keying and think times.
+    Closed {
+        /// The multiple; 0 = none.
+        key_think: f64,
+    },
+    /// A schedule.
+    Open,
+    /// The plan does not say.
+    Unknown,
+}
+
+/// One resolved value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedSetting {
+    pub(crate) path: String,
+    pub(crate) value: String,
+    pub(crate) origin: String,
+}
+
+impl<'a> PlanView<'a> {
+    pub(crate) fn new(plan: &'a Value) -> PlanView<'a> {
+        PlanView { plan }
+    }
+
+    /// What makes a user start the next transaction.
+    pub(crate) fn pacing(&self) -> Pacing {
+        // Below the kind of workload: `workload.tpcc.pacing`.
+        let kinds = self.plan["workload"].as_object();
+        let pacing = kinds
+            .and_then(|kinds| kinds.values().find_map(|kind| kind.get("pacing")))
+            .unwrap_or(&Value::Null);
+        match pacing["closed"]["key_think"].as_f64() {
+            Some(key_think) => Pacing::Closed { key_think },
+            None if pacing["open"].is_object() => Pacing::Open,
+            None => Pacing::Unknown,
+        }
+    }
+
+    /// Processors given to the database server.
+    pub(crate) fn server_cpus(&self) -> Option<f64> {
+        self.plan["engine"]["cpus"].as_f64()
+    }
+
+    /// Size of the database in units of the memory given to the server.
+    pub(crate) fn working_set_ratio(&self) -> Option<f64> {
+        self.plan["estimates"]["working_set_ratio"].as_f64()
+    }
+
+    /// Each resolved value with its origin.
+    pub(crate) fn settings(&self) -> Vec<PlannedSetting> {
+        let setting = |setting: &Value| {
+            Some(PlannedSetting {
+                path: setting["path"].as_str()?.to_string(),
+                value: crate::flatten::plain(&setting["value"]),
+                origin: origin(&setting["origin"]),
+            })
+        };
+        self.list("provenance").iter().filter_map(setting).collect()
+    }
+
+    /// Results that others published for the designs.
+    pub(crate) fn published(&self) -> &'a [Value] {
+        self.list("published")
+    }
+
+    fn list(&self, key: &str) -> &'a [Value] {
+        self.plan[key].as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Who decided a value, in words: `line 12`, `default`, `built-in nvme`.
+fn origin(decided: &Value) -> String {
+    let text = |key: &str, field: &str| {
+        let value = decided.get(key)?.get(field)?;
+        Some(crate::flatten::plain(value))
+    };
+    if let Some(line) = text("file", "line") {
+        return format!("line {line}");
+    }
+    if let Some(name) = text("built-in", "name") {
+        return format!("built-in {name}");
+    }
+    if let Some(option) = text("command-line", "option") {
+        return format!("command line {option}");
+    }
+    if let Some(full) = text("scale", "full") {
+        return format!("scaled from {full} ({})", origin(&decided["scale"]["of"]));
+    }
+    crate::flatten::plain(decided)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pacing, PlanView, origin};
+    use serde_json::json;
+
+    #[test]
+    fn origins_are_words() {
+        let scaled = json!({ "scale": { "full": "16", "of": { "file": { "line": 12 } } } });
+        assert_eq!(origin(&scaled), "scaled from 16 (line 12)");
+        assert_eq!(origin(&json!("default")), "default");
+        assert_eq!(origin(&json!({ "built-in": { "name": "hdd" } })), "built-in hdd");
+    }
+
+    #[test]
+    fn pacing_is_understood_or_absent() {
+        let cases = [
+            (json!({ "closed": { "key_think": 0.5 } }), Pacing::Closed { key_think: 0.5 }),
+            (json!({ "open": { "rate_per_second": 10 } }), Pacing::Open),
+            (json!("closed"), Pacing::Unknown),
+            (json!(null), Pacing::Unknown),
+        ];
+        for (pacing, expected) in cases {
+            let plan = json!({ "workload": { "tpcc": { "pacing": pacing } } });
+            assert_eq!(PlanView::new(&plan).pacing(), expected, "{plan}");
+        }
+        assert_eq!(PlanView::new(&json!(null)).settings(), vec![]);
+    }
+}

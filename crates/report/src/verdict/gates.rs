@@ -1,0 +1,198 @@
+//! The conditions that must hold before a verdict is given.
+//!
+//! A failed gate means that the numbers contradict each other or that something else was going on: then there
+//! is no verdict. A soft one lets a verdict stand with low confidence. What cannot be measured is
+//! said to be not judged, and never counts as passed.
+
+use super::situation::Situation;
+use crate::analysis::{Gate, GateState, SteadyState};
+use crate::plan_view::Pacing;
+use crate::wording::{amount, percent};
+
+/// Session samples for full and for any confidence. (Each looks at all sessions.)
+const SAMPLES: (u64, u64) = (500, 100);
+
+/// Judges all gates, G1 to G8.
+pub(crate) fn judge(situation: &Situation) -> Vec<Gate> {
+    vec![
+        little(situation),
+        closure(situation),
+        commits(situation),
+        samples(situation),
+        interference(situation),
+        steadiness(situation),
+        bytes(situation),
+        errors(situation),
+    ]
+}
+
+fn gate(id: &str, title: &str, state: GateState, text: String) -> Gate {
+    Gate { id: id.to_string(), title: title.to_string(), state, text }
+}
+
+fn not_judged(id: &str, title: &str, why: &str) -> Gate {
+    gate(id, title, GateState::NotJudged, why.to_string())
+}
+
+/// Passed up to `pass`, soft up to `soft`, failed beyond.
+fn graded(value: f64, pass: f64, soft: f64) -> GateState {
+    match value {
+        v if v <= pass => GateState::Passed,
+        v if v <= soft => GateState::Soft,
+        _ => GateState::Failed,
+    }
+}
+
+fn little(situation: &Situation) -> Gate {
+    const TITLE: &str = "users = throughput x (response + think time)";
+    if situation.pacing == Pacing::Open {
+        return not_judged("G1", TITLE, "an open loop has no fixed number of busy users");
+    }
+    let (Some(response), Some(think)) = (situation.response_s, situation.think_s) else {
+        return not_judged("G1", TITLE, "response or think times are missing");
+    };
+    let found = situation.completed_per_second * (response + think);
+    let off = (found - situation.users).abs() / situation.users;
+    let text = format!(
+        "{} users by Little's law, {} asked for: {} apart (limit 3 %)",
+        amount(found),
+        amount(situation.users),
+        percent(off)
+    );
+    gate("G1", TITLE, graded(off, 0.03, 0.1), text)
+}
+
+fn closure(situation: &Situation) -> Gate {
+    const TITLE: &str = "the time budget adds up to the number of users";
+    let Some(budget) = &situation.budget else {
+        return not_judged("G2", TITLE, "the database's sessions were not sampled");
+    };
+    let off = (budget.total() - situation.users).abs() / situation.users;
+    let text = format!(
+        "{} sessions sampled, {} users: {} apart (limit 10 %)",
+        amount(budget.total()),
+        amount(situation.users),
+        percent(off)
+    );
+    let state = match situation.pacing {
+        // Users of an open loop may share sessions.
+        Pacing::Open => graded(off, 0.1, f64::INFINITY),
+        _ => graded(off, 0.1, 0.1),
+    };
+    gate("G2", TITLE, state, text)
+}
+
+fn commits(situation: &Situation) -> Gate {
+    const TITLE: &str = "the database counts the same transactions as the client";
+    let Some(database) = situation.database_per_second else {
+        return not_judged("G3", TITLE, "the database's own counter is missing");
+    };
+    let client = situation.completed_per_second;
+    let off = (database - client).abs() / client.max(f64::MIN_POSITIVE);
+    let text = format!(
+        "{}/s by the database, {}/s by the client: {} apart (limit 2 %)",
+        amount(database),
+        amount(client),
+        percent(off)
+    );
+    // The statistics views lag by up to a second, which matters in short windows.
+    let lag = 1.0 / situation.window_s.max(1.0);
+    gate("G3", TITLE, graded(off, 0.02_f64.max(lag), 0.05_f64.max(2.0 * lag)), text)
+}
+
+fn samples(situation: &Situation) -> Gate {
+    const TITLE: &str = "the samplers were there all the time";
+    if situation.budget.is_none() {
+        return not_judged("G4", TITLE, "the database's sessions were not sampled");
+    }
+    let gap = situation.longest_gap_s.unwrap_or(0.0);
+    // A tick of one second may come late; two missed ones in a row are a gap.
+    let gap_state = graded(gap, 2.5, 0.1 * situation.window_s.max(50.0));
+    let (enough, least) = SAMPLES;
+    let sample_state = match situation.wait_samples {
+        n if n >= enough => GateState::Passed,
+        n if n >= least => GateState::Soft,
+        _ => GateState::Failed,
+    };
+    let text = format!(
+        "{} session samples ({enough} wanted), longest time without a tick {gap:.1} s (limit 2.5 s)",
+        situation.wait_samples
+    );
+    gate("G4", TITLE, worse(gap_state, sample_state), text)
+}
+
+fn interference(situation: &Situation) -> Gate {
+    const TITLE: &str = "nobody else used the host";
+    let (Some(others), Some(steal)) = (situation.interference_share, situation.steal_share) else {
+        return not_judged("G5", TITLE, "CPU time of host or processes is missing");
+    };
+    let text = format!(
+        "{} of the host's CPU used by others or by kernel threads (limit 5 %), {} stolen (limit 1 %)",
+        percent(others),
+        percent(steal)
+    );
+    let state = worse(graded(others, 0.05, 0.25), graded(steal, 0.01, 0.05));
+    gate("G5", TITLE, state, text)
+}
+
+fn steadiness(situation: &Situation) -> Gate {
+    const TITLE: &str = "throughput was steady";
+    let with = |state| situation.steady.iter().filter(|found| **found == state).count();
+    let (unsteady, short) = (with(SteadyState::NotSteady), with(SteadyState::TooShort));
+    let all = situation.steady.len();
+    let text = match (unsteady, short) {
+        (0, 0) => format!("all {all} windows"),
+        (0, _) => format!("{short} of {all} windows too short to judge"),
+        _ => format!("{unsteady} of {all} windows are not steady"),
+    };
+    let state = match (unsteady, short) {
+        (0, 0) => GateState::Passed,
+        (0, _) => GateState::Soft,
+        // One window of several may be a false alarm of the tests.
+        (1, _) if all >= 3 => GateState::Soft,
+        _ => GateState::Failed,
+    };
+    gate("G6", TITLE, state, text)
+}
+
+fn bytes(situation: &Situation) -> Gate {
+    const TITLE: &str = "bytes written agree from the database down to the device";
+    let (Some(log), Some(volume)) =
+        (situation.log_bytes_per_second, situation.log_volume_bytes_per_second)
+    else {
+        return not_judged("G7", TITLE, "bytes of the log or of its volume are missing");
+    };
+    if log <= 0.0 {
+        return not_judged("G7", TITLE, "nothing was logged");
+    }
+    let amplification = volume / log;
+    let text = format!(
+        "{} bytes/s logged, {} bytes/s written to the log's volume: x{}",
+        amount(log),
+        amount(volume),
+        amount(amplification)
+    );
+    // Small commits rewrite the last page of the log, hence the width of the band.
+    let state = match amplification {
+        a if (0.9..=60.0).contains(&a) => GateState::Passed,
+        a if a >= 0.5 => GateState::Soft,
+        _ => GateState::Failed,
+    };
+    gate("G7", TITLE, state, text)
+}
+
+fn errors(situation: &Situation) -> Gate {
+    let share = situation.error_share;
+    let text = format!("{} of the attempts failed (limit 1 %)", percent(share));
+    gate("G8", "transactions did not fail", graded(share, 0.01, 0.01), text)
+}
+
+fn worse(a: GateState, b: GateState) -> GateState {
+    let rank = |state| match state {
+        GateState::Passed => 0,
+        GateState::NotJudged => 1,
+        GateState::Soft => 2,
+        GateState::Failed => 3,
+    };
+    if rank(a) >= rank(b) { a } else { b }
+}

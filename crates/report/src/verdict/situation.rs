@@ -1,0 +1,97 @@
+//! The numbers of one rung of one design, over all its windows: what gates and rules look at.
+
+use crate::analysis::SteadyState;
+use crate::observed::{CpuFacts, WindowFacts};
+use crate::plan_view::{Pacing, PlanView};
+use crate::statistics::mean;
+use crate::verdict::time_budget::TimeBudget;
+
+/// Name of the volume that the log is on.
+const LOG_VOLUME: &str = "wal";
+
+/// One rung.
+#[derive(Clone, Debug)]
+pub(crate) struct Situation {
+    pub(crate) users: f64,
+    pub(crate) pacing: Pacing,
+    pub(crate) completed_per_second: f64,
+    /// Mean response time, seconds.
+    pub(crate) response_s: Option<f64>,
+    /// Mean keying and think time, seconds.
+    pub(crate) think_s: Option<f64>,
+    pub(crate) error_share: f64,
+    pub(crate) database_per_second: Option<f64>,
+    pub(crate) budget: Option<TimeBudget>,
+    pub(crate) wait_samples: u64,
+    pub(crate) idle_share: Option<f64>,
+    pub(crate) steal_share: Option<f64>,
+    /// Busy processors that no known process explains, as a share of the host.
+    pub(crate) interference_share: Option<f64>,
+    pub(crate) server_cores: Option<f64>,
+    /// Processors that the server may use.
+    pub(crate) server_allotment: Option<f64>,
+    pub(crate) pressure_share: Option<f64>,
+    /// Time in which the driver's busiest thread ran or wanted to, as a share.
+    pub(crate) driver_busiest_share: Option<f64>,
+    pub(crate) longest_gap_s: Option<f64>,
+    pub(crate) window_s: f64,
+    pub(crate) steady: Vec<SteadyState>,
+    pub(crate) log_bytes_per_second: Option<f64>,
+    pub(crate) log_volume_bytes_per_second: Option<f64>,
+    /// d ln(throughput) / d ln(users) around this rung.
+    pub(crate) slope: Option<f64>,
+}
+
+impl Situation {
+    /// Pools the windows of one rung. `windows` must not be empty.
+    pub(crate) fn of(
+        windows: &[&WindowFacts],
+        steady: Vec<SteadyState>,
+        plan: &PlanView,
+        slope: Option<f64>,
+    ) -> Situation {
+        let budgets: Vec<TimeBudget> = windows
+            .iter()
+            .filter_map(|w| Some(TimeBudget::of(w.waits.as_ref()?, &w.cpu, &w.driver)))
+            .collect();
+        let pooled = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
+            mean(&windows.iter().filter_map(|w| of(w)).collect::<Vec<f64>>())
+        };
+        let host_cores = pooled(&|w| w.cpu.host_cores);
+        Situation {
+            users: f64::from(windows.first().map_or(0, |w| w.users)),
+            pacing: plan.pacing(),
+            completed_per_second: pooled(&|w| Some(w.load.completed_per_second)).unwrap_or(0.0),
+            response_s: pooled(&|w| w.load.response_s),
+            think_s: pooled(&|w| w.load.think_s),
+            error_share: pooled(&|w| Some(w.load.error_share)).unwrap_or(0.0),
+            database_per_second: pooled(&|w| w.load.database_per_second),
+            budget: TimeBudget::mean(&budgets),
+            wait_samples: windows.iter().filter_map(|w| w.waits.as_ref()).map(|w| w.samples).sum(),
+            idle_share: pooled(&|w| w.cpu.idle_share),
+            steal_share: pooled(&|w| w.cpu.steal_share),
+            interference_share: pooled(&|w| share_of_host(&w.cpu, w.cpu.interference_cores())),
+            server_cores: pooled(&|w| w.cpu.on_cpu.get("postgres").copied()),
+            server_allotment: plan.server_cpus().or(host_cores),
+            pressure_share: pooled(&|w| w.cpu.pressure_share),
+            driver_busiest_share: pooled(&|w| w.driver.busiest_share),
+            longest_gap_s: windows.iter().filter_map(|w| w.longest_gap_s).max_by(f64::total_cmp),
+            window_s: windows.iter().map(|w| w.interval.seconds()).fold(f64::INFINITY, f64::min),
+            steady,
+            log_bytes_per_second: pooled(&|w| w.load.log_bytes_per_second),
+            log_volume_bytes_per_second: pooled(&|w| {
+                w.volumes.get(LOG_VOLUME)?.metrics.get("write_bytes_per_second").copied()?
+            }),
+            slope,
+        }
+    }
+
+    /// The user number that sessions are compared with, without those that think.
+    pub(crate) fn thinking_users(&self) -> f64 {
+        self.think_s.unwrap_or(0.0) * self.completed_per_second
+    }
+}
+
+fn share_of_host(cpu: &CpuFacts, cores: Option<f64>) -> Option<f64> {
+    Some(cores? / cpu.host_cores?)
+}
