@@ -92,7 +92,7 @@ export function ladder(rungs: number[], from: number, to: number): Scale {
 
 /** Position of a quantile on the axis that gives each further nine the same room. */
 export function nines(quantile: number): number {
-  return -Math.log10(Math.max(1e-9, 1 - quantile));
+  return 0 - Math.log10(Math.max(1e-9, 1 - quantile));
 }
 
 /** Leaves out labels that would come closer than `room` to the one before; the last is kept. */

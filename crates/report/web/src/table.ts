@@ -6,8 +6,10 @@ import { append, html, uniqueId, type Child } from "./dom";
 export interface Column {
   heading: Child;
   numeric?: boolean;
-  /** Widest first to go on narrow screens: cells of this column may wrap anywhere. */
+  /** Whether its cells hold prose, which may wrap anywhere. */
   wrap?: boolean;
+  /** Whether it names a design: wide enough to be read at a glance. */
+  design?: boolean;
 }
 
 /** A row of cells; a row may carry a class. */
@@ -19,7 +21,9 @@ export interface Row {
 }
 
 function cellElement(column: Column | undefined, content: Child, isHeader: boolean): HTMLElement {
-  const className = [column?.numeric ? "number" : "", column?.wrap ? "wrap" : ""].join(" ").trim();
+  const className = [
+    column?.numeric ? "number" : "", column?.wrap ? "wrap" : "", column?.design ? "design" : "",
+  ].filter(Boolean).join(" ");
   const attributes = { class: className || null };
   return isHeader
     ? html("th", { ...attributes, scope: "row" }, content)

@@ -5,7 +5,7 @@ import type { Estimate, Metric, Rung } from "../analysis";
 import { drawCurves, type Vertical } from "../chart/curves";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
-import { html, type Child } from "../dom";
+import { append, html, type Child } from "../dom";
 import { words } from "../format";
 import { grid, hasValues, legend, metricOf, section, type Page } from "../page";
 import { unitName } from "../unit";
@@ -20,6 +20,13 @@ interface Curve {
 
 /** The measures of the published studies, which come first and large. */
 const MAIN = ["nopm", "tpm", "tpm_per_user", "cpu_idle"];
+
+/** The measures of a volume that are always shown: a row of rates, of loads, of latencies. */
+const VOLUME = [
+  "read_iops", "write_iops", "flush_iops",
+  "read_bytes_per_second", "write_bytes_per_second", "queue_length",
+  "read_latency_ns", "write_latency_ns", "flush_latency_ns",
+];
 
 /** The section. */
 export function curves(page: Page): HTMLElement {
@@ -38,7 +45,7 @@ export function curves(page: Page): HTMLElement {
 function metricCurve(metric: Metric): Curve {
   return {
     title: metric.title,
-    note: unitName(metric.unit),
+    note: unitNote(metric),
     pick: (rung) => rung.metrics[metric.name],
     unit: metric.unit,
     limit: metric.unit === "share" ? 1 : undefined,
@@ -113,18 +120,23 @@ function volumeCurves(page: Page): Child {
   const names = unique(rows.map((row) => row.volume));
   const first = names[0];
   if (first === undefined) return null;
-  const metrics = unique(rows.flatMap((row) => Object.keys(row.metrics)));
-  const charts = html("div", { class: "chart-grid" });
+  const others = inOrder(page, unique(rows.flatMap((row) => Object.keys(row.metrics))))
+    .filter((name) => !VOLUME.includes(name));
+  const charts = html("div", {});
   const draw = (volume: string) => {
     clear(charts);
-    charts.append(...chartsOf(page, metrics.map((name) => {
+    const curve = (name: string): Curve => {
       const metric = metricOf(page, name);
       return {
         ...metricCurve(metric),
-        note: [`${volume} volume`, unitName(metric.unit)].filter(Boolean).join(", "),
+        note: [`${volume} volume`, unitNote(metric)].filter(Boolean).join(", "),
         pick: (rung) => rung.volumes.find((row) => row.volume === volume)?.metrics[name],
       };
-    }), "from zero"));
+    };
+    append(charts, [
+      html("div", { class: "chart-grid" }, chartsOf(page, VOLUME.map(curve), "from zero")),
+      folded(chartsOf(page, others.map(curve), "from zero"), "of this volume"),
+    ]);
   };
   draw(first);
   return [
@@ -137,13 +149,31 @@ function volumeCurves(page: Page): Child {
 
 /** Everything else that was computed per rung, folded away. */
 function otherCurves(page: Page): Child {
-  const names = unique(page.analysis.rungs.flatMap((rung) => Object.keys(rung.metrics)))
+  const names = inOrder(page, unique(page.analysis.rungs.flatMap((rung) => Object.keys(rung.metrics))))
     .filter((name) => !MAIN.includes(name));
   const charts = chartsOf(page, names.map((name) => metricCurve(metricOf(page, name))), "from zero");
+  return folded(charts, "of the system");
+}
+
+/** The unit, unless the title says it. */
+function unitNote(metric: Metric): string {
+  const unit = unitName(metric.unit);
+  const said = metric.title.toLowerCase().includes(unit) || /\b(NOPM|TPM|IOPS)\b/.test(metric.title);
+  return said ? "" : unit;
+}
+
+function folded(charts: HTMLElement[], of: string): Child {
   if (charts.length === 0) return null;
   return html("details", { class: "disclosure" },
-    html("summary", {}, charts.length === 1 ? "1 more measure" : `${charts.length} more measures`),
+    html("summary", {}, `${charts.length === 1 ? "1 more measure" : `${charts.length} more measures`} ${of}`),
     html("div", { class: "chart-grid" }, charts));
+}
+
+/** Names of metrics in the order in which the method lists them. */
+function inOrder(page: Page, names: string[]): string[] {
+  const order = page.analysis.method.metrics.map((metric) => metric.name);
+  const place = (name: string) => (order.includes(name) ? order.indexOf(name) : order.length);
+  return [...names].sort((a, b) => place(a) - place(b));
 }
 
 function unique<T>(values: T[]): T[] {

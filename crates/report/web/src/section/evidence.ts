@@ -68,7 +68,7 @@ function nameOf(page: Page, run: Run | undefined): string {
 function runTable(page: Page): HTMLElement {
   return table(
     [
-      { heading: "Order", numeric: true }, { heading: "Design" }, { heading: "Repeat", numeric: true },
+      { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Repeat", numeric: true },
       { heading: "Started" }, { heading: "Length", numeric: true }, { heading: "Status" }, { heading: "Remark", wrap: true },
     ],
     page.analysis.runs.map((run) => ({
@@ -97,7 +97,7 @@ function windowTable(page: Page): HTMLElement {
   });
   return tall(table(
     [
-      { heading: "Order", numeric: true }, { heading: "Design" }, { heading: "Repeat", numeric: true },
+      { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Repeat", numeric: true },
       { heading: "Users", numeric: true }, { heading: "NOPM", numeric: true }, { heading: "Steady" },
       { heading: "Found", wrap: true },
     ],
@@ -109,7 +109,7 @@ function windowTable(page: Page): HTMLElement {
 function emulationTable(page: Page): HTMLElement {
   return table(
     [
-      { heading: "Order", numeric: true }, { heading: "Design" }, { heading: "Timing" },
+      { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Timing" },
       { heading: "Modelled p50", numeric: true }, { heading: "Modelled p99", numeric: true },
       { heading: "Late p50", numeric: true }, { heading: "Late p99", numeric: true },
       { heading: "Late because of the host", numeric: true }, { heading: "Reason", wrap: true },
@@ -133,7 +133,7 @@ function emulationTable(page: Page): HTMLElement {
 function driverTable(page: Page): HTMLElement {
   return table(
     [
-      { heading: "Users", numeric: true }, { heading: "Design" }, { heading: "Cores used", numeric: true },
+      { heading: "Users", numeric: true }, { heading: "Design", design: true }, { heading: "Cores used", numeric: true },
       { heading: "Of the host", numeric: true }, { heading: "CPU-seconds per 10,000 new orders", numeric: true },
       { heading: "Dispatch late p99", numeric: true }, { heading: "Was it the limit?" },
     ],

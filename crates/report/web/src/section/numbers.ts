@@ -51,7 +51,7 @@ function rungTable(page: Page): HTMLElement {
   return table(
     [
       { heading: "Users", numeric: true },
-      { heading: "Design" },
+      { heading: "Design", design: true },
       ...metrics.map((metric) => ({ heading: metric.title, numeric: true })),
       { heading: "Runs", numeric: true },
     ],
@@ -85,7 +85,7 @@ function latencyTable(page: Page, users: number): HTMLElement {
   return table(
     [
       { heading: "Transaction" },
-      { heading: "Design" },
+      { heading: "Design", design: true },
       { heading: "Count", numeric: true },
       { heading: "Mean", numeric: true },
       { heading: "p50", numeric: true },

@@ -9,7 +9,7 @@ import { facts, searchableTable, table, tall } from "../table";
 export function settings(page: Page): HTMLElement {
   return section("settings", "Settings", "Every value of the plan, and where it comes from.",
     searchableTable(
-      [{ heading: "Setting", wrap: true }, { heading: "Value", wrap: true }, { heading: "Design" }, { heading: "Of" }, { heading: "Origin" }],
+      [{ heading: "Setting", wrap: true }, { heading: "Value", wrap: true }, { heading: "Design", design: true }, { heading: "Of" }, { heading: "Origin" }],
       page.analysis.settings.map((setting) => ({
         cells: [
           html("code", {}, setting.path),

@@ -1,0 +1,120 @@
+//! Numbers per rung of the example: metrics, latencies, volumes, distributions, driver cost.
+
+use std::collections::BTreeMap;
+
+use underlay_report::analysis::{Distribution, DriverLoad, Estimate, LatencyRow, Rung, VolumeRow};
+
+use super::{NOPM, USERS, estimate};
+
+const TRANSACTIONS: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
+
+fn each_rung<T>(make: impl Fn(usize, usize, u32) -> T) -> Vec<T> {
+    let make = &make;
+    (0..2)
+        .flat_map(|design| {
+            USERS.iter().enumerate().map(move |(rung, users)| make(design, rung, *users))
+        })
+        .collect()
+}
+
+fn key(design: usize, rung: usize, what: usize) -> u64 {
+    (design * 10_000 + rung * 100 + what) as u64
+}
+
+/// Latency of a type at a rung, nanoseconds: the median and how much higher a quantile is.
+fn latency_ns(design: usize, rung: usize, kind: usize, stretch: f64) -> f64 {
+    [4e6, 9e6][design] * (1.0 + 0.3 * rung as f64) * (1.0 + 0.4 * kind as f64) * stretch
+}
+
+pub fn rungs() -> Vec<Rung> {
+    each_rung(|design, rung, users| {
+        let nopm = NOPM[design][rung];
+        let idle = [0.85 - 0.17 * rung as f64, 0.9 - 0.06 * rung as f64][design];
+        let number = |value, what| estimate(value, 0.03, key(design, rung, what));
+        Rung {
+            design,
+            users,
+            metrics: BTreeMap::from([
+                ("nopm".to_string(), number(nopm, 0)),
+                ("tpm".to_string(), number(nopm * 2.22, 1)),
+                ("tpm_per_user".to_string(), number(nopm * 2.22 / f64::from(users), 2)),
+                ("cpu_idle".to_string(), number(idle, 3)),
+                ("server_cores".to_string(), number((1.0 - idle) * 1.7, 4)),
+            ]),
+            latencies: TRANSACTIONS
+                .iter()
+                .enumerate()
+                .map(|(kind, name)| latency_row(design, rung, kind, name))
+                .collect(),
+            volumes: ["data", "wal"].iter().map(|name| volume_row(design, rung, name)).collect(),
+        }
+    })
+}
+
+fn latency_row(design: usize, rung: usize, kind: usize, name: &str) -> LatencyRow {
+    let quantile = |stretch, what: usize| {
+        estimate(latency_ns(design, rung, kind, stretch), 0.05, key(design, rung, 10 + what + kind))
+    };
+    LatencyRow {
+        transaction: name.into(),
+        count: (NOPM[design][rung] * [5.0, 5.0, 0.5, 0.5, 0.5][kind]) as u64,
+        p50: quantile(1.0, 0),
+        p95: quantile(2.1, 20),
+        p99: quantile(4.3, 40),
+        mean_ns: Some(latency_ns(design, rung, kind, 1.2)),
+        max_ns: Some(latency_ns(design, rung, kind, 30.0) as u64),
+        service_p99_ns: Some(latency_ns(design, rung, kind, 4.1) as u64),
+        errors: u64::from(kind == 1),
+    }
+}
+
+fn volume_row(design: usize, rung: usize, name: &str) -> VolumeRow {
+    let grows = (rung + 1) as f64;
+    let number =
+        |value, what: usize| -> Estimate { estimate(value, 0.04, key(design, rung, 70 + what)) };
+    VolumeRow {
+        volume: name.into(),
+        metrics: BTreeMap::from([
+            ("read_iops".to_string(), number([2400.0, 900.0][design] * grows, 0)),
+            ("write_iops".to_string(), number([1200.0, 500.0][design] * grows, 1)),
+            ("read_bytes_per_second".to_string(), number([19e6, 7e6][design] * grows, 2)),
+            ("read_latency_ns".to_string(), number([130e3, 410e3][design], 3)),
+        ]),
+    }
+}
+
+pub fn distributions() -> Vec<Distribution> {
+    each_rung(|design, rung, users| {
+        TRANSACTIONS.iter().enumerate().map(move |(kind, name)| {
+            // From p0 to p99.999 in equal steps of nines.
+            let nines: Vec<f64> = (0..=100).map(|step| f64::from(step) * 0.05).collect();
+            Distribution {
+                design,
+                users,
+                transaction: name.to_string(),
+                count: 100_000,
+                shares: nines.iter().map(|n| 1.0 - 10f64.powf(-n)).chain([1.0]).collect(),
+                nanos: nines
+                    .iter()
+                    .map(|n| latency_ns(design, rung, kind, 0.5 * (n * 0.75).exp()) as u64)
+                    .chain([latency_ns(design, rung, kind, 30.0) as u64])
+                    .collect(),
+            }
+        })
+    })
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+pub fn driver() -> Vec<DriverLoad> {
+    each_rung(|design, rung, users| DriverLoad {
+        design,
+        users,
+        cores: Some(0.02 * NOPM[design][rung] / 6000.0),
+        share_of_host: Some(0.01 * NOPM[design][rung] / 6000.0),
+        cpu_seconds_per_10000: Some(2.0),
+        dispatch_lag_p99_ns: Some(90_000),
+        saturated: Some(false),
+    })
+}
