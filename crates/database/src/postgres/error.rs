@@ -26,6 +26,20 @@ pub enum ServerError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A system call that has no path failed.
+    #[error("could not {action}: {source}")]
+    System {
+        /// The verb phrase.
+        action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// PostgreSQL refuses to run as root, and rightly so.
+    #[error("PostgreSQL does not run as root; give it a user such as `postgres`")]
+    AsRoot,
+    /// A cluster that Underlay did not make is in the way.
+    #[error("the cluster in `{}` was not made by Underlay and is left alone; choose another directory", .0.display())]
+    ForeignCluster(PathBuf),
     /// A version that is not managed.
     #[error("PostgreSQL {major} in `{}` is not supported: 13 to 18 are; give another with --server-bin", bin_dir.display())]
     UnsupportedVersion {
@@ -118,7 +132,7 @@ pub enum ServerError {
     /// Tablespaces would leave the volumes that the design gives.
     #[error("the cluster in `{}` has tablespaces, which are not supported; move the tables back", .0.display())]
     Tablespaces(PathBuf),
-    /// The text of a setting cannot be written into a configuration file.
+    /// A program of PostgreSQL printed something unknown.
     #[error("`{program}` printed what could not be understood: {text}")]
     Unparsable {
         /// Which program.
