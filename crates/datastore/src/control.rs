@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use underlay_core::Histogram;
 use underlay_core::histogram::DecodeError;
 
+use crate::path_cost::PathLine;
+
 /// What the server can be told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -20,8 +22,8 @@ pub(crate) enum Command {
     Timing,
     /// Switch the models on or off.
     SetTiming(TimingMode),
-    /// Answer before deadlines by this constant; the floor is for the reports.
-    Compensate { floor_ns: u64, compensation_ns: u64 },
+    /// Answer before deadlines by what the path costs; a line of zeros = not at all.
+    Compensate(PathLine),
     /// Fail all I/O and take away what is volatile.
     PowerCut,
     /// Serve again.
@@ -114,7 +116,12 @@ pub(crate) struct TimingEntry {
     pub(crate) modelled: EncodedHistogram,
     pub(crate) delayed: u64,
     pub(crate) host_limited: u64,
-    pub(crate) floor_ns: u64,
+    /// Reads and writes answered by a model, held back or not, and their modelled latencies.
+    pub(crate) modelled_ios: u64,
+    pub(crate) modelled_ns: u64,
+    /// The usual wake-up of the completer at the moment.
+    pub(crate) wake_ns: u64,
+    /// By how much requests are answered early at the moment.
     pub(crate) compensation_ns: u64,
 }
 
@@ -156,8 +163,6 @@ mod tests {
         let line = |command: &Command| serde_json::to_string(command).unwrap();
         assert_eq!(line(&Command::Ping), r#""ping""#);
         assert_eq!(line(&Command::SetTiming(TimingMode::Off)), r#"{"set-timing":"off"}"#);
-        let compensate = Command::Compensate { floor_ns: 1, compensation_ns: 2 };
-        assert_eq!(line(&compensate), r#"{"compensate":{"floor_ns":1,"compensation_ns":2}}"#);
     }
 
     #[test]

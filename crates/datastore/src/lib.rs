@@ -18,6 +18,8 @@ mod path;
 
 mod config;
 mod control;
+mod path_cost;
+mod scheduling;
 
 mod emulated;
 mod server;

@@ -3,13 +3,16 @@
 //! Definitions, for one request that arrived in the server at `a` and was answered at `r`:
 //!
 //! * *modelled latency* `m`: what the device model says, queueing included; the deadline is `a + m`.
-//! * *floor* `f`: what the export path itself costs, measured at start as the median of a read without
-//!   delay, client to client. A client sees an answer about `f` later than `r - a` suggests.
-//! * *lateness*: `max(0, (r + f) - (a + m))`, how much later than the device would have
-//!   answered the client got its answer.
-//! * *delayed*: the server had to hold the request back (`m` exceeded the compensation). Only such
-//!   requests have a lateness: for the others the host was slower than the device, which is
-//!   what *host-limited* means.
+//! * *way* `w`: what the path from the client to the server and back costs beyond that, calibrated at start
+//!   through the real path and adapted to how awake the CPUs are. A client sees an answer about `w` later
+//!   than `r - a` suggests.
+//! * *lateness*: `max(0, (r + w) - (a + m))`, how much later than the device would have answered the client got
+//!   its answer.
+//! * *delayed*: the server had to hold the request back (`m` exceeded the compensation). Only such requests have a
+//!   lateness: for the others the host was slower than the device, which is what *host-limited* means.
+//!
+//! The server cannot see a request that waits for a CPU before it reaches the server. The kernel's block layer
+//! can: its mean latency beside the modelled mean shows what the host cost in all.
 
 use underlay_core::{Histogram, Nanos};
 
@@ -29,67 +32,97 @@ pub struct TimingReport {
     pub reason: Option<String>,
     /// Share of all requests, 0..=1, for which the host was slower than the device.
     pub host_limited_share: f64,
-    /// What the export path itself costs, client to client.
+    /// A read through the export path without any delay, client to client, on the idle host at start.
     pub floor: Nanos,
-    /// The constant by which requests are answered before their deadline, so that the client sees
-    /// them on time.
+    /// By how much requests were answered before their deadline at the end of the span, so that
+    /// clients see them on time.
     pub compensation: Nanos,
+    /// Mean modelled latency of all reads and writes, delayed or not.
+    pub modelled_mean: Option<Nanos>,
+    /// Mean latency of all reads and writes as the kernel's block layer saw it.
+    pub block_mean: Option<Nanos>,
+}
+
+/// What a report is made from.
+pub(crate) struct Observed {
+    pub(crate) lateness: Histogram,
+    pub(crate) modelled: Histogram,
+    pub(crate) host_limited_share: f64,
+    pub(crate) floor: Nanos,
+    pub(crate) compensation: Nanos,
+    pub(crate) modelled_mean: Option<Nanos>,
+    pub(crate) block_mean: Option<Nanos>,
 }
 
 impl TimingReport {
     /// Judges what was observed: valid unless lateness p99 exceeds [`LATENESS_SHARE_MAX`] of the
     /// median modelled latency of the delayed requests.
-    pub fn judge(
-        lateness: Histogram,
-        modelled: Histogram,
-        host_limited_share: f64,
-        floor: Nanos,
-        compensation: Nanos,
-    ) -> TimingReport {
-        let reason = match (lateness.quantile(0.99), modelled.quantile(0.5)) {
-            (Some(late_ns), Some(typical_ns))
-                if late_ns as f64 > LATENESS_SHARE_MAX * typical_ns as f64 =>
-            {
-                Some(format!(
-                    "the slowest 1 % of requests were {} late or more, over {:.0} % of the modelled {}; \
-                     the host was too busy to keep time",
-                    Nanos(late_ns),
-                    LATENESS_SHARE_MAX * 100.0,
-                    Nanos(typical_ns),
-                ))
-            }
-            _ => None,
-        };
+    pub(crate) fn judge(observed: Observed) -> TimingReport {
+        let late = observed.lateness.quantile(0.99);
+        let typical = observed.modelled.quantile(0.5);
+        let reason = late.zip(typical).filter(|(late_ns, typical_ns)| {
+            *late_ns as f64 > LATENESS_SHARE_MAX * *typical_ns as f64
+        });
+        let reason = reason.map(|(late_ns, typical_ns)| {
+            format!(
+                "the latest 1 % of answers were {} late or more, over {:.0} % of the modelled {}; the host was \
+                 too busy to keep time",
+                Nanos(late_ns),
+                LATENESS_SHARE_MAX * 100.0,
+                Nanos(typical_ns),
+            )
+        });
         TimingReport {
-            lateness,
-            modelled,
             valid: reason.is_none(),
             reason,
-            host_limited_share,
-            floor,
-            compensation,
+            lateness: observed.lateness,
+            modelled: observed.modelled,
+            host_limited_share: observed.host_limited_share,
+            floor: observed.floor,
+            compensation: observed.compensation,
+            modelled_mean: observed.modelled_mean,
+            block_mean: observed.block_mean,
         }
+    }
+
+    /// The share of the time of all reads and writes that the host cost beyond the model, 0..=1: what the
+    /// database waited for the emulation instead of for the device. `None` when nothing was observed.
+    pub fn host_cost_share(&self) -> Option<f64> {
+        let (seen, modelled) = (self.block_mean?.0 as f64, self.modelled_mean?.0 as f64);
+        (seen > 0.0).then(|| (1.0 - modelled / seen).max(0.0))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::TimingReport;
+    use super::{Observed, TimingReport};
     use underlay_core::{Histogram, Nanos};
 
-    fn judge(late_us: u64) -> TimingReport {
+    fn judge(lateness: Histogram, modelled: Histogram) -> TimingReport {
+        TimingReport::judge(Observed {
+            lateness,
+            modelled,
+            host_limited_share: 0.0,
+            floor: Nanos(40_000),
+            compensation: Nanos(50_000),
+            modelled_mean: Some(Nanos(200_000)),
+            block_mean: Some(Nanos(250_000)),
+        })
+    }
+
+    fn late_by(late_us: u64) -> TimingReport {
         let mut lateness = Histogram::new();
         lateness.record_n(0, 970);
         lateness.record_n(late_us * 1000, 30);
         let mut modelled = Histogram::new();
         modelled.record_n(200_000, 1000);
-        TimingReport::judge(lateness, modelled, 0.0, Nanos(40_000), Nanos(50_000))
+        judge(lateness, modelled)
     }
 
     #[test]
     fn late_runs_are_not_valid_and_say_why() {
-        assert!(judge(19).valid);
-        let late = judge(25);
+        assert!(late_by(19).valid);
+        let late = late_by(25);
         assert!(!late.valid);
         let reason = late.reason.expect("a reason");
         assert!(reason.contains("25 us") && reason.contains("200 us"), "{reason}");
@@ -97,8 +130,13 @@ mod tests {
 
     #[test]
     fn nothing_observed_is_valid() {
-        let report =
-            TimingReport::judge(Histogram::new(), Histogram::new(), 0.0, Nanos(0), Nanos(0));
+        let report = judge(Histogram::new(), Histogram::new());
         assert!(report.valid && report.reason.is_none());
+    }
+
+    #[test]
+    fn the_host_costs_what_the_block_layer_sees_beyond_the_model() {
+        let share = late_by(0).host_cost_share().expect("both means are there");
+        assert!((share - 0.2).abs() < 1e-9);
     }
 }

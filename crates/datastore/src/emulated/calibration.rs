@@ -1,66 +1,93 @@
 //! Measuring what the export path itself costs, through the path that will be used.
 //!
-//! Two medians of direct 4 KiB reads, one at a time, from a file on a mounted volume: without any delay (the
-//! *floor*), and with a constant modelled latency (the *overshoot*: what a client sees beyond it). The
-//! overshoot is the constant by which requests are then answered early.
+//! Medians of direct 4 KiB reads, one at a time, from a file on a mounted volume: without any delay (the *floor*),
+//! and with a constant modelled latency, once with CPUs allowed to sleep and once with CPUs kept awake by
+//! threads that yield to everybody. What a client sees beyond the constant, together with the wake-ups that the
+//! server saw meanwhile, gives the two points of [`PathLine`].
 //!
-//! One constant for all: at larger queue depths and on busy CPUs the path costs less than on an idle host,
-//! where each hand-over first wakes a sleeping CPU, so answers are then a little early.
+//! Other work on the host only ever adds time, so each median is the least of several short ones.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use underlay_core::{Histogram, Nanos};
 
-use super::server_process::ServerProcess;
-use crate::control::{Command, TimingMode};
+use super::server_process::{ServerProcess, unexpected};
+use crate::control::{Answer, Command, TimingMode};
 use crate::error::DatastoreError;
+use crate::path_cost::{PathLine, PathPoint};
+use crate::scheduling::yield_to_everybody;
 
 const FILE_BYTES: usize = 1 << 20;
 const READ_BYTES: usize = 4096;
-/// Time spent on each of the two medians.
-const SPAN: Duration = Duration::from_millis(250);
-/// Discarded at the beginning of each.
-const WARM_UP_READS: usize = 50;
+/// Each median is the least of this many, each over this span.
+const WINDOWS: usize = 5;
+const WINDOW: Duration = Duration::from_millis(50);
 /// A latency in the middle of those that matter.
 const CONSTANT: Nanos = Nanos::from_micros(200);
 
-/// What the path costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PathCost {
-    pub(crate) floor: Nanos,
-    pub(crate) compensation: Nanos,
-}
-
-/// Measures in a directory on a mounted volume and tells the server. Leaves timing off.
+/// Measures in a directory on a mounted volume, tells the server, and returns the floor. Leaves timing off.
 pub(crate) fn calibrate(
     server: &mut ServerProcess,
     directory: &Path,
-) -> Result<PathCost, DatastoreError> {
+) -> Result<Nanos, DatastoreError> {
     let path = directory.join(".underlay-calibration");
     let outcome = measure(server, &path);
     std::fs::remove_file(&path).map_err(DatastoreError::file("remove", &path))?;
     server.done(&Command::SetTiming(TimingMode::Off))?;
-    let cost = outcome?;
-    server.done(&Command::Compensate {
-        floor_ns: cost.floor.0,
-        compensation_ns: cost.compensation.0,
-    })?;
-    Ok(cost)
+    let (floor, line) = outcome?;
+    tracing::info!(?floor, ?line, "calibrated the export path");
+    server.done(&Command::Compensate(line))?;
+    Ok(floor)
 }
 
-fn measure(server: &mut ServerProcess, path: &Path) -> Result<PathCost, DatastoreError> {
+fn measure(server: &mut ServerProcess, path: &Path) -> Result<(Nanos, PathLine), DatastoreError> {
     server.done(&Command::SetTiming(TimingMode::Off))?;
-    server.done(&Command::Compensate { floor_ns: 0, compensation_ns: 0 })?;
     let file = create(path).map_err(DatastoreError::file("write", path))?;
-    let median = || median_read(&file).map_err(DatastoreError::file("read", path));
-    let floor = median()?;
+    let floor = least_median(&file).map_err(DatastoreError::file("read", path))?;
     server.done(&Command::SetTiming(TimingMode::Constant { latency_ns: CONSTANT.0 }))?;
-    let compensation = median()?.saturating_sub(CONSTANT);
-    // The way back alone is part of both; noise must not turn them round.
-    Ok(PathCost { floor: floor.min(compensation), compensation })
+    let mut point = || -> Result<PathPoint, DatastoreError> {
+        server.done(&Command::Compensate(PathLine::default()))?;
+        let seen = least_median(&file).map_err(DatastoreError::file("read", path))?;
+        let wake_ns = usual_wake(server)?;
+        let beyond_ns = seen.saturating_sub(CONSTANT).0;
+        Ok(PathPoint { wake_ns, way_ns: beyond_ns.saturating_sub(wake_ns) })
+    };
+    let asleep = point()?;
+    let awake = with_cpus_awake(&mut point)?;
+    Ok((floor, PathLine { awake, asleep }))
+}
+
+fn usual_wake(server: &mut ServerProcess) -> Result<u64, DatastoreError> {
+    match server.ask(&Command::Timing)? {
+        Answer::Timing(entry) => Ok(entry.wake_ns),
+        other => Err(unexpected(&Command::Timing, &other)),
+    }
+}
+
+/// Runs something while every CPU has a thread that takes it whenever nobody else wants it.
+fn with_cpus_awake<T>(run: impl FnOnce() -> T) -> T {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..cpus {
+            scope.spawn(|| {
+                // Without the permission to step back they would disturb what is measured.
+                if yield_to_everybody().is_ok() {
+                    while !ends.load(Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                }
+            });
+        }
+        let outcome = run();
+        ends.store(true, Ordering::Relaxed);
+        outcome
+    })
 }
 
 fn create(path: &Path) -> std::io::Result<File> {
@@ -76,23 +103,25 @@ fn create(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-fn median_read(file: &File) -> std::io::Result<Nanos> {
+fn least_median(file: &File) -> std::io::Result<Nanos> {
     let mut buffer = Aligned::new(READ_BYTES);
+    let medians: std::io::Result<Vec<Nanos>> =
+        (0..WINDOWS).map(|_| median_read(file, &mut buffer)).collect();
+    Ok(medians?.into_iter().min().expect("there are several windows"))
+}
+
+fn median_read(file: &File, buffer: &mut Aligned) -> std::io::Result<Nanos> {
     let mut latency = Histogram::new();
     let begin = Instant::now();
     let blocks = (FILE_BYTES / READ_BYTES) as u64;
-    let mut reads = 0;
-    while begin.elapsed() < SPAN || reads < 2 * WARM_UP_READS {
+    while begin.elapsed() < WINDOW {
         // A stride coprime to the number of blocks visits all of them out of order.
-        let block = reads as u64 * 97 % blocks;
+        let block = latency.count() * 97 % blocks;
         let start = Instant::now();
         file.read_exact_at(buffer.bytes_mut(), block * READ_BYTES as u64)?;
-        if reads >= WARM_UP_READS {
-            latency.record(Nanos::from(start.elapsed()).0);
-        }
-        reads += 1;
+        latency.record(Nanos::from(start.elapsed()).0);
     }
-    Ok(Nanos(latency.quantile(0.5).expect("reads were recorded")))
+    Ok(Nanos(latency.quantile(0.5).expect("the window holds at least one read")))
 }
 
 /// Memory aligned for direct I/O.

@@ -11,6 +11,7 @@
 //! Registered for teardown before it exists, from the bottom up: directories, FUSE mount, server process,
 //! loop devices, mounts. So a killed run is undone from the top down.
 
+mod block_counters;
 mod calibration;
 mod checks;
 mod mounted;
@@ -32,7 +33,8 @@ use crate::datastore::{Datastore, VolumeLatency};
 use crate::error::DatastoreError;
 use crate::path::{allow_traversal, is_read_only};
 use crate::spec::{Context, Durability, MountedVolume, Timing, VolumeRequest};
-use crate::timing_report::TimingReport;
+use crate::timing_report::{Observed, TimingReport};
+use block_counters::BlockCounters;
 use calibration::calibrate;
 use mounted::{MountedFile, VolumeSite};
 use server_process::{ServerProcess, unexpected};
@@ -61,6 +63,9 @@ pub(crate) struct EmulatedDatastore {
     /// In the order of registration.
     directories: Vec<Ticket>,
     export: Ticket,
+    floor: Nanos,
+    /// Reads and writes at the block layer up to the last report.
+    block: BlockCounters,
 }
 
 /// Starts the server and brings up the volumes.
@@ -86,7 +91,7 @@ pub(crate) fn open(
         .iter()
         .map(|site| site.create(context.teardown, context.owner))
         .collect::<Result<Vec<_>, _>>()?;
-    start_timing(&mut server, emulation.devices, &sites[0].target)?;
+    let floor = start_timing(&mut server, emulation.devices, &sites[0].target)?;
     let mut datastore = EmulatedDatastore {
         teardown: context.teardown.clone(),
         server,
@@ -96,8 +101,11 @@ pub(crate) fn open(
         devices: emulation.devices.iter().map(|(name, _)| name.clone()).collect(),
         directories: layout.tickets,
         export,
+        floor,
+        block: BlockCounters::default(),
     };
     datastore.note_block_devices();
+    datastore.take_block_counters();
     Ok(datastore)
 }
 
@@ -110,20 +118,22 @@ fn described((request, target): (&VolumeRequest, &PathBuf)) -> MountedVolume {
     }
 }
 
-/// Calibrates where something is to be delayed, and puts the models in force.
+/// Calibrates where something is to be delayed, and puts the models in force. Returns the floor.
 fn start_timing(
     server: &mut ServerProcess,
     devices: &[(String, DeviceProfile)],
     directory: &Path,
-) -> Result<(), DatastoreError> {
+) -> Result<Nanos, DatastoreError> {
+    let mut floor = Nanos::ZERO;
     if devices.iter().any(|(_, profile)| !profile.is_instant()) {
-        let cost = calibrate(server, directory)?;
-        checks::check_floor(devices, cost.floor)?;
+        floor = calibrate(server, directory)?;
+        checks::check_floor(devices, floor)?;
     }
     // What calibration did is not the volumes' history.
     server.ask(&Command::Latency)?;
     server.ask(&Command::Timing)?;
-    server.done(&Command::SetTiming(TimingMode::Modelled))
+    server.done(&Command::SetTiming(TimingMode::Modelled))?;
+    Ok(floor)
 }
 
 /// Where everything is.
@@ -233,6 +243,15 @@ impl EmulatedDatastore {
         }
     }
 
+    /// What the block layer counted since the last call, all volumes together.
+    fn take_block_counters(&mut self) -> BlockCounters {
+        let names = self.volumes.iter().filter_map(|volume| volume.block_device.as_deref());
+        let total: BlockCounters = names.map(BlockCounters::read).sum();
+        let since = total.since(self.block);
+        self.block = total;
+        since
+    }
+
     fn stat(&mut self) -> Result<Stat, DatastoreError> {
         match self.server.ask(&Command::Stat)? {
             Answer::Stat(stat) => Ok(stat),
@@ -272,7 +291,10 @@ impl Datastore for EmulatedDatastore {
             Timing::Modelled => TimingMode::Modelled,
             Timing::Off => TimingMode::Off,
         };
-        self.server.done(&Command::SetTiming(mode))
+        self.server.done(&Command::SetTiming(mode))?;
+        // What was done without models must not be compared with them.
+        self.take_block_counters();
+        Ok(())
     }
 
     fn timing(&mut self) -> Result<Option<TimingReport>, DatastoreError> {
@@ -280,16 +302,20 @@ impl Datastore for EmulatedDatastore {
             Answer::Timing(entry) => entry,
             other => return Err(unexpected(&Command::Timing, &other)),
         };
+        let mean = |ns: u64, ios: u64| ns.checked_div(ios).map(Nanos);
+        let block = self.take_block_counters();
         let all = entry.delayed + entry.host_limited;
         let host_limited_share =
             if all == 0 { 0.0 } else { entry.host_limited as f64 / all as f64 };
-        Ok(Some(TimingReport::judge(
-            decode(&entry.lateness)?,
-            decode(&entry.modelled)?,
+        Ok(Some(TimingReport::judge(Observed {
+            lateness: decode(&entry.lateness)?,
+            modelled: decode(&entry.modelled)?,
             host_limited_share,
-            Nanos(entry.floor_ns),
-            Nanos(entry.compensation_ns),
-        )))
+            floor: self.floor,
+            compensation: Nanos(entry.compensation_ns),
+            modelled_mean: mean(entry.modelled_ns, entry.modelled_ios),
+            block_mean: mean(block.ns, block.ios),
+        })))
     }
 
     fn latency(&mut self) -> Result<Vec<VolumeLatency>, DatastoreError> {
@@ -324,6 +350,7 @@ impl Datastore for EmulatedDatastore {
             self.mounted.push(site.reopen(&self.teardown)?);
         }
         self.note_block_devices();
+        self.take_block_counters();
         Ok(())
     }
 

@@ -10,14 +10,19 @@ use super::export::{Answers, Export};
 /// Sends answers for ever.
 pub(crate) fn run(export: &Export) -> io::Result<()> {
     let mut answers = Answers::default();
+    let mut has_slept = false;
     loop {
-        let sleeps = {
+        {
             let mut engine = export.engine();
-            let floor = engine.floor;
-            for answered in answers.answered.drain(..) {
-                engine.statistics.record(&answered, floor);
+            let now = export.clock.now();
+            if let Some(alarm) = engine.alarm.filter(|_| has_slept) {
+                engine.path.observe_wake(now.saturating_sub(alarm));
             }
-            engine.take_due(export.clock.now(), &mut answers.due);
+            let way = engine.path.way();
+            for answered in answers.answered.drain(..) {
+                engine.statistics.record(&answered, way);
+            }
+            engine.take_due(now, &mut answers.due);
             if answers.due.is_empty() {
                 // Set under the lock, or a request submitted in between would meet a stale alarm.
                 engine.alarm = engine.next_answer();
@@ -25,9 +30,9 @@ pub(crate) fn run(export: &Export) -> io::Result<()> {
                     export.timer.set(next)?;
                 }
             }
-            answers.due.is_empty()
-        };
-        if sleeps {
+        }
+        has_slept = answers.due.is_empty();
+        if has_slept {
             export.timer.wait()?;
         } else {
             export.answer(&mut answers);

@@ -7,11 +7,12 @@ use std::sync::atomic::Ordering;
 use std::thread;
 
 use tracing::{info, warn};
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::RootSeed;
 
 use super::export::Export;
 use super::statistics::take_encoded;
 use crate::control::{Answer, Command, DeviceStat, Stat, TimingEntry, VolumeStat};
+use crate::path_cost::PathCost;
 
 /// Accepts connections for ever.
 pub(crate) fn listen(export: &Arc<Export>, listener: &UnixListener, seed: RootSeed) {
@@ -53,10 +54,8 @@ fn obey(export: &Export, command: &Command, seed: RootSeed) -> Answer {
             export.engine().set_mode(*mode);
             Answer::Done
         }
-        Command::Compensate { floor_ns, compensation_ns } => {
-            let mut engine = export.engine();
-            engine.floor = Nanos(*floor_ns);
-            engine.compensation = Nanos(*compensation_ns);
+        Command::Compensate(line) => {
+            export.engine().path = PathCost::calibrated(*line);
             Answer::Done
         }
         Command::PowerCut => power_cut(export, seed),
@@ -105,8 +104,10 @@ fn timing(export: &Export) -> TimingEntry {
         modelled: take_encoded(&mut engine.statistics.modelled),
         delayed: engine.statistics.delayed.take(),
         host_limited: engine.statistics.host_limited.take(),
-        floor_ns: engine.floor.0,
-        compensation_ns: engine.compensation.0,
+        modelled_ios: engine.statistics.modelled_ios.take(),
+        modelled_ns: engine.statistics.modelled_ns.take(),
+        wake_ns: engine.path.wake().0,
+        compensation_ns: engine.path.compensation().0,
     }
 }
 

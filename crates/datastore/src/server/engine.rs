@@ -13,6 +13,7 @@ use underlay_model::{
 use super::slab::Slab;
 use super::statistics::{Answered, Modelled, Statistics};
 use crate::control::TimingMode;
+use crate::path_cost::PathCost;
 
 /// Requests in flight that need no memory to be allocated.
 const IN_FLIGHT_EXPECTED: usize = 2048;
@@ -29,8 +30,7 @@ pub(crate) struct Engine<R> {
     pending: Slab<Pending<R>>,
     finished: Vec<Finished>,
     pub(crate) statistics: Statistics,
-    pub(crate) floor: Nanos,
-    pub(crate) compensation: Nanos,
+    pub(crate) path: PathCost,
     in_flight: Vec<u64>,
     last_arrival: Nanos,
     is_powered: bool,
@@ -75,8 +75,7 @@ impl<R> Engine<R> {
             pending: Slab::with_capacity(IN_FLIGHT_EXPECTED),
             finished: Vec::with_capacity(IN_FLIGHT_EXPECTED),
             statistics: Statistics::new(volumes.len()),
-            floor: Nanos::ZERO,
-            compensation: Nanos::ZERO,
+            path: PathCost::default(),
             in_flight: vec![0; volumes.len()],
             last_arrival: Nanos::ZERO,
             is_powered: true,
@@ -130,7 +129,8 @@ impl<R> Engine<R> {
 
     /// Takes out what is to be answered at `now`.
     pub(crate) fn take_due(&mut self, now: Nanos, due: &mut Vec<Due<R>>) {
-        let until = now + self.compensation;
+        let compensation = self.path.compensation();
+        let until = now + compensation;
         self.store.advance(until, &mut self.finished);
         if let Some(constant) = &mut self.constant {
             constant.advance(until, &mut self.finished);
@@ -138,7 +138,7 @@ impl<R> Engine<R> {
         for finished in self.finished.drain(..) {
             let Some(pending) = self.pending.remove(finished.request.0) else { continue };
             self.in_flight[finished.volume] -= 1;
-            let delayed = finished.at > pending.ready + self.compensation;
+            let delayed = finished.at > pending.ready + compensation;
             due.push(Due {
                 answered: answered(&finished, pending.bytes, delayed),
                 reply: pending.reply,
@@ -150,7 +150,7 @@ impl<R> Engine<R> {
     pub(crate) fn next_answer(&self) -> Option<Nanos> {
         let constant = self.constant.as_ref().and_then(Store::next_wakeup);
         let next = [self.store.next_wakeup(), constant].into_iter().flatten().min()?;
-        Some(next.saturating_sub(self.compensation))
+        Some(next.saturating_sub(self.path.compensation()))
     }
 
     pub(crate) fn set_mode(&mut self, mode: TimingMode) {
@@ -247,6 +247,7 @@ fn constant_profile(latency: Nanos) -> DeviceProfile {
 mod tests {
     use super::{Engine, Submission};
     use crate::control::TimingMode;
+    use crate::path_cost::{PathCost, PathLine, PathPoint};
     use underlay_core::{Bytes, Nanos, RootSeed};
     use underlay_model::{Request, StoreDevice, StoreVolume, builtin};
 
@@ -255,6 +256,12 @@ mod tests {
         let device = StoreDevice { name: "a".to_string(), profile };
         let volume = StoreVolume { device: 0, capacity: Bytes::from_mib(64) };
         Engine::new(vec![device], vec![volume], RootSeed(1))
+    }
+
+    /// 60 us in all.
+    fn path() -> PathCost {
+        let point = PathPoint { wake_ns: 20_000, way_ns: 40_000 };
+        PathCost::calibrated(PathLine { awake: point, asleep: point })
     }
 
     fn due(engine: &mut Engine<u32>, now: Nanos) -> Vec<u32> {
@@ -267,7 +274,7 @@ mod tests {
     fn requests_are_answered_before_their_deadline_by_the_compensation() {
         let mut engine = engine("dc1500m-960");
         engine.set_mode(TimingMode::Constant { latency_ns: 200_000 });
-        engine.compensation = Nanos::from_micros(60);
+        engine.path = path();
         let arrived = Nanos::from_micros(1_000);
         let submission = engine.submit(arrived, arrived, 0, &Request::read(0, 4096), 7);
         assert!(matches!(submission, Submission::Held));
@@ -281,7 +288,7 @@ mod tests {
     #[test]
     fn what_the_host_is_too_slow_for_is_due_at_once() {
         let mut engine = engine("dc1500m-960");
-        engine.compensation = Nanos::from_micros(60);
+        engine.path = path();
         let submission = engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
         assert!(matches!(submission, Submission::Due));
         let mut due = Vec::new();

@@ -151,9 +151,9 @@ impl Export {
 
     pub(crate) fn record(&self, answered: &[Answered]) {
         let mut engine = self.engine();
-        let floor = engine.floor;
+        let way = engine.path.way();
         for answered in answered {
-            engine.statistics.record(answered, floor);
+            engine.statistics.record(answered, way);
         }
     }
 

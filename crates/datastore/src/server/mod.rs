@@ -137,7 +137,7 @@ fn volatile_bytes(profile: &DeviceProfile, durability: Durability) -> Bytes {
 fn start_completer(export: &Arc<Export>) -> Result<(), DatastoreError> {
     let export = Arc::clone(export);
     let completer = move || {
-        export.set_realtime(realtime::prioritise_thread(COMPLETER_PRIORITY));
+        export.set_realtime(realtime::prioritise(COMPLETER_PRIORITY));
         if let Err(problem) = completer::run(&export) {
             // Without answers every client would hang; without the process the kernel fails them.
             error!("the completer cannot wait for deadlines: {problem}");
@@ -154,7 +154,7 @@ fn start_reader(
     let export = Arc::clone(export);
     spawn("session", move || {
         // The session's reader thread inherits the priority.
-        export.set_realtime(realtime::prioritise_thread(READER_PRIORITY));
+        export.set_realtime(realtime::prioritise(READER_PRIORITY));
         session.run()
     })
 }

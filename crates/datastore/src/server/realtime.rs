@@ -9,6 +9,8 @@ use rustix::process::configure_io_flusher_behavior;
 use rustix::thread::set_current_timer_slack;
 use tracing::warn;
 
+use crate::scheduling::prioritise_thread;
+
 /// Prepares the whole process. Call before threads start: they inherit.
 pub(crate) fn prepare_process() {
     // Memory reclaim on behalf of the server must not wait for write-back that needs the server.
@@ -26,14 +28,11 @@ pub(crate) fn prepare_process() {
     }
 }
 
-/// Gives the calling thread, and threads it starts, a real-time priority: 1 (lowest) to 99.
-pub(crate) fn prioritise_thread(priority: i32) -> bool {
-    let parameters = libc::sched_param { sched_priority: priority };
-    // SAFETY: the pointer is to a valid sched_param that outlives the call; thread 0 is the caller.
-    let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
-    if result != 0 {
-        let error = std::io::Error::last_os_error();
+/// Gives the calling thread, and threads it starts, a real-time priority. Returns whether it was granted.
+pub(crate) fn prioritise(priority: i32) -> bool {
+    let outcome = prioritise_thread(priority);
+    if let Err(error) = &outcome {
         warn!("no real-time priority: {error}; answers will be late when the CPUs are busy");
     }
-    result == 0
+    outcome.is_ok()
 }

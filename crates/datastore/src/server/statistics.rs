@@ -36,6 +36,9 @@ pub(crate) struct Statistics {
     /// Since the start, and at the last interval's end.
     pub(crate) delayed: Interval,
     pub(crate) host_limited: Interval,
+    /// Reads and writes answered by a model, and the sum of their modelled latencies.
+    pub(crate) modelled_ios: Interval,
+    pub(crate) modelled_ns: Interval,
     pub(crate) lateness_ns: u64,
     pub(crate) errors: u64,
 }
@@ -48,8 +51,8 @@ pub(crate) struct Interval {
 }
 
 impl Interval {
-    fn count(&mut self) {
-        self.total += 1;
+    fn add(&mut self, amount: u64) {
+        self.total += amount;
     }
 
     /// What was counted since the last call.
@@ -74,15 +77,17 @@ impl Statistics {
             modelled: Histogram::new(),
             delayed: Interval::default(),
             host_limited: Interval::default(),
+            modelled_ios: Interval::default(),
+            modelled_ns: Interval::default(),
             lateness_ns: 0,
             errors: 0,
         }
     }
 
-    /// Counts an answered request. `floor` is what the path adds for the client (see `TimingReport`).
-    pub(crate) fn record(&mut self, answered: &Answered, floor: Nanos) {
+    /// Counts an answered request. `way` is what the path adds for the client (see `TimingReport`).
+    pub(crate) fn record(&mut self, answered: &Answered, way: Nanos) {
         let index = answered.operation.index();
-        let seen = answered.replied + floor;
+        let seen = answered.replied + way;
         let latency_ns = seen.saturating_sub(answered.arrived).0;
         let volume = &mut self.volumes[answered.volume];
         let counters = &mut volume.operations[index];
@@ -92,14 +97,19 @@ impl Statistics {
         volume.latency[index].record(latency_ns);
         let Some(modelled) = answered.modelled else { return };
         counters.queue_ns += modelled.queue.0;
+        let modelled_ns = (modelled.deadline - answered.arrived).0;
+        if matches!(answered.operation, Operation::Read | Operation::Write) {
+            self.modelled_ios.add(1);
+            self.modelled_ns.add(modelled_ns);
+        }
         if modelled.delayed {
             let late_ns = seen.saturating_sub(modelled.deadline).0;
             self.lateness.record(late_ns);
             self.lateness_ns += late_ns;
-            self.modelled.record((modelled.deadline - answered.arrived).0);
-            self.delayed.count();
+            self.modelled.record(modelled_ns);
+            self.delayed.add(1);
         } else {
-            self.host_limited.count();
+            self.host_limited.add(1);
         }
     }
 
@@ -149,13 +159,17 @@ mod tests {
     #[test]
     fn lateness_is_what_the_client_sees_after_the_deadline() {
         let mut statistics = Statistics::new(1);
-        let floor = Nanos::from_micros(40);
-        statistics.record(&answered(1_180, 1_200, true), floor); // Seen at 1,220: 20 us late.
-        statistics.record(&answered(1_150, 1_200, true), floor); // Seen at 1,190: early.
-        statistics.record(&answered(1_010, 1_025, false), floor); // Could not be held back.
+        let way = Nanos::from_micros(40);
+        statistics.record(&answered(1_180, 1_200, true), way); // Seen at 1,220: 20 us late.
+        statistics.record(&answered(1_150, 1_200, true), way); // Seen at 1,190: early.
+        statistics.record(&answered(1_010, 1_025, false), way); // Could not be held back.
         assert_eq!((statistics.lateness.max(), statistics.lateness.min()), (Some(20_000), Some(0)));
         assert_eq!(statistics.lateness_ns, 20_000);
+        let modelled = (statistics.modelled_ios.take(), statistics.modelled_ns.take());
+        assert_eq!(modelled, (3, 200_000 + 200_000 + 25_000));
         assert_eq!((statistics.delayed.take(), statistics.host_limited.take()), (2, 1));
+        let modelled = (statistics.modelled_ios.take(), statistics.modelled_ns.take());
+        assert_eq!(modelled, (3, 200_000 + 200_000 + 25_000));
         assert_eq!((statistics.delayed.take(), statistics.delayed.total), (0, 2));
         let read = statistics.volumes[0].operations[0];
         assert_eq!((read.ios, read.bytes, read.queue_ns), (3, 12_288, 15));

@@ -1,0 +1,20 @@
+//! How threads are scheduled: with real-time priority, or only when nobody else wants the CPU.
+
+use std::io;
+
+/// Gives the calling thread, and threads it starts, a real-time priority: 1 (lowest) to 99.
+pub(crate) fn prioritise_thread(priority: i32) -> io::Result<()> {
+    set_policy(libc::SCHED_FIFO, priority)
+}
+
+/// Lets the calling thread run only on CPUs that would otherwise be idle.
+pub(crate) fn yield_to_everybody() -> io::Result<()> {
+    set_policy(libc::SCHED_IDLE, 0)
+}
+
+fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the pointer is to a valid sched_param that outlives the call; thread 0 is the caller.
+    let result = unsafe { libc::sched_setscheduler(0, policy, &raw const parameters) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
