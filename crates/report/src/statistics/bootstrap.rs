@@ -30,34 +30,77 @@ pub fn quantile_intervals(
     qs: &[f64],
     random: &mut Pcg64,
 ) -> Vec<Option<QuantileEstimate>> {
-    let union = merged(blocks.iter());
-    let draws: Vec<Vec<Option<u64>>> = if blocks.len() < FEWEST_BLOCKS {
-        Vec::new()
+    let mut union = Histogram::new();
+    blocks.iter().for_each(|block| union.merge(block));
+    let draws: Vec<Vec<u64>> = if blocks.len() < FEWEST_BLOCKS || union.is_empty() {
+        vec![Vec::new(); qs.len()]
     } else {
-        (0..RESAMPLES)
-            .map(|_| {
-                let drawn = merged(
-                    (0..blocks.len()).map(|_| &blocks[random.random_range(0..blocks.len())]),
-                );
-                qs.iter().map(|q| drawn.quantile(*q)).collect()
-            })
-            .collect()
+        drawn_quantiles(&Counts::of(blocks, &union), qs, random)
     };
     qs.iter()
-        .enumerate()
-        .map(|(position, q)| {
-            let value = union.quantile(*q)?;
-            let mut drawn: Vec<u64> = draws.iter().filter_map(|draw| draw[position]).collect();
+        .zip(draws)
+        .map(|(q, mut drawn)| {
             drawn.sort_unstable();
-            Some(QuantileEstimate { value, interval: middle_95(&drawn) })
+            Some(QuantileEstimate { value: union.quantile(*q)?, interval: middle_95(&drawn) })
         })
         .collect()
 }
 
-fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
-    let mut union = Histogram::new();
-    histograms.for_each(|histogram| union.merge(histogram));
-    union
+/// The counts of all blocks over the buckets that any of them uses: a fraction of all buckets, so that
+/// hundreds of resamples stay cheap.
+struct Counts {
+    /// Middle of each bucket, ascending, within the exact extremes.
+    values: Vec<u64>,
+    /// Per block: (position of the bucket, count).
+    blocks: Vec<Vec<(usize, u64)>>,
+}
+
+impl Counts {
+    fn of(blocks: &[Histogram], union: &Histogram) -> Counts {
+        let lows: Vec<u64> = union.buckets().map(|(low, ..)| low).collect();
+        let (least, most) = (union.min().unwrap_or(0), union.max().unwrap_or(u64::MAX));
+        let counted = |block: &Histogram| {
+            block
+                .buckets()
+                .filter_map(|(low, _, n)| Some((lows.binary_search(&low).ok()?, n)))
+                .collect()
+        };
+        Counts {
+            values: union
+                .buckets()
+                .map(|(low, width, _)| (low + (width - 1) / 2).clamp(least, most))
+                .collect(),
+            blocks: blocks.iter().map(counted).collect(),
+        }
+    }
+}
+
+/// Per quantile: its value in each resample that counted anything.
+fn drawn_quantiles(counts: &Counts, qs: &[f64], random: &mut Pcg64) -> Vec<Vec<u64>> {
+    let mut draws = vec![Vec::with_capacity(RESAMPLES); qs.len()];
+    let mut sums = vec![0u64; counts.values.len()];
+    for _ in 0..RESAMPLES {
+        sums.fill(0);
+        for _ in 0..counts.blocks.len() {
+            for (bucket, n) in &counts.blocks[random.random_range(0..counts.blocks.len())] {
+                sums[*bucket] += n;
+            }
+        }
+        let total: u64 = sums.iter().sum();
+        for (q, drawn) in qs.iter().zip(&mut draws) {
+            drawn.extend(ranked(&sums, (q * total as f64).ceil() as u64, &counts.values));
+        }
+    }
+    draws
+}
+
+/// The value at a rank (from 1); `None` when nothing was counted.
+fn ranked(sums: &[u64], rank: u64, values: &[u64]) -> Option<u64> {
+    let mut seen = 0;
+    sums.iter().zip(values).find_map(|(n, value)| {
+        seen += n;
+        (*n > 0 && seen >= rank).then_some(*value)
+    })
 }
 
 fn middle_95(sorted: &[u64]) -> Option<(u64, u64)> {
