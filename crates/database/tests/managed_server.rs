@@ -439,6 +439,18 @@ fn the_memory_limit_counts_the_page_cache_of_the_database() {
     let cached = page_cache::cached(&spec.data.join("base")).unwrap();
     assert!(cached < Bytes::from_mib(64), "{cached}");
     assert_eq!(cgroup.oom_kills().unwrap_or(0), 0);
+    assert_eq!(server.log_tail().cause, None);
+
+    // A session that takes more than the limit is killed, and the log's tail says of what.
+    let failed = query(
+        &server.target(),
+        "SELECT length(string_agg(g::text, ',')) FROM generate_series(1, 30000000) g",
+    );
+    assert!(failed.is_err(), "{failed:?}");
+    if cgroup.oom_kills().is_some() {
+        assert_eq!(server.log_tail().cause, Some(LogCause::OutOfMemory), "{:?}", server.log_tail());
+    }
+    server.wait_ready(Duration::from_secs(60)).unwrap();
     server.stop(StopMode::Fast).unwrap();
 }
 
