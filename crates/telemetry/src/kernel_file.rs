@@ -77,6 +77,20 @@ pub(crate) fn read_whole(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize>
     }
 }
 
+/// Reads a file whose text the kernel makes in one piece, as those of a single process: what one call
+/// returns is all of it, and the second call that would say so is spared.
+pub(crate) fn read_piece(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
+    if buffer.len() < BUFFER_BYTES {
+        buffer.resize(BUFFER_BYTES, 0);
+    }
+    match file.read_at(buffer, 0) {
+        Ok(length) if length < buffer.len() => Ok(length),
+        Ok(_) => read_whole(file, buffer),
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => read_whole(file, buffer),
+        Err(error) => Err(error),
+    }
+}
+
 /// A read that failed.
 pub(crate) fn read_error(path: &Path, source: io::Error) -> SampleError {
     SampleError::Read { path: path.display().to_string(), source }

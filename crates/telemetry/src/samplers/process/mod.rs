@@ -94,7 +94,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
 };
 
 /// Members kept open per tree even if the limit of open files is large.
-const KEPT_OPEN_MAX: usize = 512;
+const KEPT_OPEN_MAX: usize = 2048;
 /// Files per member.
 const FILES_PER_MEMBER: usize = 4;
 
@@ -357,6 +357,52 @@ mod tests {
         second.wait().expect("ended");
         assert_eq!(value(sampler.as_ref(), &after, "server.processes"), 1.0);
         assert!(after[0] > before[0], "{} -> {}", before[0], after[0]);
+    }
+
+    /// More members than a crowd has; some end, some work on.
+    #[test]
+    fn a_crowd_is_read_truly_although_less_often() {
+        const MEMBERS: usize = 300;
+        let script = format!(
+            "i=0; while [ $i -lt {MEMBERS} ]; do (read line < pipe) & i=$((i+1)); done; read line; \
+             : > pipe; wait; read line"
+        );
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let pipe = folder.path().join("pipe");
+        let made = Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        let mut root = Command::new("sh")
+            .args(["-c", &script])
+            .current_dir(folder.path())
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a shell");
+        let mut sampler = sampler(&Roots::system(), &[ProcessRoot::new("tree", root.id())]);
+        let (mut before, mut members_max) = (vec![0.0; DOC.series.len()], 0.0_f64);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let mut look = |sampler: &mut dyn Sampler| {
+            let mut values = Vec::new();
+            sampler.sample(&mut values).expect("sampled");
+            for (index, doc) in DOC.series.iter().enumerate() {
+                let is_counter = doc.kind == underlay_core::series::SeriesKind::Counter;
+                assert!(!is_counter || values[index] >= before[index], "{} fell", doc.name);
+            }
+            before.clone_from(&values);
+            value(sampler, &values, "tree.processes")
+        };
+        while members_max <= MEMBERS as f64 && Instant::now() < deadline {
+            members_max = look(sampler.as_mut());
+        }
+        assert_eq!(members_max, MEMBERS as f64 + 1.0, "the shell and its children");
+        let mut input = root.stdin.take().expect("piped");
+        std::io::Write::write_all(&mut input, b"go\n").expect("the shell listens");
+        let mut left = members_max;
+        while left > 1.0 && Instant::now() < deadline {
+            left = look(sampler.as_mut());
+        }
+        drop(input);
+        root.wait().expect("ended");
+        assert_eq!(left, 1.0, "the end of a member is noticed");
     }
 
     #[test]

@@ -7,7 +7,8 @@
 //! * **Needs** a login; `pg_read_all_stats` to see sessions of other roles.
 //!
 //! Counts over samples is the mean number of sessions in a state, and the sum over all keys is the
-//! number of sessions: a time budget that must close. A sample is a moment: what starts and ends
+//! number of sessions: a time budget that must close. While there are more than 256 sessions the rate
+//! falls to 10 Hz: a sample of many sessions costs the server more and says more. A sample is a moment: what starts and ends
 //! between two samples is seen in proportion to its time, not missed. No query text is asked for.
 
 mod chain;
@@ -58,6 +59,9 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     ],
 };
 
+/// Number of sessions above which a sample is dear enough to be taken less often.
+const CROWD: f64 = 256.0;
+
 const RATE_RANGE: std::ops::RangeInclusive<u32> = 10..=100;
 
 /// The sampler, which brings its own loop because it is faster than a tick.
@@ -65,8 +69,12 @@ pub(crate) struct Waits {
     status: Status,
     session: Option<SqlSession>,
     period: Duration,
-    /// Locks are followed at every so-many-th sample.
-    holders_every: u64,
+    /// Periods per sample while there are many sessions.
+    crowded_stride: u32,
+    /// Periods from one following of locks to the next.
+    holders_every: u32,
+    periods_since_sample: u32,
+    periods_since_holders: u32,
     statements: Option<(u64, Statements)>,
     tally: Tally,
     costs: Costs,
@@ -87,7 +95,7 @@ impl Waits {
     /// A sampler of this server's sessions.
     pub(crate) fn new(target: Option<&Target>, pace: &Pace) -> Waits {
         let rate = pace.waits_per_second.clamp(*RATE_RANGE.start(), *RATE_RANGE.end());
-        let holders_every = u64::from(rate / pace.holders_per_second.clamp(1, rate));
+        let holders_every = rate / pace.holders_per_second.clamp(1, rate);
         let (status, session) = match target.map(SqlSession::new) {
             Some(Ok(session)) => (Status::Absent("not connected yet".to_string()), Some(session)),
             Some(Err(error)) => {
@@ -99,7 +107,11 @@ impl Waits {
             status,
             session,
             period: Duration::from_secs(1) / rate,
+            crowded_stride: rate / RATE_RANGE.start(),
             holders_every,
+            // Due at once.
+            periods_since_sample: u32::MAX,
+            periods_since_holders: u32::MAX,
             statements: None,
             tally: Tally::default(),
             costs: Costs::default(),
@@ -125,7 +137,7 @@ impl Waits {
         }
         let mut samples = Schedule::starting_at(self.period, common.origin.elapsed());
         let mut ticks = Schedule::starting_at(common.interval, common.origin.elapsed());
-        for round in 0.. {
+        loop {
             while ticks.due() <= samples.due() {
                 if common.stop.sleep_until(common.origin + ticks.due()) == Wakeup::Stopped {
                     return Ok(());
@@ -134,16 +146,27 @@ impl Waits {
                 ticks.taken(common.origin.elapsed());
             }
             if common.stop.sleep_until(common.origin + samples.due()) == Wakeup::Stopped {
-                break;
+                return Ok(());
             }
             let begin = Instant::now();
-            let outcome = self.sample(common, round);
+            let outcome = if self.skips() { Ok(()) } else { self.sample(common) };
             samples.taken(common.origin.elapsed());
             account.settle(begin.elapsed(), samples.missed());
             self.announce(&mut announcer, common)?;
             announcer.outcome(common, &self.status, &outcome)?;
         }
-        Ok(())
+    }
+
+    /// Whether this period passes without a sample, because there are many sessions.
+    fn skips(&mut self) -> bool {
+        self.periods_since_sample = self.periods_since_sample.saturating_add(1);
+        self.periods_since_holders = self.periods_since_holders.saturating_add(1);
+        let stride = if self.costs.sessions > CROWD { self.crowded_stride } else { 1 };
+        let skips = self.periods_since_sample < stride;
+        if !skips {
+            self.periods_since_sample = 0;
+        }
+        skips
     }
 
     fn announce(&self, announcer: &mut Announcer, common: &Common) -> Result<(), SinkClosed> {
@@ -178,8 +201,8 @@ impl Waits {
     }
 
     /// One sample, connected anew if need be.
-    fn sample(&mut self, common: &Common, round: u64) -> Result<(), SampleError> {
-        let outcome = self.look(common, round);
+    fn sample(&mut self, common: &Common) -> Result<(), SampleError> {
+        let outcome = self.look(common);
         if let Err(error) = &outcome {
             self.costs.failed += 1;
             self.costs.sessions = f64::NAN;
@@ -190,7 +213,7 @@ impl Waits {
         outcome
     }
 
-    fn look(&mut self, common: &Common, round: u64) -> Result<(), SampleError> {
+    fn look(&mut self, common: &Common) -> Result<(), SampleError> {
         let Some(session) = &mut self.session else {
             return Err(SampleError::Absent("there is no session".to_string()));
         };
@@ -214,7 +237,8 @@ impl Waits {
         self.costs.samples += 1;
         self.costs.samples_time_ns += end.saturating_sub(begin).0;
         self.tally.add(begin, end, sample);
-        if round.is_multiple_of(self.holders_every) {
+        if self.periods_since_holders >= self.holders_every {
+            self.periods_since_holders = 0;
             self.follow(common, &statements, someone_waits)?;
         }
         Ok(())
@@ -280,5 +304,17 @@ mod tests {
         assert_eq!(rate(1000, 0), (Duration::from_millis(10), 100));
         assert_eq!(rate(10, 100), (Duration::from_millis(100), 1));
         assert_eq!(DOC.series.len(), 6);
+    }
+
+    #[test]
+    fn a_crowd_is_sampled_ten_times_per_second() {
+        let mut waits = Waits::new(None, &Pace::every(Duration::from_secs(1)));
+        let mut taken_in_a_second = |sessions| {
+            waits.costs.sessions = sessions;
+            (0..20).filter(|_| !waits.skips()).count()
+        };
+        assert_eq!(taken_in_a_second(256.0), 20);
+        assert_eq!(taken_in_a_second(257.0), 10);
+        assert_eq!(taken_in_a_second(f64::NAN), 20, "a lost server is looked for at full rate");
     }
 }
