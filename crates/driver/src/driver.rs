@@ -142,9 +142,11 @@ impl Driver {
     pub fn tick(&self) -> DriveTick {
         let mut books = self.books();
         for (index, thread) in self.threads.iter().enumerate() {
-            if !books.asked[index] {
+            // A thread that is gone has panicked and will not answer; `stop` will say so.
+            if thread.handle.is_finished() {
+                books.asked[index] = false;
+            } else if !books.asked[index] {
                 let command = Command::Tick(books.answer_to.clone());
-                // A thread that is gone has panicked; `stop` will say so.
                 books.asked[index] = thread.commands.send(command).is_ok();
             }
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use underlay_core::Nanos;
+use underlay_core::{Nanos, RootSeed};
 use underlay_database::Target;
 use underlay_database::postgres::tpcc::Mode;
 use underlay_workload::tpcc::Parameters;
@@ -49,6 +49,9 @@ pub struct DriveSpec {
     pub mode: Mode,
     /// Size, seed and constants of the workload.
     pub parameters: Parameters,
+    /// Root of what the users draw. The seed of the parameters, unless a repeat shall not replay
+    /// the transactions of another one.
+    pub inputs: RootSeed,
     /// Users that can be made active.
     pub max_users: u32,
     /// Sessions at most. None, or not fewer than the users: each user has its own. Otherwise the users of a thread
@@ -74,6 +77,7 @@ impl DriveSpec {
         DriveSpec {
             target,
             mode,
+            inputs: parameters.seed,
             parameters,
             max_users,
             connections: None,

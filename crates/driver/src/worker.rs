@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
-use underlay_core::Nanos;
+use underlay_core::{Nanos, RootSeed};
 use underlay_database::postgres::tpcc::Outcome;
 use underlay_workload::tpcc::{Ledger, Parameters, Transaction, Variability};
 
@@ -71,6 +71,7 @@ pub(crate) enum Stage {
 pub(crate) struct Worker<C: Connector> {
     pub(crate) connector: C,
     pub(crate) parameters: Parameters,
+    pub(crate) inputs: RootSeed,
     pub(crate) pacing: Pacing,
     pub(crate) keeps_ledger: bool,
     pub(crate) timers: Timers,
@@ -101,7 +102,7 @@ impl<C: Connector> Worker<C> {
         let (schedule, rate, queue_limit) = match spec.pacing {
             Pacing::Closed { .. } => (None, (0.0, Nanos::ZERO), 0),
             Pacing::Open { rate_per_second, arrivals, ramp, queue_limit } => (
-                Some(ArrivalSchedule::new(arrivals, spec.parameters.seed, share)),
+                Some(ArrivalSchedule::new(arrivals, spec.inputs, share)),
                 (rate_per_second, ramp),
                 share_of(queue_limit, share),
             ),
@@ -110,6 +111,7 @@ impl<C: Connector> Worker<C> {
         Worker {
             connector,
             parameters: spec.parameters,
+            inputs: spec.inputs,
             pacing: spec.pacing,
             keeps_ledger: spec.ledger,
             timers,

@@ -1,0 +1,175 @@
+//! The driver with a real PostgreSQL that is killed under it: what was acknowledged exists, what the
+//! driver reports is what happened, and users work again when the server does.
+
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::Target;
+use underlay_database::postgres::tpcc::{
+    CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, check, load,
+    order_numbers,
+};
+use underlay_database::postgres::{Listen, Server, ServerSpec, StopMode, find_installs};
+use underlay_driver::{
+    Arrivals, Backend, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
+};
+use underlay_host::{StateDir, Teardown, skip, unprivileged_user};
+use underlay_workload::tpcc::{Entropy, Parameters, TransactionType};
+
+const WAREHOUSES: u32 = 1;
+
+/// A loaded server; dropping it leaves nothing behind.
+struct Bench {
+    server: Server,
+    teardown: Teardown,
+    runtime: Runtime,
+    parameters: Parameters,
+    _folder: tempfile::TempDir,
+}
+
+impl Bench {
+    /// None where there is no server program.
+    fn set_up() -> Option<Bench> {
+        let install = find_installs(None).into_iter().next_back()?;
+        let folder = tempfile::tempdir().unwrap();
+        let state = StateDir::at(folder.path().join("state")).unwrap();
+        open_up(folder.path());
+        let teardown = Teardown::create(&state, "driver test").unwrap();
+        let scratch = state.scratch_dir("test");
+        std::fs::create_dir_all(&scratch).unwrap();
+        open_up(&scratch);
+        let run_as = unprivileged_user().unwrap();
+        for part in ["data", "wal", "backup", "run"] {
+            let path = scratch.join(part);
+            std::fs::create_dir(&path).unwrap();
+            run_as.iter().for_each(|user| user.own(&path).unwrap());
+        }
+        let settings = [("shared_buffers", "64MB"), ("max_connections", "40")];
+        let spec = ServerSpec {
+            name: "driver-test".to_string(),
+            install,
+            data: scratch.join("data/cluster"),
+            wal: scratch.join("wal/cluster"),
+            backup: scratch.join("backup/cluster"),
+            settings: settings.map(|(name, value)| (name.to_string(), value.to_string())).into(),
+            run_as,
+            cgroup: None,
+            runtime_dir: scratch.join("run"),
+            listen: Listen::UnixSocket,
+        };
+        let mut server = Server::create(&teardown, spec).unwrap();
+        server.start().unwrap();
+        let parameters = Parameters::new(WAREHOUSES, RootSeed(3), Entropy::FULL).unwrap();
+        let options = LoadOptions { parallel: 2, progress: &|_| {} };
+        load(&server.target(), &parameters, &options).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        Some(Bench { server, teardown, runtime, parameters, _folder: folder })
+    }
+
+    fn target(&self) -> Target {
+        self.server.target()
+    }
+
+    fn spec(&self, mode: Mode, users: u32) -> DriveSpec {
+        DriveSpec::new(Backend::Postgres(self.target()), mode, self.parameters, users)
+    }
+
+    fn order_numbers(&self) -> OrderNumbers {
+        self.runtime.block_on(async {
+            let client = self.target().connect().await.unwrap();
+            order_numbers(&client, &TableNames::underlay()).await.unwrap()
+        })
+    }
+
+    /// All conditions, and the ledger against the order numbers before the run.
+    fn assert_clean(&self, summary: &DriveSummary, before: &OrderNumbers) {
+        let options = CheckOptions {
+            warehouses: WAREHOUSES,
+            parallel: 1,
+            moment: CheckMoment::AfterRun,
+            ledger: Some((&summary.ledger, before)),
+            tables: &TableNames::underlay(),
+        };
+        let report = self.runtime.block_on(check(&self.target(), options)).unwrap();
+        let failures: Vec<_> = report.failures().collect();
+        assert!(failures.is_empty(), "{failures:#?}");
+        let orders = summary.totals.of(TransactionType::NewOrder);
+        assert_eq!(summary.ledger.acknowledged_count(), orders.committed);
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        let _ = self.server.stop(StopMode::Immediate);
+        self.teardown.unwind();
+    }
+}
+
+/// The server's user must be able to pass through.
+fn open_up(path: &std::path::Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn wait(millis: u64) {
+    std::thread::sleep(Duration::from_millis(millis));
+}
+
+/// One server for all scenes, because loading it costs more than all of them.
+#[test]
+fn a_real_server_is_driven_killed_and_driven_again() {
+    let Some(mut bench) = Bench::set_up() else { skip!("no PostgreSQL server programs found") };
+    open_loop(&bench);
+    outage(&mut bench, Mode::Procedures);
+    outage(&mut bench, Mode::Statements);
+}
+
+/// Fewer connections than users; 50 transactions per second are within reach of any host.
+fn open_loop(bench: &Bench) {
+    let before = bench.order_numbers();
+    let pacing = Pacing::open(50.0, Arrivals::Poisson);
+    let spec = DriveSpec { pacing, connections: Some(6), ..bench.spec(Mode::Procedures, 20) };
+    let driver = Driver::start(spec, Instant::now()).unwrap();
+    driver.set_users(20);
+    wait(2_000);
+    let tick = driver.tick();
+    assert_eq!(Delivery::of(&tick).unwrap().verdict, DeliveryVerdict::Delivered, "{tick:?}");
+    assert!(tick.users.sessions <= 6);
+    bench.assert_clean(&driver.stop(), &before);
+}
+
+fn outage(bench: &mut Bench, mode: Mode) {
+    let before = bench.order_numbers();
+    let target = bench.target();
+    let origin = Instant::now();
+    let now = || Nanos::from(origin.elapsed());
+    let driver = Driver::start(bench.spec(mode, 8), origin).unwrap();
+    driver.set_users(8);
+    wait(1_000);
+    let calm = driver.tick();
+    assert!(calm.of(TransactionType::NewOrder).committed > 20, "{mode}: {:?}", calm.samples);
+    assert_eq!(calm.samples.iter().count(), 0, "{mode}: {:?}", calm.samples);
+    let killed = now();
+    bench.server.kill().unwrap();
+    wait(500);
+    let away = driver.tick();
+    assert_eq!(away.users.sessions, 0, "sessions of a dead server are given up");
+    assert_eq!(driver.outages().len(), 1);
+    bench.server.start().unwrap();
+    assert_eq!(bench.target(), target, "the server comes back under the same address");
+    let back = now();
+    wait(2_000);
+    let summary = driver.stop();
+    let [outage] = &summary.outages[..] else { panic!("{mode}: {:?}", summary.outages) };
+    let second = Nanos::from_secs(1);
+    assert!(outage.first_error >= killed && outage.first_error < killed + second, "{outage:?}");
+    let (recovered, restored) = (outage.recovered.unwrap(), outage.restored.unwrap());
+    assert!(recovered > killed && recovered < back + second + second, "{outage:?}, back at {back}");
+    assert!(restored >= recovered && outage.users_affected == 8, "{outage:?}");
+    let silence = outage.silence.unwrap();
+    assert!(silence.length() >= Nanos::from_millis(500), "{outage:?}");
+    assert_eq!(summary.commits_unknown, outage.commits_unknown);
+    assert!(summary.commits_unknown <= 8);
+    bench.assert_clean(&summary, &before);
+}
