@@ -422,7 +422,7 @@ pub struct Setting {
 /// Who decided a value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// The study file.
+    /// The study file, or a built-in study.
     File {
         /// Line, from 1.
         line: usize,

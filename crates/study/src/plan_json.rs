@@ -136,7 +136,10 @@ fn datastore(kind: &DatastoreKind) -> Value {
     match kind {
         DatastoreKind::Path { directory } => json!({ "path": { "directory": directory } }),
         DatastoreKind::Emulated { devices, durability, backing } => {
-            let device = |(name, profile): &(String, DeviceProfile)| json!({ "name": name, "profile": values_of(&profile_toml(profile)) });
+            let device = |(name, profile): &(String, DeviceProfile)| {
+                let profile = values_of(&profile_toml(profile));
+                json!({ "name": name, "profile": profile })
+            };
             json!({ "emulated": {
                 "devices": devices.iter().map(device).collect::<Vec<_>>(),
                 "durability": durability.as_str(),

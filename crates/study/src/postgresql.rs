@@ -46,13 +46,42 @@ pub(crate) const SIZES: [(&str, u64); 12] = [
     ("wal_keep_size", 1 << 20),
 ];
 
-/// Size settings that similarity scaling divides, with the least value PostgreSQL starts with.
-pub(crate) const SCALED: [(&str, u64); 5] = [
-    ("shared_buffers", 1 << 20),
-    ("effective_cache_size", 1 << 20),
-    ("maintenance_work_mem", 1 << 20),
-    ("max_wal_size", 64 << 20),
-    ("min_wal_size", 32 << 20),
+/// A size setting that similarity scaling divides.
+pub(crate) struct ScaledSetting {
+    pub name: &'static str,
+    /// The least value PostgreSQL starts with.
+    pub least: Bytes,
+    /// What the server uses when the study says nothing.
+    pub default: Bytes,
+}
+
+/// The size settings that similarity scaling divides.
+pub(crate) const SCALED: [ScaledSetting; 5] = [
+    ScaledSetting {
+        name: "shared_buffers",
+        least: Bytes::from_mib(1),
+        default: SHARED_BUFFERS_DEFAULT,
+    },
+    ScaledSetting {
+        name: "effective_cache_size",
+        least: Bytes::from_mib(1),
+        default: Bytes::from_gib(4),
+    },
+    ScaledSetting {
+        name: "maintenance_work_mem",
+        least: Bytes::from_mib(1),
+        default: Bytes::from_mib(64),
+    },
+    ScaledSetting {
+        name: "max_wal_size",
+        least: Bytes::from_mib(64),
+        default: MAX_WAL_SIZE_DEFAULT,
+    },
+    ScaledSetting {
+        name: "min_wal_size",
+        least: Bytes::from_mib(32),
+        default: Bytes::from_mib(80),
+    },
 ];
 
 /// What the server uses when the study says nothing: `shared_buffers`.

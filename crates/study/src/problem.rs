@@ -77,7 +77,11 @@ impl Problems {
             .into_iter()
             .map(|draft| Problem {
                 code: draft.code,
-                message: draft.message,
+                // Without a place there is no line to write the reason below.
+                message: match (&draft.span, draft.label.as_str()) {
+                    (Some(_), _) | (None, "") => draft.message,
+                    (None, label) => format!("{}: {label}", draft.message),
+                },
                 span: draft.span,
                 label: draft.label,
                 help: draft.help,

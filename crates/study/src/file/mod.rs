@@ -11,7 +11,7 @@ pub(crate) mod published;
 pub(crate) mod study;
 pub(crate) mod workload;
 
-pub(crate) use design::{Design, Device, Volumes};
+pub(crate) use design::{Design, Device, Volume, Volumes};
 pub(crate) use engine::Engine;
 pub(crate) use procedure::Procedure;
 pub(crate) use profile::Profile;

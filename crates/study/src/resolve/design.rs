@@ -49,13 +49,13 @@ impl Resolver<'_> {
         }
         let drafts = self.drafts(sections);
         self.check_wanted();
+        let wanted: Vec<&Draft<'_>> =
+            drafts.iter().filter(|draft| self.is_wanted(&draft.name.value)).collect();
         let mut plans = Vec::new();
-        for draft in &drafts {
-            if self.is_wanted(&draft.name.value) {
-                plans.extend(self.design(draft, engine, workload, procedure));
-            }
+        for draft in &wanted {
+            plans.extend(self.design(draft, engine, workload, procedure));
         }
-        if drafts.is_empty() {
+        if wanted.is_empty() {
             self.check_engine(engine, procedure.map(|procedure| &procedure.users_max));
         }
         self.doubt_designs(&plans);

@@ -1,8 +1,8 @@
-//! The database server: merging, scaling and checking.
+//! The database server: merging its layers, scaling it, and checking value by value.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use underlay_core::Bytes;
 
@@ -11,23 +11,19 @@ use super::chosen::{Chosen, Layer, Pick, pick};
 use crate::entry::Entry;
 use crate::exact;
 use crate::file::Engine;
-use crate::finding::Severity;
-use crate::host_view::{DirectoryState, Enforcement};
-use crate::limits::MEMORY_LIMIT_MIN;
-use crate::plan::{EngineKind, EnginePlan, Scale, Setting};
+use crate::plan::{EngineKind, EnginePlan, Origin, Scale, Setting};
 use crate::postgresql;
 use crate::scale;
-use crate::suggest::nearest;
 
 /// The decisions about one engine. Every part may be undecided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EngineChoice {
-    kind: Option<Chosen<EngineKind>>,
-    version: Option<Chosen<u64>>,
-    memory_limit: Option<Chosen<Bytes>>,
-    cpus: Option<Chosen<f64>>,
-    server_bin: Option<Chosen<String>>,
-    settings: BTreeMap<String, Chosen<String>>,
+    pub kind: Option<Chosen<EngineKind>>,
+    pub version: Option<Chosen<u64>>,
+    pub memory_limit: Option<Chosen<Bytes>>,
+    pub cpus: Option<Chosen<f64>>,
+    pub server_bin: Option<Chosen<String>>,
+    pub settings: BTreeMap<String, Chosen<String>>,
 }
 
 impl EngineChoice {
@@ -87,14 +83,37 @@ impl EngineChoice {
             .cpus
             .as_ref()
             .map(|cpus| cpus.scaled(cpus.value / f64::from(scale.divisor), cpus.value.to_string()));
-        for (name, floor) in postgresql::SCALED {
-            let bare = postgresql::bare_unit(name).unwrap_or(1);
-            if let Some(chosen) = scaled.settings.get_mut(name)
+        for setting in postgresql::SCALED {
+            let bare = postgresql::bare_unit(setting.name).unwrap_or(1);
+            if let Some(chosen) = scaled.settings.get_mut(setting.name)
                 && let Some(full) = postgresql::size(&chosen.value, bare)
             {
-                let size = scale::size(full, scale, Bytes(floor));
+                let size = scale::size(full, scale, setting.least);
                 *chosen = chosen.scaled(postgresql::size_text(size), chosen.value.clone());
             }
+        }
+        scaled
+    }
+
+    /// [`EngineChoice::scaled`] of a whole server: sizes that the study leaves to the server are scaled
+    /// too, because the server's defaults do not shrink with the study.
+    pub fn scaled_whole(&self, scale: Scale) -> EngineChoice {
+        let mut scaled = self.scaled(scale);
+        if scale == Scale::FULL {
+            return scaled;
+        }
+        for setting in postgresql::SCALED {
+            let left_to_server = || {
+                let size = scale::size(setting.default, scale, setting.least);
+                let full = format!("{}, the server's own", postgresql::size_text(setting.default));
+                Chosen {
+                    value: postgresql::size_text(size),
+                    path: format!("engine.settings.{}", setting.name),
+                    origin: Origin::Scale { full, of: Box::new(Origin::Default) },
+                    span: None,
+                }
+            };
+            scaled.settings.entry(setting.name.to_string()).or_insert_with(left_to_server);
         }
         scaled
     }
@@ -184,15 +203,6 @@ impl Resolver<'_> {
         choice
     }
 
-    /// Checks an engine with all its overrides against the ladder and the host.
-    pub(super) fn check_engine(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
-        self.check_memory(engine, users_max);
-        self.check_processors(engine);
-        self.check_connections(engine, users_max);
-        self.check_server(engine);
-        self.doubt_settings(engine);
-    }
-
     /// Whether the study may set it; reports names that belong to Underlay or cannot exist.
     fn is_free_setting(&mut self, name: &str, span: Range<usize>, layer: Layer<'_>) -> bool {
         let span = (layer == Layer::File).then_some(span);
@@ -272,268 +282,6 @@ impl Resolver<'_> {
                 "not a whole number",
                 "write for example 200",
             );
-        }
-    }
-
-    fn check_memory(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
-        let Some(limit) = &engine.memory_limit else { return };
-        if limit.value < MEMORY_LIMIT_MIN {
-            let help = self.too_small_help("give the server at least 64MiB");
-            limit.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} is too small for a database server", limit.called()),
-                format!("{} is below {MEMORY_LIMIT_MIN}", limit.value),
-                help,
-            );
-        } else if let Some(buffers) = engine.shared_buffers()
-            && limit.value < buffers
-        {
-            let place = match engine.setting("shared_buffers") {
-                Some(chosen) => chosen.origin.to_string(),
-                None => "the server's default".to_string(),
-            };
-            limit.problem(
-                &mut self.report,
-                "memory-below-buffers",
-                format!("{} is smaller than shared_buffers", limit.called()),
-                format!("{} is below shared_buffers = {buffers} ({place})", limit.value),
-                format!(
-                    "set shared_buffers to a quarter of the limit or less: \"{}\"",
-                    postgresql::size_text(Bytes((limit.value.0 / 4) >> 20 << 20))
-                ),
-            );
-        } else if let (Some(buffers), Some(users)) = (engine.shared_buffers(), users_max) {
-            self.doubt_memory(limit, buffers, users.value);
-        }
-        if limit.value > self.host.memory {
-            let help = self.scale_help(limit.value.0 as f64 / self.host.memory.0.max(1) as f64);
-            limit.problem(
-                &mut self.report,
-                "larger-than-host",
-                format!("{} is more than the host has", limit.called()),
-                format!("the host has {}", self.host.memory),
-                format!("lower it{help}"),
-            );
-        }
-        if let Enforcement::Unenforced { reason } = &self.host.memory_limits {
-            let text =
-                format!("the memory limit of {} cannot be enforced on this host", limit.value);
-            self.finding(
-                Severity::Warning,
-                "memory-limit-unenforced",
-                text,
-                reason.clone(),
-                limit.line(self.text),
-            );
-        }
-    }
-
-    /// A server that is killed for lack of memory ends a run in its middle.
-    fn doubt_memory(&mut self, limit: &Chosen<Bytes>, buffers: Bytes, users: u32) {
-        /// Private memory of a session that runs short transactions, measured as 5 to 8 MiB.
-        const PER_SESSION: Bytes = Bytes::from_mib(6);
-        let wanted = buffers + Bytes(PER_SESSION.0 * u64::from(users));
-        if wanted > limit.value {
-            self.finding(
-                Severity::Warning,
-                "memory-tight",
-                format!(
-                    "{users} users and shared_buffers of {buffers} want about {wanted} of the {} \
-                     that the server may use; it may be killed for lack of memory",
-                    limit.value
-                ),
-                "raise engine.memory-limit, or lower shared_buffers or the top of the ladder",
-                limit.line(self.text),
-            );
-        }
-    }
-
-    fn check_processors(&mut self, engine: &EngineChoice) {
-        let Some(cpus) = &engine.cpus else { return };
-        if cpus.value > f64::from(self.host.cpus) {
-            let help = self.scale_help(cpus.value / f64::from(self.host.cpus.max(1)));
-            cpus.problem(
-                &mut self.report,
-                "larger-than-host",
-                format!("{} is more than the host has", cpus.called()),
-                format!("{} asked for, the host has {}", cpus.value, self.host.cpus),
-                format!("lower it{help}"),
-            );
-        } else if cpus.value < 0.1 {
-            let help = self.too_small_help("give the server at least a tenth of a processor");
-            cpus.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} is too small for a database server", cpus.called()),
-                format!("{} is below 0.1", cpus.value),
-                help,
-            );
-        }
-        if let Enforcement::Unenforced { reason } = &self.host.cpu_limits {
-            self.finding(
-                Severity::Warning,
-                "cpu-limit-unenforced",
-                format!("the limit of {} processors cannot be enforced on this host", cpus.value),
-                reason.clone(),
-                cpus.line(self.text),
-            );
-        }
-    }
-
-    fn check_connections(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
-        let Some(users) = users_max else { return };
-        let chosen = engine.setting("max_connections");
-        let allowed = match chosen {
-            None => postgresql::MAX_CONNECTIONS_DEFAULT,
-            Some(chosen) => match chosen.value.trim().parse() {
-                Ok(allowed) => allowed,
-                Err(_) => return,
-            },
-        };
-        let reserve = postgresql::RESERVED_CONNECTIONS;
-        if users.value > allowed.saturating_sub(reserve) {
-            let wanted = users.value.saturating_add(reserve);
-            let who = if chosen.is_some() { "set in the study" } else { "the server's default" };
-            users.problem(
-                &mut self.report,
-                "too-many-users",
-                format!("{} users are more than the server accepts", users.value),
-                format!("max_connections is {allowed} ({who}), {reserve} of them are reserved"),
-                format!("set max_connections = {wanted} or more under [engine.settings]"),
-            );
-        }
-    }
-
-    fn check_server(&mut self, engine: &EngineChoice) {
-        let Some(kind) = &engine.kind else { return };
-        let folder = engine.server_bin.as_ref();
-        if let Some(folder) = folder {
-            let wrong = match (self.host.directory)(Path::new(&folder.value)) {
-                DirectoryState::Missing => "does not exist",
-                DirectoryState::NotADirectory => "is not a directory",
-                DirectoryState::Usable { .. } | DirectoryState::NotWritable => "",
-            };
-            if !wrong.is_empty() {
-                folder.problem(
-                    &mut self.report,
-                    "no-directory",
-                    format!("the folder of the server programs, \"{}\", {wrong}", folder.value),
-                    wrong,
-                    "name the folder that holds initdb and postgres, or leave the key out",
-                );
-                return;
-            }
-        }
-        let path = folder.map(|folder| Path::new(&folder.value));
-        let Some(servers) = (self.host.servers)(kind.value, path) else { return };
-        let place = match folder {
-            Some(folder) => format!("in \"{}\"", folder.value),
-            None => "on this host".to_string(),
-        };
-        let asked = engine.version.as_ref().map(|version| version.value);
-        let found = servers
-            .iter()
-            .filter(|server| asked.is_none_or(|asked| u64::from(server.major) == asked))
-            .max_by_key(|server| server.major);
-        if let Some(server) = found {
-            if let Some(known) = &server.settings {
-                self.check_known_settings(engine, known, server.major);
-            }
-            return;
-        }
-        let what =
-            asked.map_or_else(|| kind.value.to_string(), |asked| format!("{} {asked}", kind.value));
-        let versions: Vec<String> = servers.iter().map(|server| server.major.to_string()).collect();
-        let (label, help) = match versions.as_slice() {
-            [] => ("none was found".to_string(), "install the server (Debian, Ubuntu: apt install postgresql), or name the folder of its programs with --server-bin".to_string()),
-            _ => (format!("found: {}", versions.join(", ")), "ask for a version that was found, leave `version` out, or name the folder of its programs with --server-bin".to_string()),
-        };
-        let message = format!("no server programs of {what} {place}");
-        let span =
-            engine.version.as_ref().and_then(|version| version.span.clone()).or(kind.span.clone());
-        self.report.add(span, "engine-missing", message, label, help);
-    }
-
-    fn check_known_settings(
-        &mut self,
-        engine: &EngineChoice,
-        known: &BTreeSet<String>,
-        major: u32,
-    ) {
-        for (name, chosen) in &engine.settings {
-            // A name with a dot belongs to an extension that may be loaded later.
-            if known.contains(name) || name.contains('.') {
-                continue;
-            }
-            let label = match nearest(name, known.iter().map(String::as_str)) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "not a setting of this server".to_string(),
-            };
-            chosen.problem(
-                &mut self.report,
-                "unknown-setting",
-                format!("PostgreSQL {major} has no setting `{name}`"),
-                label,
-                "correct the name or remove the line",
-            );
-        }
-    }
-
-    fn doubt_settings(&mut self, engine: &EngineChoice) {
-        const DOUBTFUL: [(&str, &str, &str); 4] = [
-            (
-                "fsync",
-                "fsync-off",
-                "nothing the server writes is safe, and storage is hardly asked to wait",
-            ),
-            (
-                "full_page_writes",
-                "full-page-writes-off",
-                "a torn page after a crash cannot be repaired, and less log is written than in production",
-            ),
-            (
-                "synchronous_commit",
-                "synchronous-commit-off",
-                "commits do not wait for the log device",
-            ),
-            (
-                "autovacuum",
-                "autovacuum-off",
-                "dead rows pile up, and background writes are missing",
-            ),
-        ];
-        for (name, code, consequence) in DOUBTFUL {
-            let Some(chosen) = engine.setting(name) else { continue };
-            if !postgresql::is_off(&chosen.value) {
-                continue;
-            }
-            let line = chosen.line(self.text);
-            self.finding(
-                Severity::Warning,
-                code,
-                format!("{name} is off: {consequence}"),
-                format!("remove `{name}` unless it is what the study asks about"),
-                line,
-            );
-        }
-    }
-
-    /// The end of a remedy: the scale at which a too large study fits.
-    pub(super) fn scale_help(&self, ratio: f64) -> String {
-        let divisor = f64::from(self.scale.divisor) * ratio;
-        if !divisor.is_finite() || divisor > 1024.0 {
-            return String::new();
-        }
-        let k = (divisor.ceil() as u32).next_power_of_two();
-        format!(", or run the study at this host's size: --scale 1/{k}")
-    }
-
-    fn too_small_help(&self, otherwise: &str) -> String {
-        if self.scale == Scale::FULL {
-            otherwise.to_string()
-        } else {
-            format!("{otherwise}; the scale {} is too small for this study", self.scale)
         }
     }
 }

@@ -10,6 +10,7 @@ mod engine;
 mod names;
 mod procedure;
 mod published;
+mod server;
 mod volumes;
 mod workload;
 mod worth;
@@ -73,7 +74,7 @@ impl<'a> Resolver<'a> {
         let identity = self.identity();
         let seed = self.seed();
         let full_engine = self.study_engine();
-        let engine = full_engine.scaled(self.scale);
+        let engine = full_engine.scaled_whole(self.scale);
         engine.record(&mut self.provenance);
         let full_workload = self.workload();
         let workload = full_workload.as_ref().map(|full| self.scale_workload(full));

@@ -140,58 +140,9 @@ impl Resolver<'_> {
     }
 
     fn check_ladder(&mut self, users: &Chosen<Vec<u32>>) -> bool {
-        let ladder = &users.value;
-        let called = users.called();
-        let mut sorted = ladder.clone();
-        sorted.sort_unstable();
-        sorted.dedup();
-        let sorted_text = format!("users = {sorted:?}");
-        let (code, message, label, help) = if ladder.is_empty() {
-            (
-                "empty",
-                format!("{called} has no rung"),
-                "an empty list".into(),
-                "write at least one number of users, such as [1, 4, 16]".into(),
-            )
-        } else if ladder.contains(&0) {
-            (
-                "out-of-range",
-                format!("{called} has a rung without users"),
-                "0 users do nothing".into(),
-                "start with 1".into(),
-            )
-        } else if let Some(users) = ladder.iter().find(|users| !USERS.contains(users)) {
-            (
-                "out-of-range",
-                format!("{called} has a rung that is too high"),
-                format!("{users} is above {}", USERS.end()),
-                format!("write at most {}", USERS.end()),
-            )
-        } else if ladder.len() > RUNGS_MAX {
-            (
-                "out-of-range",
-                format!("{called} has too many rungs"),
-                format!("{} are more than {RUNGS_MAX}", ladder.len()),
-                "leave some out".into(),
-            )
-        } else if let Some(pair) = ladder.windows(2).find(|pair| pair[0] == pair[1]) {
-            (
-                "not-ascending",
-                format!("{called} has the same rung twice"),
-                format!("{} stands twice", pair[0]),
-                format!("write {sorted_text}; use `repeats` to measure again"),
-            )
-        } else if let Some(pair) = ladder.windows(2).find(|pair| pair[0] > pair[1]) {
-            (
-                "not-ascending",
-                format!("{called} does not ascend"),
-                format!("{} comes after {}", pair[1], pair[0]),
-                format!("write {sorted_text}"),
-            )
-        } else {
-            return true;
-        };
-        users.problem(&mut self.report, code, message, label, help);
+        let Some(flaw) = flaw(&users.value) else { return true };
+        let message = format!("{} {}", users.called(), flaw.what);
+        users.problem(&mut self.report, flaw.code, message, flaw.reason, flaw.remedy);
         false
     }
 
@@ -292,6 +243,72 @@ impl Resolver<'_> {
                 "raise warehouses or lower the top of the ladder",
                 top.line(self.text),
             );
+        }
+    }
+}
+
+/// What is wrong with a ladder.
+struct Flaw {
+    code: &'static str,
+    what: &'static str,
+    reason: String,
+    remedy: String,
+}
+
+/// The first flaw of a ladder; the others are mostly consequences.
+fn flaw(ladder: &[u32]) -> Option<Flaw> {
+    let mut sorted = ladder.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let sorted = format!("write users = {sorted:?}");
+    let flaw =
+        |code, what, reason: String, remedy: String| Some(Flaw { code, what, reason, remedy });
+    if ladder.is_empty() {
+        let remedy = "write at least one number of users, such as [1, 4, 16]";
+        return flaw("empty", "has no rung", "an empty list".into(), remedy.into());
+    }
+    if ladder.contains(&0) {
+        let what = "has a rung without users";
+        return flaw("out-of-range", what, "0 users do nothing".into(), "start with 1".into());
+    }
+    let most = USERS.end();
+    if let Some(users) = ladder.iter().find(|users| *users > most) {
+        let reason = format!("{users} is above {most}");
+        return flaw(
+            "out-of-range",
+            "has a rung too high",
+            reason,
+            format!("write at most {most}"),
+        );
+    }
+    if ladder.len() > RUNGS_MAX {
+        let reason = format!("{} are more than {RUNGS_MAX}", ladder.len());
+        return flaw("out-of-range", "has too many rungs", reason, "leave some out".into());
+    }
+    if let Some(pair) = ladder.windows(2).find(|pair| pair[0] == pair[1]) {
+        let remedy = format!("{sorted}; use `repeats` to measure again");
+        let reason = format!("{} stands twice", pair[0]);
+        return flaw("not-ascending", "has the same rung twice", reason, remedy);
+    }
+    if let Some(pair) = ladder.windows(2).find(|pair| pair[0] > pair[1]) {
+        let reason = format!("{} comes after {}", pair[1], pair[0]);
+        return flaw("not-ascending", "does not ascend", reason, sorted);
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::flaw;
+    use proptest::collection::vec;
+    use proptest::prelude::{prop_assert_eq, proptest};
+
+    proptest! {
+        #[test]
+        fn a_ladder_without_flaw_is_a_ladder(ladder in vec(0..6u32, 0..5)) {
+            let is_ladder =
+                !ladder.is_empty() && ladder[0] > 0 && ladder.windows(2).all(|pair| pair[0] < pair[1]);
+            prop_assert_eq!(flaw(&ladder).is_none(), is_ladder);
         }
     }
 }

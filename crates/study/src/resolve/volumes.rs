@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use underlay_core::Bytes;
+use underlay_model::DeviceProfile;
 
 use super::Resolver;
 use super::chosen::{Chosen, Layer, Pick};
@@ -11,7 +12,7 @@ use super::engine::EngineChoice;
 use super::workload::WorkloadChoice;
 use crate::estimate;
 use crate::exact;
-use crate::file::Volumes;
+use crate::file::{Volume, Volumes};
 use crate::finding::Severity;
 use crate::limits::{EXT4_MIN, XFS_MIN};
 use crate::plan::{DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan};
@@ -107,7 +108,13 @@ impl Resolver<'_> {
         let device = self.pick(&format!("{path}.device"), &devices);
         let file_system = self.pick(&format!("{path}.file-system"), &systems).found();
         let device = match kind {
-            Some(kind) => self.place(draft, own.device.span().is_some(), device, kind, &path)?,
+            Some(DatastoreKind::Emulated { devices, .. }) => {
+                Some(self.device_of_volume(draft, devices, device, &path)?)
+            }
+            Some(DatastoreKind::Path { .. }) => {
+                self.check_no_device(draft, own);
+                None
+            }
             None => None,
         };
         let (full, file_system) = (capacity.found()?, file_system?);
@@ -121,58 +128,51 @@ impl Resolver<'_> {
         Some(VolumeChoice { name, capacity, device, file_system })
     }
 
-    /// The device a volume lies on: the outer `None` = one that does not exist.
-    #[expect(clippy::option_option, reason = "refused, none needed and decided are three outcomes")]
-    fn place(
+    /// The device a volume lies on, among `devices`.
+    fn device_of_volume(
         &mut self,
         draft: &Draft<'_>,
-        named_by_design: bool,
+        devices: &[(String, DeviceProfile)],
         device: Pick<String>,
-        kind: &DatastoreKind,
         path: &str,
-    ) -> Option<Option<Chosen<String>>> {
-        let DatastoreKind::Emulated { devices, .. } = kind else {
-            // [volumes] may name a device for the other designs of the study.
-            if let (Pick::Found(device), true) = (&device, named_by_design) {
-                device.problem(
-                    &mut self.report,
-                    "conflict",
-                    format!("design `{}` lies in a directory and has no devices", draft.name.value),
-                    "a directory has no devices",
-                    "remove `device`",
-                );
-            }
-            return Some(None);
-        };
-        match device {
-            Pick::Refused => None,
+    ) -> Option<Chosen<String>> {
+        let device = match device {
+            Pick::Refused => return None,
             Pick::Absent => {
-                let first = devices.first()?.0.clone();
-                Some(Some(Chosen {
-                    value: first,
-                    path: format!("{path}.device"),
-                    origin: Origin::Default,
-                    span: None,
-                }))
+                let (value, path) = (devices.first()?.0.clone(), format!("{path}.device"));
+                return Some(Chosen { value, path, origin: Origin::Default, span: None });
             }
-            Pick::Found(device) => {
-                let names = || devices.iter().map(|(name, _)| name.as_str());
-                if names().any(|name| name == device.value) {
-                    return Some(Some(device));
-                }
-                let label = match nearest(&device.value, names()) {
-                    Some(meant) => format!("did you mean `{meant}`?"),
-                    None => "not a device of this design".to_string(),
-                };
-                device.problem(
-                    &mut self.report,
-                    "unknown-name",
-                    format!("design `{}` has no device `{}`", draft.name.value, device.value),
-                    label,
-                    format!("its devices are {}", listed(names())),
-                );
-                None
-            }
+            Pick::Found(device) => device,
+        };
+        let names = || devices.iter().map(|(name, _)| name.as_str());
+        if names().any(|name| name == device.value) {
+            return Some(device);
+        }
+        let label = match nearest(&device.value, names()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "not a device of this design".to_string(),
+        };
+        device.problem(
+            &mut self.report,
+            "unknown-name",
+            format!("design `{}` has no device `{}`", draft.name.value, device.value),
+            label,
+            format!("its devices are {}", listed(names())),
+        );
+        None
+    }
+
+    /// Reports a device that the design itself names for a volume in a directory. `[volumes]` may name
+    /// one for the other designs of the study.
+    fn check_no_device(&mut self, draft: &Draft<'_>, own: &Volume) {
+        if let Some(span) = own.device.span() {
+            self.report.at(
+                &span,
+                "conflict",
+                format!("design `{}` lies in a directory and has no devices", draft.name.value),
+                "a directory has no devices",
+                "remove `device`",
+            );
         }
     }
 

@@ -116,7 +116,10 @@ impl Resolver<'_> {
             self.finding(
                 Severity::Warning,
                 "host-memory-tight",
-                format!("server, load generator and emulated devices want about {needed}, the host has {host}"),
+                format!(
+                    "server, load generator and emulated devices want about {needed}, the host has \
+                     {host}"
+                ),
                 "lower engine.memory-limit or the top of the ladder",
                 None,
             );
@@ -130,7 +133,8 @@ impl Resolver<'_> {
                 Severity::Note,
                 "long",
                 format!("the study takes about {}", plan.estimates.duration),
-                "a killed study resumes at the last finished step; --repeats, --users and --measure shorten it",
+                "a killed study resumes at its last finished step; --repeats, --users and --measure \
+                 shorten it",
                 None,
             );
         }

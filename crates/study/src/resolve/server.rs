@@ -1,0 +1,312 @@
+//! The database server against its ladder and its host: memory, processors, connections, programs.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use underlay_core::Bytes;
+
+use super::Resolver;
+use super::chosen::Chosen;
+use super::engine::EngineChoice;
+use crate::finding::Severity;
+use crate::host_view::{DirectoryState, Enforcement, InstalledServer};
+use crate::limits::MEMORY_LIMIT_MIN;
+use crate::plan::{EngineKind, Scale};
+use crate::postgresql;
+use crate::suggest::nearest;
+
+impl Resolver<'_> {
+    /// Checks an engine with all its overrides against the ladder and the host.
+    pub(super) fn check_engine(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
+        self.check_memory(engine, users_max);
+        self.check_processors(engine);
+        self.check_connections(engine, users_max);
+        self.check_server(engine);
+        self.doubt_settings(engine);
+    }
+
+    fn check_memory(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
+        let Some(limit) = &engine.memory_limit else { return };
+        if limit.value < MEMORY_LIMIT_MIN {
+            let help = self.too_small_help("give the server at least 64MiB");
+            limit.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("{} is too small for a database server", limit.called()),
+                format!("{} is below {MEMORY_LIMIT_MIN}", limit.value),
+                help,
+            );
+        } else if let Some(buffers) = engine.shared_buffers()
+            && limit.value < buffers
+        {
+            let place = match engine.setting("shared_buffers") {
+                Some(chosen) => chosen.origin.to_string(),
+                None => "the server's default".to_string(),
+            };
+            limit.problem(
+                &mut self.report,
+                "memory-below-buffers",
+                format!("{} is smaller than shared_buffers", limit.called()),
+                format!("{} is below shared_buffers = {buffers} ({place})", limit.value),
+                format!(
+                    "set shared_buffers to a quarter of the limit or less: \"{}\"",
+                    postgresql::size_text(Bytes((limit.value.0 / 4) >> 20 << 20))
+                ),
+            );
+        } else if let (Some(buffers), Some(users)) = (engine.shared_buffers(), users_max) {
+            self.doubt_memory(limit, buffers, users.value);
+        }
+        if limit.value > self.host.memory {
+            let help = self.scale_help(limit.value.0 as f64 / self.host.memory.0.max(1) as f64);
+            limit.problem(
+                &mut self.report,
+                "larger-than-host",
+                format!("{} is more than the host has", limit.called()),
+                format!("the host has {}", self.host.memory),
+                format!("lower it{help}"),
+            );
+        }
+        if let Enforcement::Unenforced { reason } = &self.host.memory_limits {
+            let text =
+                format!("the memory limit of {} cannot be enforced on this host", limit.value);
+            self.finding(
+                Severity::Warning,
+                "memory-limit-unenforced",
+                text,
+                reason.clone(),
+                limit.line(self.text),
+            );
+        }
+    }
+
+    /// A server that is killed for lack of memory ends a run in its middle.
+    fn doubt_memory(&mut self, limit: &Chosen<Bytes>, buffers: Bytes, users: u32) {
+        /// Private memory of a session that runs short transactions, measured as 5 to 8 MiB.
+        const PER_SESSION: Bytes = Bytes::from_mib(6);
+        let wanted = buffers + Bytes(PER_SESSION.0 * u64::from(users));
+        if wanted > limit.value {
+            self.finding(
+                Severity::Warning,
+                "memory-tight",
+                format!(
+                    "{users} users and shared_buffers of {buffers} want about {wanted} of the {} \
+                     that the server may use; it may be killed for lack of memory",
+                    limit.value
+                ),
+                "raise engine.memory-limit, or lower shared_buffers or the top of the ladder",
+                limit.line(self.text),
+            );
+        }
+    }
+
+    fn check_processors(&mut self, engine: &EngineChoice) {
+        let Some(cpus) = &engine.cpus else { return };
+        if cpus.value > f64::from(self.host.cpus) {
+            let help = self.scale_help(cpus.value / f64::from(self.host.cpus.max(1)));
+            cpus.problem(
+                &mut self.report,
+                "larger-than-host",
+                format!("{} is more than the host has", cpus.called()),
+                format!("{} asked for, the host has {}", cpus.value, self.host.cpus),
+                format!("lower it{help}"),
+            );
+        } else if cpus.value < 0.1 {
+            let help = self.too_small_help("give the server at least a tenth of a processor");
+            cpus.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("{} is too small for a database server", cpus.called()),
+                format!("{} is below 0.1", cpus.value),
+                help,
+            );
+        }
+        if let Enforcement::Unenforced { reason } = &self.host.cpu_limits {
+            self.finding(
+                Severity::Warning,
+                "cpu-limit-unenforced",
+                format!("the limit of {} processors cannot be enforced on this host", cpus.value),
+                reason.clone(),
+                cpus.line(self.text),
+            );
+        }
+    }
+
+    fn check_connections(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
+        let Some(users) = users_max else { return };
+        let chosen = engine.setting("max_connections");
+        let allowed = match chosen {
+            None => postgresql::MAX_CONNECTIONS_DEFAULT,
+            Some(chosen) => match chosen.value.trim().parse() {
+                Ok(allowed) => allowed,
+                Err(_) => return,
+            },
+        };
+        let reserve = postgresql::RESERVED_CONNECTIONS;
+        if users.value > allowed.saturating_sub(reserve) {
+            let wanted = users.value.saturating_add(reserve);
+            let who = if chosen.is_some() { "set in the study" } else { "the server's default" };
+            users.problem(
+                &mut self.report,
+                "too-many-users",
+                format!("{} users are more than the server accepts", users.value),
+                format!("max_connections is {allowed} ({who}), {reserve} of them are reserved"),
+                format!("set max_connections = {wanted} or more under [engine.settings]"),
+            );
+        }
+    }
+
+    fn check_server(&mut self, engine: &EngineChoice) {
+        let Some(kind) = &engine.kind else { return };
+        let folder = engine.server_bin.as_ref();
+        if folder.is_some_and(|folder| !self.is_folder(folder)) {
+            return;
+        }
+        let path = folder.map(|folder| Path::new(&folder.value));
+        let Some(servers) = (self.host.servers)(kind.value, path) else { return };
+        let asked = engine.version.as_ref().map(|version| version.value);
+        let found = servers
+            .iter()
+            .filter(|server| asked.is_none_or(|asked| u64::from(server.major) == asked))
+            .max_by_key(|server| server.major);
+        match found {
+            None => self.no_server(kind, engine, &servers),
+            Some(server) => {
+                if let Some(known) = &server.settings {
+                    self.check_known_settings(engine, known, server.major);
+                }
+            }
+        }
+    }
+
+    /// Whether the folder of the server programs is one; reports it otherwise.
+    fn is_folder(&mut self, folder: &Chosen<String>) -> bool {
+        let wrong = match (self.host.directory)(Path::new(&folder.value)) {
+            DirectoryState::Missing => "does not exist",
+            DirectoryState::NotADirectory => "is not a directory",
+            // Reading is enough.
+            DirectoryState::Usable { .. } | DirectoryState::NotWritable => return true,
+        };
+        folder.problem(
+            &mut self.report,
+            "no-directory",
+            format!("the folder of the server programs, \"{}\", cannot be used", folder.value),
+            wrong,
+            "name the folder that holds initdb and postgres, or leave the key out",
+        );
+        false
+    }
+
+    fn no_server(
+        &mut self,
+        kind: &Chosen<EngineKind>,
+        engine: &EngineChoice,
+        servers: &[InstalledServer],
+    ) {
+        let place = match &engine.server_bin {
+            Some(folder) => format!("in \"{}\"", folder.value),
+            None => "on this host".to_string(),
+        };
+        let what = match &engine.version {
+            Some(version) => format!("{} {}", kind.value, version.value),
+            None => kind.value.to_string(),
+        };
+        let versions: Vec<String> = servers.iter().map(|server| server.major.to_string()).collect();
+        let (label, first) = if versions.is_empty() {
+            let install = "install the server (Debian, Ubuntu: apt install postgresql)";
+            ("none was found".to_string(), install)
+        } else {
+            let other = "ask for a version that was found, leave `version` out";
+            (format!("found: {}", versions.join(", ")), other)
+        };
+        let asked = engine.version.as_ref().and_then(|version| version.span.clone());
+        self.report.add(
+            asked.or_else(|| kind.span.clone()),
+            "engine-missing",
+            format!("no server programs of {what} {place}"),
+            label,
+            format!("{first}, or name the folder of its programs with --server-bin"),
+        );
+    }
+
+    fn check_known_settings(
+        &mut self,
+        engine: &EngineChoice,
+        known: &BTreeSet<String>,
+        major: u32,
+    ) {
+        for (name, chosen) in &engine.settings {
+            // A name with a dot belongs to an extension that may be loaded later.
+            if known.contains(name) || name.contains('.') {
+                continue;
+            }
+            let label = match nearest(name, known.iter().map(String::as_str)) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "not a setting of this server".to_string(),
+            };
+            chosen.problem(
+                &mut self.report,
+                "unknown-setting",
+                format!("PostgreSQL {major} has no setting `{name}`"),
+                label,
+                "correct the name or remove the line",
+            );
+        }
+    }
+
+    fn doubt_settings(&mut self, engine: &EngineChoice) {
+        const DOUBTFUL: [(&str, &str, &str); 4] = [
+            (
+                "fsync",
+                "fsync-off",
+                "nothing the server writes is safe, and storage is hardly asked to wait",
+            ),
+            (
+                "full_page_writes",
+                "full-page-writes-off",
+                "a torn page after a crash cannot be repaired, and less log is written than in production",
+            ),
+            (
+                "synchronous_commit",
+                "synchronous-commit-off",
+                "commits do not wait for the log device",
+            ),
+            (
+                "autovacuum",
+                "autovacuum-off",
+                "dead rows pile up, and background writes are missing",
+            ),
+        ];
+        for (name, code, consequence) in DOUBTFUL {
+            let Some(chosen) = engine.setting(name) else { continue };
+            if !postgresql::is_off(&chosen.value) {
+                continue;
+            }
+            let line = chosen.line(self.text);
+            self.finding(
+                Severity::Warning,
+                code,
+                format!("{name} is off: {consequence}"),
+                format!("remove `{name}` unless it is what the study asks about"),
+                line,
+            );
+        }
+    }
+
+    /// The end of a remedy: the scale at which a too large study fits.
+    pub(super) fn scale_help(&self, ratio: f64) -> String {
+        let divisor = f64::from(self.scale.divisor) * ratio;
+        if !divisor.is_finite() || divisor > 1024.0 {
+            return String::new();
+        }
+        let k = (divisor.ceil() as u32).next_power_of_two();
+        format!(", or run the study at this host's size: --scale 1/{k}")
+    }
+
+    fn too_small_help(&self, otherwise: &str) -> String {
+        if self.scale == Scale::FULL {
+            otherwise.to_string()
+        } else {
+            format!("{otherwise}; the scale {} is too small for this study", self.scale)
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! Options of the command line and doubts about a plan.
+
+use std::path::Path;
+
+use underlay_core::{Bytes, Evidence, Nanos};
+use underlay_study::{
+    Colour, DatastoreKind, DirectoryState, Enforcement, HostView, Origin, Plan, PlanOptions,
+    Problems, Scale, Severity, Source, check, find_study,
+};
+
+fn host() -> HostView<'static> {
+    HostView {
+        cpus: 4,
+        memory: Bytes::from_gib(8),
+        free_space: Bytes::from_gib(60),
+        memory_limits: Enforcement::Enforced,
+        cpu_limits: Enforcement::Enforced,
+        directory: &|path: &Path| match path.to_str() {
+            Some("/mnt/nvme") => DirectoryState::Usable { free: Bytes::from_gib(60) },
+            _ => DirectoryState::Missing,
+        },
+        servers: &|_, _| None,
+    }
+}
+
+fn quickstart(options: &PlanOptions) -> Result<Plan, Problems> {
+    let source = find_study("quickstart").expect("built in").source();
+    check(&source, options, &host()).map(|(_, plan)| plan)
+}
+
+/// A study of two designs, with `engine`, `second` design, `workload` and `procedure` lines to vary.
+fn study(engine: &str, second: &str, workload: &str, procedure: &str) -> Source {
+    let text = format!(
+        r#"
+name = "varied"
+question = "What does it change?"
+[engine]
+memory-limit = "256MiB"
+[engine.settings]
+shared_buffers = "64MB"
+checkpoint_timeout = "60s"
+{engine}
+[volumes]
+data = {{ capacity = "4GiB" }}
+wal = {{ capacity = "2GiB" }}
+backup = {{ capacity = "2GiB" }}
+[[design]]
+use = "kingston-nvme"
+[[design]]
+{second}
+[workload.tpcc]
+warehouses = 8
+{workload}
+[procedure]
+users = [1, 4]
+{procedure}
+"#
+    );
+    Source { name: "varied.toml".to_string(), text }
+}
+
+fn planned(source: &Source, options: &PlanOptions) -> Plan {
+    match check(source, options, &host()) {
+        Ok((_, plan)) => plan,
+        Err(problems) => panic!("{}", problems.render(100, Colour::Plain)),
+    }
+}
+
+fn codes(plan: &Plan) -> Vec<&'static str> {
+    plan.findings.iter().map(|finding| finding.code).collect()
+}
+
+const SATA: &str = r#"use = "kingston-sata-5200eco""#;
+
+#[test]
+fn options_take_precedence_and_say_so() {
+    let options = PlanOptions {
+        repeats: Some(5),
+        users: Some(vec![2, 3]),
+        warm_up: Some(Nanos::from_secs(1)),
+        ramp_up: Some(Nanos::ZERO),
+        measure: Some(Nanos::from_secs(20)),
+        seed: Some(77),
+        out: Some("there.record".into()),
+        ..PlanOptions::default()
+    };
+    let plan = quickstart(&options).expect("in range");
+    assert_eq!(plan.procedure.users, [2, 3]);
+    assert_eq!(plan.procedure.measure, Nanos::from_secs(20));
+    assert_eq!(plan.schedule.len(), 10);
+    assert_eq!((plan.seed.0, plan.workload.seed.0), (77, 77));
+    assert_eq!(plan.out.as_deref(), Some(Path::new("there.record")));
+    let decided_by_options = plan
+        .provenance
+        .iter()
+        .filter(|row| matches!(row.origin, Origin::CommandLine { .. }))
+        .count();
+    assert_eq!(decided_by_options, 6);
+}
+
+#[test]
+fn wrong_options_are_problems_without_a_place() {
+    let options = PlanOptions {
+        repeats: Some(0),
+        users: Some(vec![4, 0]),
+        measure: Some(Nanos::from_secs(1)),
+        designs: Some(vec!["nmve".to_string()]),
+        server_bin: Some("/opt/nothing".into()),
+        ..PlanOptions::default()
+    };
+    let problems = quickstart(&options).expect_err("all wrong");
+    assert!(problems.as_slice().iter().all(|problem| problem.position().is_none()));
+    insta::assert_snapshot!(problems.render(100, Colour::Plain));
+}
+
+#[test]
+fn a_choice_of_designs_keeps_the_others_out_of_the_checks() {
+    let source = study("", "name = \"gone\"\ndatastore.path.directory = \"/mnt/gone\"", "", "");
+    assert!(check(&source, &PlanOptions::default(), &host()).is_err());
+    let options =
+        PlanOptions { designs: Some(vec!["kingston-nvme".to_string()]), ..PlanOptions::default() };
+    let plan = planned(&source, &options);
+    assert_eq!(plan.designs.len(), 1);
+    assert!(codes(&plan).contains(&"single-design"));
+}
+
+#[test]
+fn a_design_overrides_the_engine_and_volumes_for_itself_alone() {
+    let second = "use = \"kingston-nvme\"\nname = \"compressed\"\n\
+                  engine = { memory-limit = \"512MiB\", settings = { wal_compression = true } }\n\
+                  volumes = { data = { file-system = \"xfs\" }, temp = { capacity = \"1GiB\" } }";
+    let plan = planned(&study("", second, "", ""), &PlanOptions::default());
+    let [first, second] = plan.designs.as_slice() else { panic!("two designs") };
+    assert_eq!(first.engine, plan.engine);
+    assert!(first.engine_overrides.is_empty());
+    assert_eq!(second.engine.memory_limit, Some(Bytes::from_mib(512)));
+    assert_eq!(second.engine.settings["wal_compression"], "on");
+    assert_eq!(second.engine.settings["shared_buffers"], "64MB");
+    assert_eq!(second.engine_overrides, ["memory-limit", "settings.wal_compression"]);
+    assert_eq!(first.volumes.len(), 3);
+    let names: Vec<_> = second.volumes.iter().map(|volume| volume.name.as_str()).collect();
+    assert_eq!(names, ["data", "wal", "backup", "temp"]);
+    assert_eq!(second.volumes[0].capacity, Bytes::from_gib(4));
+    assert_eq!(second.volumes[0].file_system.as_str(), "xfs");
+    assert_eq!(first.volumes[0].file_system.as_str(), "ext4");
+}
+
+#[test]
+fn devices_of_the_file_replace_those_of_the_built_in() {
+    let second = "use = \"kingston-nvme\"\nname = \"two\"\n\
+                  datastore.emulated.devices = [{ name = \"a\", profile = \"null\" }, \
+                  { name = \"b\", profile = \"dc1500m-960\", overrides = { flush = \"1ms\" } }]\n\
+                  volumes.wal.device = \"b\"";
+    let plan = planned(&study("", second, "", ""), &PlanOptions::default());
+    let DatastoreKind::Emulated { devices, .. } = &plan.designs[1].kind else { panic!("emulated") };
+    assert_eq!(devices.len(), 2);
+    assert_eq!(devices[1].1.flush, Nanos::from_millis(1));
+    assert_eq!(devices[1].1.basis.as_str(), "assumed");
+    let places: Vec<_> = plan.designs[1].volumes.iter().map(|v| v.device.as_deref()).collect();
+    assert_eq!(places, [Some("a"), Some("b"), Some("a")]);
+}
+
+#[test]
+fn evidence_is_the_weakest_and_mixing_is_doubted() {
+    let path = "name = \"here\"\ndatastore.path.directory = \"/mnt/nvme\"";
+    let plan = planned(&study("", path, "", ""), &PlanOptions::default());
+    assert_eq!(plan.evidence, Evidence::Emulated);
+    assert_eq!(plan.designs[1].evidence, Evidence::Measured);
+    assert!(codes(&plan).contains(&"mixed-evidence"));
+    assert_eq!(plan.designs[1].volumes[0].device, None);
+}
+
+#[test]
+fn each_doubt_is_raised_by_its_cause_alone() {
+    let cases: [(&str, Source); 12] = [
+        ("fsync-off", study("fsync = false", SATA, "", "")),
+        ("synchronous-commit-off", study("synchronous_commit = \"off\"", SATA, "", "")),
+        ("full-page-writes-off", study("full_page_writes = \"no\"", SATA, "", "")),
+        ("autovacuum-off", study("autovacuum = 0", SATA, "", "")),
+        ("no-interval", study("", SATA, "", "repeats = 1")),
+        ("wide-interval", study("", SATA, "", "repeats = 2")),
+        (
+            "no-checkpoint",
+            study("", SATA, "", "measure = \"10s\"\nwarm-up = \"1s\"\nramp-up = \"1s\""),
+        ),
+        ("checkpoint-in-some-windows", study("", SATA, "", "measure = \"30s\"")),
+        (
+            "lying-device",
+            study("", &format!("{SATA}\ndatastore.emulated.durability = \"lying\""), "", ""),
+        ),
+        ("identical-designs", study("", "use = \"kingston-nvme\"\nname = \"again\"", "", "")),
+        (
+            "backup-volume-small",
+            study("", &format!("{SATA}\nvolumes.backup.capacity = \"512MiB\""), "", ""),
+        ),
+        ("log-volume-tight", study("max_wal_size = \"1900MB\"", SATA, "", "").smaller_log()),
+    ];
+    let quiet = planned(&study("", SATA, "", ""), &PlanOptions::default());
+    assert_eq!(codes(&quiet), Vec::<&str>::new());
+    for (code, source) in cases {
+        assert_eq!(codes(&planned(&source, &PlanOptions::default())), [code]);
+    }
+}
+
+trait SmallerLog {
+    fn smaller_log(self) -> Source;
+}
+
+impl SmallerLog for Source {
+    fn smaller_log(self) -> Source {
+        let text =
+            self.text.replace("wal = { capacity = \"2GiB\" }", "wal = { capacity = \"2100MiB\" }");
+        Source { name: self.name, text }
+    }
+}
+
+#[test]
+fn data_that_fits_the_cache_is_doubted() {
+    let mut source = study("", SATA, "", "");
+    source.text = source.text.replace("\"256MiB\"", "\"2GiB\"");
+    let plan = planned(&source, &PlanOptions::default());
+    assert_eq!(codes(&plan), ["fits-cache"]);
+    assert!(plan.estimates.working_set_ratio.is_some_and(|ratio| ratio < 1.0));
+    // Without any limit it is the host's memory that caches.
+    source.text = source.text.replace("memory-limit = \"2GiB\"", "");
+    let plan = planned(&source, &PlanOptions::default());
+    assert_eq!(codes(&plan), ["fits-cache"]);
+}
+
+#[test]
+fn users_beyond_terminals_and_memory_are_doubted() {
+    let options = PlanOptions { users: Some(vec![1, 85]), ..PlanOptions::default() };
+    let plan = planned(&study("", SATA, "", ""), &options);
+    assert_eq!(codes(&plan), ["users-beyond-terminals", "memory-tight"]);
+    assert!(plan.findings.iter().all(|finding| finding.severity == Severity::Warning));
+}
+
+#[test]
+fn limits_that_cannot_be_enforced_are_doubted() {
+    let source = study("", SATA, "", "");
+    let reason = "no control groups here".to_string();
+    let host = HostView { memory_limits: Enforcement::Unenforced { reason }, ..host() };
+    let (_, plan) = check(&source, &PlanOptions::default(), &host).expect("only a doubt");
+    assert_eq!(codes(&plan), ["memory-limit-unenforced"]);
+    assert_eq!(plan.findings[0].line, Some(5));
+}
+
+#[test]
+fn an_open_loop_is_scaled_like_the_rest() {
+    let source = study("", SATA, "pacing.open = { rate-per-second = 80.0 }", "");
+    let scale = Some(Scale { divisor: 2 });
+    let plan = planned(&source, &PlanOptions { scale, ..PlanOptions::default() });
+    assert_eq!(
+        plan.workload.pacing,
+        underlay_study::Pacing::Open {
+            rate_per_second: 40.0,
+            arrivals: underlay_study::Arrivals::Poisson
+        }
+    );
+    assert_eq!(plan.workload.warehouses, 4);
+}
+
+#[test]
+fn a_scale_that_leaves_nothing_is_refused() {
+    let options = PlanOptions { scale: Some(Scale { divisor: 64 }), ..PlanOptions::default() };
+    let problems = quickstart(&options).expect_err("4 MiB for a server");
+    let text = problems.render(100, Colour::Plain);
+    assert!(text.contains("the scale 1/64 is too small for this study"), "{text}");
+}
