@@ -1,14 +1,37 @@
-//! Whole emulated datastores: FUSE, loop, file system, power cuts, death of the server.
+//! Whole emulated datastores: life, reports, death, and what is refused.
 
 mod common;
 
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use common::raw_server::{RawServer, RawSpec, flash};
 use common::{Site, cannot_emulate, emulated, profile, volume};
-use std::fs;
-use underlay_datastore::{DatastoreError, Durability};
-use underlay_host::{FileSystem, skip};
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use underlay_core::{Bytes, Evidence};
+use underlay_datastore::{DatastoreError, DatastoreSpec, Durability, Timing, VolumeRequest};
+use underlay_host::{FileSystem, StateDir, clean, skip};
+use underlay_model::Operation;
+
+/// Names the state directory to a copy of this test program that is to be killed.
+const HOLD_VARIABLE: &str = "UNDERLAY_TEST_HOLD";
+
+fn write_synced(path: &Path, bytes: usize) {
+    fs::write(path, vec![7; bytes]).unwrap();
+    File::open(path).unwrap().sync_all().unwrap();
+}
+
+fn kill(pid: u32) {
+    kill_process(Pid::from_raw(pid as i32).unwrap(), Signal::KILL).unwrap();
+}
 
 #[test]
-fn a_delayed_volume_works_reports_and_vanishes() {
+fn two_volumes_on_one_device_work_and_report_and_vanish() {
     if let Some(reason) = cannot_emulate() {
         skip!("{reason}");
     }
@@ -16,43 +39,229 @@ fn a_delayed_volume_works_reports_and_vanishes() {
     let spec = emulated(profile("5200eco-1920"), Durability::Profile);
     let volumes = [volume("data", 64, FileSystem::Ext4), volume("wal", 320, FileSystem::Xfs)];
     let mut datastore = site.open(&spec, &volumes).unwrap();
+    assert_eq!(datastore.evidence(), Evidence::Emulated);
     for volume in datastore.volumes() {
-        fs::write(volume.path.join("file"), vec![7; 1 << 20]).unwrap();
-        fs::File::open(volume.path.join("file")).unwrap().sync_all().unwrap();
-        assert!(volume.block_device.as_ref().unwrap().starts_with("loop"));
+        write_synced(&volume.path.join("file"), 1 << 20);
+        let block_device = volume.block_device.as_deref().unwrap();
+        assert!(Path::new("/sys/block").join(block_device).exists());
     }
     datastore.health().unwrap();
+
+    let (series, values) = (datastore.series(), datastore.counters().unwrap());
+    let value =
+        |name: &str| values[series.iter().position(|series| series.name == name).expect(name)];
+    assert_eq!(series.len(), values.len());
+    assert!(value("volume.wal.write.bytes") >= (1 << 20) as f64);
+    assert!(value("volume.data.flush.ios") >= 1.0);
+    assert!(value("device.device.buffer.drained") > 0.0);
+    assert_eq!(value("server.errors"), 0.0);
+
+    let latency = datastore.latency().unwrap();
+    assert!(latency.iter().any(|l| l.volume == "wal" && l.operation == Operation::Write));
+    assert!(
+        datastore.latency().unwrap().iter().all(|l| l.latency.count() < 50),
+        "since the last call"
+    );
     let report = datastore.timing().unwrap().unwrap();
-    eprintln!("{report:?}");
-    let counters = datastore.counters().unwrap();
-    for (series, value) in datastore.series().iter().zip(&counters) {
-        eprintln!("{} {value}", series.name);
-    }
+    assert!(report.modelled_mean.is_some() && report.block_mean.is_some(), "{report:?}");
+
     datastore.close().unwrap();
-    assert!(site.teardown.registered().len() <= 1, "{:?}", site.teardown.registered());
+    assert_eq!(site.teardown.registered().len(), 1, "only the scratch directory is left");
+}
+
+/// Without calibration nothing is answered early: no read may be faster than the device.
+#[test]
+fn no_answer_comes_before_the_model_allows() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec =
+        RawSpec { profile: flash(true), durability: "profile", capacity_bytes: 64 << 20, seed: 1 };
+    let mut server = RawServer::start(&site, &spec);
+    let file = server.open();
+    let reads = 300;
+    for i in 0..reads {
+        let begin = Instant::now();
+        file.read_exact_at(&mut [0; 4096], i * 7919 % 16_000 * 4096).unwrap();
+        let took = begin.elapsed();
+        assert!(took >= Duration::from_micros(60), "{took:?}");
+    }
+    // An answer is counted just after it was sent.
+    let stat = loop {
+        let stat = server.ask("stat".into())["stat"].take();
+        if stat["volumes"][0]["operations"][0]["ios"] == reads {
+            break stat;
+        }
+    };
+    let read = &stat["volumes"][0]["operations"][0];
+    assert_eq!((&read["ios"], &read["bytes"]), (&json!(reads), &json!(reads * 4096)));
+    assert_eq!(stat["delayed"], reads);
+    assert!(read["latency-ns"].as_u64().unwrap() >= reads * 60_000);
 }
 
 #[test]
-fn the_death_of_the_server_is_named_and_can_be_cleaned_up() {
+fn timing_can_be_switched_off_and_on() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec = emulated(profile("hdd-7200"), Durability::Profile);
+    let mut datastore = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).unwrap();
+    let path = datastore.volumes()[0].path.clone();
+    let mut sync_20 = |timing| {
+        datastore.set_timing(timing).unwrap();
+        let begin = Instant::now();
+        (0..20).for_each(|i| write_synced(&path.join(format!("{i}")), 4096));
+        begin.elapsed()
+    };
+    let (off, modelled) = (sync_20(Timing::Off), sync_20(Timing::Modelled));
+    // Each needs two or more accesses of some 10 ms.
+    assert!(modelled > Duration::from_millis(200), "{modelled:?}");
+    assert!(off < modelled / 3, "{off:?} against {modelled:?}");
+    let report = datastore.timing().unwrap().unwrap();
+    assert!(report.modelled.quantile(0.5).unwrap() > 1_000_000, "{report:?}");
+    datastore.close().unwrap();
+}
+
+#[test]
+fn the_death_of_the_server_is_named_and_leaves_nothing() {
     if let Some(reason) = cannot_emulate() {
         skip!("{reason}");
     }
     let site = Site::new();
     let spec = emulated(profile("null"), Durability::Profile);
     let mut datastore = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).unwrap();
-    let (_, pid) = datastore.processes()[0].clone();
-    let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
-    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    kill(datastore.processes()[0].1);
     let error = loop {
         match datastore.health() {
             Ok(()) => std::thread::yield_now(),
             Err(error) => break error,
         }
     };
+    let DatastoreError::ServerDied { exit, .. } = &error else { panic!("{error}") };
+    assert_eq!(exit, "killed by signal 9");
+    assert!(matches!(datastore.counters(), Err(DatastoreError::ServerDied { .. })));
+    drop(datastore);
+    assert_eq!(site.teardown.unwind(), []);
+}
+
+#[test]
+fn a_lost_mount_is_named() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec = emulated(profile("null"), Durability::Profile);
+    let mut datastore = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).unwrap();
+    let path = datastore.volumes()[0].path.clone();
+    rustix::mount::unmount(&path, rustix::mount::UnmountFlags::empty()).unwrap();
+    let error = datastore.health().unwrap_err();
     assert!(
-        matches!(&error, DatastoreError::ServerDied { exit, .. } if exit.contains("signal 9")),
+        matches!(&error, DatastoreError::LostMount { volume, .. } if volume == "data"),
         "{error}"
     );
-    drop(datastore);
-    assert_eq!(site.teardown.unwind().len(), 0);
+    datastore.close().unwrap();
+}
+
+#[test]
+fn what_cannot_fit_is_refused_without_a_trace() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec = emulated(profile("null"), Durability::Profile);
+    let huge = VolumeRequest { capacity: Bytes(1 << 49), ..volume("data", 0, FileSystem::Ext4) };
+    let error = site.open(&spec, &[huge]).err().expect("refused");
+    assert!(matches!(error, DatastoreError::NoSpace { .. }), "{error}");
+    let twice = [volume("data", 64, FileSystem::Ext4), volume("data", 64, FileSystem::Ext4)];
+    assert!(matches!(site.open(&spec, &twice), Err(DatastoreError::DuplicateVolume(_))));
+    assert!(matches!(site.open(&spec, &[]), Err(DatastoreError::NoVolumes)));
+    let bad = [volume("Data/", 64, FileSystem::Ext4)];
+    assert!(matches!(site.open(&spec, &bad), Err(DatastoreError::BadVolumeName(_))));
+    assert_eq!(site.teardown.registered().len(), 1, "nothing but the scratch directory");
+    assert_eq!(fs::read_dir(&site.scratch).unwrap().count(), 0);
+}
+
+/// A device faster than any export must be refused, with the measured floor.
+#[test]
+fn a_device_faster_than_the_host_is_refused() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let mut fast = profile("dc1500m-960");
+    let underlay_model::Medium::Flash(flash) = &mut fast.medium else { panic!("flash") };
+    (flash.base, flash.read_service) = (underlay_core::Nanos(100), underlay_core::Nanos(100));
+    let site = Site::new();
+    let spec = emulated(fast, Durability::Profile);
+    let error = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).err().expect("refused");
+    assert!(matches!(error, DatastoreError::FasterThanHost { .. }), "{error}");
+    assert_eq!(site.teardown.unwind(), []);
+}
+
+#[test]
+fn a_path_datastore_is_a_directory_per_volume() {
+    let site = Site::new();
+    let directory = tempfile::tempdir().unwrap();
+    let spec = DatastoreSpec::Path { directory: directory.path().to_path_buf() };
+    let volumes = [volume("data", 1, FileSystem::Ext4), volume("wal", 1, FileSystem::Ext4)];
+    let mut datastore = site.open(&spec, &volumes).unwrap();
+    assert_eq!(datastore.evidence(), Evidence::Measured);
+    assert_ne!(datastore.volumes()[0].path, datastore.volumes()[1].path);
+    datastore.volumes().iter().for_each(|volume| write_synced(&volume.path.join("file"), 4096));
+    datastore.health().unwrap();
+    assert!(datastore.series().is_empty() && datastore.counters().unwrap().is_empty());
+    assert!(datastore.timing().unwrap().is_none());
+    assert!(matches!(datastore.power_cut(), Err(DatastoreError::NotEmulated(_))));
+    datastore.close().unwrap();
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+/// Not a test of its own: the owner that the next test kills.
+#[test]
+fn owner_to_be_killed() {
+    let Ok(state) = std::env::var(HOLD_VARIABLE) else { return };
+    let state = StateDir::at(state.into()).unwrap();
+    let site = Site::in_state(state);
+    let spec = emulated(profile("null"), Durability::Profile);
+    let datastore = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).unwrap();
+    println!("\nholding {}", datastore.processes()[0].1);
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// kill -9 of owner and server together: another process cleans up everything.
+#[test]
+fn killed_owners_and_servers_can_be_cleaned_up() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let directory = tempfile::Builder::new().prefix("ud").tempdir().unwrap();
+    let state = StateDir::at(directory.path().join("s")).unwrap();
+    for kills_server in [false, true] {
+        let mut owner = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "owner_to_be_killed", "--nocapture"])
+            .env(HOLD_VARIABLE, state.root())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+        let server = lines
+            .map_while(Result::ok)
+            .find_map(|line| line.strip_prefix("holding ")?.parse::<u32>().ok())
+            .expect("the owner brought up its datastore");
+        kill(owner.id());
+        owner.wait().unwrap();
+        if kills_server {
+            kill(server);
+        }
+        let report = clean(&state).unwrap();
+        assert!(report.failed.is_empty(), "{report:?}");
+        let mounts = fs::read_to_string("/proc/mounts").unwrap();
+        let root = state.root().to_str().unwrap();
+        assert!(!mounts.contains(root), "{mounts}");
+        // Empty or absent: gone, or waiting for init to collect it.
+        let command_line = fs::read(format!("/proc/{server}/cmdline")).unwrap_or_default();
+        assert!(command_line.is_empty(), "{}", String::from_utf8_lossy(&command_line));
+    }
 }

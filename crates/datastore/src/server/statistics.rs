@@ -168,8 +168,6 @@ mod tests {
         let modelled = (statistics.modelled_ios.take(), statistics.modelled_ns.take());
         assert_eq!(modelled, (3, 200_000 + 200_000 + 25_000));
         assert_eq!((statistics.delayed.take(), statistics.host_limited.take()), (2, 1));
-        let modelled = (statistics.modelled_ios.take(), statistics.modelled_ns.take());
-        assert_eq!(modelled, (3, 200_000 + 200_000 + 25_000));
         assert_eq!((statistics.delayed.take(), statistics.delayed.total), (0, 2));
         let read = statistics.volumes[0].operations[0];
         assert_eq!((read.ios, read.bytes, read.queue_ns), (3, 12_288, 15));

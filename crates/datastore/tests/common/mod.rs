@@ -1,4 +1,9 @@
-//! Surroundings for tests of whole datastores.
+//! Surroundings for tests of whole datastores and of the server alone.
+
+// Every test program uses its part of this.
+#![allow(dead_code)]
+
+pub mod raw_server;
 
 use std::path::{Path, PathBuf};
 
@@ -12,7 +17,6 @@ use underlay_model::{DeviceProfile, builtin};
 
 /// A state directory, a teardown stack and a scratch directory that vanish together.
 pub struct Site {
-    pub state: StateDir,
     pub teardown: Teardown,
     pub scratch: PathBuf,
     directory: Option<TempDir>,
@@ -22,11 +26,18 @@ impl Site {
     pub fn new() -> Site {
         let directory = tempfile::Builder::new().prefix("ud").tempdir().unwrap();
         let state = StateDir::at(directory.path().join("s")).unwrap();
+        let mut site = Site::in_state(state);
+        site.directory = Some(directory);
+        site
+    }
+
+    /// In a state directory that somebody else removes.
+    pub fn in_state(state: StateDir) -> Site {
         let teardown = Teardown::create(&state, "test").unwrap();
         let scratch = state.scratch_dir("run");
         teardown.create_directory(&scratch).unwrap();
         let scratch = scratch.canonicalize().unwrap();
-        Site { state, teardown, scratch, directory: Some(directory) }
+        Site { teardown, scratch, directory: None }
     }
 
     pub fn open(

@@ -1,0 +1,122 @@
+//! The server process alone, without loop devices and file systems: one volume as a file in its mount.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use underlay_host::{Process, ProcessSpec, Resource};
+
+use super::Site;
+
+/// A running server.
+pub struct RawServer {
+    control: BufReader<UnixStream>,
+    pub file: PathBuf,
+    pub process: Process,
+}
+
+/// What to serve.
+pub struct RawSpec {
+    /// In the form of the configuration file.
+    pub profile: Value,
+    pub durability: &'static str,
+    pub capacity_bytes: u64,
+    pub seed: u64,
+}
+
+/// No delay at all.
+pub fn instant() -> Value {
+    json!({
+        "name": "null", "capacity-bytes": 1u64 << 40, "medium": "instant", "link": null,
+        "write-buffer": null, "flush-ns": 0, "power-loss-protected": true,
+    })
+}
+
+/// A flash device: reads take 60 us and more; writes are buffered and drain at 100 MB/s.
+pub fn flash(power_loss_protected: bool) -> Value {
+    json!({
+        "name": "flash", "capacity-bytes": 1u64 << 40,
+        "medium": { "flash": {
+            "read-command-ns": 5_000, "write-command-ns": 5_000, "base-ns": 15_000, "units": 16,
+            "unit-bytes": 4096, "read-service-ns": 40_000, "read-service-cv": 0.0,
+            "slow-probability": 0.0, "slow-ns": 0, "program-ns": 100_000, "program-bytes": 65536,
+        } },
+        "link": null,
+        "write-buffer": {
+            "capacity-bytes": 1 << 20, "latency-ns": 20_000, "latency-per-4k-ns": 0,
+            "drain-sequential-bytes-per-second": 100_000_000u64,
+            "drain-random-bytes-per-second": 100_000_000u64, "fresh-budget-bytes": 0,
+        },
+        "flush-ns": 10_000, "power-loss-protected": power_loss_protected,
+    })
+}
+
+/// A device that takes ages.
+pub fn glacial() -> Value {
+    let mut profile = flash(true);
+    profile["medium"]["flash"]["base-ns"] = json!(1_000_000_000);
+    profile
+}
+
+impl RawServer {
+    pub fn start(site: &Site, spec: &RawSpec) -> RawServer {
+        let base = site.scratch.join("raw");
+        site.teardown.create_directory(&base).unwrap();
+        let (mount_point, socket, config) =
+            (base.join("m"), base.join("c.sock"), base.join("server.json"));
+        std::fs::create_dir(&mount_point).unwrap();
+        let text = json!({
+            "mount-point": mount_point, "control-socket": socket, "seed": spec.seed,
+            "durability": spec.durability,
+            "devices": [{ "name": "device", "profile": spec.profile }],
+            "volumes": [{
+                "name": "data", "capacity-bytes": spec.capacity_bytes, "device": 0,
+                "backing-file": base.join("backing"),
+            }],
+        });
+        std::fs::write(&config, text.to_string()).unwrap();
+        site.teardown.register(Resource::Mount { target: mount_point.clone() }).unwrap();
+        let process = Process::spawn(
+            &site.teardown,
+            &ProcessSpec {
+                name: "server",
+                program: Path::new(env!("CARGO_BIN_EXE_underlay-datastore-server")),
+                args: vec!["datastore-server".into(), "--config".into(), config.into()],
+                env: Vec::new(),
+                run_as: None,
+                cgroup: None,
+                working_dir: Path::new("/"),
+                output: base.join("log"),
+            },
+        )
+        .unwrap();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let stream = loop {
+            match UnixStream::connect(&socket) {
+                Ok(stream) => break stream,
+                Err(error) => {
+                    let log = std::fs::read_to_string(base.join("log")).unwrap_or_default();
+                    assert!(Instant::now() < deadline, "no server: {error}; {log}");
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            }
+        };
+        RawServer { control: BufReader::new(stream), file: mount_point.join("data"), process }
+    }
+
+    /// Sends a command in its JSON form and returns the answer.
+    pub fn ask(&mut self, command: Value) -> Value {
+        let mut stream = self.control.get_ref();
+        stream.write_all(format!("{command}\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        self.control.read_line(&mut answer).unwrap();
+        serde_json::from_str(&answer).unwrap()
+    }
+
+    pub fn open(&self) -> File {
+        OpenOptions::new().read(true).write(true).open(&self.file).unwrap()
+    }
+}

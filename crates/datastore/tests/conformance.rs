@@ -1,0 +1,193 @@
+//! One suite that everything that stores bytes must pass: a plain file, the raw export without and with
+//! delays, and a file on a mounted volume.
+
+mod common;
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::thread;
+
+use common::raw_server::{RawServer, RawSpec, flash, instant};
+use common::{Site, cannot_emulate, emulated, profile, volume};
+use rand::{Rng, RngExt};
+use rustix::fs::{FallocateFlags, fallocate};
+use underlay_core::RootSeed;
+use underlay_datastore::Durability;
+use underlay_host::{FileSystem, skip};
+
+const CAPACITY: u64 = 8 << 20;
+
+/// What a file that passes for a device may do when it is asked for more than it has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Fixed,
+    Extends,
+}
+
+/// Everything that must hold, whatever is behind the file.
+fn conform(file: &File, end: End) {
+    starts_with_zeros(file);
+    returns_what_was_written(file);
+    discarded_ranges_are_zeros(file);
+    behaves_like_memory(file, 1);
+    behaves_like_memory(file, 2);
+    parallel_writers_do_not_mix(file);
+    file.sync_data().unwrap();
+    if end == End::Fixed {
+        refuses_what_is_beyond_the_end(file);
+    }
+}
+
+fn starts_with_zeros(file: &File) {
+    let mut contents = vec![1; 1 << 20];
+    file.read_exact_at(&mut contents, CAPACITY - (1 << 20)).unwrap();
+    assert!(contents.iter().all(|byte| *byte == 0));
+}
+
+fn returns_what_was_written(file: &File) {
+    for (i, length) in [512, 4096, 4097, 65_536, 1 << 20, (1 << 20) + 4096].into_iter().enumerate()
+    {
+        for offset in [0, 512, 4096 - 512, 12_345, 1 << 20] {
+            let data = pattern(length, (i * 7 + offset) as u64);
+            file.write_all_at(&data, offset as u64).unwrap();
+            let mut found = vec![0; length];
+            file.read_exact_at(&mut found, offset as u64).unwrap();
+            assert!(found == data, "{length} bytes at {offset}");
+        }
+    }
+    file.sync_all().unwrap();
+}
+
+fn discarded_ranges_are_zeros(file: &File) {
+    file.write_all_at(&[0xff; 65_536], 0).unwrap();
+    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    fallocate(file, flags, 4096, 8192).unwrap();
+    let mut found = vec![1; 65_536];
+    file.read_exact_at(&mut found, 0).unwrap();
+    let expected = |i: usize| if (4096..12_288).contains(&i) { 0 } else { 0xff };
+    assert!(found.iter().enumerate().all(|(i, byte)| *byte == expected(i)));
+}
+
+fn behaves_like_memory(file: &File, seed: u64) {
+    let mut random = RootSeed(seed).stream("operations", 0);
+    let mut memory = vec![0; CAPACITY as usize];
+    file.read_exact_at(&mut memory, 0).unwrap();
+    for step in 0..300 {
+        let length = random.random_range(1..=if step % 10 == 0 { 200_000 } else { 10_000 });
+        let offset = random.random_range(0..memory.len() - length);
+        let range = offset..offset + length;
+        match random.random_range(0..10) {
+            0..5 => {
+                let data = pattern(length, random.next_u64());
+                file.write_all_at(&data, offset as u64).unwrap();
+                memory[range].copy_from_slice(&data);
+            }
+            5..9 => {
+                let mut found = vec![0; length];
+                file.read_exact_at(&mut found, offset as u64).unwrap();
+                assert!(found == memory[range], "seed {seed}, step {step}");
+            }
+            _ => file.sync_data().unwrap(),
+        }
+    }
+    let mut found = vec![0; memory.len()];
+    file.read_exact_at(&mut found, 0).unwrap();
+    assert!(found == memory, "seed {seed}");
+}
+
+fn parallel_writers_do_not_mix(file: &File) {
+    let share = CAPACITY / 8;
+    thread::scope(|scope| {
+        for writer in 0..8u64 {
+            scope.spawn(move || {
+                for i in 0..20 {
+                    let data = pattern(16_384, writer * 1000 + i);
+                    file.write_all_at(&data, writer * share + i * 16_384).unwrap();
+                }
+            });
+        }
+    });
+    for writer in 0..8u64 {
+        for i in 0..20 {
+            let mut found = vec![0; 16_384];
+            file.read_exact_at(&mut found, writer * share + i * 16_384).unwrap();
+            assert!(found == pattern(16_384, writer * 1000 + i), "writer {writer}, block {i}");
+        }
+    }
+}
+
+fn refuses_what_is_beyond_the_end(file: &File) {
+    assert!(file.write_at(&[1; 4096], CAPACITY).is_err());
+    assert!(file.write_at(&[1; 4096], CAPACITY - 512).is_err());
+    assert_eq!(file.read_at(&mut [0; 4096], CAPACITY).unwrap(), 0);
+}
+
+fn pattern(length: usize, seed: u64) -> Vec<u8> {
+    let mut data = vec![0; length];
+    RootSeed(seed).stream("pattern", 0).fill_bytes(&mut data);
+    data
+}
+
+fn plain_file(path: &Path) -> File {
+    let file = OpenOptions::new().read(true).write(true).create_new(true).open(path).unwrap();
+    file.set_len(CAPACITY).unwrap();
+    file
+}
+
+fn check_raw(profile: serde_json::Value, durability: &'static str) {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec = RawSpec { profile, durability, capacity_bytes: CAPACITY, seed: 1 };
+    let mut server = RawServer::start(&site, &spec);
+    conform(&server.open(), End::Fixed);
+    let stat = &server.ask("stat".into())["stat"];
+    assert_eq!(stat["errors"], 0, "{stat}");
+    assert_eq!(stat["volumes"][0]["in-flight"], 0, "{stat}");
+}
+
+#[test]
+fn a_plain_file_conforms() {
+    let directory = tempfile::tempdir().unwrap();
+    conform(&plain_file(&directory.path().join("file")), End::Extends);
+}
+
+#[test]
+fn the_raw_export_without_delays_conforms() {
+    check_raw(instant(), "profile");
+}
+
+#[test]
+fn the_raw_export_with_delays_conforms() {
+    check_raw(flash(true), "profile");
+}
+
+#[test]
+fn the_raw_export_of_a_volatile_device_conforms() {
+    check_raw(flash(false), "profile");
+}
+
+fn check_mounted(profile_name: &str, file_system: FileSystem, mebibytes: u64) {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec = emulated(profile(profile_name), Durability::Profile);
+    let datastore = site.open(&spec, &[volume("data", mebibytes, file_system)]).unwrap();
+    let file = plain_file(&datastore.volumes()[0].path.join("file"));
+    conform(&file, End::Extends);
+    drop(file);
+    datastore.close().unwrap();
+}
+
+#[test]
+fn a_file_on_an_ext4_volume_without_delays_conforms() {
+    check_mounted("null", FileSystem::Ext4, 64);
+}
+
+#[test]
+fn a_file_on_an_xfs_volume_with_delays_conforms() {
+    check_mounted("dc500m-1920", FileSystem::Xfs, 320);
+}
