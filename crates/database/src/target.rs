@@ -47,6 +47,8 @@ pub struct Target {
     pub application_name: String,
     /// How long connecting may take.
     pub connect_timeout: Duration,
+    /// After how long the server shall cancel a statement; none leaves it to the server's setting.
+    pub statement_timeout: Option<Duration>,
 }
 
 impl Secret {
@@ -99,6 +101,7 @@ impl Target {
                 .get_connect_timeout()
                 .copied()
                 .unwrap_or(DEFAULT_CONNECT_TIMEOUT),
+            statement_timeout: None,
         })
     }
 
@@ -112,6 +115,7 @@ impl Target {
             database: DEFAULT_DATABASE.to_string(),
             application_name: DEFAULT_APPLICATION_NAME.to_string(),
             connect_timeout: DEFAULT_CONNECT_TIMEOUT,
+            statement_timeout: None,
         }
     }
 
@@ -123,6 +127,11 @@ impl Target {
     /// The same database, another name in `pg_stat_activity`.
     pub fn with_application_name(&self, application_name: &str) -> Target {
         Target { application_name: application_name.to_string(), ..self.clone() }
+    }
+
+    /// The same database, with statements that the server cancels after `limit`.
+    pub fn with_statement_timeout(&self, limit: Duration) -> Target {
+        Target { statement_timeout: Some(limit), ..self.clone() }
     }
 
     /// The client library's view of this target, for those who need further parameters.
@@ -141,6 +150,10 @@ impl Target {
             .ssl_mode(SslMode::Disable);
         if let Some(password) = &self.password {
             config.password(password.reveal());
+        }
+        if let Some(limit) = self.statement_timeout {
+            // Whole milliseconds; zero would mean no limit.
+            config.options(format!("-c statement_timeout={}", limit.as_millis().max(1)));
         }
         config
     }
@@ -186,6 +199,7 @@ impl fmt::Display for Target {
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
+    use std::time::Duration;
 
     use super::{Address, Target};
     use crate::error::TargetError;
@@ -204,6 +218,14 @@ mod tests {
         let target = Target::from_url("postgresql://ann@%2Frun%2Fpg/").unwrap();
         assert_eq!(target.address, Address::UnixSocket(PathBuf::from("/run/pg")));
         assert_eq!((target.port, target.database.as_str()), (5432, "ann"));
+    }
+
+    #[test]
+    fn a_limit_on_statements_reaches_the_server() {
+        let target = Target::from_url("postgres://ann@a/x").unwrap();
+        assert_eq!(target.config().get_options(), None);
+        let limited = target.with_statement_timeout(Duration::from_micros(1_500_300));
+        assert_eq!(limited.config().get_options(), Some("-c statement_timeout=1500"));
     }
 
     #[test]

@@ -69,6 +69,7 @@ impl Driver {
         match spec.target.clone() {
             Backend::Noop => Driver::start_with(spec, Noop, clock_origin),
             Backend::Postgres(target) => {
+                let target = target.with_statement_timeout(spec.statement_timeout);
                 let connector = Postgres { target, parameters: spec.parameters, mode: spec.mode };
                 Driver::start_with(spec, connector, clock_origin)
             }

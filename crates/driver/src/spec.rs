@@ -61,8 +61,9 @@ pub struct DriveSpec {
     pub threads: Option<usize>,
     /// When transactions start.
     pub pacing: Pacing,
-    /// An attempt that takes longer is cut off by the client and its session given up. The server's
-    /// own limit, if any, should be shorter, because its answer says that nothing was committed.
+    /// The server cancels a statement that takes longer; its answer says that nothing was
+    /// committed. An attempt that takes a second more without any answer is cut off by the client, and its
+    /// session given up.
     pub statement_timeout: Duration,
     /// Whether the acknowledged new orders are kept for comparison with the database: some bits per order.
     pub ledger: bool,
@@ -71,8 +72,8 @@ pub struct DriveSpec {
 }
 
 impl DriveSpec {
-    /// A closed loop without keying and think times, one session per user, a thread per core, attempts cut off
-    /// after 60 s, 10 s to finish, ledger kept.
+    /// A closed loop without keying and think times, one session per user, a thread per core, statements
+    /// cancelled after 60 s, 10 s to finish, ledger kept.
     pub fn new(target: Backend, mode: Mode, parameters: Parameters, max_users: u32) -> DriveSpec {
         DriveSpec {
             target,

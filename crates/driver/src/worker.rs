@@ -31,6 +31,8 @@ const HEARTBEAT: Nanos = Nanos::from_millis(10);
 const ROUNDS_PER_SCAN: u64 = 10;
 /// An attempt older than this makes its user count as stalled.
 const STALLED: Nanos = Nanos::from_secs(1);
+/// The server's word that it cancelled a statement may take this long.
+const ANSWER_GRACE: Nanos = Nanos::from_secs(1);
 /// Sessions being opened at the same time, over all threads.
 const CONNECTING_MAX: u32 = 16;
 
@@ -126,7 +128,7 @@ impl<C: Connector> Worker<C> {
             variability: RefCell::default(),
             open_sessions: Cell::new(0),
             share,
-            attempt_limit: spec.statement_timeout.into(),
+            attempt_limit: Nanos::from(spec.statement_timeout) + ANSWER_GRACE,
             active_users: Cell::new(0),
             schedule: RefCell::new(schedule),
             rate: Cell::new(rate),

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::Target;
 use underlay_database::postgres::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, check, load,
     order_numbers,
 };
 use underlay_database::postgres::{Listen, Server, ServerSpec, StopMode, find_installs};
+use underlay_database::{ErrorClass, Target};
 use underlay_driver::{
     Arrivals, Backend, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
 };
@@ -121,6 +121,7 @@ fn wait(millis: u64) {
 fn a_real_server_is_driven_killed_and_driven_again() {
     let Some(mut bench) = Bench::set_up() else { skip!("no PostgreSQL server programs found") };
     open_loop(&bench);
+    locked_out(&bench);
     outage(&mut bench, Mode::Procedures);
     outage(&mut bench, Mode::Statements);
 }
@@ -137,6 +138,33 @@ fn open_loop(bench: &Bench) {
     assert_eq!(Delivery::of(&tick).unwrap().verdict, DeliveryVerdict::Delivered, "{tick:?}");
     assert!(tick.users.sessions <= 6);
     bench.assert_clean(&driver.stop(), &before);
+}
+
+/// While somebody holds a lock that most transactions need, the server cancels them: known not to be
+/// committed, they are tried again until the lock is gone.
+fn locked_out(bench: &Bench) {
+    let statement_timeout = Duration::from_millis(300);
+    let spec = DriveSpec { statement_timeout, ..bench.spec(Mode::Procedures, 4) };
+    let driver = Driver::start(spec, Instant::now()).unwrap();
+    driver.set_users(4);
+    wait(500);
+    driver.tick();
+    let tick = bench.runtime.block_on(async {
+        let mut client = bench.target().connect().await.unwrap();
+        let lock = client.transaction().await.unwrap();
+        lock.batch_execute("LOCK TABLE tpcc.district IN ACCESS EXCLUSIVE MODE").await.unwrap();
+        wait(1_000);
+        lock.rollback().await.unwrap();
+        driver.tick()
+    });
+    let errors: u64 = tick.types.iter().map(|kind| kind.errors.of(ErrorClass::Timeout)).sum();
+    assert!(errors >= 4, "{:?}", tick.samples);
+    wait(1_500);
+    let summary = driver.stop();
+    let [outage] = &summary.outages[..] else { panic!("{:?}", summary.outages) };
+    assert!(outage.restored.is_some() && outage.silence.is_some(), "{outage:?}");
+    assert_eq!((outage.users_affected, summary.commits_unknown), (4, 0));
+    assert_eq!(summary.totals.connects.lost, 0, "a cancelled statement costs no session");
 }
 
 fn outage(bench: &mut Bench, mode: Mode) {

@@ -104,7 +104,7 @@ fn certain_losses_are_repeated_and_uncertain_ones_are_not() {
 
 #[test]
 fn a_session_that_never_answers_is_given_up() {
-    let spec = DriveSpec { statement_timeout: Duration::from_secs(2), ..spec(4) };
+    let spec = DriveSpec { statement_timeout: Duration::from_secs(1), ..spec(4) };
     let database = FakeDatabase::new(Behaviour {
         service: Duration::from_millis(10),
         stuck: Some(100),
