@@ -1,6 +1,8 @@
 //! Analyses of simulated executions whose truth is known.
 
 mod answers;
+mod compare;
 mod fixture;
 mod simulation;
 mod synthetic;
+mod terminal;

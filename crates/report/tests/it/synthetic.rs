@@ -53,7 +53,7 @@ pub struct Scenario {
     pub timing_valid: bool,
     /// Sources that are absent.
     pub absent: Vec<&'static str>,
-    /// Throughput changes by this factor from the begin to the end of each window.
+    /// Throughput changes by this factor from the begin to the end of a run.
     pub drift: f64,
     /// Multiple of the think times of the standard, told to the plan.
     pub key_think: f64,
@@ -376,8 +376,8 @@ impl SimulatedRun<'_> {
         responses.iter().for_each(|ns| response.record(*ns));
         let completed = responses.len() as u64;
         // A drift is made by leaving out transactions: the shape is what counts.
-        let position = (second % self.scenario.measure_s) as f64 / self.scenario.measure_s as f64;
-        let factor = 1.0 + (self.scenario.drift - 1.0) * position;
+        let ladder_s = (self.scenario.measure_s + 3) * self.scenario.users.len() as u64;
+        let factor = 1.0 + (self.scenario.drift - 1.0) * second as f64 / ladder_s as f64;
         let rolled_back = if name == "new_order" { completed / 100 } else { 0 };
         let errors = completed * self.scenario.errors_per_mille / 1000;
         TransactionTick {

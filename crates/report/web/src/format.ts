@@ -39,6 +39,11 @@ export function count(value: number | null | undefined): string {
   return fixed(value, 0);
 }
 
+/** A number of virtual users. */
+export function users(value: number): string {
+  return value === 1 ? "1 user" : `${count(value)} users`;
+}
+
 /** A rate such as NOPM: whole from 100 up, three significant digits below. */
 export function rate(value: number | null | undefined): string {
   if (isMissing(value)) return MISSING;

@@ -73,6 +73,7 @@ export function launch() {
  */
 export async function open(browser, file, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options });
+  context.setDefaultTimeout(15_000);
   const page = await context.newPage();
   const trouble = [];
   const address = `file://${file}`;

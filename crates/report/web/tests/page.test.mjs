@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { drawnShare, launch, obstacle, open, render, scratch, variant } from "./browser.mjs";
+import { WEB } from "./load.mjs";
 
 const skip = obstacle();
 if (skip) process.stderr.write(`skip: browser tests of the report page: ${skip}\n`);
@@ -163,8 +164,8 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     await curves.getByRole("combobox", { name: "Volume" }).selectOption("1");
     assert.ok(await curves.locator("figure", { hasText: "wal volume" }).count() >= 4);
     await page.locator("#why").getByRole("combobox").selectOption({ label: "2 users" });
-    await page.locator("#distribution").getByRole("combobox", { name: "At" }).selectOption({ label: "1 users" });
-    assert.match(await page.locator("#distribution figure").textContent(), /New order at 1 users/);
+    await page.locator("#distribution").getByRole("combobox", { name: "At" }).selectOption({ label: "1 user" });
+    assert.match(await page.locator("#distribution figure").textContent(), /New order at 1 user/);
     await page.locator("#distribution").getByText("Cumulative share").click();
     assert.match(await page.locator("#distribution svg[role=img]").textContent(), /100\s%/);
     await close();
@@ -372,6 +373,14 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
         analysis[name] = blank(analysis[name], name);
       }
     });
+    await close();
+  });
+
+  test("shows the analysis of a simulated record", async () => {
+    const fixture = JSON.parse(readFileSync(join(WEB, "fixtures", "analysis.json"), "utf8"));
+    const { page, close } = await opens("fixture.html", (analysis) => Object.assign(analysis, fixture));
+    assert.ok((await page.textContent("h1")).startsWith(fixture.verdict.headline.slice(0, 10)));
+    assert.ok(await page.locator("#timelines canvas").count() >= 4);
     await close();
   });
 

@@ -10,7 +10,7 @@ import { fitText, textWidth } from "./text";
 
 /** One class of time in a bar. */
 export interface BudgetPart {
-  /** Key of the class, also the CSS class `budget-KEY`. */
+  /** Key of the class, also the CSS class `time-KEY`. */
   key: string;
   title: string;
   /** Length of the part in the unit of the axis. */
@@ -74,7 +74,7 @@ function drawBar(
     if (width < 0.3) continue;
     node.append(
       svg("rect", {
-        class: `budget budget-${part.key}`,
+        class: `budget time-${part.key}`,
         x: left, y, width: Math.max(0.5, width - (width > 3 ? 1 : 0)), height: BAR,
       }),
     );

@@ -3,7 +3,7 @@
 
 import type { Estimate } from "../analysis";
 import { svg } from "../dom";
-import { count } from "../format";
+import { count, users as usersText } from "../format";
 import { ladder, linear, logarithmic, logTicks, type Scale } from "../scale";
 import { quantity, tickTexts } from "../unit";
 import { horizontalAxis, labelRoom, verticalAxis, type Area } from "./axis";
@@ -59,7 +59,7 @@ export function drawCurves(data: CurvesData, width: number): Drawing {
   const stops = data.rungs.map((users, rung) => ({
     x: x.at(users),
     describe: () =>
-      readoutTable(`${count(users)} users`, data.designs, data.estimates[rung] ?? [], (value) => quantity(value, data.unit)),
+      readoutTable(usersText(users), data.designs, data.estimates[rung] ?? [], (value) => quantity(value, data.unit)),
   }));
   return { node, stops, guide: [area.top, area.bottom] };
 }

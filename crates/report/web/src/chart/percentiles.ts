@@ -78,8 +78,9 @@ function drawPercentiles(distributions: Distribution[], width: number): Drawing 
   for (const distribution of distributions) {
     let path = "";
     for (const point of distribution.points) {
-      if (nines(point.share) > end && path) break;
       path += `${path ? "L" : "M"}${at(point.share).toFixed(1)} ${y.at(point.nanos).toFixed(1)}`;
+      // The last point is the largest value; it stands where the axis ends.
+      if (nines(point.share) > end) break;
     }
     node.append(line(distribution.look, path));
   }

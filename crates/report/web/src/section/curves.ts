@@ -9,6 +9,7 @@ import { append, html, type Child } from "../dom";
 import { words } from "../format";
 import { grid, hasValues, legend, metricOf, section, type Page } from "../page";
 import { unitName } from "../unit";
+import { comparisons } from "./comparisons";
 
 interface Curve {
   title: string;
@@ -112,6 +113,7 @@ function latencyCurves(page: Page): Child {
         },
       )),
     charts,
+    comparisons(page, "new_order_p95_ns"),
   ];
 }
 

@@ -3,6 +3,7 @@
 import { html } from "../dom";
 import { MISSING } from "../format";
 import { swatch } from "../chart/marker";
+import { readable } from "../readable";
 import { section, type Page } from "../page";
 import { facts, table } from "../table";
 import { evidenceBadge } from "./verdict";
@@ -14,8 +15,17 @@ export function designs(page: Page): HTMLElement {
       html("article", {},
         html("h3", {}, swatch(page.designs[index]!.look), " ", design.title, " ", evidenceBadge(design.evidence)),
         design.description ? html("p", {}, design.description) : null,
-        facts(design.facts, "list")))),
+        designFacts(design.facts)))),
     confounds(page));
+}
+
+/** More facts than this are folded away. */
+const FACTS_SHOWN = 8;
+
+function designFacts(list: [string, string][]): HTMLElement {
+  const shown = facts(list.map(([name, value]) => [name, readable(name, value)]), "list");
+  if (list.length <= FACTS_SHOWN) return shown;
+  return html("details", { class: "disclosure" }, html("summary", {}, `${list.length} facts`), shown);
 }
 
 function confounds(page: Page): HTMLElement {
@@ -32,7 +42,7 @@ function confounds(page: Page): HTMLElement {
     list.map((entry) => ({
       cells: [
         html("code", {}, entry.path),
-        ...entry.values.map((value) => value ?? MISSING),
+        ...entry.values.map((value) => (value === null ? MISSING : readable(entry.path, value))),
         entry.asked
           ? html("span", { class: "status good" }, "yes")
           : html("span", { class: "status warn" }, "no: a confound"),

@@ -4,7 +4,7 @@ import { drawDistribution, type View } from "../chart/percentiles";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { html } from "../dom";
-import { count, words } from "../format";
+import { count, words, users as usersText } from "../format";
 import { legend, section, type Page } from "../page";
 
 /** The section. */
@@ -27,7 +27,7 @@ export function distribution(page: Page): HTMLElement | null {
     });
     const requests = drawn.map((entry) => count(entry.count)).join(" and ");
     body.append(figure({
-      title: `${words(transaction)} at ${count(users)} users`,
+      title: `${words(transaction)} at ${usersText(users)}`,
       note: `response time of ${requests} transactions`,
       description: `Distribution of the response time of ${words(transaction)}; the table of latencies has the numbers.`,
       draw: (width) => drawDistribution(drawn, view, width),
@@ -40,7 +40,7 @@ export function distribution(page: Page): HTMLElement | null {
         transaction = value;
         draw();
       }),
-      select("At", ladder.map((value) => ({ value, label: `${count(value)} users` })), users, (value) => {
+      select("At", ladder.map((value) => ({ value, label: usersText(value) })), users, (value) => {
         users = value;
         draw();
       }),

@@ -5,7 +5,7 @@ import type { Run } from "../analysis";
 import { drawOrder } from "../chart/order";
 import { figure } from "../chart/frame";
 import { html, type Child } from "../dom";
-import { count, duration, latency, MISSING, percent, rate, significant, wallTime } from "../format";
+import { count, duration, latency, MISSING, percent, rate, significant, wallTime, users as usersText } from "../format";
 import { legend, section, type Page } from "../page";
 import { table, tall, type Row } from "../table";
 
@@ -53,7 +53,7 @@ function orderChart(page: Page): Child {
   return [
     legend(page),
     figure({
-      title: `New orders per minute at ${count(users)} users, run by run`,
+      title: `New orders per minute at ${usersText(users)}, run by run`,
       note: "in the order of execution; whiskers show the variation within each window",
       description: "Throughput of every run in the order of execution, to show drift.",
       draw: (width) => drawOrder({ points, designs: page.designs, unit: "1/min" }, width),

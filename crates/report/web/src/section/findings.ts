@@ -2,7 +2,7 @@
 
 import type { Finding, Severity } from "../analysis";
 import { html } from "../dom";
-import { count } from "../format";
+import { users } from "../format";
 import { section, type Page } from "../page";
 
 const SEVERITY: Record<Severity, [string, string, number]> = {
@@ -45,7 +45,7 @@ function where(page: Page, finding: Finding): string {
   const parts = [
     design === undefined ? "" : page.designs[design]?.title,
     run ? `repeat ${run.repeat}` : "",
-    finding.users === null ? "" : `${count(finding.users)} users`,
+    finding.users === null ? "" : users(finding.users),
   ].filter(Boolean);
   return parts.length > 0 ? `${parts.join(", ")}. ` : "";
 }

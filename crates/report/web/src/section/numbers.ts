@@ -3,7 +3,7 @@
 import type { Estimate, Rung } from "../analysis";
 import { select } from "../control";
 import { html, type Child } from "../dom";
-import { count, interval, latency, MISSING, words } from "../format";
+import { count, interval, latency, MISSING, words, users as usersText } from "../format";
 import { metricOf, section, type Page } from "../page";
 import { table, type Row } from "../table";
 import { quantity } from "../unit";
@@ -74,7 +74,7 @@ function latencyTables(page: Page): Child {
   show(initial);
   return [
     html("div", { class: "controls" },
-      select("Response times at", ladder.map((value) => ({ value, label: `${count(value)} users` })), initial, show)),
+      select("Response times at", ladder.map((value) => ({ value, label: usersText(value) })), initial, show)),
     tables,
   ];
 }
@@ -96,7 +96,7 @@ function latencyTable(page: Page, users: number): HTMLElement {
       { heading: "Errors", numeric: true },
     ],
     transactions.flatMap((transaction) => latencyRows(page, rungs, transaction)),
-    `Response time at ${count(users)} users, from the intended start of each transaction`,
+    `Response time at ${usersText(users)}, from the intended start of each transaction`,
   );
 }
 

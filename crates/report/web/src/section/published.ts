@@ -31,9 +31,15 @@ function rungsOf(list: Published[]): number[] {
   return [...new Set(list.flatMap((series) => series.users))].sort((a, b) => a - b);
 }
 
-function valueOf(list: Published[], design: number, users: number): number | null {
+/** Papers print shares in percent; ours lie in 0..1. */
+function inUnit(value: number, series: Published, unit: string): number {
+  return unit === "share" && series.values.some((other) => other > 1) ? value / 100 : value;
+}
+
+function valueOf(list: Published[], design: number, users: number, unit: string): number | null {
   const series = list.find((candidate) => candidate.design === design && candidate.users.includes(users));
-  return series?.values[series.users.indexOf(users)] ?? null;
+  const value = series?.values[series.users.indexOf(users)];
+  return series && value !== undefined ? inUnit(value, series, unit) : null;
 }
 
 function chart(page: Page, name: string, list: Published[]): HTMLElement {
@@ -41,7 +47,7 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
   const rungs = rungsOf(list);
   const estimates = rungs.map((users) =>
     page.designs.map((_, design) => {
-      const value = valueOf(list, design, users);
+      const value = valueOf(list, design, users, metric.unit);
       return value === null ? null : { value, low: null, high: null, basis: "none" as const, runs: [] };
     }));
   return figure({
@@ -68,7 +74,7 @@ function numbers(page: Page, name: string, list: Published[]): HTMLElement {
       cells: [
         count(users),
         ...designs.map((design) => {
-          const value = valueOf(list, page.designs.indexOf(design), users);
+          const value = valueOf(list, page.designs.indexOf(design), users, metric.unit);
           return value === null ? MISSING : quantity(value, metric.unit);
         }),
       ],

@@ -1,9 +1,11 @@
 // What is looked up rather than read: settings, sources, host, method.
 
-import { html, type Child } from "../dom";
-import { count, duration, words } from "../format";
+import type { Source } from "../analysis";
+import { html } from "../dom";
+import { count, duration, MISSING, words } from "../format";
 import { section, type Page } from "../page";
-import { facts, searchableTable, table, tall } from "../table";
+import { readable } from "../readable";
+import { facts, searchableTable, table } from "../table";
 
 /** Every setting with its origin. */
 export function settings(page: Page): HTMLElement {
@@ -13,7 +15,7 @@ export function settings(page: Page): HTMLElement {
       page.analysis.settings.map((setting) => ({
         cells: [
           html("code", {}, setting.path),
-          html("span", { class: "code" }, setting.value),
+          html("span", { class: "code" }, readable(setting.path, setting.value)),
           setting.design === null ? "all" : page.designs[setting.design]?.title ?? "",
           words(setting.group),
           setting.origin,
@@ -25,31 +27,40 @@ export function settings(page: Page): HTMLElement {
 
 const STATUS: Record<string, string> = { available: "good", degraded: "warn", absent: "bad" };
 
-/** Which sources could be read, and why not. */
+/** Which sources could be read, and why not. Runs in which a source fared the same share a line. */
 export function sources(page: Page): HTMLElement {
-  const { sources: list, runs } = page.analysis;
+  const lines = new Map<string, Source[]>();
+  for (const source of page.analysis.sources) {
+    const key = [source.name, source.status, source.reason].join("\n");
+    lines.set(key, [...(lines.get(key) ?? []), source]);
+  }
+  const runs = new Set(page.analysis.sources.map((source) => source.run)).size;
   return section("sources", "Sources", "What was recorded, and what could not be.",
-    tall(table(
+    table(
       [
-        { heading: "Source" }, { heading: "Layer" }, { heading: "Run" }, { heading: "Status" }, { heading: "Series", numeric: true },
+        { heading: "Source" }, { heading: "Layer" }, { heading: "Status" }, { heading: "Runs" }, { heading: "Series", numeric: true },
         { heading: "Ticks", numeric: true }, { heading: "Longest gap", numeric: true }, { heading: "Reason", wrap: true },
       ],
-      list.map((source) => {
-        const run = runs[source.run];
+      [...lines.values()].map((same) => {
+        const first = same[0]!;
+        const gaps = same.flatMap((source) => (source.longest_gap_s === null ? [] : [source.longest_gap_s]));
         return {
           cells: [
-            html("code", {}, source.name), words(source.layer),
-            run ? `${page.designs[run.design]?.title}, repeat ${run.repeat}` : "all",
-            html("span", { class: `status ${STATUS[source.status] ?? ""}` }, source.status),
-            count(source.series), count(source.ticks), duration(source.longest_gap_s), source.reason ?? "",
+            html("code", {}, first.name), words(first.layer),
+            html("span", { class: `status ${STATUS[first.status] ?? ""}` }, first.status),
+            same.length === runs ? "all" : same.map((source) => count(page.analysis.runs[source.run]?.order)).join(", "),
+            count(Math.max(...same.map((source) => source.series))),
+            count(same.reduce((sum, source) => sum + source.ticks, 0)),
+            gaps.length > 0 ? duration(Math.max(...gaps)) : MISSING,
+            first.reason ?? "",
           ],
         };
       }),
       "Sources of the time lines",
-    )));
+    ));
 }
 
-function flat(value: unknown, prefix = ""): [string, Child][] {
+function flat(value: unknown, prefix = ""): [string, string][] {
   if (value === null || typeof value !== "object") return [[prefix, String(value)]];
   if (Array.isArray(value) && value.every((item) => typeof item !== "object")) {
     return [[prefix, value.join(", ")]];
@@ -60,7 +71,7 @@ function flat(value: unknown, prefix = ""): [string, Child][] {
 /** The host and the programs. */
 export function host(page: Page): HTMLElement {
   const list = (value: unknown) => {
-    return facts(flat(value).map(([name, text]) => [words(name), text]), "list");
+    return facts(flat(value).map(([name, text]) => [name, readable(name, text)]), "list");
   };
   return section("host", "Host and software", null, list(page.analysis.host), html("h3", {}, "Software"), list(page.analysis.software));
 }

@@ -7,17 +7,34 @@ import { marker, swatch } from "../chart/marker";
 import { timeline, type TimeLine, type Timeline, type TimeMark, type TimeSpan } from "../chart/timeline";
 import { checks, select } from "../control";
 import { html, svg, uniqueId } from "../dom";
-import { count, words } from "../format";
+import { count, users, words } from "../format";
 import { section, type Page } from "../page";
 import { unitName } from "../unit";
 
 /** Phases that everything else in a run is preparation for. */
 const MEASURED = "measure";
-/** The group whose series add up: the classes of session time. */
-const STACKED = "budget";
-/** The choice of layer that shows the first series of each group. */
+/** Groups whose series add up to a whole, and the title of their chart. */
+const STACKED: Record<string, string> = {
+  waits: "What the sessions were doing",
+  "host CPU": "What the processors of the host were doing",
+};
+/** Series that a first look needs; of other groups the overview shows nothing. */
+const OVERVIEW_SERIES = [
+  /^nopm$/, /^latency\.new_order\.p(50|99)$/, /^volume\..*_(iops|latency)$/, /^log_bytes$/,
+  /^process\..*\.run_queue$/,
+];
 const OVERVIEW = "overview";
 const ALL = "all";
+
+/** Custom property of the colour of a series in a stack, by the last part of its name. */
+const COLORS: Record<string, string> = {
+  user: "--time-cpu",
+  system: "--time-run-queue",
+  iowait: "--time-data-read",
+  softirq: "--time-latch",
+  steal: "--time-lock",
+  idle: "--time-client",
+};
 
 interface Filter {
   designs: number[];
@@ -29,6 +46,7 @@ interface Filter {
 /** What one chart shows: a series in several runs, or several series of one run on top of each other. */
 interface Chart {
   title: string;
+  group: string;
   layer: string;
   /** Positions of its series. */
   series: number[];
@@ -47,27 +65,31 @@ export function timelines(page: Page): HTMLElement | null {
 
 function chartsOf(series: TimelineSeries[]): Chart[] {
   const charts: Chart[] = [];
-  const groups = new Set<string>();
+  const stacks = new Map<string, Chart>();
   series.forEach((one, index) => {
-    const first = !groups.has(one.group);
-    groups.add(one.group);
-    const text = `${one.title} ${one.name} ${one.layer} ${one.group}`.toLowerCase();
-    const before = charts.find((chart) => chart.stacked);
-    if (one.group === STACKED && before) {
-      before.series.push(index);
-      before.text += ` ${text}`;
+    const text = ` ${one.title} ${one.name} ${one.layer} ${one.group}`.toLowerCase();
+    const stack = stacks.get(one.group);
+    if (stack) {
+      stack.series.push(index);
+      stack.text += text;
       return;
     }
-    const stacked = one.group === STACKED;
-    charts.push({
-      title: stacked ? "What the sessions were doing" : one.title,
+    const title = STACKED[one.group];
+    const chart: Chart = {
+      // `wal: writes` begins with the name of a volume, which stays as it is.
+      title: title ?? (one.title.includes(":") ? one.title : words(one.title)),
+      group: one.group,
       layer: one.layer,
       series: [index],
-      stacked,
+      stacked: title !== undefined,
       text,
-      key: first,
-    });
+      key: title !== undefined || OVERVIEW_SERIES.some((pattern) => pattern.test(one.name)),
+    };
+    if (title !== undefined) stacks.set(one.group, chart);
+    charts.push(chart);
   });
+  // Data that knows none of the usual names still has an overview.
+  if (!charts.some((chart) => chart.key)) charts.slice(0, 6).forEach((chart) => (chart.key = true));
   return charts;
 }
 
@@ -243,7 +265,7 @@ class TimelineSection {
     const unit = this.page.analysis.timelines.series[chart.series[0]!]!.unit;
     return timeline({
       title: chart.title,
-      note: [unitName(unit), words(chart.layer)].filter(Boolean).join(", "),
+      note: [chart.group, unitName(unit), chart.layer].filter(Boolean).join(", "),
       lines: lines.map((line) => this.line(line)),
       stacked: false,
       spans: spansOf(this.page.analysis.runs[wanted[0]!]!),
@@ -277,14 +299,15 @@ class TimelineSection {
     return timeline({
       title: chart.title,
       note: `${title}${this.filter.repeats.length > 1 ? `, repeat ${runs[run]!.repeat}` : ""}, ${unitName(unit)}`,
-      lines: lines.map((line) => {
+      lines: [...lines].sort((a, b) => rest(series[a.series]!) - rest(series[b.series]!)).map((line) => {
         const one = series[line.series]!;
         // `wait.data-read` is the class `data-read`.
         const key = one.name.slice(one.name.lastIndexOf(".") + 1);
+        const property = COLORS[key] ?? `--time-${key}`;
         return {
           label: one.title,
-          swatch: () => html("span", { class: `box budget-${key}` }),
-          property: `--time-${key}`,
+          swatch: () => html("span", { class: `box ${property.slice(2)}` }),
+          property,
           dash: "",
           faint: false,
           times: timesOf(line),
@@ -316,6 +339,11 @@ class TimelineSection {
   }
 }
 
+/** What is idle lies on top of what works. */
+function rest(series: TimelineSeries): number {
+  return ["iowait", "idle", "client"].findIndex((state) => series.name.endsWith(`.${state}`));
+}
+
 function timesOf(line: TimelineLine): number[] {
   return line.mean.map((_, index) => line.begin_s + (index + 0.5) * line.step_s);
 }
@@ -325,6 +353,7 @@ function spansOf(run: Run): TimeSpan[] {
   return run.phases.flatMap((phase) => {
     const measured = phase.kind === MEASURED;
     if (phase.end_s === null || !(measured || phase.kind === "warm-up")) return [];
-    return [{ begin: phase.begin_s, end: phase.end_s, label: phase.label, measured }];
+    const label = measured && phase.users !== null ? users(phase.users) : phase.label;
+    return [{ begin: phase.begin_s, end: phase.end_s, label, measured }];
   });
 }

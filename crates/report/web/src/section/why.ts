@@ -5,7 +5,7 @@ import { drawBudget, type BudgetBar } from "../chart/budget";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { html, type Child } from "../dom";
-import { count, latency, percent, words } from "../format";
+import { latency, percent, words, users as usersText } from "../format";
 import { section, type Page } from "../page";
 import { table } from "../table";
 import { confidenceBadge } from "./verdict";
@@ -51,7 +51,7 @@ export function why(page: Page): HTMLElement | null {
   draw();
   return section("why", "Why", "What limits each design, and where the time of its database sessions goes.",
     html("div", { class: "controls" },
-      select("At", ladder.map((value) => ({ value, label: `${count(value)} users` })), users, (value) => {
+      select("At", ladder.map((value) => ({ value, label: usersText(value) })), users, (value) => {
         users = value;
         draw();
       }),
@@ -103,7 +103,7 @@ function budget(page: Page, shown: (Bottleneck | undefined)[], measure: Measure)
         ),
     }),
     html("ul", { class: "legend" }, classes.map((key) =>
-      html("li", {}, html("span", { class: `box budget-${key}` }), className(key)))));
+      html("li", {}, html("span", { class: `box time-${key}` }), className(key)))));
 }
 
 function cards(page: Page, shown: (Bottleneck | undefined)[]): HTMLElement {
@@ -111,21 +111,15 @@ function cards(page: Page, shown: (Bottleneck | undefined)[]): HTMLElement {
     bottleneck
       ? html("article", {},
         html("h3", {}, page.designs[design]!.title),
-        html("p", {}, bottleneck.sentence, " ", confidenceBadge(bottleneck.confidence)),
-        mode(bottleneck),
+        html("p", {}, capitalised(bottleneck.sentence), " ", confidenceBadge(bottleneck.confidence)),
         lockHolders(bottleneck),
         ruledOut(bottleneck),
         gates(bottleneck))
       : null));
 }
 
-function mode(bottleneck: Bottleneck): Child {
-  const text = {
-    latency: "Throughput still grows with users: a faster resource, or more users, would give more.",
-    capacity: "Throughput no longer grows with users: only more of this resource, or less work, would give more.",
-    unknown: null,
-  }[bottleneck.mode];
-  return text ? html("p", { class: "muted" }, text) : null;
+function capitalised(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
 function lockHolders(bottleneck: Bottleneck): Child {

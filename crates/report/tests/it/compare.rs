@@ -1,0 +1,99 @@
+//! Two records against each other.
+
+use tempfile::{TempDir, tempdir};
+use underlay_record::Record;
+use underlay_report::analysis::{Outcome, RatioMethod};
+use underlay_report::{
+    Colour, CompareError, CompareOptions, IdentityPolicy, compare, comparison_summary,
+};
+
+use crate::synthetic::{Scenario, SimulatedDesign, nvme, record, sata, scenario};
+
+const STRICT: CompareOptions =
+    CompareOptions { identity: IdentityPolicy::RequireEqual, designs: None };
+
+fn small(seed: u64, designs: Vec<SimulatedDesign>) -> Scenario {
+    let mut small = scenario(designs);
+    (small.seed, small.measure_s, small.users, small.repeats) = (seed, 12, vec![2, 4], 3);
+    small
+}
+
+fn kept(dir: &TempDir, name: &str, scenario: &Scenario) -> Record {
+    record(scenario, &dir.path().join(name))
+}
+
+#[test]
+fn the_same_design_twice_shows_no_difference() {
+    let dir = tempdir().unwrap();
+    let monday = kept(&dir, "monday", &small(1, vec![sata(), nvme()]));
+    let friday = kept(&dir, "friday", &small(2, vec![sata(), nvme()]));
+    let found = compare(&monday, &friday, &STRICT).unwrap();
+    assert!(found.same_workload);
+    assert_eq!(found.pairs.len(), 2);
+    for pair in &found.pairs {
+        assert!(pair.confounds.is_empty(), "{:?}", pair.confounds);
+        for comparison in &pair.comparisons {
+            assert_eq!(comparison.method, RatioMethod::Welch);
+            assert!(
+                matches!(comparison.outcome, Outcome::Undecided | Outcome::Equivalent),
+                "{}",
+                comparison.text
+            );
+        }
+    }
+    assert!(found.headlines[0].contains("SATA in friday"), "{}", found.headlines[0]);
+    let text = comparison_summary(&found, 100, Colour::Never);
+    assert!(text.contains("no difference shown") && text.contains("not interleaved"), "{text}");
+}
+
+#[test]
+fn a_changed_setting_is_found_with_its_effect() {
+    let dir = tempdir().unwrap();
+    let before = kept(&dir, "before", &small(1, vec![nvme()]));
+    let mut changed = nvme();
+    changed.settings = vec![("wal_compression", "lz4")];
+    changed.demands.cpu_ns *= 1.5;
+    let after = kept(&dir, "after", &small(2, vec![changed]));
+    let found = compare(&before, &after, &STRICT).unwrap();
+    let top = found.pairs[0].comparisons.iter().find(|c| c.users == Some(4)).unwrap();
+    assert_eq!(top.outcome, Outcome::Worse, "{}", top.text);
+    let paths: Vec<&str> = found.pairs[0].confounds.iter().map(|c| c.path.as_str()).collect();
+    assert_eq!(paths, ["engine.in-force.wal_compression"]);
+    assert!(found.findings.iter().any(|finding| finding.code == "confounded"));
+}
+
+#[test]
+fn different_workloads_are_refused_unless_allowed() {
+    let dir = tempdir().unwrap();
+    let mut other = small(2, vec![nvme()]);
+    other.identity = "decaf";
+    let a = kept(&dir, "a", &small(1, vec![nvme()]));
+    let b = kept(&dir, "b", &other);
+    let refused = compare(&a, &b, &STRICT).unwrap_err();
+    assert!(
+        matches!(&refused, CompareError::DifferentWorkload { a, b } if a == "c0ffee" && b == "decaf")
+    );
+    let options = CompareOptions { identity: IdentityPolicy::AllowDifferent, designs: None };
+    let allowed = compare(&a, &b, &options).unwrap();
+    assert!(!allowed.same_workload);
+    assert!(allowed.findings.iter().any(|finding| finding.code == "different-workload"));
+}
+
+#[test]
+fn designs_can_be_named() {
+    let dir = tempdir().unwrap();
+    let a = kept(&dir, "a", &small(1, vec![nvme()]));
+    let b = kept(&dir, "b", &small(2, vec![sata()]));
+    // The only design of each is what can be meant.
+    let found = compare(&a, &b, &STRICT).unwrap();
+    assert!(found.headlines[0].starts_with("SATA in b has 0."), "{}", found.headlines[0]);
+    let both = kept(&dir, "both", &small(3, vec![sata(), nvme()]));
+    let named = |a: &str, b: &str| CompareOptions {
+        identity: IdentityPolicy::RequireEqual,
+        designs: Some((a.to_string(), b.to_string())),
+    };
+    let found = compare(&a, &both, &named("nvme", "sata")).unwrap();
+    assert_eq!(found.pairs.len(), 1);
+    let unknown = compare(&a, &both, &named("nvme", "tape")).unwrap_err();
+    assert_eq!(unknown.to_string(), "record B has no design `tape`; it has sata, nvme");
+}

@@ -1,0 +1,54 @@
+//! The summary in a terminal, as it is printed.
+
+use underlay_report::{Colour, terminal_summary};
+
+use crate::answers::analysis;
+use crate::synthetic::{nvme, sata, scenario};
+
+fn check(name: &str, width: usize, change: impl FnOnce(&mut crate::synthetic::Scenario)) {
+    let mut example = scenario(vec![sata(), nvme()]);
+    (example.measure_s, example.users, example.repeats) = (12, vec![1, 4], 2);
+    change(&mut example);
+    let text = terminal_summary(&analysis(&example), width, Colour::Never);
+    let longest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    assert!(longest <= width, "{longest} columns in {width}:\n{text}");
+    assert!(text.is_ascii() && text.ends_with('\n'));
+    insta::assert_snapshot!(name, text);
+}
+
+#[test]
+fn a_winner() {
+    check("winner", 120, |_| {});
+}
+
+#[test]
+fn a_winner_on_a_narrow_terminal() {
+    check("winner-narrow", 72, |_| {});
+}
+
+#[test]
+fn an_invalid_result() {
+    check("invalid", 100, |scenario| scenario.violated_run = Some(1));
+}
+
+#[test]
+fn one_run_each() {
+    check("one-run", 100, |scenario| (scenario.repeats, scenario.measure_s) = (1, 24));
+}
+
+#[test]
+fn colour_changes_nothing_but_colour() {
+    let mut example = scenario(vec![sata(), nvme()]);
+    (example.measure_s, example.users, example.repeats) = (12, vec![2], 2);
+    let found = analysis(&example);
+    let plain = terminal_summary(&found, 100, Colour::Never);
+    let coloured = terminal_summary(&found, 100, Colour::Always);
+    assert!(coloured.contains("\u{1b}[1;32mNVMe does"));
+    let mut stripped = String::new();
+    let mut pieces = coloured.split('\u{1b}');
+    stripped.extend(pieces.next());
+    for piece in pieces {
+        stripped.extend(piece.split_once('m').map(|(_, text)| text));
+    }
+    assert_eq!(stripped, plain);
+}
