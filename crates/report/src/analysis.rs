@@ -108,6 +108,17 @@ pub enum EvidenceKind {
     Simulated,
 }
 
+impl EvidenceKind {
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EvidenceKind::Measured => "measured",
+            EvidenceKind::Emulated => "emulated",
+            EvidenceKind::Simulated => "simulated",
+        }
+    }
+}
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Verdict {
@@ -165,6 +176,18 @@ pub enum Confidence {
     Medium,
     /// As sure as this method gets.
     High,
+}
+
+impl Confidence {
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Confidence::None => "none",
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
 }
 
 /// A number with its 95 % interval.

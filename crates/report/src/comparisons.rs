@@ -5,7 +5,7 @@ use crate::ladder::Group;
 use crate::method::{NEW_ORDER, metric_named};
 use crate::observed::WindowFacts;
 use crate::statistics::{
-    RatioEstimate, equivalence_p, holm, paired_log_ratio, sign_flip_p, welch_log_ratio,
+    RatioEstimate, equivalence_p, holm, mean, paired_log_ratio, sign_flip_p, welch_log_ratio,
 };
 use crate::wording::{factor, factor_interval};
 
@@ -52,15 +52,40 @@ pub(crate) fn all(groups: &[Group<'_>], peaks: &[Peak], titles: &[String]) -> Ve
     comparisons
 }
 
-/// Compares two sets of runs of equal load that are not paired.
-pub(crate) fn unpaired(a: &[f64], b: &[f64]) -> (Option<f64>, Option<RatioEstimate>, RatioMethod) {
-    let ratio = welch_log_ratio(a, b);
-    let single = crate::statistics::mean(a)
-        .zip(crate::statistics::mean(b))
-        .filter(|(a, _)| *a > 0.0)
-        .map(|(a, b)| b / a);
-    let method = if ratio.is_some() { RatioMethod::Welch } else { RatioMethod::Single };
-    (ratio.map(|ratio| ratio.ratio).or(single), ratio, method)
+/// Two designs of different records, whose runs are not paired: per common rung, as positions 0 and 1.
+pub(crate) fn unpaired_ladder(
+    a: &[Group<'_>],
+    b: &[Group<'_>],
+    titles: &[String],
+) -> Vec<Comparison> {
+    let mut comparisons = Vec::new();
+    for metric in ["nopm", LATENCY] {
+        let mut ladder: Vec<Comparison> = a
+            .iter()
+            .filter_map(|base| {
+                let other = b.iter().find(|group| group.users == base.users)?;
+                let of = |group| values(group, metric).iter().map(|run| run.value).collect();
+                let mut comparison = compare_unpaired(of(base), of(other), metric);
+                comparison.users = Some(base.users);
+                Some(comparison)
+            })
+            .collect();
+        correct(ladder.last_mut().into_iter().collect());
+        correct_secondary(&mut ladder);
+        comparisons.append(&mut ladder);
+    }
+    conclude(&mut comparisons, titles);
+    comparisons
+}
+
+fn compare_unpaired(a: Vec<f64>, b: Vec<f64>, metric: &str) -> Comparison {
+    let estimate = welch_log_ratio(&a, &b);
+    let means = mean(&a).filter(|a| *a > 0.0).zip(mean(&b)).map(|(a, b)| b / a);
+    Comparison {
+        method: if estimate.is_some() { RatioMethod::Welch } else { RatioMethod::Single },
+        pairs: 0,
+        ..comparison((0, 1), metric, estimate, means)
+    }
 }
 
 fn at_rungs(groups: &[Group<'_>], (a, b): (usize, usize), metric: &str) -> Vec<Comparison> {
@@ -123,6 +148,20 @@ fn compare(
     let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
     let single = pairs.first().map(|(a, b)| b / a);
     Comparison {
+        method: if estimate.is_some() { RatioMethod::PairedLogRatio } else { RatioMethod::Single },
+        pairs: pairs.len(),
+        p_permutation: if estimate.is_some() { sign_flip_p(&logs) } else { None },
+        ..comparison((a, b), metric, estimate, single)
+    }
+}
+
+fn comparison(
+    (a, b): (usize, usize),
+    metric: &str,
+    estimate: Option<RatioEstimate>,
+    single: Option<f64>,
+) -> Comparison {
+    Comparison {
         a,
         b,
         scope: Scope::Rung,
@@ -131,11 +170,11 @@ fn compare(
         ratio: estimate.map(|estimate| estimate.ratio).or(single),
         low: estimate.map(|estimate| estimate.low),
         high: estimate.map(|estimate| estimate.high),
-        pairs: pairs.len(),
-        method: if estimate.is_some() { RatioMethod::PairedLogRatio } else { RatioMethod::Single },
+        pairs: 0,
+        method: RatioMethod::Single,
         p: estimate.map(|estimate| estimate.p),
         p_adjusted: None,
-        p_permutation: if estimate.is_some() { sign_flip_p(&logs) } else { None },
+        p_permutation: None,
         p_equivalence: estimate.map(|estimate| equivalence_p(&estimate, EQUIVALENCE_MARGIN)),
         outcome: Outcome::Missing,
         text: String::new(),

@@ -8,15 +8,17 @@ use crate::statistics::{MeanInterval, mean, t_interval};
 /// A single run has the interval `within` (batch means of its seconds), which is marked as such.
 pub(crate) fn over_runs(runs: Vec<Option<f64>>, within: Option<MeanInterval>) -> Estimate {
     let present: Vec<f64> = runs.iter().flatten().copied().collect();
-    let (interval, basis) = match (t_interval(&present), within) {
-        (Some(interval), _) => (Some(interval), Basis::Runs),
-        (None, Some(within)) if present.len() == 1 => (Some(within), Basis::WithinRun),
+    let value = mean(&present);
+    let (half_width, basis) = match (t_interval(&present), within) {
+        (Some(interval), _) => (Some(interval.half_width), Basis::Runs),
+        (None, Some(within)) if present.len() == 1 => (Some(within.half_width), Basis::WithinRun),
         _ => (None, Basis::None),
     };
+    let around = value.zip(half_width);
     Estimate {
-        value: mean(&present),
-        low: interval.map(|interval| interval.low().max(0.0)),
-        high: interval.map(|interval| interval.high()),
+        value,
+        low: around.map(|(value, half_width)| (value - half_width).max(0.0)),
+        high: around.map(|(value, half_width)| value + half_width),
         basis,
         runs,
     }

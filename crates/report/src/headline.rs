@@ -2,7 +2,7 @@
 
 use crate::analysis::{
     Answer, Bottleneck, Comparison, Confidence, Design, Finding, FindingSeverity, LatencyRow,
-    Outcome, Peak, Ratio, Rung, Scope, TimeClass, Verdict,
+    LimitMode, Outcome, Peak, Ratio, Rung, Scope, TimeClass, Verdict,
 };
 use crate::comparisons::EQUIVALENCE_MARGIN;
 use crate::method::NEW_ORDER;
@@ -213,10 +213,10 @@ fn headline(
 
 /// `emulated`, or `NVMe emulated, SATA measured; not timing-valid; more than the storage differs`.
 fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
-    let word = |design: usize| format!("{:?}", results.designs[design].evidence).to_lowercase();
+    let word = |design: usize| results.designs[design].evidence.as_str();
     let first = word(designs[0]);
     let mut words = if designs.iter().all(|design| word(*design) == first) {
-        first
+        first.to_string()
     } else {
         let each: Vec<String> = designs
             .iter()
@@ -363,7 +363,7 @@ fn why(results: &Results<'_>, contest: Contest) -> Option<String> {
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     (difference >= TELLING).then(|| {
         format!(
-            "On {} {} of the sessions' time is {}, on {} {}.",
+            "On {} the sessions spend {} of their time {}, on {} {}.",
             results.designs[contest.next].title,
             percent(share(next, class)),
             class_title(class),
@@ -375,8 +375,14 @@ fn why(results: &Results<'_>, contest: Contest) -> Option<String> {
 
 fn bottleneck_sentence(results: &Results<'_>, design: usize, users: u32) -> Option<String> {
     let found = results.bottlenecks.iter().find(|b| (b.design, b.users) == (design, users))?;
-    (found.class != "inconclusive")
-        .then(|| format!("What limits {}: {}.", results.designs[design].title, found.sentence))
+    let explained = match found.mode {
+        LimitMode::Latency => ": throughput still grows with the users",
+        LimitMode::Capacity => ": more users bring no more throughput",
+        LimitMode::Unknown => "",
+    };
+    (found.class != "inconclusive").then(|| {
+        format!("What limits {}: {}{explained}.", results.designs[design].title, found.sentence)
+    })
 }
 
 fn how_sure(comparison: &Comparison) -> Option<String> {

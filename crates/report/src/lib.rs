@@ -30,11 +30,23 @@ mod headline;
 mod settings;
 
 mod analyse;
+
+mod text_table;
+
 mod html;
+mod terminal;
+
+mod compare;
 
 #[cfg(test)]
 mod synthetic_series;
 
 pub use analyse::analyse;
 pub use analysis::Analysis;
+pub use compare::{
+    CompareError, CompareOptions, DesignPair, IdentityPolicy, RecordComparison, Side, compare,
+    comparison_summary,
+};
 pub use html::{HtmlError, html};
+pub use terminal::{Colour, terminal_summary};
+pub use underlay_record::{export_csv, export_json_lines};

@@ -93,7 +93,7 @@ const DEVIATIONS: [&str; 8] = [
      terminal would need to show the answer.",
 ];
 
-const DEFINITIONS: [(&str, &str); 12] = [
+const DEFINITIONS: [(&str, &str); 13] = [
     (
         "NOPM",
         "committed new-order transactions per minute; those rolled back on purpose (1 %) do not count",
@@ -135,6 +135,12 @@ const DEFINITIONS: [(&str, &str); 12] = [
     (
         "bottleneck",
         "the verdict of fixed rules over the time budget; when a gate fails there is no verdict",
+    ),
+    (
+        "latency-bound, capacity-bound",
+        "whether throughput grows with the number of users (exponent of 0.7 or more to the former rung): then a \
+         faster resource or more users help; or does not (0.3 or less): then only more of the resource, or \
+         less work, helps",
     ),
     (
         "steady",

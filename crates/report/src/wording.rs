@@ -48,14 +48,11 @@ fn factor_digits(ratio: f64) -> String {
     }
 }
 
-/// A share: `61 %`, `0.4 %`.
+/// A share: `61 %`, `3 %`, `0.4 %`.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
-    if value.abs() >= 9.95 || value == 0.0 {
-        format!("{value:.0} %")
-    } else {
-        format!("{value:.1} %")
-    }
+    let text = if value.abs() >= 9.95 { format!("{value:.0}") } else { format!("{value:.1}") };
+    format!("{} %", text.strip_suffix(".0").unwrap_or(&text))
 }
 
 /// A time in nanoseconds with three digits: `850 us`, `12.3 ms`, `1.5 s`.

@@ -129,11 +129,11 @@ impl Shares {
     /// The classes among which the largest decides, largest first.
     fn candidates(&self) -> Vec<(&'static str, &'static str, f64)> {
         let mut classes = vec![
-            ("log", "waiting for the log to be written", self.log),
-            ("data-read", "waiting for data to be read", self.read),
-            ("data-write", "waiting for data to be written", self.write),
+            ("log", "waiting for the log", self.log),
+            ("data-read", "waiting for data reads", self.read),
+            ("data-write", "waiting for data writes", self.write),
             ("lock", "waiting for locks of other transactions", self.lock),
-            ("latch", "waiting for internal short locks", self.latch),
+            ("latch", "waiting for latches", self.latch),
             ("cpu", "running or waiting for a processor", self.cpu + self.run_queue),
         ];
         classes.sort_by(|a, b| b.2.total_cmp(&a.2));
@@ -225,13 +225,13 @@ fn cpu_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
         Ruling {
             class: "cpu-starved",
             sentence: format!(
-                "CPU, part of which others took ({} of the host): {numbers}",
+                "CPU, of which others took {} of the host ({numbers})",
                 percent(others)
             ),
             share: shares.cpu_of_busy,
         }
     } else {
-        Ruling { class: "cpu", sentence: format!("CPU: {numbers}"), share: shares.cpu_of_busy }
+        Ruling { class: "cpu", sentence: format!("CPU ({numbers})"), share: shares.cpu_of_busy }
     };
     Some(ruling)
 }
@@ -259,12 +259,12 @@ fn largest_class_rule(shares: &Shares) -> Ruling {
     let (second_class, _, second) = classes[1];
     if share >= DECIDES && share >= AHEAD * second {
         let mut sentence =
-            format!("{}: {} of the sessions' time is {words}", title(class), percent(share));
+            format!("{} (sessions spend {} of their time {words})", title(class), percent(share));
         if class == "lock"
             && let Some((holder, held)) = shares.holder
         {
             sentence.push_str(&format!(
-                "; the holders spend {} of that time in {}",
+                "; the holders of the locks spend {} of that time {}",
                 percent(held),
                 class_title(holder)
             ));
@@ -281,7 +281,7 @@ fn largest_class_rule(shares: &Shares) -> Ruling {
     Ruling {
         class: "mixed",
         sentence: format!(
-            "mixed: {} {} and {} {} of the sessions' time",
+            "mixed ({} with {} and {} with {} of the sessions' time)",
             title(class),
             percent(share),
             title(second_class),
@@ -313,8 +313,8 @@ fn mode(situation: &Situation, class: &str) -> LimitMode {
 
 fn sentence(ruling: &Ruling, mode: LimitMode) -> String {
     let mode = match mode {
-        LimitMode::Latency => " (latency-bound: throughput still grows with the users)",
-        LimitMode::Capacity => " (capacity-bound: throughput no longer grows with the users)",
+        LimitMode::Latency => ", latency-bound",
+        LimitMode::Capacity => ", capacity-bound",
         LimitMode::Unknown => "",
     };
     format!("{}{mode}", ruling.sentence)
@@ -367,8 +367,8 @@ pub(crate) fn title(class: &str) -> String {
 /// A class of the time budget for readers.
 pub(crate) fn class_title(class: TimeClass) -> &'static str {
     match class {
-        TimeClass::Driver => "the load generator",
-        TimeClass::Client => "the client",
+        TimeClass::Driver => "in the load generator",
+        TimeClass::Client => "at the client",
         TimeClass::Cpu => "running on a processor",
         TimeClass::RunQueue => "waiting for a processor",
         TimeClass::Log => "waiting for the log",
@@ -491,7 +491,7 @@ mod tests {
         let found = judge(&hot, 0, 8);
         assert_eq!(found.class, "lock");
         assert!(
-            found.sentence.contains("69 % of that time in waiting for the log"),
+            found.sentence.contains("69 % of that time waiting for the log"),
             "{}",
             found.sentence
         );
@@ -506,7 +506,11 @@ mod tests {
             8,
         );
         assert_eq!(found.class, "mixed");
-        assert!(found.sentence.contains("the log 40 % and data reads 38 %"), "{}", found.sentence);
+        assert!(
+            found.sentence.contains("the log with 40 % and data reads with 38 %"),
+            "{}",
+            found.sentence
+        );
         assert_eq!(found.confidence, Confidence::Low);
     }
 

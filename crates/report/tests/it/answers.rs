@@ -44,7 +44,7 @@ fn the_faster_design_wins_and_the_reason_is_named() {
     // little queueing on both.
     assert!(ratio.low.unwrap() > 3.0 && ratio.high.unwrap() < 4.2, "{ratio:?}");
     let why = verdict.support.iter().find(|text| text.contains("waiting for data reads")).unwrap();
-    assert!(why.starts_with("On SATA 7"), "{why}");
+    assert!(why.starts_with("On SATA the sessions spend 7"), "{why}");
     assert_eq!(verdict.confidence, Confidence::Medium, "{:?}", verdict.confidence_reasons);
     for users in [1, 4, 8] {
         assert_eq!(bottleneck(&found, 0, users), "data-read");

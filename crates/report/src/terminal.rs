@@ -1,0 +1,339 @@
+//! The analysis in a terminal: the answer first, then one line per design and rung, then what to know.
+
+use crate::analysis::{
+    Analysis, Answer, Basis, Bottleneck, Confidence, Estimate, Finding, FindingSeverity,
+    LatencyRow, Outcome, Rung, Scope,
+};
+use crate::method::NEW_ORDER;
+use crate::text_table::{Align, TextColumn, render, wrap};
+use crate::wording::{amount, count, factor, factor_interval, percent, time_ns};
+
+/// Narrower terminals are treated as this wide.
+const NARROWEST: usize = 40;
+/// Findings that are only worth knowing are counted, not printed, beyond this many.
+const MOST_INFORMATION: usize = 4;
+
+/// Whether text carries the colours of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// Plain text, for files, pipes and `NO_COLOR`.
+    Never,
+    /// ANSI escape sequences.
+    Always,
+}
+
+/// How a piece of text is to look.
+#[derive(Clone, Copy)]
+enum Style {
+    Bold,
+    Faint,
+    Good,
+    Doubtful,
+    Bad,
+}
+
+impl Colour {
+    fn paint(self, style: Style, text: &str) -> String {
+        let code = match style {
+            Style::Bold => "1",
+            Style::Faint => "2",
+            Style::Good => "1;32",
+            Style::Doubtful => "33",
+            Style::Bad => "1;31",
+        };
+        match self {
+            Colour::Never => text.to_string(),
+            Colour::Always => format!("\u{1b}[{code}m{text}\u{1b}[0m"),
+        }
+    }
+}
+
+/// The summary of an analysis for a terminal of `width` columns. Ends with a line feed.
+pub fn terminal_summary(analysis: &Analysis, width: usize, colour: Colour) -> String {
+    let width = width.max(NARROWEST);
+    let mut page = Page { lines: Vec::new(), width, colour };
+    page.answer(analysis);
+    page.ladder(analysis);
+    page.ratios(analysis);
+    page.bottlenecks(analysis);
+    page.findings(&analysis.findings);
+    page.small_print(analysis);
+    page.text()
+}
+
+/// Lines of text under construction.
+pub(crate) struct Page {
+    lines: Vec<String>,
+    width: usize,
+    colour: Colour,
+}
+
+impl Page {
+    pub(crate) fn new(width: usize, colour: Colour) -> Page {
+        Page { lines: Vec::new(), width: width.max(NARROWEST), colour }
+    }
+
+    pub(crate) fn text(self) -> String {
+        self.lines.join("\n") + "\n"
+    }
+
+    pub(crate) fn blank(&mut self) {
+        self.lines.push(String::new());
+    }
+
+    fn styled(&mut self, style: Style, lines: Vec<String>) {
+        self.lines.extend(lines.iter().map(|line| self.colour.paint(style, line)));
+    }
+
+    pub(crate) fn headline(&mut self, text: &str) {
+        self.styled(Style::Bold, wrap(text, self.width, "", ""));
+    }
+
+    pub(crate) fn paragraph(&mut self, text: &str) {
+        self.lines.extend(wrap(text, self.width, "  ", "  "));
+    }
+
+    pub(crate) fn table(&mut self, columns: Vec<TextColumn>) {
+        let mut lines = render(columns, self.width).into_iter();
+        if let Some(header) = lines.next() {
+            self.lines.push(self.colour.paint(Style::Faint, &header));
+        }
+        self.lines.extend(lines);
+    }
+
+    fn answer(&mut self, analysis: &Analysis) {
+        let verdict = &analysis.verdict;
+        let style = match verdict.answer {
+            Answer::Winner | Answer::Equivalent => Style::Good,
+            Answer::Invalid | Answer::NotComparable => Style::Bad,
+            _ => Style::Bold,
+        };
+        self.styled(style, wrap(&verdict.headline, self.width, "", ""));
+        for sentence in &verdict.support {
+            self.paragraph(sentence);
+        }
+        if verdict.confidence != Confidence::None {
+            let word = verdict.confidence.as_str();
+            let reasons = verdict.confidence_reasons.join("; ");
+            self.paragraph(&format!("Confidence: {word} ({reasons})."));
+        }
+    }
+
+    fn ladder(&mut self, analysis: &Analysis) {
+        if analysis.rungs.is_empty() {
+            return;
+        }
+        self.blank();
+        let metric = |name: &'static str| move |rung: &Rung| rung.metrics.get(name).cloned();
+        let latency = |of: fn(&LatencyRow) -> &Estimate| {
+            move |rung: &Rung| {
+                let row = rung.latencies.iter().find(|row| row.transaction == NEW_ORDER)?;
+                of(row).value.map(time_ns)
+            }
+        };
+        let rungs = &analysis.rungs;
+        let text = |header: &str, dispensable, of: &dyn Fn(&Rung) -> Option<String>| TextColumn {
+            header: header.to_string(),
+            align: Align::Right,
+            dispensable,
+            cells: rungs.iter().map(|r| of(r).unwrap_or_else(|| "-".to_string())).collect(),
+        };
+        let value = |of: Option<Estimate>, words: fn(f64) -> String| of?.value.map(words);
+        let mut columns = vec![
+            TextColumn {
+                align: Align::Left,
+                ..text("design", 0, &|r| Some(title(analysis, r.design)))
+            },
+            text("users", 0, &|r| Some(r.users.to_string())),
+            text("NOPM", 0, &|r| value(metric("nopm")(r), amount)),
+            TextColumn {
+                align: Align::Left,
+                ..text("95 %", 0, &|r| metric("nopm")(r).and_then(|nopm| interval(&nopm)))
+            },
+            text("TPM", 4, &|r| value(metric("tpm")(r), amount)),
+            text("TPM/user", 6, &|r| value(metric("tpm_per_user")(r), amount)),
+            text("p50", 5, &latency(|row| &row.p50)),
+            text("p95", 1, &latency(|row| &row.p95)),
+            text("p99", 3, &latency(|row| &row.p99)),
+            text("CPU idle", 2, &|r| value(metric("cpu_idle")(r), percent)),
+        ];
+        if let Some(peaks) = peak_marks(analysis) {
+            columns.push(TextColumn {
+                header: String::new(),
+                align: Align::Left,
+                dispensable: 0,
+                cells: peaks,
+            });
+        }
+        self.table(columns);
+        let note = "NOPM: new orders per minute, with its 95 % interval over runs; latency: new orders, from the \
+                    intended start.";
+        self.styled(Style::Faint, wrap(note, self.width, "", ""));
+        if rungs
+            .iter()
+            .any(|rung| rung.metrics.get("nopm").is_some_and(|nopm| nopm.basis == Basis::WithinRun))
+        {
+            let note = "(w) interval within the only run; says nothing about the next one.";
+            self.styled(Style::Faint, wrap(note, self.width, "", ""));
+        }
+    }
+
+    fn ratios(&mut self, analysis: &Analysis) {
+        let shown: Vec<_> = analysis
+            .comparisons
+            .iter()
+            .filter(|comparison| comparison.metric == "nopm" && comparison.ratio.is_some())
+            .collect();
+        if shown.is_empty() {
+            return;
+        }
+        self.blank();
+        let cells = |of: &dyn Fn(&crate::analysis::Comparison) -> String| {
+            shown.iter().map(|comparison| of(comparison)).collect::<Vec<String>>()
+        };
+        let column = |header: &str, align, dispensable, cells| TextColumn {
+            header: header.to_string(),
+            align,
+            dispensable,
+            cells,
+        };
+        let pair = |c: &crate::analysis::Comparison| {
+            format!("{} : {}", title(analysis, c.b), title(analysis, c.a))
+        };
+        self.table(vec![
+            column("ratio of NOPM", Align::Left, 0, cells(&pair)),
+            column("at", Align::Right, 0, cells(&|c| place(c.scope, c.users))),
+            column("factor", Align::Right, 0, cells(&|c| c.ratio.map_or("-".into(), factor))),
+            column(
+                "95 %",
+                Align::Left,
+                0,
+                cells(&|c| match (c.low, c.high) {
+                    (Some(low), Some(high)) => factor_interval(low, high),
+                    _ => "none".to_string(),
+                }),
+            ),
+            column("pairs", Align::Right, 2, cells(&|c| c.pairs.to_string())),
+            column(
+                "p",
+                Align::Right,
+                1,
+                cells(&|c| c.p_adjusted.map_or("-".to_string(), probability)),
+            ),
+            column("shows", Align::Left, 0, cells(&|c| outcome_words(c.outcome).to_string())),
+        ]);
+    }
+
+    fn bottlenecks(&mut self, analysis: &Analysis) {
+        let shown: Vec<&Bottleneck> = analysis.bottlenecks.iter().collect();
+        if shown.is_empty() {
+            return;
+        }
+        self.blank();
+        self.styled(Style::Faint, vec!["what limits".to_string()]);
+        for bottleneck in shown {
+            let place = format!(
+                "{}, {}: ",
+                title(analysis, bottleneck.design),
+                count(u64::from(bottleneck.users), "user")
+            );
+            let confidence = match bottleneck.confidence {
+                Confidence::None => String::new(),
+                level => format!(" [{} confidence]", level.as_str()),
+            };
+            let text = format!("{place}{}{confidence}", bottleneck.sentence);
+            self.lines.extend(wrap(&text, self.width, "  ", "    "));
+        }
+    }
+
+    pub(crate) fn findings(&mut self, findings: &[Finding]) {
+        if findings.is_empty() {
+            return;
+        }
+        self.blank();
+        let mut information = 0;
+        for finding in findings {
+            let (style, word) = match finding.severity {
+                FindingSeverity::Invalid => (Style::Bad, "invalid: "),
+                FindingSeverity::Warning => (Style::Doubtful, "warning: "),
+                FindingSeverity::Information => {
+                    information += 1;
+                    (Style::Faint, "note: ")
+                }
+            };
+            if information <= MOST_INFORMATION {
+                self.styled(style, wrap(&finding.text, self.width, word, "  "));
+            }
+        }
+        if information > MOST_INFORMATION {
+            let more = format!(
+                "and {} in the report",
+                count((information - MOST_INFORMATION) as u64, "note")
+            );
+            self.styled(Style::Faint, vec![more]);
+        }
+    }
+
+    fn small_print(&mut self, analysis: &Analysis) {
+        self.blank();
+        let counted = analysis.runs.iter().filter(|run| run.counted).count();
+        let checks = analysis.checks.len();
+        let held = analysis.checks.iter().filter(|check| check.outcome == "ok").count();
+        let text = format!(
+            "{} of {} counted; {held} of {} hold; evidence: {}; workload {}.",
+            counted,
+            count(analysis.runs.len() as u64, "run"),
+            count(checks as u64, "consistency check"),
+            analysis.study.evidence.as_str(),
+            analysis.study.identity
+        );
+        self.styled(Style::Faint, wrap(&text, self.width, "", ""));
+        self.styled(Style::Faint, wrap(&analysis.method.disclaimer, self.width, "", ""));
+    }
+}
+
+fn title(analysis: &Analysis, design: usize) -> String {
+    analysis.designs.get(design).map_or_else(|| "?".to_string(), |design| design.title.clone())
+}
+
+fn interval(estimate: &Estimate) -> Option<String> {
+    let (low, high) = (estimate.low?, estimate.high?);
+    let mark = if estimate.basis == Basis::WithinRun { " (w)" } else { "" };
+    Some(format!("[{}, {}]{mark}", amount(low), amount(high)))
+}
+
+/// `*` at the best rung of each design; nothing when every design has one rung.
+fn peak_marks(analysis: &Analysis) -> Option<Vec<String>> {
+    let is_peak = |rung: &Rung| {
+        analysis.peaks.iter().any(|p| (p.design, p.users) == (rung.design, rung.users))
+    };
+    (analysis.rungs.len() > analysis.peaks.len()).then(|| {
+        analysis
+            .rungs
+            .iter()
+            .map(|rung| if is_peak(rung) { "* peak".to_string() } else { String::new() })
+            .collect()
+    })
+}
+
+fn place(scope: Scope, users: Option<u32>) -> String {
+    match (scope, users) {
+        (Scope::Rung, Some(users)) => count(u64::from(users), "user"),
+        _ => "peaks".to_string(),
+    }
+}
+
+pub(crate) fn probability(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_string() } else { format!("{p:.3}") }
+}
+
+pub(crate) fn outcome_words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Better => "better",
+        Outcome::Worse => "worse",
+        Outcome::Equivalent => "equal within 3 %",
+        Outcome::Undecided => "no difference shown",
+        Outcome::Single => "one pair: no interval",
+        Outcome::Missing => "not comparable",
+    }
+}
