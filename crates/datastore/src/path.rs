@@ -35,7 +35,7 @@ pub(crate) fn open(
     context: &Context<'_>,
 ) -> Result<PathDatastore, DatastoreError> {
     let directory = directory.canonicalize().map_err(DatastoreError::file("resolve", directory))?;
-    check_space(&directory, volumes)?;
+    check_space(&directory, volumes.iter().map(|volume| volume.capacity).sum())?;
     let run = context.scratch.file_name().unwrap_or_default().to_string_lossy();
     let base = directory.join(format!("underlay-{run}"));
     let ticket = context.teardown.create_directory(&base)?;

@@ -48,7 +48,8 @@ pub enum DatastoreSpec {
         devices: Vec<(String, DeviceProfile)>,
         /// What all randomness of the models and of power cuts derives from.
         seed: RootSeed,
-        /// Where the backing files are kept; `None` = in the scratch directory.
+        /// Where the backing files are kept; `None` = in memory if the volumes take at most half of
+        /// what is available, else in the scratch directory.
         backing_directory: Option<PathBuf>,
         /// What a power cut can take away.
         durability: Durability,

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use underlay_core::{Bytes, Nanos};
-use underlay_host::free_space;
 use underlay_model::{DeviceProfile, Medium};
 
 use crate::error::DatastoreError;
@@ -79,19 +78,6 @@ pub(crate) fn place_volumes(
     Ok(placed)
 }
 
-/// Refuses volumes that would not fit together if they were filled.
-pub(crate) fn check_space(
-    directory: &Path,
-    volumes: &[VolumeRequest],
-) -> Result<(), DatastoreError> {
-    let needed: Bytes = volumes.iter().map(|volume| volume.capacity).sum();
-    let free = free_space(directory)?;
-    if needed > free {
-        return Err(DatastoreError::NoSpace { path: directory.to_path_buf(), needed, free });
-    }
-    Ok(())
-}
-
 /// Refuses devices that answer reads faster than the export can hand one through.
 pub(crate) fn check_floor(
     devices: &[(String, DeviceProfile)],
@@ -118,7 +104,7 @@ fn typical_read(profile: &DeviceProfile) -> Option<Nanos> {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_devices, check_floor, check_space, place_volumes};
+    use super::{check_devices, check_floor, place_volumes};
     use crate::error::DatastoreError;
     use crate::spec::VolumeRequest;
     use underlay_core::{Bytes, Nanos};
@@ -162,13 +148,5 @@ mod tests {
         let too_fast = check_floor(&devices, Nanos::from_micros(95)).unwrap_err();
         assert!(matches!(too_fast, DatastoreError::FasterThanHost { .. }), "{too_fast}");
         assert!(check_floor(&devices, Nanos::from_micros(60)).is_ok());
-    }
-
-    #[test]
-    fn volumes_larger_than_the_free_space_are_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let refused = check_space(directory.path(), &[volume("data", Bytes(1 << 55), None)]);
-        assert!(matches!(refused, Err(DatastoreError::NoSpace { .. })));
-        assert!(check_space(directory.path(), &[volume("data", Bytes::from_mib(1), None)]).is_ok());
     }
 }

@@ -5,12 +5,13 @@
 //!   server.json, c.sock, server.log
 //!   export/<volume>               FUSE: the raw bytes of a block device, served by the server process
 //!   volumes/<volume>              mount points of the loop devices over those files
-//!   backing/<volume>              sparse files with the data (elsewhere on request)
+//!   backing/<volume>              sparse files with the data, unless they are in memory or elsewhere
 //! ```
 //!
 //! Registered for teardown before it exists, from the bottom up: directories, FUSE mount, server process,
 //! loop devices, mounts. So a killed run is undone from the top down.
 
+mod backing;
 mod block_counters;
 mod calibration;
 mod checks;
@@ -20,6 +21,7 @@ mod server_process;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use underlay_core::series::SeriesSpec;
@@ -34,12 +36,13 @@ use crate::error::DatastoreError;
 use crate::path::{allow_traversal, is_read_only};
 use crate::spec::{Context, Durability, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::{Observed, TimingReport};
+use backing::Backing;
 use block_counters::BlockCounters;
 use calibration::calibrate;
 use mounted::{MountedFile, VolumeSite};
 use server_process::{ServerProcess, unexpected};
 
-pub(crate) use checks::check_space;
+pub(crate) use backing::check_space;
 
 /// How long the server may take to end after its mount is gone.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -77,8 +80,8 @@ pub(crate) fn open(
     checks::check_devices(emulation.devices)?;
     let placed = checks::place_volumes(emulation.devices, requests)?;
     checks::check_host()?;
-    check_space(emulation.backing_directory.unwrap_or(context.scratch), requests)?;
-    let layout = Layout::create(emulation.backing_directory, requests, context)?;
+    let backing = backing::choose(emulation.backing_directory, context.scratch, requests)?;
+    let layout = Layout::create(&backing, requests, context)?;
     layout.config(emulation, requests, &placed).write(&layout.config)?;
     let mount = Resource::Mount { target: layout.export.clone() };
     let export = context.teardown.register(mount)?;
@@ -149,7 +152,7 @@ struct Layout {
 
 impl Layout {
     fn create(
-        backing_directory: Option<&Path>,
+        backing: &Backing,
         requests: &[VolumeRequest],
         context: &Context<'_>,
     ) -> Result<Layout, DatastoreError> {
@@ -161,19 +164,18 @@ impl Layout {
         let base = scratch.join("datastore");
         let mut tickets = vec![context.teardown.create_directory(&base)?];
         allow_traversal(&base)?;
-        let backing = match backing_directory {
-            None => base.join("backing"),
-            Some(directory) => {
-                let directory =
-                    directory.canonicalize().map_err(DatastoreError::file("resolve", directory))?;
-                let run = scratch.file_name().unwrap_or_default().to_string_lossy();
-                directory.join(format!("underlay-{run}"))
+        let backing = match backing {
+            Backing::Scratch => {
+                let inside = base.join("backing");
+                create_directory(&inside)?;
+                inside
+            }
+            Backing::Elsewhere(directory) => {
+                let outside = directory.join(unique_name(&scratch));
+                tickets.push(context.teardown.create_directory(&outside)?);
+                outside
             }
         };
-        match backing_directory {
-            None => create_directory(&backing)?,
-            Some(_) => tickets.push(context.teardown.create_directory(&backing)?),
-        }
         let (export, mounts) = (base.join("export"), base.join("volumes"));
         create_directory(&export)?;
         create_directory(&mounts)?;
@@ -230,6 +232,15 @@ impl Layout {
             })
             .collect()
     }
+}
+
+/// A name that no other datastore uses, in a directory that several share. Two state directories may have
+/// runs of the same name, hence the process; one process may have two of them, hence the number.
+fn unique_name(scratch: &Path) -> String {
+    static OPENED: AtomicU64 = AtomicU64::new(0);
+    let number = OPENED.fetch_add(1, Ordering::Relaxed);
+    let run = scratch.file_name().unwrap_or_default().to_string_lossy();
+    format!("underlay-{run}-{}-{number}", std::process::id())
 }
 
 fn create_directory(path: &Path) -> Result<(), DatastoreError> {

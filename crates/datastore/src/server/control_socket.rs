@@ -1,4 +1,7 @@
 //! Commands from outside: one thread per connection, each command on its own line.
+//!
+//! These threads have real-time priority too, though the lowest: one that was interrupted while it holds the
+//! engine's lock would hold up the reader and the completer.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -10,9 +13,15 @@ use tracing::{info, warn};
 use underlay_core::RootSeed;
 
 use super::export::Export;
-use super::statistics::take_encoded;
-use crate::control::{Answer, Command, DeviceStat, Stat, TimingEntry, VolumeStat};
+use super::realtime::prioritise;
+use super::statistics::take;
+use crate::control::{
+    Answer, Command, DeviceStat, EncodedHistogram, LatencyEntry, Stat, TimingEntry, VolumeStat,
+};
 use crate::path_cost::PathCost;
+
+/// Below the reader.
+const CONTROL_PRIORITY: i32 = 9;
 
 /// Accepts connections for ever.
 pub(crate) fn listen(export: &Arc<Export>, listener: &UnixListener, seed: RootSeed) {
@@ -20,6 +29,7 @@ pub(crate) fn listen(export: &Arc<Export>, listener: &UnixListener, seed: RootSe
         let Ok(connection) = connection else { continue };
         let export = Arc::clone(export);
         let served = thread::Builder::new().name("control-client".to_string()).spawn(move || {
+            prioritise(CONTROL_PRIORITY);
             if let Err(error) = converse(&export, &connection, seed) {
                 warn!("control connection lost: {error}");
             }
@@ -48,7 +58,7 @@ fn obey(export: &Export, command: &Command, seed: RootSeed) -> Answer {
     match command {
         Command::Ping => Answer::Done,
         Command::Stat => Answer::Stat(stat(export)),
-        Command::Latency => Answer::Latency(export.engine().statistics.take_latency()),
+        Command::Latency => Answer::Latency(latency(export)),
         Command::Timing => Answer::Timing(timing(export)),
         Command::SetTiming(mode) => {
             export.engine().set_mode(*mode);
@@ -97,11 +107,30 @@ fn stat(export: &Export) -> Stat {
     }
 }
 
+/// Histograms are copied under the lock and encoded outside: the requests must not wait for it.
+fn latency(export: &Export) -> Vec<LatencyEntry> {
+    let taken = export.engine().statistics.take_latency();
+    taken
+        .into_iter()
+        .map(|(volume, operation, histogram)| LatencyEntry {
+            volume,
+            operation,
+            histogram: EncodedHistogram::encode(&histogram),
+        })
+        .collect()
+}
+
 fn timing(export: &Export) -> TimingEntry {
+    let (lateness, modelled) = {
+        let statistics = &mut export.engine().statistics;
+        (take(&mut statistics.lateness), take(&mut statistics.modelled))
+    };
+    let (lateness, modelled) =
+        (EncodedHistogram::encode(&lateness), EncodedHistogram::encode(&modelled));
     let mut engine = export.engine();
     TimingEntry {
-        lateness: take_encoded(&mut engine.statistics.lateness),
-        modelled: take_encoded(&mut engine.statistics.modelled),
+        lateness,
+        modelled,
         delayed: engine.statistics.delayed.take(),
         host_limited: engine.statistics.host_limited.take(),
         modelled_ios: engine.statistics.modelled_ios.take(),

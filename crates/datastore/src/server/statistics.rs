@@ -3,7 +3,7 @@
 use underlay_core::{Histogram, Nanos};
 use underlay_model::Operation;
 
-use crate::control::{EncodedHistogram, LatencyEntry, OperationStat};
+use crate::control::OperationStat;
 
 /// One answered request.
 #[derive(Clone, Copy, Debug)]
@@ -113,26 +113,25 @@ impl Statistics {
         }
     }
 
-    /// Latencies since the last call.
-    pub(crate) fn take_latency(&mut self) -> Vec<LatencyEntry> {
-        let mut entries = Vec::new();
+    /// Latencies since the last call: (volume, index of the operation, histogram).
+    pub(crate) fn take_latency(&mut self) -> Vec<(usize, usize, Histogram)> {
+        let mut taken = Vec::with_capacity(4 * self.volumes.len());
         for (volume, statistics) in self.volumes.iter_mut().enumerate() {
             for (operation, histogram) in statistics.latency.iter_mut().enumerate() {
                 if !histogram.is_empty() {
-                    let histogram = take_encoded(histogram);
-                    entries.push(LatencyEntry { volume, operation, histogram });
+                    taken.push((volume, operation, take(histogram)));
                 }
             }
         }
-        entries
+        taken
     }
 }
 
-/// Encodes and empties a histogram, keeping its memory.
-pub(crate) fn take_encoded(histogram: &mut Histogram) -> EncodedHistogram {
-    let encoded = EncodedHistogram::encode(histogram);
+/// Copies and empties a histogram. It keeps its memory, so that counting goes on without allocation.
+pub(crate) fn take(histogram: &mut Histogram) -> Histogram {
+    let copy = histogram.clone();
     histogram.clear();
-    encoded
+    copy
 }
 
 #[cfg(test)]
