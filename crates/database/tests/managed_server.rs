@@ -523,3 +523,40 @@ fn a_place_that_cannot_be_reached_is_named() {
     let error = Server::create(&place.teardown, ServerSpec { install: old, ..spec }).unwrap_err();
     assert!(matches!(error, ServerError::UnsupportedVersion { major: 12, .. }), "{error}");
 }
+
+#[test]
+#[ignore = "is a measurement that writes 4 GB; run it alone with --ignored --nocapture"]
+fn how_fast_a_template_of_a_gigabyte_is() {
+    let place = place_or_skip!();
+    let fast = [("fsync", "off"), ("max_wal_size", "4GB"), ("checkpoint_timeout", "1h")];
+    let mut server = Server::create(&place.teardown, spec(&place, "big", &fast)).unwrap();
+    server.start().unwrap();
+    query(
+        &server.target(),
+        "CREATE TABLE t (id bigint, text text); ALTER TABLE t ALTER text SET STORAGE PLAIN;
+         INSERT INTO t SELECT g, repeat(md5(g::text), 15) FROM generate_series(1, 2500000) g;
+         CREATE INDEX ON t (id)",
+    )
+    .unwrap();
+    server.stop(StopMode::Fast).unwrap();
+    let rate = |name: &str, report: underlay_database::postgres::CopyReport| {
+        eprintln!(
+            "{name}: {} files, {}, {:.2} s, {:.0} MB/s",
+            report.files,
+            report.bytes,
+            report.duration.as_secs_f64(),
+            report.bytes_per_second() / 1e6
+        );
+    };
+    let dir = place.path.join("template");
+    let (template, report) = Template::capture(&mut server, &dir, BTreeMap::new()).unwrap();
+    rate("capture", report);
+    for wal_ready in [Bytes::ZERO, Bytes::from_mib(512)] {
+        let options = RestoreOptions { wal_ready };
+        let spec = spec(&place, "copy", &[]);
+        let (mut restored, report) = template.restore(&place.teardown, spec, &options).unwrap();
+        rate(&format!("restore with {wal_ready} of prepared WAL"), report);
+        eprintln!("start: {:.2} s", restored.start().unwrap().duration.as_secs_f64());
+        restored.stop(StopMode::Fast).unwrap();
+    }
+}

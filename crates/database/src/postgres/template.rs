@@ -27,7 +27,8 @@ use crate::postgres::control_data::ControlData;
 use crate::postgres::error::ServerError;
 use crate::postgres::server::{Server, ServerSpec};
 use crate::postgres::tree_copy::{
-    CopyReport, TreeCopy, copy_trees, count, empty_directory, sync_file_systems,
+    CopyReport, TreeCopy, copy_trees, count, empty_directory, start_writeback, sync_file_systems,
+    uncache,
 };
 use crate::target::Secret;
 
@@ -340,7 +341,7 @@ fn make_wal_ready(spec: &ServerSpec, wanted: Bytes) -> Result<Bytes, ServerError
         }
     }
     sync_file_systems([spec.wal.as_path()].into_iter())?;
-    underlay_host::page_cache::drop_cached(&spec.wal)?;
+    uncache(&spec.wal)?;
     Ok(written)
 }
 
@@ -350,13 +351,16 @@ fn write_segment(
     length_bytes: u64,
     owner: Option<&User>,
 ) -> Result<(), ServerError> {
-    let written =
-        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).and_then(
-            |mut file| {
-                // Segments are a power of two of at least 1 MiB.
-                (0..length_bytes / zeros.len() as u64).try_for_each(|_| file.write_all(zeros))
-            },
-        );
-    written.map_err(ServerError::file("write", path))?;
+    let mut file = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(ServerError::file("create", path))?;
+    // Segments are a power of two of at least 1 MiB.
+    for _ in 0..length_bytes / zeros.len() as u64 {
+        file.write_all(zeros).map_err(ServerError::file("write", path))?;
+    }
+    start_writeback(&file, 0, path)?;
     owner.map_or(Ok(()), |user| user.own(path)).map_err(ServerError::from)
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -22,6 +23,8 @@ use underlay_host::User;
 use crate::postgres::error::ServerError;
 
 const BUFFER_BYTES: usize = 1 << 20;
+/// How much is written before the kernel is told to begin.
+const WRITEBACK_BYTES: u64 = 8 << 20;
 /// More writers only make a disk seek.
 const MOST_THREADS: usize = 4;
 
@@ -224,7 +227,7 @@ fn copy_file(
         fchown(&target, Some(user.uid), Some(user.gid))
             .map_err(ServerError::file("change owner of", &to))?;
     }
-    let mut copied = 0;
+    let (mut copied, mut started) = (0, 0);
     loop {
         let count = source.read(buffer).map_err(ServerError::file("read", &from))?;
         if count == 0 {
@@ -232,11 +235,33 @@ fn copy_file(
         }
         target.write_all(&buffer[..count]).map_err(ServerError::file("write", &to))?;
         copied += count as u64;
+        if copied - started >= WRITEBACK_BYTES {
+            start_writeback(&target, started, &to)?;
+            started = copied;
+        }
     }
 }
 
-/// Everything is clean after the sync, and clean pages can be dropped.
-fn uncache(dir: &Path) -> Result<(), ServerError> {
+/// Has the kernel begin to write what is dirty from `offset_bytes` on, without waiting. Otherwise
+/// nothing would reach the disk before the final sync, and the disk would idle while we copy.
+pub(crate) fn start_writeback(
+    file: &File,
+    offset_bytes: u64,
+    path: &Path,
+) -> Result<(), ServerError> {
+    let offset = i64::try_from(offset_bytes).map_err(io::Error::other);
+    let offset = offset.map_err(ServerError::file("write", path))?;
+    // SAFETY: takes numbers and an open descriptor; a length of zero means up to the end.
+    let outcome =
+        unsafe { libc::sync_file_range(file.as_raw_fd(), offset, 0, libc::SYNC_FILE_RANGE_WRITE) };
+    if outcome < 0 {
+        return Err(ServerError::file("write", path)(io::Error::last_os_error()));
+    }
+    Ok(())
+}
+
+/// Drops what is cached of the files below a directory, after a sync: only clean pages can be.
+pub(crate) fn uncache(dir: &Path) -> Result<(), ServerError> {
     for entry in fs::read_dir(dir).map_err(ServerError::file("list", dir))? {
         let entry = entry.map_err(ServerError::file("list", dir))?;
         let path = entry.path();
