@@ -187,16 +187,20 @@ fn program(name: &str, remedy: &str) -> Finding {
     }
 }
 
-fn controller(v1: &str, v2: &str) -> Finding {
+fn controller(v1: &str, v2: &'static str) -> Finding {
     let purpose = format!("a {v1} limit cannot be enforced");
     let hierarchies = match Hierarchies::find() {
         Ok(found) => found,
         Err(error) => return missing(format!("{error}; {purpose}"), "mount /proc"),
     };
     if hierarchies.in_v2(v2) {
-        let parent = hierarchies.v2.as_ref().map(|unified| unified.possible_parent_for(&[v2]));
-        return match parent {
-            Some(Ok(parent)) => works(format!("version 2, below {}", parent.display())),
+        return match hierarchies.v2.as_ref().map(|unified| unified.possible_parent_for(&[v2])) {
+            Some(Ok(parent)) if parent.controllers.contains(&v2) => {
+                works(format!("version 2, below {}", parent.dir.display()))
+            }
+            Some(Ok(parent)) => {
+                missing(format!("{}; {purpose}", parent.obstacles.join("; ")), "run as root")
+            }
             Some(Err(reason)) => missing(format!("{reason}; {purpose}"), "run as root"),
             None => missing(purpose, "mount cgroup2"),
         };

@@ -69,17 +69,25 @@ impl Mount {
 }
 
 /// Whether something is mounted on exactly this path. Never touches the path's last component, so
-/// it cannot hang on a dead file system.
+/// it cannot hang on a file system whose server is frozen.
 pub fn is_mount_point(path: &Path) -> Result<bool, HostError> {
-    let path = real_path(path);
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => is_mounted(&real_path(parent).join(name)),
+        _ => is_mounted(path),
+    }
+}
+
+/// The same for a path without symbolic links, which is not touched at all.
+fn is_mounted(path: &Path) -> Result<bool, HostError> {
     Ok(mounts()?.iter().any(|entry| entry.target == path))
 }
 
-/// Unmounts what is mounted on exactly this path; lazily when it stays busy.
+/// Unmounts what is mounted on exactly this path, which is free of symbolic links; lazily when it
+/// stays busy.
 pub(crate) fn unmount_if_mounted(target: &Path) -> Result<Removal, HostError> {
     let deadline = Instant::now() + BUSY_LIMIT;
     let mut removal = Removal::WasGone;
-    while is_mount_point(target)? {
+    while is_mounted(target)? {
         let lazily = Instant::now() >= deadline;
         match unmount_once(target, lazily) {
             Ok(()) => removal = Removal::Removed,

@@ -136,6 +136,8 @@ fn kill_all(found: Vec<Found>, name: &str) -> Result<usize, HostError> {
         }
         reap(process);
     }
+    // Children of the killed may have become ours, where we are the first process of a container.
+    found.iter().for_each(reap);
     shared_memory::remove_unused(&segments);
     Ok(found.len())
 }

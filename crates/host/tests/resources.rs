@@ -115,6 +115,30 @@ fn a_directory_with_a_mount_inside_is_left_alone() {
     assert!(!dir.exists());
 }
 
+/// What is kept by something further down the stack comes loose in a later pass.
+#[test]
+fn unwinding_goes_on_as_long_as_something_yields() {
+    if !geteuid().is_root() {
+        skip!("mounting needs root");
+    }
+    let place = place();
+    let dir = place.path.join("dir");
+    // The wrong way round: the directory is removed first, and cannot be.
+    place.teardown.register(Resource::Mount { target: dir.join("mnt") }).unwrap();
+    place.teardown.create_directory(&dir).unwrap();
+    fs::create_dir(dir.join("mnt")).unwrap();
+    rustix::mount::mount(
+        "tmpfs",
+        dir.join("mnt"),
+        "tmpfs",
+        rustix::mount::MountFlags::empty(),
+        None::<&std::ffi::CStr>,
+    )
+    .unwrap();
+    assert_eq!(place.teardown.unwind(), []);
+    assert!(!dir.exists());
+}
+
 #[test]
 fn a_process_is_started_as_said() {
     let place = place();

@@ -9,7 +9,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use underlay_host::run_program;
+use underlay_host::{Capability, HostError, run_program};
 
 /// The versions that are managed.
 pub const SUPPORTED_MAJORS: RangeInclusive<u32> = 13..=18;
@@ -57,7 +57,35 @@ pub fn find_installs(server_bin: Option<&Path>) -> Vec<Install> {
     installs
 }
 
+/// What `doctor` says about PostgreSQL on this host.
+pub fn capability(server_bin: Option<&Path>) -> Capability {
+    let installs = find_installs(server_bin);
+    let found: Vec<String> = installs
+        .iter()
+        .map(|install| format!("{} in {}", install.version, install.bin_dir.display()))
+        .collect();
+    let available = installs.iter().any(|install| SUPPORTED_MAJORS.contains(&install.major));
+    let nothing = "no server programs of PostgreSQL 13 to 18 were found".to_string();
+    Capability {
+        name: "postgresql".to_string(),
+        available,
+        detail: if found.is_empty() { nothing } else { found.join(", ") },
+        remedy: if available {
+            String::new()
+        } else {
+            "apt-get install postgresql, or give their directory with --server-bin".to_string()
+        },
+    }
+}
+
 impl Install {
+    /// The names of its settings, as far as it lists them: developers' options are left out.
+    pub(crate) fn setting_names(&self) -> Result<BTreeSet<String>, HostError> {
+        let text = run_program(self.program("postgres"), &["--describe-config"], None)?;
+        let names = text.lines().filter_map(|line| line.split('\t').next());
+        Ok(names.map(str::to_ascii_lowercase).collect())
+    }
+
     /// One of its programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.bin_dir.join(name)
@@ -126,7 +154,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{PROGRAMS, expand, find_installs, inspect_all, parse_version};
+    use super::{PROGRAMS, capability, expand, find_installs, inspect_all, parse_version};
 
     fn fake_install(dir: &Path, version: &str) {
         fs::create_dir_all(dir).unwrap();
@@ -180,5 +208,7 @@ mod tests {
             assert_eq!((found.len(), found[0].major), (1, 12));
         }
         assert!(find_installs(Some(Path::new("/no/such"))).is_empty());
+        let capability = capability(Some(dir.path()));
+        assert!(!capability.available && capability.detail.starts_with("12.1 in "));
     }
 }

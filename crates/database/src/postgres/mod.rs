@@ -23,7 +23,7 @@ mod error;
 
 pub use backup::{BackupFormat, BackupReport};
 pub use error::ServerError;
-pub use install::{Install, SUPPORTED_MAJORS, find_installs};
+pub use install::{Install, SUPPORTED_MAJORS, capability, find_installs};
 pub use log::{LogCause, LogTail};
 pub use server::{Listen, Liveness, Server, ServerSpec, StartReport, StopMode};
 pub use settings::{SettingInForce, SettingProblem, check_settings};

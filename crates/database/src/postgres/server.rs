@@ -402,7 +402,7 @@ impl Server {
 
     fn write_configuration(&self) -> Result<(), ServerError> {
         let owner = self.spec.run_as.as_ref();
-        let base = base_settings(self.spec.install.major);
+        let base = base_settings(&self.spec.install)?;
         let text = render(&[&base, &self.spec.settings, &self.identity_settings()]);
         write_private(&self.config_path(), &text, owner)?;
         write_private(&self.hba_path(), &access_rules(self.spec.listen), owner)?;

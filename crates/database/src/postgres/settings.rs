@@ -45,7 +45,7 @@ const RESERVED: [(&str, &str); 22] = [
 
 /// Underlay's defaults. Values that initdb would choose by the host's size or language are written
 /// down, so that every host and version starts from the same.
-const BASE: [(&str, &str); 12] = [
+const BASE: [(&str, &str); 13] = [
     ("shared_buffers", "128MB"),
     ("max_connections", "100"),
     ("max_wal_size", "1GB"),
@@ -54,6 +54,7 @@ const BASE: [(&str, &str); 12] = [
     ("fsync", "on"),
     ("log_checkpoints", "on"),
     ("track_io_timing", "on"),
+    ("track_wal_io_timing", "on"),
     ("timezone", "UTC"),
     ("datestyle", "iso, mdy"),
     ("default_text_search_config", "pg_catalog.english"),
@@ -118,15 +119,14 @@ pub fn check_settings(
     }
 }
 
-/// The base settings that this version has.
-pub(crate) fn base_settings(major: u32) -> BTreeMap<String, String> {
-    let mut base: BTreeMap<String, String> =
-        BASE.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    // Since 14; in 18 it still times the WAL calls, which are then counted by pg_stat_io.
-    if major >= 14 {
-        base.insert("track_wal_io_timing".to_string(), "on".to_string());
-    }
-    base
+/// The base settings that this install has: not every version has every timing.
+pub(crate) fn base_settings(install: &Install) -> Result<BTreeMap<String, String>, ServerError> {
+    let known = install.setting_names()?;
+    Ok(BASE
+        .iter()
+        .filter(|(name, _)| known.contains(*name))
+        .map(|(name, value)| (name.to_string(), value.to_string()))
+        .collect())
 }
 
 /// The text of a configuration file; later layers win.

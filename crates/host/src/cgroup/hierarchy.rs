@@ -22,6 +22,17 @@ pub(crate) struct Hierarchies {
     pub v2: Option<Unified>,
 }
 
+/// Where a version 2 group can be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Parent {
+    /// Below this directory.
+    pub dir: PathBuf,
+    /// The wanted controllers that the group will have.
+    pub controllers: Vec<&'static str>,
+    /// Why it will not have the others.
+    pub obstacles: Vec<String>,
+}
+
 /// The version 2 hierarchy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unified {
@@ -60,38 +71,51 @@ impl Hierarchies {
 }
 
 impl Unified {
-    /// The directory below which a group with these controllers can be made, or why there is none.
+    /// The directory below which a group can be made, and which of the wanted controllers it then
+    /// has; or why there is none.
     ///
     /// Controllers reach a group only when all groups above hand them down, and no group but the
     /// root may hand down while it has processes itself. As root the place is the root, because the
-    /// group that we are in belongs to a service manager; otherwise it is the nearest group above
-    /// ours that we may write to, such as a delegated user service.
-    pub fn parent_for(&self, controllers: &[&str]) -> Result<PathBuf, String> {
-        self.first_candidate(|candidate| hand_down(candidate, controllers))
+    /// group that we are in belongs to a service manager; otherwise it is the group above ours that
+    /// hands down most, such as a delegated user service.
+    pub fn parent_for(&self, wanted: &[&'static str]) -> Result<Parent, String> {
+        self.best_parent(wanted, hand_down)
     }
 
     /// The same as far as can be seen without changing anything.
-    pub fn possible_parent_for(&self, controllers: &[&str]) -> Result<PathBuf, String> {
-        self.first_candidate(|candidate| seems_to_hand_down(candidate, controllers))
+    pub fn possible_parent_for(&self, wanted: &[&'static str]) -> Result<Parent, String> {
+        self.best_parent(wanted, could_hand_down)
     }
 
-    fn first_candidate(
+    fn best_parent(
         &self,
-        suits: impl Fn(&Path) -> Result<(), String>,
-    ) -> Result<PathBuf, String> {
+        wanted: &[&'static str],
+        hands_down: impl Fn(&Path, &str) -> Result<(), String>,
+    ) -> Result<Parent, String> {
         let candidates = if geteuid().is_root() {
             vec![self.mount.clone()]
         } else {
             groups_above(&own_group(&self.mount, ""), &self.mount)
         };
-        let mut reason = "no group of yours may hand down controllers".to_string();
-        for candidate in candidates {
-            match suits(&candidate) {
-                Ok(()) => return Ok(candidate),
-                Err(why) => reason = why,
+        let writable = |dir: &PathBuf| access(dir, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+        let parents = candidates.into_iter().filter(writable).map(|dir| {
+            let mut parent = Parent { dir, controllers: Vec::new(), obstacles: Vec::new() };
+            for controller in wanted {
+                match hands_down(&parent.dir, controller) {
+                    Ok(()) => parent.controllers.push(controller),
+                    Err(obstacle) => parent.obstacles.push(obstacle),
+                }
             }
-        }
-        Err(reason)
+            parent
+        });
+        // The nearest of the best.
+        parents
+            .reduce(
+                |best, next| {
+                    if next.controllers.len() > best.controllers.len() { next } else { best }
+                },
+            )
+            .ok_or_else(|| format!("no group of yours below `{}`", self.mount.display()))
     }
 }
 
@@ -107,31 +131,28 @@ fn groups_above(group: &Path, mount: &Path) -> Vec<PathBuf> {
     above.map(Path::to_path_buf).collect()
 }
 
-fn seems_to_hand_down(group: &Path, controllers: &[&str]) -> Result<(), String> {
-    let handed = words(&group.join("cgroup.subtree_control"));
-    let all = controllers.iter().all(|wanted| handed.iter().any(|name| name == wanted));
-    if access(group, Access::WRITE_OK).is_err() {
-        return Err(format!("`{}` is not writable", group.display()));
-    }
-    // Handing down can only be switched on where there are no processes, except at the root.
-    if all || geteuid().is_root() || words(&group.join("cgroup.procs")).is_empty() {
-        return Ok(());
-    }
-    Err(format!("`{}` has processes and hands down only {handed:?}", group.display()))
+fn hands_down_already(group: &Path, controller: &str) -> bool {
+    words(&group.join("cgroup.subtree_control")).iter().any(|name| name == controller)
 }
 
-fn hand_down(group: &Path, controllers: &[&str]) -> Result<(), String> {
-    let control = group.join("cgroup.subtree_control");
-    let handed = words(&control);
-    for controller in controllers {
-        if handed.iter().any(|name| name == controller) {
-            continue;
-        }
-        fs::write(&control, format!("+{controller}")).map_err(|error| {
-            format!("`{}` cannot hand down the {controller} controller: {error}", group.display())
-        })?;
+fn could_hand_down(group: &Path, controller: &str) -> Result<(), String> {
+    // Handing down can only be switched on where there are no processes, except at the root.
+    if hands_down_already(group, controller)
+        || geteuid().is_root()
+        || words(&group.join("cgroup.procs")).is_empty()
+    {
+        return Ok(());
     }
-    Ok(())
+    Err(format!("`{}` has processes and does not hand down {controller}", group.display()))
+}
+
+fn hand_down(group: &Path, controller: &str) -> Result<(), String> {
+    if hands_down_already(group, controller) {
+        return Ok(());
+    }
+    fs::write(group.join("cgroup.subtree_control"), format!("+{controller}")).map_err(|error| {
+        format!("`{}` cannot hand down the {controller} controller: {error}", group.display())
+    })
 }
 
 /// Our own group in the hierarchy of `controller`; the empty name is version 2.

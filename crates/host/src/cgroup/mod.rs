@@ -241,13 +241,18 @@ fn check_limits(limits: &CgroupLimits) -> Result<(), HostError> {
 fn choose_places(name: &str) -> Result<(CgroupPaths, Vec<String>), HostError> {
     let hierarchies = Hierarchies::find()?;
     let mut obstacles = Vec::new();
+    let mut handed = Vec::new();
     let unified = hierarchies.v2.as_ref().and_then(|unified| {
-        let wanted: Vec<&str> = ["memory", "cpu", "io"]
+        let wanted: Vec<&'static str> = ["memory", "cpu", "io"]
             .into_iter()
             .filter(|controller| hierarchies.in_v2(controller))
             .collect();
         match unified.parent_for(&wanted) {
-            Ok(parent) => Some(parent.join(name)),
+            Ok(parent) => {
+                obstacles.extend(parent.obstacles);
+                handed = parent.controllers;
+                Some(parent.dir.join(name))
+            }
             Err(reason) => {
                 obstacles.push(reason);
                 None
@@ -256,7 +261,7 @@ fn choose_places(name: &str) -> Result<(CgroupPaths, Vec<String>), HostError> {
     });
     let place = |v1: &str, v2: &str| {
         if hierarchies.in_v2(v2) {
-            return unified.clone();
+            return unified.clone().filter(|_| handed.contains(&v2));
         }
         hierarchies.v1.get(v1).map(|mount| v1_parent(mount, v1).join(name))
     };
@@ -268,7 +273,8 @@ fn choose_places(name: &str) -> Result<(CgroupPaths, Vec<String>), HostError> {
         },
         memory: place("memory", "memory"),
         cpu: place("cpu", "cpu"),
-        cpuacct: place("cpuacct", "cpu"),
+        // Version 2 counts CPU time without any controller.
+        cpuacct: place("cpuacct", "cpu").or_else(|| unified.clone()),
         blkio: place("blkio", "io"),
         unified: unified.clone(),
     };
@@ -408,9 +414,14 @@ fn cpus_text(cpus: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::Path;
+
     use underlay_core::Bytes;
 
-    use super::{CgroupLimits, check_limits, quota};
+    use super::{
+        CgroupLimits, CgroupPaths, CgroupVersion, check_limits, limit_cpus, limit_memory, quota,
+    };
     use crate::error::HostError;
 
     #[test]
@@ -418,6 +429,72 @@ mod tests {
         assert_eq!(quota(1.5), (15_000, 10_000));
         assert_eq!(quota(0.2), (2_000, 10_000));
         assert_eq!(quota(0.05), (5_000, 100_000));
+    }
+
+    fn paths(version: CgroupVersion, dir: &Path) -> CgroupPaths {
+        let place = Some(dir.to_path_buf());
+        CgroupPaths {
+            version,
+            memory: place.clone(),
+            cpu: place.clone(),
+            cpuacct: place.clone(),
+            blkio: place.clone(),
+            unified: place,
+        }
+    }
+
+    /// What is written into a group's files, for want of a host with both versions.
+    fn check_files(version: CgroupVersion, expected: &[(&str, &str)]) {
+        let dir = tempfile::tempdir().unwrap();
+        let paths = paths(version, dir.path());
+        assert_eq!(limit_memory(&paths, Bytes::from_mib(64), &[]), []);
+        assert_eq!(limit_cpus(&paths, 0.5, &[]), None);
+        for (file, text) in expected {
+            assert_eq!(fs::read_to_string(dir.path().join(file)).unwrap(), *text, "{file}");
+        }
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), expected.len());
+    }
+
+    #[test]
+    fn writes_the_files_of_its_version() {
+        check_files(
+            CgroupVersion::V1,
+            &[
+                ("memory.limit_in_bytes", "67108864"),
+                ("memory.memsw.limit_in_bytes", "67108864"),
+                ("cpu.cfs_period_us", "10000"),
+                ("cpu.cfs_quota_us", "5000"),
+            ],
+        );
+        check_files(
+            CgroupVersion::V2,
+            &[("memory.max", "67108864"), ("memory.swap.max", "0"), ("cpu.max", "5000 10000")],
+        );
+    }
+
+    #[test]
+    fn says_what_is_not_enforced() {
+        let none = CgroupPaths {
+            memory: None,
+            cpu: None,
+            ..paths(CgroupVersion::V2, Path::new("/no/such/group"))
+        };
+        let obstacle = ["`/x` cannot hand down the memory controller".to_string()];
+        let found = limit_memory(&none, Bytes::from_mib(64), &obstacle);
+        assert_eq!(found[0].limit, "memory 64 MiB");
+        assert_eq!(found[0].reason, obstacle[0]);
+        let found = limit_cpus(&none, 0.5, &[]).unwrap();
+        assert_eq!(
+            (found.limit.as_str(), found.reason.as_str()),
+            ("cpus 0.5", "this host has no cpu controller")
+        );
+        let missing = paths(CgroupVersion::V1, Path::new("/no/such/group"));
+        let found = limit_memory(&missing, Bytes::from_mib(64), &[]);
+        assert!(found[0].reason.contains("memory.limit_in_bytes"), "{found:?}");
+        // More CPUs than there are is no limit.
+        let dir = tempfile::tempdir().unwrap();
+        let found = limit_cpus(&paths(CgroupVersion::V2, dir.path()), 4096.0, &[]).unwrap();
+        assert!(found.reason.contains("this host has"), "{found:?}");
     }
 
     #[test]
