@@ -1,2 +1,17 @@
-//! The command line.
-fn main() {}
+//! The `underlay` program: hands the command line to the library and turns the outcome into an exit
+//! code. The only place that exits.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match underlay::cli::main() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(stop) => {
+            let message = stop.to_string();
+            if !message.is_empty() {
+                eprintln!("underlay: {message}");
+            }
+            ExitCode::from(stop.code())
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Turning a record into what people read: shared by `run`, `show`, `report` and `compare`.
+
+use crate::cli::studies::Form;
+use crate::cli::terminal;
+use crate::stop::{Stop, chain};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use underlay_record::Record;
+use underlay_report::{Analysis, Colour, analyse, html, terminal_summary};
+
+/// Opens a record.
+pub fn open(path: &Path) -> Result<Record, Stop> {
+    Record::open_read_only(path).map_err(|error| Stop::bad_input(chain(&error)))
+}
+
+/// Reads and analyses a record.
+pub fn read(path: &Path) -> Result<Analysis, Stop> {
+    let record = open(path)?;
+    analyse(&record).map_err(|error| Stop::bad_input(chain(&error)))
+}
+
+/// Prints the answer on standard output.
+pub fn print(analysis: &Analysis, form: Form) -> Result<(), Stop> {
+    match form {
+        Form::Json => {
+            let json =
+                serde_json::to_string_pretty(analysis).map_err(|error| Stop::internal(&error))?;
+            println!("{json}");
+        }
+        Form::Text => {
+            let colour = if terminal::colours_on_stdout() { Colour::Always } else { Colour::Never };
+            print!("{}", terminal_summary(analysis, terminal::width(), colour));
+        }
+    }
+    Ok(())
+}
+
+/// Writes the report as one HTML file.
+pub fn write_report(analysis: &Analysis, path: &Path) -> Result<(), Stop> {
+    let page = html(analysis).map_err(|error| Stop::internal(&error))?;
+    std::fs::write(path, page)
+        .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))
+}
+
+/// Shows a file in the user's browser.
+pub fn open_in_browser(path: &Path) -> Result<(), Stop> {
+    let opener = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    Command::new(opener)
+        .arg(path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map(drop)
+        .map_err(|error| {
+            Stop::host(format!("could not start `{opener}`: {error}"))
+                .with_hint(format!("open {} yourself", path.display()))
+        })
+}

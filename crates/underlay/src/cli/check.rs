@@ -1,0 +1,32 @@
+//! `underlay check`: every problem of a study at once, or its plan. Nothing is touched.
+
+use crate::cli::overrides::Overrides;
+use crate::cli::studies::{self, Form};
+use crate::cli::terminal;
+use crate::stop::Stop;
+use clap::Args;
+use underlay_study::{plan_json, render_plan};
+
+/// Arguments of `underlay check`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A study file, or the name of a built-in study.
+    study: String,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// Print the plan, or the problems, as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let source = studies::find(&arguments.study)?;
+    let form = if arguments.json { Form::Json } else { Form::Text };
+    let (_, plan) = studies::plan(&source, &arguments.overrides.to_options(None), form)?;
+    match form {
+        Form::Json => println!("{:#}", plan_json(&plan)),
+        Form::Text => print!("{}", render_plan(&plan, terminal::width())),
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! `underlay clean`: removes what killed runs left behind on this host, and nothing else.
+
+use crate::stop::Stop;
+use clap::Args;
+use underlay_host::{StateDir, clean};
+
+/// Arguments of `underlay clean`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Print what was done as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Also remove the kept templates (loaded databases that later runs would start from).
+    #[arg(long)]
+    templates: bool,
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let state = StateDir::open().map_err(|error| Stop::host(crate::stop::chain(&error)))?;
+    let report = clean(&state).map_err(|error| Stop::host(crate::stop::chain(&error)))?;
+    let mut removed = report.removed;
+    if arguments.templates && state.templates_dir().exists() {
+        std::fs::remove_dir_all(state.templates_dir()).map_err(|error| {
+            Stop::left_behind(format!(
+                "could not remove {}: {error}",
+                state.templates_dir().display()
+            ))
+        })?;
+        removed.push(format!("templates in {}", state.templates_dir().display()));
+    }
+    if arguments.json {
+        let value = serde_json::json!({
+            "removed": removed,
+            "in-use": report.skipped_alive,
+            "failed": report.failed,
+        });
+        println!("{value:#}");
+    } else {
+        for line in &removed {
+            println!("removed {line}");
+        }
+        for line in &report.skipped_alive {
+            println!("in use  {line}");
+        }
+        if removed.is_empty() && report.failed.is_empty() {
+            println!("nothing to remove");
+        }
+    }
+    if report.failed.is_empty() {
+        Ok(())
+    } else {
+        Err(Stop::left_behind(format!("could not remove: {}", report.failed.join("; "))).with_hint(
+            "see what holds it (`fuser -vm PATH`, `losetup -a`), then run `underlay clean` again",
+        ))
+    }
+}

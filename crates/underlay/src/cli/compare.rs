@@ -1,0 +1,52 @@
+//! `underlay compare`: two records, side by side, with what else differs between them.
+
+use crate::cli::answer;
+use crate::cli::studies::Form;
+use crate::cli::terminal;
+use crate::stop::{Stop, chain};
+use clap::Args;
+use std::path::PathBuf;
+use underlay_report::{Colour, CompareOptions, IdentityPolicy, compare, comparison_summary};
+
+/// Arguments of `underlay compare`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The first record: the base of the comparison.
+    a: PathBuf,
+    /// The second record.
+    b: PathBuf,
+    /// One design of each record; by default all that have the same name in both.
+    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 2)]
+    designs: Option<Vec<String>>,
+    /// Compare even when the workloads differ (other schema, procedures, size, seed).
+    #[arg(long)]
+    allow_different_workloads: bool,
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let (a, b) = (answer::open(&arguments.a)?, answer::open(&arguments.b)?);
+    let identity = if arguments.allow_different_workloads {
+        IdentityPolicy::AllowDifferent
+    } else {
+        IdentityPolicy::RequireEqual
+    };
+    let designs = arguments.designs.as_deref().map(|names| (names[0].clone(), names[1].clone()));
+    let comparison = compare(&a, &b, &CompareOptions { identity, designs })
+        .map_err(|error| Stop::not_comparable(chain(&error)))?;
+    match if arguments.json { Form::Json } else { Form::Text } {
+        Form::Json => {
+            let json = serde_json::to_string_pretty(&comparison)
+                .map_err(|error| Stop::internal(&error))?;
+            println!("{json}");
+        }
+        Form::Text => {
+            let colour = if terminal::colours_on_stdout() { Colour::Always } else { Colour::Never };
+            print!("{}", comparison_summary(&comparison, terminal::width(), colour));
+        }
+    }
+    Ok(())
+}

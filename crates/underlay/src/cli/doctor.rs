@@ -1,0 +1,75 @@
+//! `underlay doctor`: what this host can do, and what to do about the rest.
+
+use crate::stop::Stop;
+use clap::Args;
+use serde_json::json;
+use underlay_database::postgres::find_installs;
+use underlay_host::{Capability, capabilities, host_facts};
+
+/// Arguments of `underlay doctor`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Folder with the database server's programs.
+    #[arg(long, value_name = "DIR")]
+    server_bin: Option<std::path::PathBuf>,
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let facts = host_facts();
+    let mut all = capabilities();
+    all.push(postgresql(arguments.server_bin.as_deref()));
+    if arguments.json {
+        let listed: Vec<_> = all
+            .iter()
+            .map(|capability| {
+                json!({
+                    "name": capability.name,
+                    "available": capability.available,
+                    "detail": capability.detail,
+                    "remedy": capability.remedy,
+                })
+            })
+            .collect();
+        println!("{:#}", json!({ "host": facts, "capabilities": listed }));
+        return Ok(());
+    }
+    let unknown = || "unknown".to_string();
+    println!(
+        "{}, Linux {}, {} x {}, {}",
+        facts.distribution.unwrap_or_else(unknown),
+        facts.kernel,
+        facts.cpu_count,
+        facts.cpu_model.unwrap_or_else(unknown),
+        underlay_core::Bytes(facts.memory_bytes),
+    );
+    let widest = all.iter().map(|capability| capability.name.len()).max().unwrap_or(0);
+    for capability in all {
+        let mark = if capability.available { "yes" } else { "NO " };
+        println!("  {mark}  {:widest$}  {}", capability.name, capability.detail);
+        if !capability.available && !capability.remedy.is_empty() {
+            println!("       {:widest$}  -> {}", "", capability.remedy);
+        }
+    }
+    Ok(())
+}
+
+fn postgresql(server_bin: Option<&std::path::Path>) -> Capability {
+    let found: Vec<String> = find_installs(server_bin)
+        .into_iter()
+        .map(|install| format!("{} ({})", install.version, install.bin_dir.display()))
+        .collect();
+    Capability {
+        name: "postgresql".to_string(),
+        available: !found.is_empty(),
+        detail: if found.is_empty() {
+            "no server programs found".to_string()
+        } else {
+            found.join(", ")
+        },
+        remedy: "apt-get install postgresql, or name a folder with --server-bin".to_string(),
+    }
+}

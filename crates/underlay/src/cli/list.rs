@@ -1,0 +1,95 @@
+//! `underlay list`: what is built in.
+
+use crate::stop::Stop;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use underlay_database::postgres::find_installs;
+use underlay_study::{Builtin, builtin_designs, builtin_devices, builtin_studies};
+
+/// Arguments of `underlay list`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// Only this kind.
+    #[arg(value_enum)]
+    kind: Option<Kind>,
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    Studies,
+    Designs,
+    Devices,
+    Workloads,
+    Engines,
+}
+
+impl Kind {
+    const ALL: [Kind; 5] =
+        [Kind::Studies, Kind::Designs, Kind::Devices, Kind::Workloads, Kind::Engines];
+
+    const fn word(self) -> &'static str {
+        match self {
+            Kind::Studies => "studies",
+            Kind::Designs => "designs",
+            Kind::Devices => "devices",
+            Kind::Workloads => "workloads",
+            Kind::Engines => "engines",
+        }
+    }
+
+    /// Name and title of each.
+    fn entries(self) -> Vec<(String, String)> {
+        let titles = |list: &[Builtin]| {
+            list.iter().map(|builtin| (builtin.name.clone(), builtin.title.clone())).collect()
+        };
+        match self {
+            Kind::Studies => titles(builtin_studies()),
+            Kind::Designs => titles(builtin_designs()),
+            Kind::Devices => titles(builtin_devices()),
+            Kind::Workloads => vec![(
+                "tpcc".to_string(),
+                "Order entry, derived from TPC-C; results are not comparable with published TPC results".to_string(),
+            )],
+            Kind::Engines => {
+                let found: Vec<String> = find_installs(None)
+                    .into_iter()
+                    .map(|install| format!("{} in {}", install.version, install.bin_dir.display()))
+                    .collect();
+                let found = if found.is_empty() { "none found on this host".to_string() } else { found.join(", ") };
+                vec![("postgresql".to_string(), format!("PostgreSQL 13 to 18; here: {found}"))]
+            }
+        }
+    }
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let kinds: Vec<Kind> = arguments.kind.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind]);
+    if arguments.json {
+        let listed: serde_json::Map<String, Value> = kinds
+            .iter()
+            .map(|kind| {
+                let entries: Vec<Value> = kind
+                    .entries()
+                    .into_iter()
+                    .map(|(name, title)| json!({ "name": name, "title": title }))
+                    .collect();
+                (kind.word().to_string(), Value::from(entries))
+            })
+            .collect();
+        println!("{:#}", Value::from(listed));
+        return Ok(());
+    }
+    for kind in kinds {
+        println!("{}", kind.word());
+        let entries = kind.entries();
+        let widest = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        for (name, title) in entries {
+            println!("  {name:widest$}  {title}");
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! The command line: what can be asked, and which file answers.
+//!
+//! One file per subcommand, each with its arguments and a `run` function. Standard output carries
+//! data, standard error carries progress, warnings and errors. Nothing here exits the process: `main`
+//! turns the outcome into an exit code.
+
+mod answer;
+mod check;
+mod clean;
+mod compare;
+mod datastore_server;
+mod doctor;
+mod drive;
+mod export;
+mod list;
+mod overrides;
+mod report;
+mod run;
+mod schema;
+mod show;
+mod studies;
+mod terminal;
+
+use crate::exit_code;
+use crate::stop::Stop;
+use clap::{CommandFactory, Parser, Subcommand};
+
+/// Shows what a storage design does to a database.
+#[derive(Debug, Parser)]
+#[command(name = "underlay", version, propagate_version = true, after_help = after_help())]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Carry out a study: a file, or a built-in one such as `quickstart`.
+    Run(run::Arguments),
+    /// Check a study and print its plan: every problem at once, nothing is touched.
+    Check(check::Arguments),
+    /// List what is built in: studies, designs, devices, workloads, engines.
+    List(list::Arguments),
+    /// Show a record's answer, or the text of something built in.
+    Show(show::Arguments),
+    /// Compare two records.
+    Compare(compare::Arguments),
+    /// Write a record's report as one HTML file.
+    Report(report::Arguments),
+    /// Write a record's data as CSV files.
+    Export(export::Arguments),
+    /// Only the load generator, against any database.
+    Drive(drive::Arguments),
+    /// What this host can do, and what to do about the rest.
+    Doctor(doctor::Arguments),
+    /// Remove what a killed run left behind.
+    Clean(clean::Arguments),
+    /// Print the JSON Schema of study files.
+    Schema(schema::Arguments),
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// The emulated datastore's server process (started by Underlay itself).
+    #[command(hide = true)]
+    DatastoreServer(datastore_server::Arguments),
+}
+
+fn after_help() -> String {
+    let rows = exit_code::TABLE.iter().map(|(code, meaning)| format!("  {code:>3}  {meaning}\n"));
+    format!(
+        "Exit codes:\n{}\nStart with `underlay run quickstart`; write your own study from `underlay show example`.",
+        rows.collect::<String>()
+    )
+}
+
+/// Parses the arguments and carries out the command.
+///
+/// # Errors
+/// A [`Stop`] with its exit code. Usage errors are printed by the parser itself.
+pub fn main() -> Result<(), Stop> {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = if error.use_stderr() { exit_code::BAD_INPUT } else { exit_code::OK };
+            // Printing fails only when nobody reads: then there is nobody to tell.
+            let _ = error.print();
+            return if code == exit_code::OK { Ok(()) } else { Err(Stop::silent(code)) };
+        }
+    };
+    match cli.command {
+        Command::Run(arguments) => run::run(&arguments),
+        Command::Check(arguments) => check::run(&arguments),
+        Command::List(arguments) => list::run(&arguments),
+        Command::Show(arguments) => show::run(&arguments),
+        Command::Compare(arguments) => compare::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
+        Command::Export(arguments) => export::run(&arguments),
+        Command::Drive(arguments) => drive::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments),
+        Command::Clean(arguments) => clean::run(&arguments),
+        Command::Schema(arguments) => schema::run(&arguments),
+        Command::DatastoreServer(arguments) => datastore_server::run(&arguments),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "underlay", &mut std::io::stdout());
+            Ok(())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Cli;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,56 @@
+//! The options that change a study from the command line, shared by `run` and `check`.
+
+use clap::Args;
+use std::path::PathBuf;
+use underlay_core::Nanos;
+use underlay_study::{PlanOptions, Scale};
+
+/// What may be changed without editing the study.
+#[derive(Debug, Args)]
+pub struct Overrides {
+    /// Similarity scale: cores, users, warehouses, memory and rate caps divided by k.
+    #[arg(long, value_name = "1/k")]
+    scale: Option<Scale>,
+    /// Runs per design.
+    #[arg(long, value_name = "N")]
+    repeats: Option<u32>,
+    /// The ladder of virtual users.
+    #[arg(long, value_name = "N,N,...", value_delimiter = ',')]
+    users: Option<Vec<u32>>,
+    /// Unmeasured load before the ladder.
+    #[arg(long, value_name = "TIME")]
+    warm_up: Option<Nanos>,
+    /// Unmeasured time at the beginning of each rung.
+    #[arg(long, value_name = "TIME")]
+    ramp_up: Option<Nanos>,
+    /// The measured window of each rung.
+    #[arg(long, value_name = "TIME")]
+    measure: Option<Nanos>,
+    /// The seed that data, transactions and device models derive from.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Only these designs of the study.
+    #[arg(long, value_name = "NAME,NAME,...", value_delimiter = ',')]
+    designs: Option<Vec<String>>,
+    /// Folder with the database server's programs.
+    #[arg(long, value_name = "DIR")]
+    server_bin: Option<PathBuf>,
+}
+
+impl Overrides {
+    /// The options for the planner.
+    pub fn to_options(&self, out: Option<PathBuf>) -> PlanOptions {
+        PlanOptions {
+            scale: self.scale,
+            repeats: self.repeats,
+            users: self.users.clone(),
+            warm_up: self.warm_up,
+            ramp_up: self.ramp_up,
+            measure: self.measure,
+            seed: self.seed,
+            designs: self.designs.clone(),
+            server_bin: self.server_bin.clone(),
+            out,
+        }
+    }
+}

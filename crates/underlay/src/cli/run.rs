@@ -1,0 +1,66 @@
+//! `underlay run`: carries out a study, prints the answer, writes the report beside the record.
+
+use crate::cli::answer::{self, write_report};
+use crate::cli::overrides::Overrides;
+use crate::cli::studies::{self, Form};
+use crate::lab::progress::{Bar, Progress};
+use crate::lab::records::{Fresh, place};
+use crate::lab::{Place, execute};
+use crate::stop::Stop;
+use clap::Args;
+use std::path::PathBuf;
+
+/// Arguments of `underlay run`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// A study file, or the name of a built-in study such as `quickstart`.
+    study: String,
+    #[command(flatten)]
+    overrides: Overrides,
+    /// The record to write; by default a new one in `underlay-records/`.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// Begin anew even when an unfinished execution of the same study could be gone on with.
+    #[arg(long)]
+    fresh: bool,
+    /// No progress bar.
+    #[arg(long)]
+    no_progress: bool,
+    /// Print the analysis as JSON instead of the summary.
+    #[arg(long)]
+    json: bool,
+    /// Open the report in the browser afterwards.
+    #[arg(long)]
+    open: bool,
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let source = studies::find(&arguments.study)?;
+    let options = arguments.overrides.to_options(arguments.out.clone());
+    let form = if arguments.json { Form::Json } else { Form::Text };
+    let (_, plan) = studies::plan(&source, &options, form)?;
+    let fresh = if arguments.fresh { Fresh::Yes } else { Fresh::No };
+    let place = place(&plan.name, &source, &options, fresh);
+    let bar = if arguments.no_progress { Bar::Never } else { Bar::Automatic };
+    let mut progress = Progress::new(bar);
+    let executed = execute(&plan, &place, &mut progress);
+    drop(progress);
+
+    // Whatever happened, what was recorded is worth showing.
+    let (Place::New(path) | Place::Resumed(path)) = &place;
+    if path.is_file() {
+        let shown = answer::read(path).and_then(|analysis| {
+            answer::print(&analysis, form)?;
+            let report = path.with_extension("html");
+            write_report(&analysis, &report)?;
+            eprintln!("record: {}\nreport: {}", path.display(), report.display());
+            if arguments.open { answer::open_in_browser(&report) } else { Ok(()) }
+        });
+        // The reason why the execution ended is more important than what became of its report.
+        if executed.is_ok() {
+            shown?;
+        }
+    }
+    executed.map(|_| ())
+}

@@ -1,0 +1,106 @@
+//! What the lab says while it works, as typed events.
+//!
+//! The lab prints nothing. The terminal, and machine output, are consumers of these events; the record
+//! is written beside them, because it must also hold what nobody watches.
+
+use std::path::Path;
+use underlay_core::{Bytes, Nanos};
+use underlay_record::{CheckMoment, PhaseKind, RunStatus, Severity};
+
+/// One thing that happened.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// The execution of the study began or goes on.
+    Began {
+        /// Where the record is.
+        record: &'a Path,
+        /// Runs that an earlier, killed execution had finished.
+        runs_done: usize,
+        /// Runs of the whole schedule.
+        runs: usize,
+        /// Expected time of what is left.
+        expected: Nanos,
+    },
+    /// Something a killed run had left was removed before anything began.
+    CleanedUp(&'a str),
+    /// The database that all runs start from is being loaded.
+    TemplateLoading {
+        /// Share done, `0.0..=1.0`.
+        share: f64,
+        /// Rows written so far.
+        rows: u64,
+    },
+    /// The database that all runs start from is there.
+    TemplateReady {
+        /// Whether an earlier execution had loaded it.
+        reused: bool,
+        /// Its size.
+        size: Bytes,
+        /// What making or verifying it took.
+        elapsed: Nanos,
+    },
+    /// A run began.
+    RunBegan {
+        /// Position in the schedule, from 1.
+        position: usize,
+        /// Runs of the schedule.
+        runs: usize,
+        /// Title of the design.
+        design: &'a str,
+        /// Repeat, from 1.
+        repeat: u32,
+    },
+    /// A phase of the run began.
+    PhaseBegan {
+        /// What it does.
+        kind: PhaseKind,
+        /// Virtual users, in phases with load.
+        users: Option<u32>,
+        /// How long it is planned to take, if that is known.
+        expected: Option<Nanos>,
+    },
+    /// A second of load went by.
+    Second {
+        /// New orders per minute in that second.
+        nopm: f64,
+        /// Virtual users active.
+        users: u32,
+        /// p99 response time of new orders in that second.
+        response_p99: Option<Nanos>,
+        /// Errors in that second.
+        errors: u64,
+    },
+    /// The consistency checks were made.
+    Checked {
+        /// Before or after the load.
+        moment: CheckMoment,
+        /// Checks made.
+        checks: usize,
+        /// Checks violated, or that could not be made.
+        failed: usize,
+    },
+    /// Something the reader of the result must know.
+    Found {
+        /// How grave.
+        severity: Severity,
+        /// The sentence.
+        text: &'a str,
+    },
+    /// A run ended.
+    RunEnded {
+        /// How.
+        status: RunStatus,
+        /// New orders per minute at each rung.
+        rungs: &'a [(u32, f64)],
+        /// The cause, when it did not finish.
+        reason: Option<&'a str>,
+    },
+    /// Everything is over; the record is closed.
+    Ended,
+}
+
+/// Who is told.
+pub trait Observer {
+    /// Called in order, from one thread.
+    fn notice(&mut self, event: &Event<'_>);
+}

@@ -1,0 +1,56 @@
+//! What the planner needs to know about this host, looked up once: the planner itself is pure.
+
+use std::path::Path;
+use underlay_core::Bytes;
+use underlay_database::postgres::find_installs;
+use underlay_host::{Capability, StateDir, capabilities, free_space, host_facts};
+use underlay_study::{DirectoryState, Enforcement, EngineKind, HostView, InstalledServer};
+
+/// Calls `use_view` with a view of this host.
+pub fn with_host_view<T>(state: &StateDir, use_view: impl FnOnce(&HostView<'_>) -> T) -> T {
+    let facts = host_facts();
+    let capabilities = capabilities();
+    let view = HostView {
+        cpus: u32::try_from(facts.cpu_count).unwrap_or(u32::MAX),
+        memory: Bytes(facts.memory_bytes),
+        // A folder that cannot be looked at is reported when it is used; it has no space until then.
+        free_space: free_space(state.root()).unwrap_or(Bytes::ZERO),
+        memory_limits: enforcement(&capabilities, "cgroup-memory"),
+        cpu_limits: enforcement(&capabilities, "cgroup-cpu"),
+        directory: &directory_state,
+        servers: &servers,
+    };
+    use_view(&view)
+}
+
+fn enforcement(capabilities: &[Capability], name: &str) -> Enforcement {
+    match capabilities.iter().find(|capability| capability.name == name) {
+        Some(capability) if capability.available => Enforcement::Enforced,
+        Some(capability) => Enforcement::Unenforced {
+            reason: format!("{}; {}", capability.detail, capability.remedy),
+        },
+        None => Enforcement::Unenforced { reason: "this host has no control groups".to_string() },
+    }
+}
+
+fn directory_state(path: &Path) -> DirectoryState {
+    match std::fs::metadata(path) {
+        Err(_) => DirectoryState::Missing,
+        Ok(metadata) if !metadata.is_dir() => DirectoryState::NotADirectory,
+        Ok(_) => match (rustix::fs::access(path, rustix::fs::Access::WRITE_OK), free_space(path)) {
+            (Ok(()), Ok(free)) => DirectoryState::Usable { free },
+            _ => DirectoryState::NotWritable,
+        },
+    }
+}
+
+fn servers(engine: EngineKind, server_bin: Option<&Path>) -> Option<Vec<InstalledServer>> {
+    match engine {
+        EngineKind::Postgresql => Some(
+            find_installs(server_bin)
+                .into_iter()
+                .map(|install| InstalledServer { major: install.major, settings: None })
+                .collect(),
+        ),
+    }
+}

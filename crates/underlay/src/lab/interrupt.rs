@@ -1,0 +1,48 @@
+//! Ctrl-C and SIGTERM as a flag that the lab looks at between steps.
+//!
+//! The handler only sets a flag: the lab finishes what must be finished (stop the load, stop the
+//! server, unwind the teardown stack) and ends with its own exit code. A second signal ends the
+//! waiting inside a step sooner, never the removal.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+static SIGNALS: AtomicUsize = AtomicUsize::new(0);
+
+extern "C" fn on_signal(_signal: libc::c_int) {
+    SIGNALS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Takes over SIGINT and SIGTERM for this process.
+pub fn install() {
+    // SAFETY: `on_signal` only increments an atomic, which is async-signal-safe, and the action
+    // struct is fully initialised (zeroed, then its handler and mask are set).
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
+        libc::sigemptyset(&mut action.sa_mask);
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Whether the user asked to stop.
+pub fn requested() -> bool {
+    SIGNALS.load(Ordering::Relaxed) > 0
+}
+
+/// Sleeps until `deadline`, or until the user asks to stop. Returns whether it may go on.
+pub fn sleep_until(deadline: Instant) -> bool {
+    loop {
+        if requested() {
+            return false;
+        }
+        let now = Instant::now();
+        if now >= deadline {
+            return true;
+        }
+        // A signal interrupts the sleep of only one thread, so look again soon.
+        std::thread::sleep((deadline - now).min(Duration::from_millis(50)));
+    }
+}

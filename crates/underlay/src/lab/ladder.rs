@@ -1,0 +1,246 @@
+//! Driving one run: warm up with rising load, then climb the ladder of virtual users, second by second.
+//!
+//! Each second everything the load generator did is written to the record, the datastore's latencies
+//! with it, and the run's health is looked at: a crashed database, a lost mount or a full volume ends the
+//! run with its cause.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+use underlay_core::{Bytes, Nanos};
+use underlay_database::postgres::{Liveness, Server};
+use underlay_datastore::MountedVolume;
+use underlay_driver::{DriveTick, Driver};
+use underlay_host::free_space;
+use underlay_model::Operation;
+use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
+use underlay_record::{Interval, PhaseKind, RunId, TransactionTick};
+use underlay_study::ProcedurePlan;
+use underlay_workload::tpcc::TransactionType;
+
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::{Event, Observer};
+use crate::lab::interrupt;
+use crate::lab::phases::Phases;
+use crate::lab::recording::SharedRecorder;
+use crate::lab::samplers::{DriverGauge, SharedDatastore};
+
+/// Less free space than this on a volume of the database ends the run: the database would soon stop by
+/// itself, with less to learn from.
+const FREE_SPACE_MIN: Bytes = Bytes::from_mib(16);
+
+/// Everything the ladder looks at.
+pub struct Ladder<'a> {
+    /// Zero of all times.
+    pub origin: Instant,
+    /// The record and the run in it.
+    pub recorder: &'a SharedRecorder,
+    /// Which run.
+    pub run: RunId,
+    /// The load generator, with no user active.
+    pub driver: &'a Driver,
+    /// For the sampler of the load generator.
+    pub gauge: &'a DriverGauge,
+    /// The database server.
+    pub server: &'a mut Server,
+    /// The datastore under it.
+    pub datastore: &'a SharedDatastore,
+    /// Its volumes.
+    pub volumes: &'a [MountedVolume],
+    /// Who is told.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// New orders per minute of a rung.
+pub type Rung = (u32, f64);
+
+impl Ladder<'_> {
+    /// Warms up and climbs. Rungs that were measured are in `rungs` even when the climb ends early.
+    pub fn climb(&mut self, procedure: &ProcedurePlan, rungs: &mut Vec<Rung>) -> Result<(), Abort> {
+        let top = procedure.users.last().copied().unwrap_or(1);
+        self.phase(PhaseKind::WarmUp, top, procedure.warm_up, |ladder| {
+            ladder.rise(top, procedure.warm_up).map(|_| ())
+        })?;
+        for users in &procedure.users {
+            self.phase(PhaseKind::RampUp, *users, procedure.ramp_up, |ladder| {
+                ladder.driver.set_users(*users);
+                ladder.seconds(procedure.ramp_up).map(|_| ())
+            })?;
+            let nopm = self.phase(PhaseKind::Measure, *users, procedure.measure, |ladder| {
+                ladder.seconds(procedure.measure)
+            })?;
+            rungs.push((*users, nopm));
+        }
+        Ok(())
+    }
+
+    fn phase<T>(
+        &mut self,
+        kind: PhaseKind,
+        users: u32,
+        expected: Nanos,
+        act: impl FnOnce(&mut Self) -> Result<T, Abort>,
+    ) -> Result<T, Abort> {
+        let mut phases = Phases::new(self.recorder, self.run, self.origin);
+        let phase = phases.begin(kind, Some(users), Some(expected), self.observer)?;
+        let result = act(self);
+        phases.end(phase, &result)?;
+        result
+    }
+
+    /// Load rising from one user to `top`, evenly over `length`.
+    fn rise(&mut self, top: u32, length: Nanos) -> Result<f64, Abort> {
+        let began = Instant::now();
+        let mut active = 0;
+        self.seconds_with(length, |ladder| {
+            let share = began.elapsed().as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
+            // The last quarter of the warm-up runs at full load.
+            let users = ((f64::from(top) * share / 0.75).ceil() as u32).clamp(1, top);
+            if users != active {
+                active = users;
+                ladder.driver.set_users(users);
+            }
+        })
+    }
+
+    /// Lets `length` go by, second by second; returns the new orders per minute over it.
+    fn seconds(&mut self, length: Nanos) -> Result<f64, Abort> {
+        self.seconds_with(length, |_| {})
+    }
+
+    fn seconds_with(&mut self, length: Nanos, mut steer: impl FnMut(&Self)) -> Result<f64, Abort> {
+        let began = Instant::now();
+        let end = began + Duration::from(length);
+        // What happened since the last phase belongs to it: write it before this one counts.
+        self.write_tick(self.driver.tick())?;
+        let (mut new_orders, mut counted) = (0u64, Nanos::ZERO);
+        let mut next = began;
+        while next < end {
+            next = (next + Duration::from_secs(1)).min(end);
+            loop {
+                steer(self);
+                let step = next.min(Instant::now() + Duration::from_millis(200));
+                if !interrupt::sleep_until(step) {
+                    return Err(Abort::Interrupted);
+                }
+                if Instant::now() >= next {
+                    break;
+                }
+            }
+            let tick = self.driver.tick();
+            new_orders += tick.of(TransactionType::NewOrder).committed;
+            counted += tick.length();
+            self.write_tick(tick)?;
+            self.look_at_health()?;
+        }
+        Ok(per_minute(new_orders, counted))
+    }
+
+    fn write_tick(&mut self, tick: DriveTick) -> Result<(), Abort> {
+        self.gauge.set(&tick);
+        if tick.length() == Nanos::ZERO {
+            return Ok(());
+        }
+        write_tick(self.recorder, self.run, &tick)?;
+        self.write_datastore_latency(Interval { begin: tick.begin, end: tick.end })?;
+        let new_orders = tick.of(TransactionType::NewOrder);
+        self.observer.notice(&Event::Second {
+            nopm: tick.nopm(),
+            users: tick.users.active,
+            response_p99: new_orders.response.quantile(0.99).map(Nanos),
+            errors: tick.types.iter().map(|kind| kind.errors.total()).sum(),
+        });
+        Ok(())
+    }
+
+    fn write_datastore_latency(&mut self, interval: Interval) -> Result<(), Abort> {
+        let latencies = self
+            .datastore
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .latency()
+            .during("read the datastore's latencies")?;
+        let mut recorder = self.recorder.lock();
+        for latency in latencies.iter().filter(|latency| !latency.latency.is_empty()) {
+            let name = format!("{}.{}", latency.volume, operation_word(latency.operation));
+            recorder
+                .histogram(self.run, interval, histogram_scope::DATASTORE, &name, &latency.latency)
+                .during("write the record")?;
+        }
+        Ok(())
+    }
+
+    fn look_at_health(&mut self) -> Result<(), Abort> {
+        // The datastore first: when it is gone the database dies of it, and the cause is the former.
+        let mut datastore = self.datastore.lock().unwrap_or_else(PoisonError::into_inner);
+        datastore.health().map_err(|error| Abort::failed("the datastore failed", &error))?;
+        drop(datastore);
+        if let Liveness::Died(log) =
+            self.server.liveness().during("look after the database server")?
+        {
+            return Err(Abort::Failed(format!(
+                "the database server ended by itself: {}",
+                log.headline()
+            )));
+        }
+        for volume in self.volumes {
+            let free = free_space(&volume.path).during("look at the free space of a volume")?;
+            if free < FREE_SPACE_MIN {
+                return Err(Abort::Failed(format!(
+                    "the volume `{}` is full: {free} of {} left; give it more capacity, or fewer warehouses",
+                    volume.name, volume.capacity
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes what the load generator did in one tick.
+pub fn write_tick(recorder: &SharedRecorder, run: RunId, tick: &DriveTick) -> Result<(), Abort> {
+    let interval = Interval { begin: tick.begin, end: tick.end };
+    let mut recorder = recorder.lock();
+    for kind in TransactionType::ALL {
+        let counts = tick.of(kind);
+        let errors: BTreeMap<String, u64> = counts
+            .errors
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(class, count)| (class.as_str().to_string(), count))
+            .collect();
+        recorder
+            .transactions(
+                run,
+                &TransactionTick {
+                    interval,
+                    transaction: kind.as_str().to_string(),
+                    committed: counts.committed,
+                    rolled_back: counts.rolled_back,
+                    failed: counts.failed,
+                    unknown: counts.unknown,
+                    errors,
+                    retries: counts.retries,
+                    response: (&counts.response).into(),
+                    service: (&counts.service).into(),
+                },
+            )
+            .during("write the record")?;
+    }
+    recorder
+        .histogram(run, interval, histogram_scope::DRIVER, DISPATCH_LAG, &tick.dispatch_lag)
+        .during("write the record")
+}
+
+/// The word of an operation in names of histograms.
+pub fn operation_word(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Read => "read",
+        Operation::Write => "write",
+        Operation::Flush => "flush",
+        Operation::Discard => "discard",
+    }
+}
+
+fn per_minute(count: u64, length: Nanos) -> f64 {
+    if length == Nanos::ZERO { 0.0 } else { count as f64 * 60.0 / length.as_secs_f64() }
+}

@@ -1,0 +1,316 @@
+//! The lab: carries out plans.
+//!
+//! [`execute`] makes sure that the template is there, then carries out the runs of the schedule in their
+//! interleaved order, each from nothing to nothing, and writes everything to one record. It says what it
+//! does through [`event::Event`]s and prints nothing.
+//!
+//! A killed execution goes on where it was: runs that finished stay, the one that was under way is done again.
+
+mod abort;
+mod host_view;
+mod ladder;
+mod phases;
+mod recording;
+mod run;
+mod samplers;
+mod template;
+mod verification;
+
+pub mod event;
+pub mod interrupt;
+pub mod progress;
+pub mod records;
+
+use serde_json::{Value, json};
+use std::path::{Path, PathBuf};
+use tokio::runtime::Runtime;
+use underlay_core::Nanos;
+use underlay_database::postgres::tpcc::{Mode as DatabaseMode, identity};
+use underlay_database::postgres::{Install, find_installs};
+use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
+use underlay_record::{Design, ExecutionStatus, Finding, Manifest, Recorder, RunStatus, Severity};
+use underlay_study::{Mode, Plan, plan_json};
+use underlay_workload::tpcc::{Entropy, Parameters};
+
+pub use host_view::with_host_view;
+
+use crate::lab::abort::Abort;
+use crate::lab::event::{Event, Observer};
+use crate::lab::recording::SharedRecorder;
+use crate::lab::run::{Bench, RunResult};
+use crate::lab::template::TemplateSpec;
+use crate::lab::verification::Verified;
+use crate::stop::{Stop, chain};
+
+/// Where an execution's record is, or will be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A record to create.
+    New(PathBuf),
+    /// A record to go on with.
+    Resumed(PathBuf),
+}
+
+/// Carries out a plan. Returns where the record is.
+///
+/// # Errors
+/// With the exit code of the cause. The record is there whenever the message names it.
+pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Result<PathBuf, Stop> {
+    interrupt::install();
+    let state = StateDir::open().map_err(|error| Stop::host(chain(&error)))?;
+    remove_leftovers(&state, observer)?;
+    let install = choose_install(plan)?;
+    let parameters = parameters(plan)?;
+    let user = unprivileged_user().map_err(|error| Stop::host(chain(&error)))?;
+    let server_program = std::env::current_exe()
+        .map_err(|error| Stop::host(format!("could not find the program itself: {error}")))?;
+    let runtime =
+        Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
+
+    let (path, recorder) = open_record(plan, place, &install, &parameters)?;
+    let done = finished_runs(plan, &recorder)?;
+    let recorder = SharedRecorder::new(recorder);
+    announce(plan, &path, &done, observer);
+    let spec = TemplateSpec {
+        state: &state,
+        install: &install,
+        parameters: &parameters,
+        user: user.as_ref(),
+        runtime: &runtime,
+    };
+    let outcome = template::ensure(&spec, &recorder, observer).and_then(|template| {
+        let bench = Bench {
+            plan,
+            recorder: &recorder,
+            state: &state,
+            install: &install,
+            template: &template,
+            parameters: &parameters,
+            user: user.as_ref(),
+            server_program: &server_program,
+            runtime: &runtime,
+        };
+        carry_out_runs(&bench, &done, observer)
+    });
+    let status = match &outcome {
+        Ok(_) => ExecutionStatus::Finished,
+        Err(Abort::Interrupted) => ExecutionStatus::Cancelled,
+        Err(Abort::Failed(_)) => ExecutionStatus::Failed,
+    };
+    let finished = recorder.finish(status);
+    observer.notice(&Event::Ended);
+    finished.map_err(|error| {
+        Stop::run_failed(format!("could not close the record: {}", chain(&error)))
+    })?;
+    conclude(outcome, path)
+}
+
+/// What the runs together amount to.
+enum Outcome {
+    Clean,
+    Broken(String),
+}
+
+fn carry_out_runs(
+    bench: &Bench<'_>,
+    done: &[bool],
+    observer: &mut dyn Observer,
+) -> Result<Outcome, Abort> {
+    let mut outcome = Outcome::Clean;
+    for (order, scheduled) in bench.plan.schedule.iter().enumerate() {
+        if done[order] {
+            continue;
+        }
+        let RunResult { status, reason, verified } =
+            run::carry_out(bench, order, *scheduled, observer)?;
+        if let Some(Verified::Broken(check)) = verified {
+            // The data of this run is wrong: its numbers are no evidence, but the other runs are worth
+            // having, because they tell whether it was the design.
+            outcome = Outcome::Broken(check);
+            continue;
+        }
+        match status {
+            RunStatus::Finished | RunStatus::Running => {}
+            RunStatus::Interrupted => return Err(Abort::Interrupted),
+            RunStatus::Failed => return Err(Abort::Failed(reason.unwrap_or_default())),
+        }
+    }
+    Ok(outcome)
+}
+
+fn conclude(outcome: Result<Outcome, Abort>, path: PathBuf) -> Result<PathBuf, Stop> {
+    let record = path.display();
+    match outcome {
+        Ok(Outcome::Clean) => Ok(path),
+        Ok(Outcome::Broken(check)) => {
+            Err(Stop::check_violated(format!("consistency is violated: {check}"))
+                .with_hint(format!("the record says everything: underlay show {record}")))
+        }
+        Err(Abort::Interrupted) => Err(Stop::interrupted(format!(
+            "stopped; everything created was removed. Run the same command to go on, or see {record}"
+        ))),
+        Err(Abort::Failed(reason)) => Err(Stop::run_failed(reason).with_hint(format!(
+            "the record so far is {record}; run the same command to go on at the failed run"
+        ))),
+    }
+}
+
+fn remove_leftovers(state: &StateDir, observer: &mut dyn Observer) -> Result<(), Stop> {
+    let report = clean(state).map_err(|error| Stop::host(chain(&error)))?;
+    for removed in &report.removed {
+        observer.notice(&Event::CleanedUp(removed));
+    }
+    if report.failed.is_empty() {
+        return Ok(());
+    }
+    Err(Stop::left_behind(format!(
+        "a killed run left something that could not be removed: {}",
+        report.failed.join("; ")
+    ))
+    .with_hint("run `underlay clean`"))
+}
+
+fn choose_install(plan: &Plan) -> Result<Install, Stop> {
+    let wanted = plan.engine.version;
+    find_installs(plan.engine.server_bin.as_deref())
+        .into_iter()
+        .find(|install| wanted.is_none_or(|major| install.major == major))
+        .ok_or_else(|| {
+            let version = wanted.map_or_else(String::new, |major| format!(" {major}"));
+            Stop::host(format!("no PostgreSQL{version} server was found on this host")).with_hint(
+                "install one (apt-get install postgresql), or name its folder with --server-bin",
+            )
+        })
+}
+
+fn parameters(plan: &Plan) -> Result<Parameters, Stop> {
+    let workload = &plan.workload;
+    Entropy::new(workload.entropy)
+        .and_then(|entropy| Parameters::new(workload.warehouses, workload.seed, entropy))
+        .map_err(|error| Stop::bad_input(error.to_string()))
+}
+
+fn open_record(
+    plan: &Plan,
+    place: &Place,
+    install: &Install,
+    parameters: &Parameters,
+) -> Result<(PathBuf, Recorder), Stop> {
+    let failed = |error: underlay_record::OpenError| Stop::host(chain(&error));
+    match place {
+        Place::Resumed(path) => Ok((path.clone(), Recorder::resume(path).map_err(failed)?)),
+        Place::New(path) => {
+            let manifest = manifest(plan, install, parameters);
+            let mut recorder = Recorder::create(path, &manifest).map_err(failed)?;
+            describe(plan, &mut recorder).map_err(|error| {
+                Stop::host(format!("could not write the record: {}", chain(&error)))
+            })?;
+            Ok((path.clone(), recorder))
+        }
+    }
+}
+
+fn manifest(plan: &Plan, install: &Install, parameters: &Parameters) -> Manifest {
+    let mode = match plan.workload.mode {
+        Mode::Procedures => DatabaseMode::Procedures,
+        Mode::Statements => DatabaseMode::Statements,
+    };
+    Manifest {
+        study_name: plan.name.clone(),
+        title: plan.title.clone(),
+        question: plan.question.clone(),
+        evidence: plan.evidence,
+        seed: plan.seed,
+        identity: identity(parameters, mode).to_string(),
+        started_wall_ns: run::wall_clock_ns(),
+        plan: plan_json(plan),
+        host: serde_json::to_value(host_facts()).unwrap_or(Value::Null),
+        software: json!({
+            "underlay": env!("CARGO_PKG_VERSION"),
+            "build": if cfg!(debug_assertions) { "debug" } else { "release" },
+            "postgresql": install.version,
+        }),
+    }
+}
+
+/// What is known before the first run: the designs, and the doubts of the plan.
+fn describe(plan: &Plan, recorder: &mut Recorder) -> Result<(), underlay_record::WriteError> {
+    let details = plan_json(plan);
+    for (index, design) in plan.designs.iter().enumerate() {
+        recorder.add_design(&Design {
+            index: u32::try_from(index).unwrap_or(u32::MAX),
+            name: design.name.clone(),
+            title: design.title.clone(),
+            description: design.description.clone(),
+            evidence: design.evidence,
+            detail: details["designs"][index].clone(),
+        })?;
+    }
+    for doubt in &plan.findings {
+        recorder.finding(&Finding {
+            run: None,
+            severity: match doubt.severity {
+                underlay_study::Severity::Note => Severity::Information,
+                underlay_study::Severity::Warning => Severity::Warning,
+            },
+            code: doubt.code.to_string(),
+            text: doubt.text.clone(),
+            data: json!({ "remedy": doubt.remedy, "line": doubt.line }),
+        })?;
+    }
+    if cfg!(debug_assertions) {
+        recorder.finding(&Finding {
+            run: None,
+            severity: Severity::Information,
+            code: "debug-build".to_string(),
+            text: "the load generator is a debug build: it uses more CPU than a release"
+                .to_string(),
+            data: Value::Null,
+        })?;
+    }
+    Ok(())
+}
+
+/// Which runs of the schedule an earlier, killed execution finished.
+fn finished_runs(plan: &Plan, recorder: &Recorder) -> Result<Vec<bool>, Stop> {
+    let runs = recorder.runs().map_err(|error| Stop::host(chain(&error)))?;
+    Ok(plan
+        .schedule
+        .iter()
+        .map(|scheduled| {
+            runs.iter().any(|run| {
+                run.is_evidence()
+                    && run.design as usize == scheduled.design
+                    && run.repeat == scheduled.repeat + 1
+            })
+        })
+        .collect())
+}
+
+fn announce(plan: &Plan, record: &Path, done: &[bool], observer: &mut dyn Observer) {
+    let runs_done = done.iter().filter(|done| **done).count();
+    let left = (done.len() - runs_done) as u64;
+    let load = if runs_done == 0 { plan.estimates.load.0 } else { 0 };
+    observer.notice(&Event::Began {
+        record,
+        runs_done,
+        runs: done.len(),
+        expected: Nanos(load + plan.estimates.run.0 * left),
+    });
+    for doubt in &plan.findings {
+        let severity = match doubt.severity {
+            underlay_study::Severity::Note => Severity::Information,
+            underlay_study::Severity::Warning => Severity::Warning,
+        };
+        observer.notice(&Event::Found { severity, text: &doubt.text });
+    }
+}
+
+/// A failed check in one line.
+pub fn describe_check(
+    id: &str,
+    title: &str,
+    outcome: &underlay_database::postgres::tpcc::CheckOutcome,
+) -> String {
+    verification::describe(id, title, outcome)
+}

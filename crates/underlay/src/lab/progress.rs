@@ -1,0 +1,163 @@
+//! Progress on a terminal: one bar with the time left and the live rate, and a line per finished step.
+//!
+//! Everything goes to standard error. Without a terminal (or with `--no-progress`) only the lines are
+//! written, so that a log stays readable.
+
+use crate::lab::event::{Event, Observer};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+use underlay_core::Nanos;
+use underlay_record::{CheckMoment, PhaseKind, RunStatus, Severity};
+
+/// Whether a bar is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bar {
+    /// Drawn when standard error is a terminal.
+    Automatic,
+    /// Never drawn.
+    Never,
+}
+
+/// Draws events.
+pub struct Progress {
+    bar: ProgressBar,
+    /// Expected time of the whole execution, and since when.
+    expected: Nanos,
+    began: Instant,
+    run: String,
+    phase: String,
+}
+
+impl Progress {
+    /// A progress display; nothing is drawn before the first event.
+    pub fn new(bar: Bar) -> Progress {
+        let target = match bar {
+            Bar::Automatic => ProgressDrawTarget::stderr(),
+            Bar::Never => ProgressDrawTarget::hidden(),
+        };
+        let bar = ProgressBar::with_draw_target(Some(1000), target);
+        let style = ProgressStyle::with_template("{bar:24} {percent:>3}%  {prefix}  {msg}")
+            .expect("the template is fixed and correct");
+        bar.set_style(style);
+        Progress {
+            bar,
+            expected: Nanos::ZERO,
+            began: Instant::now(),
+            run: String::new(),
+            phase: String::new(),
+        }
+    }
+
+    fn line(&self, text: &str) {
+        if self.bar.is_hidden() {
+            eprintln!("{text}");
+        } else {
+            self.bar.println(text);
+        }
+    }
+
+    fn tick(&self, detail: &str) {
+        let elapsed = Nanos::from(self.began.elapsed());
+        let share = if self.expected == Nanos::ZERO {
+            0.0
+        } else {
+            // The estimate may be short: never claim to be done before the end.
+            (elapsed.as_secs_f64() / self.expected.as_secs_f64()).min(0.99)
+        };
+        self.bar.set_position((share * 1000.0) as u64);
+        let left = self.expected.saturating_sub(elapsed);
+        let left = if left == Nanos::ZERO {
+            "finishing".to_string()
+        } else {
+            format!("{} left", Nanos(left.0 / 1_000_000_000 * 1_000_000_000))
+        };
+        self.bar.set_prefix(left);
+        self.bar.set_message(format!("{}  {}  {detail}", self.run, self.phase));
+    }
+}
+
+impl Observer for Progress {
+    fn notice(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Began { record, runs_done, runs, expected } => {
+                self.expected = *expected;
+                self.began = Instant::now();
+                if *runs_done > 0 {
+                    self.line(&format!(
+                        "resuming {}: {runs_done} of {runs} runs are done",
+                        record.display()
+                    ));
+                } else {
+                    self.line(&format!("recording to {}", record.display()));
+                }
+                self.line(&format!("{} runs to go, about {expected}", runs - runs_done));
+                self.bar.enable_steady_tick(Duration::from_millis(500));
+            }
+            Event::CleanedUp(what) => {
+                self.line(&format!("removed what a killed run had left: {what}"))
+            }
+            Event::TemplateLoading { share, rows } => {
+                self.phase = "loading".to_string();
+                self.tick(&format!("{:.0} %, {rows} rows", share * 100.0));
+            }
+            Event::TemplateReady { reused, size, elapsed } => self.line(&if *reused {
+                format!("database of {size} from an earlier run, verified in {elapsed}")
+            } else {
+                format!("database of {size} loaded and checked in {elapsed}")
+            }),
+            Event::RunBegan { position, runs, design, repeat } => {
+                self.run = format!("run {position}/{runs} {design}");
+                self.line(&format!("run {position} of {runs}: {design}, repeat {repeat}"));
+            }
+            Event::PhaseBegan { kind, users, .. } => {
+                self.phase = match users {
+                    Some(users) if *kind == PhaseKind::Measure => {
+                        format!("measuring {users} users")
+                    }
+                    Some(users) => format!("{kind} to {users} users"),
+                    None => kind.to_string(),
+                };
+                self.tick("");
+            }
+            Event::Second { nopm, users, response_p99, errors } => {
+                let p99 = response_p99.map_or(String::new(), |p99| format!(", p99 {p99}"));
+                let errors = if *errors > 0 { format!(", {errors} errors") } else { String::new() };
+                self.tick(&format!("{nopm:.0} NOPM with {users} users{p99}{errors}"));
+            }
+            Event::Checked { moment, checks, failed } => {
+                let when = match moment {
+                    CheckMoment::Before => "before",
+                    CheckMoment::After => "after",
+                };
+                if *failed > 0 {
+                    self.line(&format!(
+                        "  {failed} of {checks} consistency checks {when} the load FAILED"
+                    ));
+                }
+            }
+            Event::Found { severity, text } => {
+                let word = match severity {
+                    Severity::Information => "note",
+                    Severity::Warning => "warning",
+                    Severity::Invalid => "INVALID",
+                };
+                self.line(&format!("  {word}: {text}"));
+            }
+            Event::RunEnded { status, rungs, reason } => {
+                let rungs: Vec<String> =
+                    rungs.iter().map(|(users, nopm)| format!("{users} users {nopm:.0}")).collect();
+                let rungs = if rungs.is_empty() {
+                    String::new()
+                } else {
+                    format!("NOPM: {}", rungs.join(", "))
+                };
+                match (status, reason) {
+                    (RunStatus::Finished, _) => self.line(&format!("  {rungs}")),
+                    (status, Some(reason)) => self.line(&format!("  {status}: {reason}. {rungs}")),
+                    (status, None) => self.line(&format!("  {status}. {rungs}")),
+                }
+            }
+            Event::Ended => self.bar.finish_and_clear(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Where records are: names for new ones, and the unfinished one that an execution goes on with.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+use underlay_record::{ExecutionStatus, Record};
+use underlay_study::{PlanOptions, Source, recorded_study};
+
+use crate::lab::Place;
+
+/// The folder for records, below the current one.
+pub const FOLDER: &str = "underlay-records";
+/// Ending of record files.
+pub const ENDING: &str = "sqlite";
+
+/// An execution older than this is not gone on with: the host is no longer the same experiment.
+const RESUMED_WITHIN: Duration = Duration::from_secs(24 * 3600);
+
+/// Where an execution of a study is recorded: in the given file; or in the newest unfinished record of the
+/// same study with the same options; or in a new one.
+pub fn place(name: &str, source: &Source, options: &PlanOptions, fresh: Fresh) -> Place {
+    if let Some(path) = &options.out {
+        return if path.exists() && fresh == Fresh::No && is_unfinished(path, source, options) {
+            Place::Resumed(path.clone())
+        } else {
+            Place::New(path.clone())
+        };
+    }
+    let unfinished = match fresh {
+        Fresh::Yes => None,
+        Fresh::No => {
+            records_of(name).into_iter().rev().find(|path| is_unfinished(path, source, options))
+        }
+    };
+    match unfinished {
+        Some(path) => Place::Resumed(path),
+        None => Place::New(new_path(name)),
+    }
+}
+
+/// Whether an unfinished execution is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fresh {
+    /// Begin anew.
+    Yes,
+    /// Go on with what is unfinished.
+    No,
+}
+
+/// The records of a study in the usual folder, oldest first (their names carry their time).
+fn records_of(name: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(FOLDER) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|ending| ending == ENDING))
+        .filter(|path| {
+            path.file_name()
+                .and_then(|file| file.to_str())
+                .and_then(|file| file.strip_prefix(name))
+                .is_some_and(|rest| rest.starts_with("-2"))
+        })
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn is_unfinished(path: &Path, source: &Source, options: &PlanOptions) -> bool {
+    let Ok(record) = Record::open_read_only(path) else { return false };
+    let Ok(execution) = record.execution() else { return false };
+    let Ok((recorded, mut recorded_options)) = recorded_study(&record.manifest().plan) else {
+        return false;
+    };
+    recorded_options.out.clone_from(&options.out);
+    let started = SystemTime::UNIX_EPOCH + Duration::from_nanos(record.manifest().started_wall_ns);
+    execution.status != ExecutionStatus::Finished
+        && recorded.text == source.text
+        && recorded_options == *options
+        && SystemTime::now().duration_since(started).is_ok_and(|age| age < RESUMED_WITHIN)
+}
+
+/// A name that sorts by time: `quickstart-20261120-101500.sqlite`.
+fn new_path(name: &str) -> PathBuf {
+    let seconds =
+        SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+    Path::new(FOLDER).join(format!("{name}-{}.{ENDING}", timestamp(seconds)))
+}
+
+/// `YYYYMMDD-HHMMSS` in UTC. The date is computed as in Howard Hinnant's "chrono-compatible low-level date
+/// algorithms", `civil_from_days`.
+fn timestamp(unix_seconds: u64) -> String {
+    let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    format!(
+        "{year:04}{month:02}{day:02}-{:02}{:02}{:02}",
+        second / 3600,
+        second / 60 % 60,
+        second % 60
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::timestamp;
+
+    #[test]
+    fn timestamps_are_calendar_dates() {
+        assert_eq!(timestamp(0), "19700101-000000");
+        assert_eq!(timestamp(951_782_399), "20000228-235959");
+        assert_eq!(timestamp(951_782_400), "20000229-000000");
+        assert_eq!(timestamp(1_795_169_700), "20261120-101500");
+    }
+}

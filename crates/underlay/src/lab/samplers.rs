@@ -1,0 +1,159 @@
+//! Samplers that only the lab can offer: the datastore's counters and the load generator's own.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use underlay_core::series::{Layer, SeriesSpec};
+use underlay_datastore::Datastore;
+use underlay_driver::DriveTick;
+use underlay_record::conventions::source;
+use underlay_telemetry::{SampleError, Sampler, Status};
+
+/// A datastore shared between the lab and its sampler.
+pub type SharedDatastore = Arc<Mutex<Box<dyn Datastore>>>;
+
+/// Reads the datastore's counters.
+pub struct DatastoreSampler {
+    datastore: SharedDatastore,
+    series: Vec<SeriesSpec>,
+    status: Status,
+}
+
+impl DatastoreSampler {
+    /// A sampler of a datastore that is open.
+    pub fn new(datastore: SharedDatastore) -> DatastoreSampler {
+        let series = datastore.lock().unwrap_or_else(PoisonError::into_inner).series();
+        let status = if series.is_empty() {
+            Status::Absent(
+                "this kind of datastore has no counters of its own; see the block layer"
+                    .to_string(),
+            )
+        } else {
+            Status::Available
+        };
+        DatastoreSampler { datastore, series, status }
+    }
+}
+
+impl Sampler for DatastoreSampler {
+    fn name(&self) -> &str {
+        source::DATASTORE
+    }
+
+    fn layer(&self) -> Layer {
+        Layer::Datastore
+    }
+
+    fn status(&self) -> &Status {
+        &self.status
+    }
+
+    fn series(&self) -> &[SeriesSpec] {
+        &self.series
+    }
+
+    fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
+        if self.series.is_empty() {
+            return Ok(());
+        }
+        let counters = self.datastore.lock().unwrap_or_else(PoisonError::into_inner).counters();
+        values.extend(counters.map_err(|error| SampleError::Other(Box::new(error)))?);
+        Ok(())
+    }
+}
+
+/// What the load generator last said of itself, shared between the lab and its sampler.
+#[derive(Clone, Default)]
+pub struct DriverGauge(Arc<Mutex<Option<DriverState>>>);
+
+#[derive(Clone, Copy)]
+struct DriverState {
+    users_active: u32,
+    users_in_transaction: u32,
+    users_stalled: u32,
+    sessions: u32,
+    arrivals_queued: u64,
+    arrivals_overflowed: u64,
+    cpu_ns: u64,
+    busiest_thread_ns: u64,
+    memory_bytes: u64,
+}
+
+impl DriverGauge {
+    /// Takes over what a tick says. Increments are summed, so that the series are counters.
+    pub fn set(&self, tick: &DriveTick) {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (overflowed, busiest) =
+            state.map_or((0, 0), |state| (state.arrivals_overflowed, state.busiest_thread_ns));
+        *state = Some(DriverState {
+            users_active: tick.users.active,
+            users_in_transaction: tick.users.in_transaction,
+            users_stalled: tick.users.stalled,
+            sessions: tick.users.sessions,
+            arrivals_queued: tick.arrivals.queued,
+            arrivals_overflowed: overflowed + tick.arrivals.overflowed,
+            cpu_ns: tick.cpu_ns,
+            busiest_thread_ns: busiest + tick.busiest.awake_ns(),
+            memory_bytes: tick.memory.0,
+        });
+    }
+}
+
+/// Reads the load generator's gauge.
+pub struct DriverSampler {
+    gauge: DriverGauge,
+    series: Vec<SeriesSpec>,
+}
+
+impl DriverSampler {
+    /// A sampler of `gauge`.
+    pub fn new(gauge: DriverGauge) -> DriverSampler {
+        let series = vec![
+            SeriesSpec::gauge("users.active", "users"),
+            SeriesSpec::gauge("users.in_transaction", "users"),
+            SeriesSpec::gauge("users.stalled", "users"),
+            SeriesSpec::gauge("sessions", "sessions"),
+            SeriesSpec::gauge("arrivals.queued", "transactions"),
+            SeriesSpec::counter("arrivals.overflowed", "transactions"),
+            SeriesSpec::counter("cpu", "ns"),
+            SeriesSpec::counter("busiest_thread.awake", "ns"),
+            SeriesSpec::gauge("memory.resident", "bytes"),
+        ];
+        DriverSampler { gauge, series }
+    }
+}
+
+impl Sampler for DriverSampler {
+    fn name(&self) -> &str {
+        source::DRIVER
+    }
+
+    fn layer(&self) -> Layer {
+        Layer::Driver
+    }
+
+    fn status(&self) -> &Status {
+        &Status::Available
+    }
+
+    fn series(&self) -> &[SeriesSpec] {
+        &self.series
+    }
+
+    fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
+        let state = *self.gauge.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match state {
+            None => values.resize(self.series.len(), f64::NAN),
+            Some(state) => values.extend([
+                f64::from(state.users_active),
+                f64::from(state.users_in_transaction),
+                f64::from(state.users_stalled),
+                f64::from(state.sessions),
+                state.arrivals_queued as f64,
+                state.arrivals_overflowed as f64,
+                state.cpu_ns as f64,
+                state.busiest_thread_ns as f64,
+                state.memory_bytes as f64,
+            ]),
+        }
+        Ok(())
+    }
+}
