@@ -51,7 +51,7 @@ fn install(web: &Path) -> Result<(), String> {
     if installed.is_some() && installed >= modified(&web.join("package-lock.json")) {
         return Ok(());
     }
-    npm(web, &["ci", "--no-audit", "--no-fund", "--loglevel=error"])
+    npm(web, &["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"])
 }
 
 fn bundle(web: &Path, out: &Path) -> Result<(), String> {
@@ -78,9 +78,9 @@ fn npm(web: &Path, arguments: &[&str]) -> Result<(), String> {
     let text = [output.stdout, output.stderr].concat();
     // A directive to cargo is one line.
     let text = String::from_utf8_lossy(&text).trim().replace('\n', " | ");
+    let folder = web.display();
     Err(format!(
-        "`{command}` in {} failed: {text}: {REMEDY}, and see that the package registry \
-                 can be reached",
-        web.display()
+        "`{command}` in {folder} failed: {text} | the package registry must be reachable, and Node.js be \
+         version 18 or newer"
     ))
 }

@@ -29,14 +29,23 @@ import { verdict } from "./section/verdict";
 import { why } from "./section/why";
 import { startTheme } from "./theme";
 
-const SECTIONS: readonly ((page: Page) => HTMLElement | null)[] = [
-  verdict, findings, why, throughput, curves, distribution, timelines, numbers, published, evidence,
+type Section = (page: Page) => HTMLElement | null;
+
+const SECTIONS: readonly Section[] = [
+  verdict, why, findings, throughput, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 
+/** What makes the numbers invalid goes before what explains them. */
+function inOrder(page: Page): readonly Section[] {
+  const invalid = page.analysis.findings.some((finding) => finding.severity === "invalid");
+  if (!invalid) return SECTIONS;
+  return [verdict, findings, ...SECTIONS.filter((make) => make !== verdict && make !== findings)];
+}
+
 function show(page: Page): void {
   const main = html("main", { id: "report" });
-  for (const make of SECTIONS) {
+  for (const make of inOrder(page)) {
     const element = make(page);
     if (element) main.append(element);
   }

@@ -55,13 +55,20 @@ export function verdict(page: Page): HTMLElement {
       html("span", { class: `badge ${className}` }, word),
       confidenceBadge(answer.confidence),
       evidenceBadge(study.evidence),
-      html("span", { class: "muted" }, EVIDENCE[study.evidence])),
+      html("span", { class: "muted" }, EVIDENCE[study.evidence]),
+      warningsLink(page)),
     html("ul", { class: "support" },
       answer.support.map((sentence) => html("li", {}, quietIntervals(sentence))),
       reasons(answer.confidence_reasons)),
     comparisons(page, "nopm"),
     facts(keyFacts(page)),
   );
+}
+
+function warningsLink(page: Page): Child {
+  const grave = page.analysis.findings.filter((finding) => finding.severity !== "information").length;
+  if (grave === 0) return null;
+  return html("a", { href: "#warnings" }, grave === 1 ? "1 warning" : `${count(grave)} warnings`);
 }
 
 function reasons(list: string[]): Child {
