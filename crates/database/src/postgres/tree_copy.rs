@@ -308,12 +308,13 @@ mod tests {
 
         let report = copy(&from, &to).unwrap();
         assert_eq!((report.files, report.bytes), (2, Bytes(3_000_001)));
+        // Before anything reads it.
+        assert_eq!(underlay_host::page_cache::cached(&to).unwrap(), Bytes::ZERO);
         assert_eq!(count(&to).unwrap(), (2, Bytes(3_000_001)));
         assert_eq!(fs::read(to.join("a/large")).unwrap(), large);
         assert_eq!(to.join("none").metadata().unwrap().permissions().mode() & 0o777, 0o600);
         assert!(to.join("a/empty").is_dir());
         assert!(!to.join("skip").exists() && to.join("link").symlink_metadata().is_err());
-        assert_eq!(underlay_host::page_cache::cached(&to).unwrap(), Bytes::ZERO);
         // A second copy would overwrite.
         assert!(matches!(copy(&from, &to), Err(ServerError::File { .. })));
 
