@@ -1,5 +1,6 @@
 //! What devices show in closed loops, against datasheets and published measurements.
 
+use proptest::prelude::{any, prop_assert, proptest};
 use underlay_core::{Bytes, Histogram, Nanos, RootSeed};
 use underlay_model::closed_loop::{ClosedLoop, ClosedLoopResult, Pattern, run};
 use underlay_model::{Basis, Device, DeviceProfile, Flash, Medium, Operation, Request, builtin};
@@ -255,20 +256,75 @@ fn more_depth_never_gives_less_throughput_nor_less_latency() {
     }
 }
 
-/// Little's law: the loop keeps exactly its queue depth busy, so rate x latency must give it back.
+/// A flash device without chance, so that only its structure decides.
+fn certain_flash(units: u32) -> DeviceProfile {
+    let mut profile = builtin_profile("dc500m-1920");
+    let Medium::Flash(flash) = &mut profile.medium else { panic!("flash") };
+    (flash.units, flash.read_service_cv, flash.slow_probability) = (units, 0.0, 0.0);
+    profile
+}
+
+/// Work conservation: while requests wait, the stage that limits is never idle, so the last of many
+/// completes after exactly the sum of their service there.
 #[test]
-fn no_time_is_lost() {
-    for profile in builtin::all().iter().filter(|profile| !profile.is_instant()) {
-        for queue_depth in [1, 8, 32] {
-            let spec = ClosedLoop { read_share: 0.7, ..random_reads(queue_depth) };
-            let result = measure(profile, &spec);
-            let busy = (result.read.sum() + result.write.sum()) as f64 / result.duration.0 as f64;
-            assert_close(
-                &format!("{} QD{queue_depth}", profile.name),
-                busy,
-                f64::from(queue_depth),
-                0.02,
-            );
+fn the_limiting_stage_is_never_idle() {
+    let last_of = |profile: &DeviceProfile, count: u64| {
+        let mut device = Device::new(profile, SEED, "device");
+        let blocks = (0..count).map(|i| i.wrapping_mul(0x9E37_79B9) % 100_000_000);
+        blocks
+            .map(|block| device.submit(Nanos::ZERO, &Request::read(block * 16_384, 4096)))
+            .map(|completion| completion.at)
+            .max()
+            .expect("at least one")
+    };
+    let Medium::Flash(flash) = certain_flash(1).medium else { panic!("flash") };
+    // One unit: it limits.
+    let expected = flash.read_command.0 + 1_000 * flash.read_service.0 + flash.base.0;
+    assert_eq!(last_of(&certain_flash(1), 1_000), Nanos(expected));
+    // Very many units: the command stage limits.
+    let expected = 10_000 * flash.read_command.0 + flash.read_service.0 + flash.base.0;
+    let found = last_of(&certain_flash(4096), 10_000).0;
+    assert!(found.abs_diff(expected) <= 2 * flash.read_service.0, "{found} against {expected}");
+    // A disk has one arm.
+    let mut disk = Device::new(&builtin_profile("hdd-7200"), SEED, "device");
+    let completions: Vec<_> = (0..500u64)
+        .map(|i| disk.submit(Nanos::ZERO, &Request::read((i * 7919 % 500) << 30, 4096)))
+        .collect();
+    let work: u64 = completions.iter().map(|completion| completion.service.0).sum();
+    assert_eq!(completions.last().expect("500").at.0, work);
+}
+
+proptest! {
+    /// Monotone: one more request never lets another complete earlier. Reads and writes apart: a write more
+    /// moves later program operations to other units, where they may well suit a read better.
+    #[test]
+    fn one_more_request_speeds_up_nobody(
+        gaps in proptest::collection::vec(0..100_000u64, 2..100),
+        is_read in any::<bool>(),
+        left_out in any::<proptest::sample::Index>(),
+    ) {
+        let left_out = left_out.index(gaps.len());
+        let completions = |skipped: Option<usize>| {
+            let mut device = Device::new(&certain_flash(4), SEED, "device");
+            let mut now = Nanos::ZERO;
+            let mut completions = Vec::new();
+            for (i, gap) in gaps.iter().enumerate() {
+                now += Nanos(*gap);
+                // Blocks of their own, so that no read finds its block in a register.
+                let offset = (i as u64) << 20;
+                let request = match is_read {
+                    true => Request::read(offset, 4096),
+                    false => Request::write(offset, 4096),
+                };
+                if Some(i) != skipped {
+                    completions.push((i, device.submit(now, &request).at));
+                }
+            }
+            completions
+        };
+        let all = completions(None);
+        for (i, at) in completions(Some(left_out)) {
+            prop_assert!(at <= all[i].1, "request {i}: {at} without, {} with", all[i].1);
         }
     }
 }
