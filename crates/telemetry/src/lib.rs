@@ -11,6 +11,22 @@
 //!
 //! **Invariants:** values are cumulative or instantaneous as read; a value that could not be read is
 //! `NAN`; a source that cannot work says why; `[begin, end]` always contains the moment of reading.
+//!
+//! # What it costs
+//!
+//! Measured with the example `cost` (release build, 1 Hz, 20 Hz session samples) on 2 virtual CPUs of
+//! a shared host with load average 6 to 12, PostgreSQL 15 under pgbench; percent of one core:
+//!
+//! | sessions | host tier | statistics | session samples | all | resident | in the server |
+//! |---|---|---|---|---|---|---|
+//! | 64 | 0.12 % | 0.02 % | 0.25 % | 0.39 % | 4.2 MiB | 0.59 % |
+//! | 64, one hot row | 0.11 % | 0.02 % | 0.37 % | 0.50 % | 4.4 MiB | 0.92 % |
+//! | 250 | 0.25 % | 0.02 % | 0.18 % | 0.45 % | 4.5 MiB | 0.83 % |
+//! | 1,000 | 0.91 % | 0.03 % | 0.22 % | 1.16 % | 5.4 MiB | 2.87 % |
+//!
+//! The aim of 1 % of a core is missed with a thousand server processes, not with hundreds. Resident
+//! memory is that of the whole example program. A sweep of the host tier takes 0.3 ms plus 11 us per
+//! observed process, 8 us in a tree of more than 256. Above 128 sessions samples are taken at 10 Hz.
 
 mod declare;
 mod source;

@@ -12,11 +12,15 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, NoTls};
 use underlay_database::Target;
 
 /// How the collector's sessions are named in `pg_stat_activity`, and left out of its counts.
 pub(crate) const APPLICATION_NAME: &str = "underlay-telemetry";
+
+/// The database that a cluster is born with and that benchmarks leave alone.
+const MAINTENANCE_DATABASE: &str = "postgres";
 
 /// Longest time to a new connection.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(1);
@@ -32,7 +36,9 @@ const OPTIONS: &str = "-c statement_timeout=900 -c default_transaction_read_only
 /// A connection, when there is one.
 pub(crate) struct SqlSession {
     runtime: Runtime,
+    /// Where to connect, and where else if the database does not exist or may not be entered.
     target: Target,
+    otherwise: Option<Target>,
     open: Option<Open>,
     next_attempt: Instant,
     /// Why the latest attempt failed.
@@ -53,16 +59,26 @@ impl Drop for Open {
 }
 
 impl SqlSession {
-    /// A session that is not connected yet.
+    /// A session in the target's database that is not connected yet.
     pub(crate) fn new(target: &Target) -> io::Result<SqlSession> {
         Ok(SqlSession {
             runtime: Builder::new_current_thread().enable_all().build()?,
             target: target.clone(),
+            otherwise: None,
             open: None,
             next_attempt: Instant::now(),
             refusal: String::new(),
             generation: 0,
         })
+    }
+
+    /// A session for questions that any database of the server answers: in the maintenance database if
+    /// possible, so that its many transactions do not count in the observed one.
+    pub(crate) fn aside(target: &Target) -> io::Result<SqlSession> {
+        let mut session = SqlSession::new(&target.with_database(MAINTENANCE_DATABASE))?;
+        session.otherwise =
+            Some(target.clone()).filter(|target| target.database != MAINTENANCE_DATABASE);
+        Ok(session)
     }
 
     /// Number of the present connection, 0 before the first. Connects if need be.
@@ -80,15 +96,33 @@ impl SqlSession {
 
     fn connect(&mut self) {
         self.next_attempt = Instant::now() + ATTEMPT_PAUSE;
-        let target = &self.target;
-        let opened = self.runtime.block_on(async { timeout(CONNECT_DEADLINE, open(target)).await });
-        match opened.unwrap_or_else(|_| Err(format!("no answer in {CONNECT_DEADLINE:?}"))) {
-            Ok(opened) => {
-                self.open = Some(opened);
-                self.generation += 1;
+        loop {
+            match self.attempt() {
+                Ok(opened) => {
+                    self.open = Some(opened);
+                    self.generation += 1;
+                    return;
+                }
+                Err(Refusal::NotThisDatabase(text)) => {
+                    self.refuse(&text);
+                    match self.otherwise.take() {
+                        Some(otherwise) => self.target = otherwise,
+                        None => return,
+                    }
+                }
+                Err(Refusal::NotNow(text)) => return self.refuse(&text),
             }
-            Err(text) => self.refusal = format!("could not connect to {target}: {text}"),
         }
+    }
+
+    fn attempt(&self) -> Result<Open, Refusal> {
+        let opening = async { timeout(CONNECT_DEADLINE, open(&self.target)).await };
+        let late = |_| Err(Refusal::NotNow(format!("no answer in {CONNECT_DEADLINE:?}")));
+        self.runtime.block_on(opening).unwrap_or_else(late)
+    }
+
+    fn refuse(&mut self, text: &str) {
+        self.refusal = format!("could not connect to {}: {text}", self.target);
     }
 
     /// Runs `work` on the present connection; any failure closes it.
@@ -111,10 +145,30 @@ impl SqlSession {
     }
 }
 
-async fn open(target: &Target) -> Result<Open, String> {
+/// Why there is no connection.
+enum Refusal {
+    /// The server answers, but not for this database and login.
+    NotThisDatabase(String),
+    /// The server does not answer, or asks to come again.
+    NotNow(String),
+}
+
+/// Answers that another attempt will not change.
+const NOT_THIS_DATABASE: [SqlState; 4] = [
+    SqlState::INVALID_CATALOG_NAME,
+    SqlState::INSUFFICIENT_PRIVILEGE,
+    SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+    SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE,
+];
+
+async fn open(target: &Target) -> Result<Open, Refusal> {
     let mut config = target.with_application_name(APPLICATION_NAME).config();
     config.options(OPTIONS).connect_timeout(CONNECT_DEADLINE);
-    let (client, connection) = config.connect(NoTls).await.map_err(|error| explain(&error))?;
+    let (client, connection) = config.connect(NoTls).await.map_err(|error| {
+        let is_final = error.code().is_some_and(|code| NOT_THIS_DATABASE.contains(code));
+        let refusal = if is_final { Refusal::NotThisDatabase } else { Refusal::NotNow };
+        refusal(explain(&error))
+    })?;
     let driver = tokio::spawn(async move {
         // Its error comes back from the client's next call, which reports it.
         let _reported_there = connection.await;

@@ -338,6 +338,77 @@ fn a_crash_is_missing_values_and_then_recovery() {
 }
 
 #[test]
+fn a_frozen_session_is_given_up_and_replaced() {
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let Some(server) = server() else { return };
+    server.execute("CREATE ROLE plain LOGIN");
+    let (sink, items) = channel();
+    let mut targets = targets(Some(&server));
+    targets.postgres = Some(Target { user: "plain".to_string(), ..server.target() });
+    let collector = Collector::start(targets, Duration::from_millis(200), sink);
+    std::thread::sleep(Duration::from_millis(1000));
+    let sessions = server.sessions_named("underlay-telemetry");
+    assert_eq!(sessions.len(), 2, "one for statistics, one for waits");
+    let signal = |signal| {
+        for pid in sessions.iter().filter_map(|pid| Pid::from_raw(*pid)) {
+            kill_process(pid, signal).expect("a session of this test's server");
+        }
+    };
+    signal(Signal::STOP);
+    std::thread::sleep(Duration::from_millis(3000));
+    let began_to_stop = Instant::now();
+    let report = collector.stop();
+    assert!(began_to_stop.elapsed() < Duration::from_secs(2));
+    signal(Signal::CONT);
+    let heard = Heard::all(&items);
+    let host = report.tiers.iter().find(|tier| tier.name == "proc").expect("it has a tier");
+    let sql = report.tiers.iter().find(|tier| tier.name == "postgres").expect("it has a tier");
+    assert!(sql.missed >= 4, "{sql:?}");
+    assert!(host.missed < sql.missed / 2, "a frozen server does not delay {host:?}");
+    for (source, series) in [("postgres", "wal.position"), ("waits", "sessions")] {
+        let values = heard.series(source, series);
+        assert!(values.iter().any(|value| value.is_nan()), "{source}: {values:?}");
+        assert!(!values.last().expect("ticks").is_nan(), "{source}: {values:?}");
+    }
+    assert!(heard.notes.iter().any(|note| note.contains("no answer in 1.5s")), "{:?}", heard.notes);
+    let hidden = heard.status("waits");
+    assert!(matches!(hidden, Status::Degraded(why) if why.contains("pg_read_all_stats")));
+    assert_eq!(*heard.status("postgres"), Status::Available, "statistics need no such role");
+}
+
+/// In a database where nobody else commits, all transactions are the observer's: a reader can take
+/// them out. Without a maintenance database the sessions are sampled from the observed one.
+#[test]
+fn the_observer_knows_its_own_transactions() {
+    let Some(server) = server() else { return };
+    server.execute("CREATE DATABASE quiet");
+    let quiet = server.target().with_database("quiet");
+    let observed = |seconds| {
+        let (sink, items) = channel();
+        let mut targets = targets(None);
+        targets.postgres = Some(quiet.clone());
+        let collector = Collector::start(targets, Duration::from_millis(250), sink);
+        std::thread::sleep(Duration::from_secs(seconds));
+        let used = server.databases_of("underlay-telemetry", &quiet);
+        collector.stop();
+        (Heard::all(&items), used)
+    };
+    let (heard, used) = observed(4);
+    assert_eq!(used, ["postgres", "quiet"]);
+    // The server hands in its counts up to a second late: compare totals, not differences.
+    let last = |name: &str| *heard.series("postgres", name).last().expect("ticks");
+    let (counted, own) = (last("database.xact_commit"), last("observer.transactions"));
+    assert!(own > 80.0, "{own}");
+    assert!((own - counted).abs() < 35.0, "the server counts {counted}, the observer {own}");
+
+    server.execute_at(&quiet, "ALTER DATABASE postgres RENAME TO gone");
+    let (heard, used) = observed(1);
+    assert_eq!(used, ["quiet", "quiet"]);
+    assert_eq!(*heard.status("waits"), Status::Available);
+}
+
+#[test]
 fn what_cannot_be_read_says_why() {
     let nowhere = PathBuf::from("/nonexistent");
     let (sink, items) = channel();

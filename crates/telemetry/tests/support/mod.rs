@@ -48,7 +48,7 @@ impl TestServer {
     /// Starts the server again, after [`TestServer::kill`], and waits until it answers.
     pub fn restart(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(30);
-        while self.try_execute("SELECT 1").is_err() {
+        while try_execute(&self.target(), "SELECT 1").is_err() {
             assert!(Instant::now() < deadline, "the server does not answer: {}", self.log());
             // A server refuses to start while sessions of the killed one still end.
             let ended = self
@@ -99,7 +99,33 @@ impl TestServer {
 
     /// Runs statements.
     pub fn execute(&self, sql: &str) {
-        self.try_execute(sql).expect("the statements run");
+        self.execute_at(&self.target(), sql);
+    }
+
+    /// Runs statements in another database.
+    pub fn execute_at(&self, target: &Target, sql: &str) {
+        try_execute(target, sql).expect("the statements run");
+    }
+
+    /// Databases of the sessions with this application name, in order; asked in another one.
+    pub fn databases_of(&self, application: &str, target: &Target) -> Vec<String> {
+        const SQL: &str =
+            "SELECT datname::text FROM pg_stat_activity WHERE application_name = $1 ORDER BY 1";
+        runtime().block_on(async {
+            let client = target.connect().await.expect("the server answers");
+            let rows = client.query(SQL, &[&application]).await.expect("an answer");
+            rows.iter().map(|row| row.get(0)).collect()
+        })
+    }
+
+    /// Pids of the sessions with this application name.
+    pub fn sessions_named(&self, application: &str) -> Vec<i32> {
+        const SQL: &str = "SELECT pid FROM pg_stat_activity WHERE application_name = $1";
+        runtime().block_on(async {
+            let client = self.target().connect().await.expect("the server answers");
+            let rows = client.query(SQL, &[&application]).await.expect("an answer");
+            rows.iter().map(|row| row.get(0)).collect()
+        })
     }
 
     /// The answer to a question of yes or no.
@@ -107,14 +133,6 @@ impl TestServer {
         runtime().block_on(async {
             let client = self.target().connect().await.expect("the server answers");
             client.query_one(sql, &[]).await.expect("one row").get(0)
-        })
-    }
-
-    fn try_execute(&self, sql: &str) -> Result<(), String> {
-        let runtime = runtime();
-        runtime.block_on(async {
-            let client = self.target().connect().await.map_err(|error| error.to_string())?;
-            client.batch_execute(sql).await.map_err(|error| format!("{error:?}"))
         })
     }
 
@@ -136,6 +154,13 @@ impl Drop for TestServer {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn try_execute(target: &Target, sql: &str) -> Result<(), String> {
+    runtime().block_on(async {
+        let client = target.connect().await.map_err(|error| error.to_string())?;
+        client.batch_execute(sql).await.map_err(|error| format!("{error:?}"))
+    })
 }
 
 /// A runtime for the calling thread.

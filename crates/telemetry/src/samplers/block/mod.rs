@@ -2,7 +2,7 @@
 //!
 //! * **Reads** `/proc/diskstats`, one `pread`; once at the start `/sys/block/*/queue`.
 //! * **Emits** all fields raw per volume (`volume.<volume>.*`) and per disk (`device.<device>.*`).
-//! * **Costs** about 10 us per tick.
+//! * **Costs** about 32 us per tick.
 //! * **Needs** the device of each volume in `/proc/diskstats`: a volume on an overlay or network file
 //!   system has none, and the status says so.
 //!
@@ -31,7 +31,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "block",
     layer: Layer::Block,
     reads: "/proc/diskstats",
-    costs: "10 us",
+    costs: "32 us",
     needs: "a block device under each volume",
     traps: &[
         "io_ticks (the base of %util) counts time with any operation outstanding: it is no saturation",

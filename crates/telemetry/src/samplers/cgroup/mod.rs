@@ -3,7 +3,7 @@
 //!
 //! * **Reads** whatever of the files of versions 1 and 2 is there, one `pread` each.
 //! * **Emits** the same series names for both versions.
-//! * **Costs** about 60 us per tick, mostly `memory.stat`.
+//! * **Costs** about 95 us per tick, mostly `memory.stat`.
 //! * **Needs** a control group. On a hybrid host the controllers are on version 1 and pressure comes
 //!   from a group in the version 2 hierarchy, if the server is in one.
 //!
@@ -27,7 +27,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "cgroup",
     layer: Layer::Host,
     reads: "memory.*, cpu.stat, cpuacct.*, blkio.throttle.*, io.stat, *.pressure of the server's group",
-    costs: "60 us",
+    costs: "95 us",
     needs: "a control group for the server; version 1 has no pressure",
     traps: &[
         "memory.usage includes the page cache that the server's reads and writes filled: reaching the limit is normal, failures and refaults are the news",

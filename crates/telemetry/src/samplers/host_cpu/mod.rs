@@ -3,7 +3,7 @@
 //! * **Reads** `/proc/stat`, one `pread`.
 //! * **Emits** nanoseconds per state for the host (`cpu.<state>`) and per CPU (`cpu<n>.<state>`),
 //!   context switches, forks, runnable and blocked tasks.
-//! * **Costs** about 10 us per tick on 2 CPUs; the file grows with interrupts, not with load.
+//! * **Costs** about 27 us per tick on 2 CPUs; the file grows with interrupts, not with load.
 //! * **Needs** nothing. A CPU that goes offline leaves missing values; one that appears adds series.
 //!
 //! Time spent in a guest is contained in `user` and `nice` of the kernel's text and is subtracted
@@ -28,7 +28,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "host_cpu",
     layer: Layer::Host,
     reads: "/proc/stat",
-    costs: "10 us",
+    costs: "27 us on 2 CPUs",
     needs: "nothing",
     traps: &[
         "iowait is idle time with an I/O outstanding, never \"busy\"; idle and iowait may step back a little",

@@ -2,7 +2,7 @@
 //!
 //! * **Reads** `/proc/meminfo` and `/proc/vmstat`, one `pread` each.
 //! * **Emits** gauges in bytes and counters of faults, reclaim, writeback and swap.
-//! * **Costs** about 35 us per tick.
+//! * **Costs** about 63 us per tick.
 //! * **Needs** nothing; series that a kernel does not know are not declared.
 //!
 //! Dirty and writeback explain checkpoint stalls. It does not judge whether memory is short: that
@@ -21,7 +21,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "memory",
     layer: Layer::Host,
     reads: "/proc/meminfo, /proc/vmstat",
-    costs: "35 us",
+    costs: "63 us",
     needs: "nothing",
     traps: &[
         "the page cache of a database in a control group counts there too: see source cgroup",

@@ -3,7 +3,7 @@
 //! * **Reads** `/proc/pressure/{cpu,memory,io,irq}`, one `pread` each.
 //! * **Emits** the `total` counters in microseconds. The kernel's averages are left out: a
 //!   difference of totals over the true window says the same without a filter of its own.
-//! * **Costs** about 1.4 us per file.
+//! * **Costs** about 15 us per tick.
 //! * **Needs** a kernel with pressure accounting (`CONFIG_PSI`, perhaps the boot option `psi=1`).
 //!
 //! The host-wide `full` of cpu is meaningless (documented as zero) and is not emitted.
@@ -24,7 +24,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "pressure",
     layer: Layer::Host,
     reads: "/proc/pressure/{cpu,memory,io,irq}",
-    costs: "6 us",
+    costs: "15 us",
     needs: "CONFIG_PSI and, on some kernels, the boot option psi=1",
     traps: &[
         "cpu.some rises when any tenant of the host waits, not only the database",

@@ -1,6 +1,7 @@
 //! One process tree: finding its members at each tick and reading them.
 //!
-//! Members are the root and everything reachable over `children`; a member whose parent died stays a
+//! Members are the root and everything reachable over `children`, except the root of another
+//! another observed tree: a program that starts the server it drives is not charged for it. A member whose parent died stays a
 //! member as long as it lives. Descriptors are kept open for as many members as the limit of open
 //! files allows without hurting others; the rest is opened at each tick.
 //!
@@ -106,11 +107,17 @@ impl Tree {
         }
     }
 
-    /// Reads the tree; nothing as long as its root was never there.
-    pub(super) fn read(&mut self, kernel: &Kernel, parents: Option<&Parents>) -> Option<Reading> {
+    /// Reads the tree; nothing as long as its root was never there. `roots` are those of all observed
+    /// trees.
+    pub(super) fn read(
+        &mut self,
+        kernel: &Kernel,
+        roots: &BTreeSet<u32>,
+        parents: Option<&Parents>,
+    ) -> Option<Reading> {
         self.ticks += 1;
         self.crowded = self.members.len() > CROWD;
-        self.walk(kernel, parents);
+        self.walk(kernel, roots, parents);
         self.ever_seen |= !self.members.is_empty();
         if !self.ever_seen {
             return None;
@@ -127,13 +134,14 @@ impl Tree {
     }
 
     /// Renews `members`: breadth first from the root, then from former members left over.
-    fn walk(&mut self, kernel: &Kernel, parents: Option<&Parents>) {
+    fn walk(&mut self, kernel: &Kernel, roots: &BTreeSet<u32>, parents: Option<&Parents>) {
         let mut former = std::mem::take(&mut self.members);
         let mut waiting = vec![self.root.pid()];
         let mut visited = BTreeSet::new();
         while let Some(pid) = waiting.pop().or_else(|| former.keys().next().copied()) {
             let mut before = former.remove(&pid);
-            if !visited.insert(pid) {
+            let is_of_another = roots.contains(&pid) && pid != self.root.pid();
+            if is_of_another || !visited.insert(pid) {
                 continue;
             }
             let mut children = Vec::new();
