@@ -24,6 +24,7 @@ use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::analysis::{Analysis, Estimate, EvidenceKind, Finding, FindingSeverity, Rung};
+use crate::wording::amount;
 
 /// Script of the page, built from `web/src` by the build script of this crate.
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js"));
@@ -224,28 +225,15 @@ fn estimate_text(estimate: Option<&Estimate>) -> String {
     };
     match (low, high) {
         (Some(low), Some(high)) => {
-            format!("{} ({} to {})", grouped(*value), grouped(*low), grouped(*high))
+            format!("{} ({} to {})", amount(*value), amount(*low), amount(*high))
         }
-        _ => grouped(*value),
+        _ => amount(*value),
     }
-}
-
-/// A whole number with its thousands separated by commas.
-fn grouped(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value < 0.0 && digits != "0" { format!("\u{2212}{text}") } else { text }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Rounded, SCRIPT, STYLE, escape, grouped};
+    use super::{Rounded, SCRIPT, STYLE, escape};
     use serde::Serialize;
     use serde_json::ser::Serializer;
 
@@ -268,13 +256,6 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_grouped() {
-        assert_eq!(grouped(0.4), "0");
-        assert_eq!(grouped(999.5), "1,000");
-        assert_eq!(grouped(-1_234_567.0), "\u{2212}1,234,567");
-    }
-
-    #[test]
     fn escaped_text_closes_nothing() {
         assert_eq!(
             escape("<a href='x'>&\"</a>"),
@@ -291,5 +272,11 @@ mod tests {
             assert!(!text.contains("<!--"), "the bundle contains the begin of a comment");
             assert!(!text.contains('\r'), "a browser changes line ends, and the hash with them");
         }
+    }
+
+    #[test]
+    fn the_licence_of_what_is_bundled_is_in_the_page() {
+        assert!(SCRIPT.contains("uPlot") && SCRIPT.contains("MIT License"));
+        assert!(SCRIPT.contains("Permission is hereby granted"));
     }
 }

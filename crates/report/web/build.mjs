@@ -6,11 +6,18 @@
 // bundle (html.rs does, together with the data).
 
 import { build } from "esbuild";
-import { fileURLToPath } from "node:url";
+import { readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
 const folder = resolve(process.argv[2] ?? join(here, "dist"));
+
+/** The licence text of a package, as one line. */
+function licence(name) {
+  const text = readFileSync(join(here, "node_modules", name, "LICENSE"), "utf8");
+  return text.replace(/\s+/g, " ").replaceAll("*/", "").trim();
+}
 
 await build({
   absWorkingDir: here,
@@ -24,7 +31,7 @@ await build({
   target: ["chrome103", "firefox113", "safari16.4"],
   // Escapes everything that is not ASCII, so that the bundle survives any file encoding.
   charset: "ascii",
-  // Licence comments of bundled packages stay in the page.
-  legalComments: "inline",
+  // The page is a copy of the packages in it, so it carries their licence.
+  banner: { js: `/*! uPlot. ${licence("uplot")} */` },
   logLevel: "warning",
 });

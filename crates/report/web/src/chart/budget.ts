@@ -3,7 +3,7 @@
 import { html, svg } from "../dom";
 import { percent } from "../format";
 import { linear } from "../scale";
-import { quantity, tickTexts } from "../unit";
+import { tickTexts } from "../unit";
 import { horizontalAxis, type Area } from "./axis";
 import { paper, type Drawing, type Stop } from "./frame";
 import { fitText, textWidth } from "./text";
@@ -17,6 +17,8 @@ export interface BudgetPart {
   value: number;
   /** Share of the bar, for labels. */
   share: number;
+  /** What the read-out says of it. */
+  detail: string;
 }
 
 /** One bar. */
@@ -53,7 +55,7 @@ export function drawBudget(data: BudgetData, width: number): Drawing {
         svg("tspan", { class: "row-note", dx: 8 },
           fitText(bar.note, width - textWidth(bar.title, 13.5) * 1.08 - 12, 12))),
     );
-    drawBar(node, bar, y, scale.at, stops, data.unit);
+    drawBar(node, bar, y, scale.at, stops);
   });
   return { node, stops };
 }
@@ -64,7 +66,6 @@ function drawBar(
   y: number,
   at: (value: number) => number,
   stops: Stop[],
-  unit: string,
 ): void {
   let start = 0;
   for (const part of bar.parts) {
@@ -94,7 +95,7 @@ function drawBar(
       y: y + BAR / 2,
       describe: () => [
         html("div", { class: "readout-heading" }, bar.title),
-        html("div", {}, `${part.title}: ${percent(part.share)} of the time, ${quantity(part.value, unit)}`),
+        html("div", {}, `${part.title}: ${part.detail}`),
       ],
     });
   }

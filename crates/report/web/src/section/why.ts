@@ -83,6 +83,10 @@ function budget(page: Page, shown: (Bottleneck | undefined)[], measure: Measure)
         key: part.class,
         title: className(part.class),
         share: part.share,
+        detail: [
+          `${percent(part.share)} of the time`,
+          part.per_transaction_ns === null ? "" : `${latency(part.per_transaction_ns)} of the mean transaction`,
+        ].filter(Boolean).join(", "),
         value: measure === "share" ? part.share : part.per_transaction_ns ?? 0,
       })),
     }];
