@@ -1,10 +1,20 @@
 //! The texts of `/proc/<pid>/{stat,schedstat,io}` and of `children`. Pure.
 
+/// How far a process is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// It runs or sleeps.
+    Lives,
+    /// It has ended but nobody waited for it yet: its counters count, itself does not.
+    Ended,
+    /// It is being waited for at this moment: its parent has its I/O already, or will in an instant.
+    Inherited,
+}
+
 /// What is kept of a stat text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    /// It has ended but nobody waited for it yet: its counters count, itself does not.
-    pub(super) ended: bool,
+    pub(super) life: Life,
     pub(super) parent: u32,
     pub(super) major_faults: u64,
     /// User and system time in ticks of 10 ms.
@@ -34,7 +44,11 @@ pub(super) fn stat(bytes: &[u8]) -> Option<Stat> {
     let columns: Vec<&str> = rest.split_ascii_whitespace().take(22).collect();
     let number = |field: usize| columns.get(field - 3)?.parse::<u64>().ok();
     Some(Stat {
-        ended: matches!(*columns.first()?, "Z" | "X"),
+        life: match *columns.first()? {
+            "Z" => Life::Ended,
+            "X" | "x" => Life::Inherited,
+            _ => Life::Lives,
+        },
         parent: columns.get(1)?.parse().ok()?,
         major_faults: number(12)?,
         cpu_ticks: number(14)?.checked_add(number(15)?)?,
@@ -77,7 +91,7 @@ pub(super) fn children(bytes: &[u8]) -> impl Iterator<Item = u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Io, children, io, schedstat, stat};
+    use super::{Io, Life, children, io, schedstat, stat};
     use proptest::prelude::{any, proptest};
 
     const STAT: &[u8] = b"4711 (postgres: a) b (x) S 12 4711 4711 0 -1 4194304 100 200 7 300 50 25 0 0 20 0 3 0 987654 123456789 555 18446744073709551615 1 1 0 0";
@@ -86,14 +100,17 @@ mod tests {
     fn names_with_parentheses_do_not_confuse() {
         let stat = stat(STAT).expect("a sound text");
         assert_eq!((stat.parent, stat.major_faults, stat.cpu_ticks), (12, 7, 75));
-        assert!(!stat.ended);
+        assert_eq!(stat.life, Life::Lives);
         assert_eq!((stat.threads, stat.start, stat.resident_pages), (3, 987654, 555));
     }
 
     #[test]
     fn a_process_nobody_waited_for_has_ended() {
-        let text = String::from_utf8(STAT.to_vec()).expect("text").replace(") S ", ") Z ");
-        assert!(stat(text.as_bytes()).expect("a sound text").ended);
+        let life = |state: &str| {
+            let text = String::from_utf8(STAT.to_vec()).expect("text").replace(") S ", state);
+            stat(text.as_bytes()).expect("a sound text").life
+        };
+        assert_eq!((life(") Z "), life(") X ")), (Life::Ended, Life::Inherited));
     }
 
     #[test]

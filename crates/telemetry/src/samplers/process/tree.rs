@@ -16,7 +16,7 @@
 //! a sum must not fall for want of a descriptor.
 
 use super::ledger::{Identity, Ledger, Sighting, Threads, Usage};
-use super::parse::{self, Io, Stat};
+use super::parse::{self, Io, Life, Stat};
 use super::root::ProcessRoot;
 use crate::kernel_file::{read_piece, read_whole};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,7 +123,10 @@ impl Tree {
             return None;
         }
         let usage = self.ledger.update(self.members.values().map(|member| member.sighting));
-        let stats = || self.members.values().map(|member| member.stat).filter(|stat| !stat.ended);
+        let stats = || {
+            let stats = self.members.values().map(|member| member.stat);
+            stats.filter(|stat| stat.life == Life::Lives)
+        };
         Some(Reading {
             usage,
             processes: stats().count() as u64,
@@ -203,6 +206,10 @@ impl Tree {
             Err(error) => return before.filter(|_| !is_gone(&error)),
         };
         let Some(stat) = stat else { return before };
+        if stat.life == Life::Inherited {
+            // Between the parent's inheriting and the end of the entry in /proc both have the I/O.
+            return None;
+        }
         let before = before.filter(|member| member.stat.start == stat.start);
         let usage = before.as_ref().map_or(Usage::default(), |member| member.sighting.usage);
         let asks_for_children = pid == self.root.pid()
