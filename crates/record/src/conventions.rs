@@ -81,6 +81,8 @@ pub mod driver_series {
     pub const BUSIEST_THREAD: &str = "busiest_thread.awake";
     /// Gauge: users asked for.
     pub const USERS_ACTIVE: &str = "users.active";
+    /// Gauge: open sessions, also those of users that are not active.
+    pub const SESSIONS: &str = "sessions";
     /// Gauge: users in a transaction.
     pub const USERS_IN_TRANSACTION: &str = "users.in_transaction";
     /// Gauge: users in the same attempt for longer than one second.

@@ -541,8 +541,10 @@ pub struct Run {
     pub seconds: Option<f64>,
     /// Its phases.
     pub phases: Vec<Phase>,
-    /// Its events.
+    /// What happened to it: checkpoints, faults, outages.
     pub events: Vec<Event>,
+    /// Remarks of samplers: facts found at the start, later failures and recoveries. Not for charts.
+    pub notes: Vec<Event>,
 }
 
 /// A phase of a run.

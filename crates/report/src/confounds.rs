@@ -56,18 +56,34 @@ pub(crate) fn between(a: (&Digest, usize), b: (&Digest, usize)) -> Vec<Confound>
     differences(&[side(a), side(b)])
 }
 
-/// Paths with their values on each side, where not all are equal. Sides without any fact are unknown and differ
-/// in nothing.
+/// Paths with their values on each side, where not all are equal.
+///
+/// A side that says nothing at all about a subject (its settings in force, say, because it has no run
+/// yet) is unknown, and differs in nothing of it.
 fn differences(sides: &[BTreeMap<String, String>]) -> Vec<Confound> {
     let mut paths: Vec<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
     paths.sort();
     paths.dedup();
     paths
         .into_iter()
-        .map(|path| (path, sides.iter().map(|side| side.get(path).cloned()).collect::<Vec<_>>()))
-        .filter(|(_, values)| values.windows(2).any(|pair| pair[0] != pair[1]))
-        .map(|(path, values)| Confound { path: path.clone(), values, asked: is_asked(path) })
+        .filter(|path| {
+            let known =
+                sides.iter().filter(|side| side.keys().any(|k| subject(k) == subject(path)));
+            let mut values = known.map(|side| side.get(*path));
+            values.next().is_some_and(|first| values.any(|other| other != first))
+        })
+        .map(|path| Confound {
+            path: path.clone(),
+            values: sides.iter().map(|side| side.get(path).cloned()).collect(),
+            asked: is_asked(path),
+        })
         .collect()
+}
+
+/// What a path is about: what is known or unknown together.
+fn subject(path: &str) -> &str {
+    let first = path.split('.').next().unwrap_or(path);
+    if path.starts_with("engine.in-force.") { "engine.in-force" } else { first }
 }
 
 /// Whether what differs at this path belongs to the storage: the datastore, or where a volume lies.
@@ -175,6 +191,8 @@ mod tests {
         let found = differences(&[side("on"), side("off"), side("on")]);
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].values[1].as_deref(), Some("off"));
+        let unknown = BTreeMap::from([("design.evidence".to_string(), "emulated".to_string())]);
+        assert!(differences(&[side("on"), unknown]).is_empty(), "no run yet is no difference");
         assert!(!found[0].asked);
     }
 }

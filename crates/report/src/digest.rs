@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use underlay_core::Evidence;
-use underlay_record::conventions::{LATENESS, MODELLED, document, histogram_scope};
+use underlay_core::{Evidence, Nanos};
+use underlay_record::conventions::{LATENESS, MODELLED, document, event, histogram_scope};
 use underlay_record::{
-    CheckOutcome, Design, Execution, Finding, Manifest, Phase, ReadError, Record, Run,
+    CheckOutcome, Design, Event, Execution, Finding, Manifest, Phase, ReadError, Record, Run,
 };
 
 use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
+use crate::checkpoints::checkpoints;
 use crate::observed::{ObservedRun, WindowFacts};
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines};
@@ -108,7 +109,8 @@ impl Digest {
         self.lines.extend(lines(&run, &mut self.catalogue));
         self.sources.extend(source_rows(&run));
         self.emulation.extend(emulation_row(&run));
-        self.run_rows.push(run_row(&run.run, &run.phases, &run.events));
+        let events = [run.events.as_slice(), checkpoints(&run).as_slice()].concat();
+        self.run_rows.push(run_row(&run.run, &run.phases, &events));
         self.documents.insert(run.position, run.documents);
     }
 }
@@ -122,8 +124,17 @@ pub(crate) fn evidence_kind(evidence: Evidence) -> EvidenceKind {
     }
 }
 
-fn run_row(run: &Run, phases: &[Phase], events: &[underlay_record::Event]) -> analysis::Run {
-    let since_begin = |at: underlay_core::Nanos| at.saturating_sub(run.begin).as_secs_f64();
+fn run_row(run: &Run, phases: &[Phase], events: &[Event]) -> analysis::Run {
+    let since_begin = |at: Nanos| at.saturating_sub(run.begin).as_secs_f64();
+    let of_kind = |wanted: &dyn Fn(&str) -> bool| {
+        let row = |event: &Event| analysis::Event {
+            at_s: since_begin(event.at),
+            until_s: event.data["until_ns"].as_u64().map(|until| since_begin(Nanos(until))),
+            kind: event.kind.clone(),
+            text: event.text.clone(),
+        };
+        events.iter().filter(|event| wanted(&event.kind)).map(row).collect()
+    };
     analysis::Run {
         id: run.id.0,
         design: run.design as usize,
@@ -146,17 +157,8 @@ fn run_row(run: &Run, phases: &[Phase], events: &[underlay_record::Event]) -> an
                 status: phase.status.to_string(),
             })
             .collect(),
-        events: events
-            .iter()
-            .map(|event| analysis::Event {
-                at_s: since_begin(event.at),
-                until_s: event.data["until_ns"]
-                    .as_u64()
-                    .map(|until| since_begin(underlay_core::Nanos(until))),
-                kind: event.kind.clone(),
-                text: event.text.clone(),
-            })
-            .collect(),
+        events: of_kind(&|kind| kind != event::NOTE),
+        notes: of_kind(&|kind| kind == event::NOTE),
     }
 }
 

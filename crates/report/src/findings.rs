@@ -50,16 +50,30 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Finding> {
     derived.extend(settings(evidence.digest));
     derived.extend(comparability(evidence));
     derived.extend(sources(evidence.digest));
-    // What the lab has said already is not said twice.
+    // What the plan or the lab has said already is not said twice.
     let said = findings.clone();
     let is_new = |finding: &Finding| {
         !said.iter().any(|known| {
-            known.code == finding.code && (known.run == finding.run || known.run.is_none())
+            says_the_same(&known.code, &finding.code)
+                && (known.run == finding.run || known.run.is_none() || finding.run.is_none())
         })
     };
     findings.extend(derived.into_iter().filter(is_new));
     findings.sort_by_key(|finding| finding.severity);
     findings
+}
+
+/// Whether a recorded finding says what a derived one would say.
+fn says_the_same(recorded: &str, derived: &str) -> bool {
+    let others: &[&str] = match derived {
+        "checkpoint-cycle" => &["no-checkpoint", "checkpoint-in-some-windows"],
+        code::DATA_FITS_CACHE => &["fits-cache"],
+        code::NOT_DURABLE => &["fsync-off", "full-page-writes-off", "synchronous-commit-off"],
+        code::LIMIT_NOT_ENFORCED => &["memory-limit-unenforced", "cpu-limit-unenforced"],
+        "few-runs" => &["wide-interval"],
+        _ => &[],
+    };
+    recorded == derived || others.contains(&recorded)
 }
 
 fn finding(severity: FindingSeverity, code: &str, text: String) -> Finding {
@@ -92,7 +106,10 @@ fn recorded(digest: &Digest) -> Vec<Finding> {
                     Severity::Invalid => FindingSeverity::Invalid,
                 },
                 code: recorded.code.clone(),
-                text: recorded.text.clone(),
+                text: match run {
+                    Some(run) => format!("{}: {}", digest.run_words(run), recorded.text),
+                    None => recorded.text.clone(),
+                },
                 design: run.map(|run| digest.runs[run].design as usize),
                 run,
                 users: None,
@@ -145,15 +162,21 @@ fn runs(digest: &Digest) -> Vec<Finding> {
     for (position, run) in digest.runs.iter().enumerate() {
         let words = digest.run_words(position);
         let reason = run.reason.as_deref().unwrap_or("no reason was recorded");
+        let ended = match run.status {
+            RunStatus::Failed => "failed",
+            RunStatus::Interrupted => "was interrupted",
+            RunStatus::Running => "did not end",
+            RunStatus::Finished => "was not counted",
+        };
         let found = match (run.superseded_by, run.status) {
             (Some(_), _) => finding(
                 FindingSeverity::Information,
                 "run-replaced",
-                format!("{words} was {} ({reason}) and repeated", run.status),
+                format!("{words} {ended} ({reason}) and was repeated"),
             ),
             (None, RunStatus::Failed | RunStatus::Interrupted) => warning(
                 "run-not-finished",
-                format!("{words} was {}: {reason}; its numbers are not used", run.status),
+                format!("{words} {ended}: {reason}; its numbers are not used"),
             ),
             (None, RunStatus::Running | RunStatus::Finished) => continue,
         };

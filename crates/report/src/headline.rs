@@ -466,5 +466,7 @@ fn is_doubt(code: &str) -> bool {
             | "not-checked"
             | "check-failed"
             | "limit-not-enforced"
+            | "memory-limit-unenforced"
+            | "cpu-limit-unenforced"
     )
 }

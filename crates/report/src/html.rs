@@ -23,7 +23,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::analysis::{Analysis, Estimate, EvidenceKind, Finding, FindingSeverity, Rung};
+use crate::analysis::{Analysis, Estimate, Finding, FindingSeverity, Rung};
 use crate::wording::amount;
 
 /// Script of the page, built from `web/src` by the build script of this crate.
@@ -131,7 +131,7 @@ fn escape(text: &str) -> String {
 /// The answer in plain HTML. The script replaces it by the full report.
 fn put_answer(page: &mut String, analysis: &Analysis) {
     let study = &analysis.study;
-    let evidence = evidence_word(study.evidence);
+    let evidence = study.evidence.as_str();
     put(
         page,
         format_args!(
@@ -152,14 +152,6 @@ fn put_answer(page: &mut String, analysis: &Analysis) {
         page,
         format_args!("<footer>{}</footer>\n</main></div>\n", escape(&analysis.method.disclaimer)),
     );
-}
-
-fn evidence_word(evidence: EvidenceKind) -> &'static str {
-    match evidence {
-        EvidenceKind::Measured => "measured",
-        EvidenceKind::Emulated => "emulated",
-        EvidenceKind::Simulated => "simulated",
-    }
 }
 
 fn put_warnings(page: &mut String, findings: &[Finding]) {

@@ -13,6 +13,7 @@ mod method;
 mod plan_view;
 mod wording;
 
+mod checkpoints;
 mod observed;
 mod timelines;
 

@@ -16,10 +16,16 @@ pub(crate) fn all(digest: &Digest) -> Vec<Setting> {
     let mut settings = planned(digest);
     settings.extend(in_force(digest, "engine", document::ENGINE_SETTINGS, engine_settings));
     settings.extend(in_force(digest, "engine", document::ENGINE, leaves));
-    settings.extend(in_force(digest, "datastore", document::DATASTORE, leaves));
+    settings.extend(in_force(digest, "datastore", document::DATASTORE, lasting_leaves));
     settings.extend(facts("host", &digest.manifest.host));
     settings.extend(facts("software", &digest.manifest.software));
     settings
+}
+
+/// The leaves of a document without the places that exist only during a run.
+fn lasting_leaves(content: &Value) -> Vec<(String, String)> {
+    let is_place = |path: &str| path.ends_with(".path") || path.ends_with(".block_device");
+    leaves(content).into_iter().filter(|(path, _)| !is_place(path)).collect()
 }
 
 fn planned(digest: &Digest) -> Vec<Setting> {

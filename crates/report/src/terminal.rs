@@ -198,7 +198,7 @@ impl Page {
             cells,
         };
         let pair = |c: &crate::analysis::Comparison| {
-            format!("{} : {}", title(analysis, c.b), title(analysis, c.a))
+            format!("{} over {}", title(analysis, c.b), title(analysis, c.a))
         };
         self.table(vec![
             column("ratio of NOPM", Align::Left, 0, cells(&pair)),

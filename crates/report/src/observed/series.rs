@@ -59,6 +59,14 @@ impl<'a> Series<'a> {
         (seconds > 0.0).then(|| increase / seconds)
     }
 
+    /// From the first to the last reading in a span; `None` of fewer than two.
+    pub(crate) fn span_within(&self, span: (f64, f64)) -> Option<(f64, f64)> {
+        let inside = |time: &&f64| (span.0 - EDGE..=span.1 + EDGE).contains(*time);
+        let first = self.times.iter().find(inside)?;
+        let last = self.times.iter().rev().find(inside)?;
+        (last > first).then_some((*first, *last))
+    }
+
     /// Mean of a gauge over a span.
     pub(crate) fn mean(&self, span: (f64, f64)) -> Option<f64> {
         let inside: Vec<f64> = self
@@ -141,6 +149,8 @@ mod tests {
         assert_eq!(series.rate((4.0, 6.0)), None);
         assert_eq!(series.mean((0.0, 2.0)), Some(10.0));
         assert_eq!(ticks.longest_gap((0.0, 7.0)), Some(1.0));
+        assert_eq!(series.span_within((1.5, 4.6)), Some((2.0, 4.0)));
+        assert_eq!(series.span_within((1.5, 2.2)), None);
         assert!(ticks.series("y").is_none());
     }
 }

@@ -21,6 +21,7 @@ const FEWEST_BLOCKS: usize = 5;
 /// Bytes of a sector in the kernel's statistics, whatever the device's sector is.
 const SECTOR_BYTES: f64 = 512.0;
 const NS_PER_MS: f64 = 1e6;
+const XACT_COMMIT: &str = "database.xact_commit";
 
 /// The numbers of one window.
 #[derive(Clone, Debug)]
@@ -63,6 +64,8 @@ pub(crate) struct LoadFacts {
     pub(crate) error_share: f64,
     /// Commits and rollbacks per second of the workload's database.
     pub(crate) database_per_second: Option<f64>,
+    /// Transactions that the client completed per second in the same span.
+    pub(crate) alongside_per_second: Option<f64>,
     /// Open loop: arrivals that fell due and were not carried out, as a share.
     pub(crate) shortfall: Option<f64>,
     /// Bytes of log written per second.
@@ -117,6 +120,8 @@ impl CpuFacts {
 #[derive(Clone, Debug)]
 pub(crate) struct DriverFacts {
     pub(crate) cores: Option<f64>,
+    /// Open sessions: users that are not active yet keep theirs, idle.
+    pub(crate) sessions: Option<f64>,
     /// Time in which its busiest thread ran or wanted to, as a share.
     pub(crate) busiest_share: Option<f64>,
     /// Actual minus intended dispatch, nanoseconds.
@@ -211,6 +216,7 @@ fn load(
         think_s: think_seconds(types, plan.pacing()),
         error_share: per(errors as f64, (errors + completed) as f64).unwrap_or(0.0),
         database_per_second: database_rate(window),
+        alongside_per_second: completed_alongside_database(window),
         shortfall: due.map(|due| (1.0 - completed_per_second / due).max(0.0)),
         log_bytes_per_second: log_rate(window),
         cache_hit_share: cache_hit_share(window),
@@ -235,17 +241,31 @@ fn think_seconds(types: &BTreeMap<String, TypeFacts>, pacing: Pacing) -> Option<
     per(weighted * factor, completed as f64)
 }
 
-/// Commits and rollbacks per second by the engine's own counters, without those of the collector.
-///
-/// The collector's sessions read the statistics and sample the sessions in the same database, some
-/// tens of transactions per second that a slow design would otherwise be credited with.
+/// Commits and rollbacks per second by the engine's own counters, without those of the collector, which
+/// reads the statistics in the same database.
 fn database_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
-    let counted = window.rate(source::POSTGRES, "database.xact_commit")?
+    let counted = window.rate(source::POSTGRES, XACT_COMMIT)?
         + window.rate(source::POSTGRES, "database.xact_rollback")?;
-    let samples = window.rate("waits", "samples").unwrap_or(0.0);
-    let holders = window.rate("waits", "holders").unwrap_or(0.0);
-    let sweeps = window.rate(source::UNDERLAY, "tier.postgres.ticks").unwrap_or(0.0);
-    Some((counted - samples - holders - sweeps).max(0.0))
+    let own = window.rate(source::POSTGRES, "observer.transactions").unwrap_or(0.0);
+    Some((counted - own).max(0.0))
+}
+
+/// What the client completed per second over exactly the span of the database's counters in the
+/// window, so that the two can be compared although their ticks are not aligned.
+fn completed_alongside_database(window: &MeasuredWindow<'_>) -> Option<f64> {
+    let series = window.run.series(source::POSTGRES, XACT_COMMIT)?;
+    let (from, to) = series.span_within(window.span())?;
+    let completed: f64 = window
+        .run
+        .transactions
+        .iter()
+        .map(|tick| {
+            let (begin, end) = (tick.interval.begin.as_secs_f64(), tick.interval.end.as_secs_f64());
+            let share = (end.min(to) - begin.max(from)).max(0.0) / (end - begin).max(f64::EPSILON);
+            (tick.committed + tick.rolled_back) as f64 * share
+        })
+        .sum();
+    per(completed, to - from)
 }
 
 fn log_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
@@ -283,22 +303,14 @@ fn cpu(window: &MeasuredWindow<'_>) -> CpuFacts {
 fn per_process(window: &MeasuredWindow<'_>, counter: &str) -> BTreeMap<String, f64> {
     let Some(ticks) = window.run.sources.get(source::PROCESS) else { return BTreeMap::new() };
     let suffix = format!(".{counter}");
-    let mut trees: BTreeMap<String, f64> = ticks
+    ticks
         .names()
         .filter_map(|name| {
             let process = name.strip_suffix(&suffix)?;
             let rate = ticks.series(name)?.rate(window.span())?;
             Some((process.to_string(), rate / 1e9))
         })
-        .collect();
-    // Server and datastore are children of the program that drives the load: a tree of more than one
-    // process includes them.
-    let members = window.mean(source::PROCESS, "driver.processes").unwrap_or(1.0);
-    let others: f64 = trees.iter().filter(|(name, _)| *name != "driver").map(|(_, n)| n).sum();
-    if let Some(driver) = trees.get_mut("driver").filter(|_| members > 1.5) {
-        *driver = (*driver - others).max(0.0);
-    }
-    trees
+        .collect()
 }
 
 fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {
@@ -306,6 +318,7 @@ fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {
     DriverFacts {
         cores: rate(driver_series::CPU)
             .or_else(|| per_process(window, "on_cpu").get("driver").copied()),
+        sessions: window.mean(source::DRIVER, driver_series::SESSIONS),
         busiest_share: rate(driver_series::BUSIEST_THREAD),
         lag: (&window.merged_histogram(histogram_scope::DRIVER, DISPATCH_LAG)).into(),
     }

@@ -399,6 +399,7 @@ mod tests {
             think_s: Some(0.0),
             error_share: 0.0,
             database_per_second: Some(1000.0),
+            alongside_per_second: Some(1000.0),
             budget: Some(TimeBudget { sessions, holders: Default::default() }),
             wait_samples: 1200,
             idle_share: Some(0.6),

@@ -21,6 +21,8 @@ pub(crate) struct Situation {
     pub(crate) think_s: Option<f64>,
     pub(crate) error_share: f64,
     pub(crate) database_per_second: Option<f64>,
+    /// What the client completed in the same span.
+    pub(crate) alongside_per_second: Option<f64>,
     pub(crate) budget: Option<TimeBudget>,
     pub(crate) wait_samples: u64,
     pub(crate) idle_share: Option<f64>,
@@ -52,7 +54,7 @@ impl Situation {
     ) -> Situation {
         let budgets: Vec<TimeBudget> = windows
             .iter()
-            .filter_map(|w| Some(TimeBudget::of(w.waits.as_ref()?, &w.cpu, &w.driver)))
+            .filter_map(|w| Some(TimeBudget::of(w.waits.as_ref()?, &w.cpu, &w.driver, w.users)))
             .collect();
         let pooled = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
             mean(&windows.iter().filter_map(|w| of(w)).collect::<Vec<f64>>())
@@ -66,6 +68,7 @@ impl Situation {
             think_s: pooled(&|w| w.load.think_s),
             error_share: pooled(&|w| Some(w.load.error_share)).unwrap_or(0.0),
             database_per_second: pooled(&|w| w.load.database_per_second),
+            alongside_per_second: pooled(&|w| w.load.alongside_per_second),
             budget: TimeBudget::mean(&budgets),
             wait_samples: windows.iter().filter_map(|w| w.waits.as_ref()).map(|w| w.samples).sum(),
             idle_share: pooled(&|w| w.cpu.idle_share),

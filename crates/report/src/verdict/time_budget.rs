@@ -24,11 +24,21 @@ pub(crate) struct TimeBudget {
 }
 
 impl TimeBudget {
-    /// The budget of a window from its samples and the scheduler's counters.
+    /// The budget of a window of `users` from its samples and the scheduler's counters.
     ///
-    /// Without the latter, `Cpu` includes runnable sessions and `Client` everything idle.
-    pub(crate) fn of(waits: &WaitSummary, cpu: &CpuFacts, driver: &DriverFacts) -> TimeBudget {
+    /// Without the latter, `Cpu` includes runnable sessions and `Client` everything idle. Sessions of users
+    /// that are not active do not belong to it.
+    pub(crate) fn of(
+        waits: &WaitSummary,
+        cpu: &CpuFacts,
+        driver: &DriverFacts,
+        users: u32,
+    ) -> TimeBudget {
         let mut sessions = waits.sessions.clone();
+        let unused = driver.sessions.map_or(0.0, |open| (open - f64::from(users)).max(0.0));
+        if let Some(idle) = sessions.get_mut(&TimeClass::Client) {
+            *idle = (*idle - unused).max(0.0);
+        }
         if let (Some(on_cpu), Some(run_queue)) = (cpu.on_cpu.get(SERVER), cpu.run_queue.get(SERVER))
         {
             split_server_time(&mut sessions, *on_cpu, *run_queue);
@@ -153,9 +163,13 @@ mod tests {
             run_queue: trees(server.1, driver.1),
             ..CpuFacts::default()
         };
-        let driver =
-            DriverFacts { cores: None, busiest_share: None, lag: (&Histogram::new()).into() };
-        TimeBudget::of(&waits, &cpu, &driver)
+        let driver = DriverFacts {
+            cores: None,
+            sessions: None,
+            busiest_share: None,
+            lag: (&Histogram::new()).into(),
+        };
+        TimeBudget::of(&waits, &cpu, &driver, 8)
     }
 
     /// The select-only case of a measured series: the samples call 7.23 of 8 sessions idle.
@@ -168,6 +182,24 @@ mod tests {
         assert!((found.of_class(TimeClass::RunQueue) - 3.006).abs() < 1e-9);
         assert!((found.of_class(TimeClass::Driver) - 1.555).abs() < 1e-9);
         assert!((found.total() - 7.79).abs() < 1e-9, "nothing is lost or invented");
+    }
+
+    #[test]
+    fn sessions_of_users_that_are_not_active_do_not_count() {
+        let waits = WaitSummary {
+            sessions: [(TimeClass::Client, 14.2), (TimeClass::Log, 1.8)].into(),
+            samples: 100,
+            holders: BTreeMap::new(),
+        };
+        let driver = DriverFacts {
+            cores: None,
+            sessions: Some(16.0),
+            busiest_share: None,
+            lag: (&Histogram::new()).into(),
+        };
+        let found = TimeBudget::of(&waits, &CpuFacts::default(), &driver, 2);
+        assert!((found.total() - 2.0).abs() < 1e-9);
+        assert!((found.of_class(TimeClass::Client) - 0.2).abs() < 1e-9);
     }
 
     #[test]

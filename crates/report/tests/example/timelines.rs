@@ -61,6 +61,12 @@ fn run(design: usize, repeat: u32, order: u32) -> Run {
         begin_wall_ns: 1_763_600_000_000_000_000 + u64::from(order) * 420_000_000_000,
         seconds,
         phases,
+        notes: vec![Event {
+            at_s: 0.5,
+            until_s: None,
+            kind: "note".into(),
+            text: "pressure: not offered by this kernel".into(),
+        }],
         events: vec![checkpoint(110.0 + 7.0 * noise(u64::from(order))), checkpoint(260.0)],
     }
 }

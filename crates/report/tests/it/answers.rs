@@ -328,6 +328,10 @@ fn time_lines_fit_a_page_and_keep_extremes() {
     }
     let run = &found.runs[0];
     assert_eq!(run.phases.iter().filter(|phase| phase.kind == "measure").count(), 2);
-    assert_eq!(run.events[0].kind, "checkpoint-begin");
-    assert!(run.events[0].until_s > Some(run.events[0].at_s));
+    // Found in the counters, 5 s long, after 15 s of load that begins 3 s after the run.
+    let checkpoint = &run.events[0];
+    assert_eq!(checkpoint.kind, "checkpoint-begin");
+    assert!((checkpoint.at_s - 18.0).abs() < 1.1, "{checkpoint:?}");
+    assert!((checkpoint.until_s.unwrap() - checkpoint.at_s - 5.0).abs() < 0.1, "{checkpoint:?}");
+    assert_eq!(run.notes[0].text, "volume.data: device loop3");
 }

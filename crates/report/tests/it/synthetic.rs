@@ -353,7 +353,7 @@ impl SimulatedRun<'_> {
             recorder.histogram(run, interval, histogram_scope::DATASTORE, name, &latency).unwrap();
         }
         if !self.scenario.absent.contains(&"waits") {
-            recorder.waits(run, &waits(interval, happened)).unwrap();
+            recorder.waits(run, &waits(interval, happened, self.top_users())).unwrap();
         }
         for (index, (name, values)) in self.values(counters).into_iter().enumerate() {
             if !self.scenario.absent.contains(&name) {
@@ -431,11 +431,15 @@ impl SimulatedRun<'_> {
             (
                 "postgres",
                 vec![
-                    counters.commits + sampled + seconds,
+                    counters.commits + 4.0 * seconds,
                     0.0,
                     counters.log_bytes,
                     counters.commits * 200.0,
                     counters.reads.0,
+                    // A checkpoint every 15 s that takes 5 s.
+                    (seconds / 15.0).floor(),
+                    ((seconds - 5.0) / 15.0).floor().max(0.0) * 5_000.0,
+                    4.0 * seconds,
                 ],
             ),
             ("waits", vec![sampled, 0.0]),
@@ -453,21 +457,25 @@ impl SimulatedRun<'_> {
                     counters.log_writes.1 / 1e6,
                 ],
             ),
-            ("driver", vec![counters.driver_ns, counters.busiest_ns]),
+            ("driver", vec![counters.driver_ns, counters.busiest_ns, f64::from(self.top_users())]),
             ("pressure", vec![]),
         ]
     }
 
+    fn top_users(&self) -> u32 {
+        self.scenario.users.iter().copied().max().unwrap_or(1)
+    }
+
     fn write_ending(&self, recorder: &mut Recorder, run: RunId, second: u64) {
         let at = Nanos::from_secs(second);
-        let checkpoint = Event {
+        let note = Event {
             run: Some(run),
-            at: Nanos::from_secs(second / 2),
-            kind: "checkpoint-begin".into(),
-            text: "checkpoint starting: time".into(),
-            data: json!({ "until_ns": Nanos::from_secs(second / 2 + 9).0 }),
+            at: Nanos::from_secs(3),
+            kind: "note".into(),
+            text: "volume.data: device loop3".into(),
+            data: Value::Null,
         };
-        recorder.event(&checkpoint).unwrap();
+        recorder.event(&note).unwrap();
         for (moment, id, title) in [
             (CheckMoment::Before, "C1", "W_YTD = sum(D_YTD)"),
             (CheckMoment::After, "C1", "W_YTD = sum(D_YTD)"),
@@ -550,6 +558,9 @@ fn sources() -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
                     "wal.position",
                     "database.blks_hit",
                     "database.blks_read",
+                    "bgwriter.checkpoints_timed",
+                    "bgwriter.checkpoint_write_time",
+                    "observer.transactions",
                 ],
                 "events",
             ),
@@ -557,12 +568,24 @@ fn sources() -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
         ("waits", Layer::Database, counters(&["samples", "holders"], "samples")),
         ("underlay", Layer::Underlay, counters(&["tier.postgres.ticks", "collector.cpu"], "ns")),
         ("block", Layer::Block, [block("data", "read"), block("wal", "write")].concat()),
-        ("driver", Layer::Driver, counters(&["cpu", "busiest_thread.awake"], "ns")),
+        (
+            "driver",
+            Layer::Driver,
+            [
+                counters(&["cpu", "busiest_thread.awake"], "ns"),
+                vec![SeriesSpec::gauge("sessions", "sessions")],
+            ]
+            .concat(),
+        ),
         ("pressure", Layer::Host, Vec::new()),
     ]
 }
 
-fn waits(interval: Interval, happened: &Second) -> WaitWindow {
+/// All sessions are open from the start: those of users that are not active yet are idle.
+fn waits(interval: Interval, happened: &Second, top_users: u32) -> WaitWindow {
+    let active: u32 = happened.samples.iter().sum();
+    let mut samples = happened.samples;
+    samples[0] += top_users * SAMPLES - active;
     let keys = [
         ("idle", "Client", "ClientRead"),
         ("active", "", ""),
@@ -571,7 +594,7 @@ fn waits(interval: Interval, happened: &Second) -> WaitWindow {
     ];
     let clients = keys
         .iter()
-        .zip(happened.samples)
+        .zip(samples)
         .filter(|(_, sessions)| *sessions > 0)
         .map(|((state, class, event), sessions)| WaitCount {
             key: WaitKey {
