@@ -2,13 +2,16 @@
 //!
 //! Two statements per district: every acknowledged order exists; and the order numbers advanced by the
 //! acknowledged orders plus at most those whose outcome the client never learned. The first catches lost
-//! commits, the second commits that nobody was told of.
+//! commits, the second commits that nobody was told of. An order number that was acknowledged twice is a
+//! third: the database went back to a state before the first, whose number it then gave again.
 
 use std::collections::BTreeMap;
-use tokio_postgres::Client;
+use tokio_postgres::{Client, Error};
 use underlay_workload::tpcc::Ledger;
+use underlay_workload::tpcc::ledger::DistrictLedger;
 
-use super::{CheckOutcome, CheckResult, TableNames, describe};
+use super::{CheckOutcome, CheckResult, TableNames};
+use crate::error::{CommitState, SessionError};
 
 /// D_NEXT_O_ID by (warehouse, district).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +29,13 @@ impl OrderNumbers {
 pub async fn order_numbers(
     client: &Client,
     tables: &TableNames,
-) -> Result<OrderNumbers, tokio_postgres::Error> {
+) -> Result<OrderNumbers, SessionError> {
+    read_order_numbers(client, tables)
+        .await
+        .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))
+}
+
+async fn read_order_numbers(client: &Client, tables: &TableNames) -> Result<OrderNumbers, Error> {
     let sql = tables.insert_into("SELECT d_w_id, d_id, d_next_o_id FROM {district}");
     client
         .query(&sql, &[])
@@ -50,7 +59,7 @@ pub(super) async fn check(
 ) -> CheckResult {
     let outcome = match examine(client, tables, ledger, before).await {
         Ok(outcome) => outcome,
-        Err(error) => CheckOutcome::Failed { error: describe(&error) },
+        Err(error) => CheckOutcome::Failed { error: super::describe(&error) },
     };
     CheckResult { id: "ledger", title: TITLE, outcome }
 }
@@ -60,26 +69,20 @@ async fn examine(
     tables: &TableNames,
     ledger: &Ledger,
     before: &OrderNumbers,
-) -> Result<CheckOutcome, tokio_postgres::Error> {
-    let lost = lost_orders(client, tables, ledger).await?;
-    if lost.0 > 0 {
-        return Ok(CheckOutcome::Violated { rows: lost.0, example: format!("lost: {}", lost.1) });
+) -> Result<CheckOutcome, Error> {
+    let (lost, example) = lost_orders(client, tables, ledger).await?;
+    if lost > 0 {
+        return Ok(CheckOutcome::Violated { rows: lost, example: format!("lost: {example}") });
     }
-    let after = order_numbers(client, tables).await?;
-    let mut wrong = Vec::new();
-    for (district, next) in &after.0 {
-        let advanced =
-            i64::from(*next) - i64::from(before.0.get(district).copied().unwrap_or(*next));
-        let (known, unknown) = ledger
-            .district(district.0, district.1)
-            .map_or((0, 0), |kept| (kept.acknowledged_count() as i64, kept.unknown_count() as i64));
-        if advanced < known || advanced > known + unknown {
-            wrong.push(format!(
-                "warehouse {} district {}: numbers advanced by {advanced}, {known} acknowledged, {unknown} unknown",
-                district.0, district.1
-            ));
-        }
-    }
+    let after = read_order_numbers(client, tables).await?;
+    let wrong: Vec<String> = after
+        .0
+        .iter()
+        .filter_map(|(district, next)| {
+            let first = before.0.get(district).copied().unwrap_or(*next);
+            disagreement(*district, first, *next, ledger)
+        })
+        .collect();
     Ok(match wrong.first() {
         None => CheckOutcome::Ok,
         Some(example) => {
@@ -88,12 +91,34 @@ async fn examine(
     })
 }
 
+/// What is wrong with one district, whose order numbers went from `first` to `next`.
+fn disagreement(
+    (warehouse, district): (u32, u32),
+    first: u32,
+    next: u32,
+    ledger: &Ledger,
+) -> Option<String> {
+    let advanced = i64::from(next) - i64::from(first);
+    let kept = ledger.district(warehouse, district);
+    let count = |of: fn(&DistrictLedger) -> u64| kept.map_or(0, |kept| of(kept).cast_signed());
+    let known = count(DistrictLedger::acknowledged_count);
+    let unknown = count(DistrictLedger::unknown_count);
+    let repeated = count(DistrictLedger::duplicate_count);
+    if repeated == 0 && (known..=known + unknown).contains(&advanced) {
+        return None;
+    }
+    Some(format!(
+        "warehouse {warehouse} district {district}: numbers advanced by {advanced}, {known} acknowledged, \
+         {repeated} of them more than once, {unknown} unknown"
+    ))
+}
+
 /// Acknowledged orders that do not exist: how many, and one of them.
 async fn lost_orders(
     client: &Client,
     tables: &TableNames,
     ledger: &Ledger,
-) -> Result<(u64, String), tokio_postgres::Error> {
+) -> Result<(u64, String), Error> {
     let sql = tables.insert_into(
         "SELECT count(*), min(format('warehouse %s district %s order %s', w, d, o))
            FROM (SELECT w, d, generate_series(first, last) AS o

@@ -1,0 +1,82 @@
+//! What several conditions are stated on: rows that belong together, brought together once.
+//!
+//! Every large table is read once and joined with what must agree with it, into a temporary table of the
+//! transaction. Joins are full: a row that is missing on either side leaves nulls, which the conditions'
+//! null-safe comparisons see.
+
+/// A temporary table that conditions read.
+pub struct Shared {
+    /// Its name, by which conditions refer to it.
+    pub name: &'static str,
+    /// The query that fills it. Placeholders as in a condition.
+    pub sql: &'static str,
+}
+
+/// In the order in which they are made: later ones read earlier ones.
+pub const SHARED: &[Shared] = &[
+    // An order with its lines and its new-order row.
+    Shared {
+        name: "check_order",
+        sql: "
+  SELECT w, d, o, o_id, c, o_carrier_id, o_ol_cnt, o_all_local, lines, delivered, delivered_amount, remote,
+         incomplete, no_o_id
+    FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, o_id, o_c_id AS c, o_carrier_id, o_ol_cnt, o_all_local
+            FROM {orders} WHERE o_w_id BETWEEN $first AND $last) AS ordered
+    FULL JOIN (SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, count(*) AS lines,
+                      count(ol_delivery_d) AS delivered,
+                      sum(ol_amount) FILTER (WHERE ol_delivery_d IS NOT NULL) AS delivered_amount,
+                      count(*) FILTER (WHERE ol_supply_w_id IS DISTINCT FROM ol_w_id) AS remote,
+                      count(*) FILTER (WHERE ol_amount IS NULL OR ol_dist_info IS NULL) AS incomplete
+                 FROM {order_line} WHERE ol_w_id BETWEEN $first AND $last GROUP BY 1, 2, 3) AS line
+      USING (w, d, o)
+    FULL JOIN (SELECT no_w_id AS w, no_d_id AS d, no_o_id AS o, no_o_id
+                 FROM {new_order} WHERE no_w_id BETWEEN $first AND $last) AS announced USING (w, d, o)",
+    },
+    // A customer with his orders and his payments.
+    Shared {
+        name: "check_customer",
+        sql: "
+  SELECT w, d, c, c_id, c_balance, c_ytd_payment, c_payment_cnt, c_delivery_cnt, orders, delivered_amount,
+         payments, paid
+    FROM (SELECT c_w_id AS w, c_d_id AS d, c_id AS c, c_id, c_balance, c_ytd_payment, c_payment_cnt,
+                 c_delivery_cnt
+            FROM {customer} WHERE c_w_id BETWEEN $first AND $last) AS customer
+    FULL JOIN (SELECT w, d, c, count(*) AS orders, sum(delivered_amount) AS delivered_amount
+                 FROM check_order WHERE o_id IS NOT NULL GROUP BY 1, 2, 3) AS ordered USING (w, d, c)
+    FULL JOIN (SELECT h_c_w_id AS w, h_c_d_id AS d, h_c_id AS c, count(*) AS payments, sum(h_amount) AS paid
+                 FROM {history} WHERE h_c_w_id BETWEEN $first AND $last GROUP BY 1, 2, 3) AS paid
+      USING (w, d, c)",
+    },
+    // A district with its orders, its customers, and the payments that it received.
+    Shared {
+        name: "check_district",
+        sql: "
+  SELECT w, d, d_id, d_next_o_id, d_ytd, orders, last_order, wanted_lines, lines, new_orders, first_new_order,
+         last_new_order, customers, deliveries, payments, paid
+    FROM (SELECT d_w_id AS w, d_id AS d, d_id, d_next_o_id, d_ytd
+            FROM {district} WHERE d_w_id BETWEEN $first AND $last) AS district
+    FULL JOIN (SELECT w, d, count(o_id) AS orders, max(o_id) AS last_order, sum(o_ol_cnt) AS wanted_lines,
+                      sum(lines) AS lines, count(no_o_id) AS new_orders, min(no_o_id) AS first_new_order,
+                      max(no_o_id) AS last_new_order
+                 FROM check_order GROUP BY 1, 2) AS ordered USING (w, d)
+    FULL JOIN (SELECT w, d, count(c_id) AS customers, sum(c_delivery_cnt) AS deliveries
+                 FROM check_customer GROUP BY 1, 2) AS customer USING (w, d)
+    FULL JOIN (SELECT h_w_id AS w, h_d_id AS d, count(*) AS payments, sum(h_amount) AS paid
+                 FROM {history} WHERE h_w_id BETWEEN $first AND $last GROUP BY 1, 2) AS history USING (w, d)",
+    },
+    // The stock rows, and lines of orders since the load, that do not agree; normally none. Whoever wants to
+    // know only of disagreements need not keep the rest.
+    Shared {
+        name: "check_stock",
+        sql: "
+  SELECT w, i, s_quantity, s_ytd, s_order_cnt, s_remote_cnt, quantity, lines, remote
+    FROM (SELECT s_w_id AS w, s_i_id AS i, s_quantity, s_ytd, s_order_cnt, s_remote_cnt
+            FROM {stock} WHERE s_w_id BETWEEN $first AND $last) AS stock
+    FULL JOIN (SELECT ol_supply_w_id AS w, ol_i_id AS i, sum(ol_quantity) AS quantity, count(*) AS lines,
+                      count(*) FILTER (WHERE ol_supply_w_id IS DISTINCT FROM ol_w_id) AS remote
+                 FROM {order_line} WHERE ol_o_id > 3000 AND ol_supply_w_id BETWEEN $first AND $last
+                GROUP BY 1, 2) AS taken USING (w, i)
+   WHERE s_ytd IS DISTINCT FROM coalesce(quantity, 0) OR s_order_cnt IS DISTINCT FROM coalesce(lines, 0)
+      OR s_remote_cnt IS DISTINCT FROM coalesce(remote, 0) OR (s_quantity BETWEEN 10 AND 100) IS NOT TRUE",
+    },
+];
