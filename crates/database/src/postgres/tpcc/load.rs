@@ -26,6 +26,11 @@ const DIVIDE_FROM: usize = 5;
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 128 << 10;
 
+/// Settings of the loaders' connections. A commit is flushed, whatever the server's default: until it is, no
+/// vacuum can mark its rows as visible to all, and the first run would do it instead.
+const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET synchronous_commit = local; \
+    SET statement_timeout = 0; SET lock_timeout = 0";
+
 /// How to load.
 pub struct LoadOptions<'a> {
     /// Loader threads, each with a connection. At least 1.
@@ -247,9 +252,7 @@ fn in_parallel<T: Send>(
     let take = || items.lock().map_or(None, |mut items| items.pop());
     let loader = || {
         on_connection(target, async |client| {
-            client
-                .batch_execute("SET maintenance_work_mem = '256MB'; SET synchronous_commit = off")
-                .await?;
+            client.batch_execute(SETTINGS).await?;
             while let Some(item) = take() {
                 let done = work(client, &item).await;
                 if done.is_err() {

@@ -8,7 +8,7 @@ use underlay_core::RootSeed;
 use underlay_workload::tpcc::{Entropy, Parameters};
 
 use super::{procedures_sql, schema_sql};
-use crate::error::SessionError;
+use crate::error::{CommitState, SessionError};
 
 /// Version of the population and of the marker. A change makes older databases unusable for new runs.
 const MARKER_FORMAT: i32 = 1;
@@ -48,9 +48,6 @@ pub enum TpccError {
     /// The database refused something.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The client library reported an error.
-    #[error("the database refused: {0}")]
-    Postgres(#[source] tokio_postgres::Error),
     /// The load's own threads could not be started.
     #[error("could not start a loader: {0}")]
     Thread(#[source] std::io::Error),
@@ -58,7 +55,7 @@ pub enum TpccError {
 
 impl From<tokio_postgres::Error> for TpccError {
     fn from(error: tokio_postgres::Error) -> TpccError {
-        TpccError::Postgres(error)
+        TpccError::Session(SessionError::from_postgres(&error, CommitState::NotSent))
     }
 }
 
