@@ -8,6 +8,8 @@
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
+
+use futures_util::StreamExt;
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Connection, Error, NoTls, Row, Socket, Statement};
@@ -18,6 +20,21 @@ use crate::target::Target;
 pub struct Link {
     client: Client,
     connection: Connection<Socket, NoTlsStream>,
+}
+
+/// Why a request failed.
+#[derive(Debug)]
+pub enum RequestError {
+    /// The client library or the server reported it.
+    Postgres(Error),
+    /// There is no row where the workload's tables have one.
+    NoRow,
+}
+
+impl From<Error> for RequestError {
+    fn from(error: Error) -> RequestError {
+        RequestError::Postgres(error)
+    }
 }
 
 impl Link {
@@ -32,14 +49,15 @@ impl Link {
         drive(&mut self.connection, self.client.prepare_typed(sql, types)).await
     }
 
-    /// The only row of a statement. Returns after the server said that the statement, and the
-    /// transaction it was, is complete.
+    /// The first row of a statement. Returns after the server said that the statement, and the transaction
+    /// if it was one by itself, has ended: also when it ended in an error.
     pub async fn row(
         &mut self,
         statement: &Statement,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Row, Error> {
-        drive(&mut self.connection, self.client.query_one(statement, parameters)).await
+    ) -> Result<Row, RequestError> {
+        let first = first_row(&self.client, statement, parameters);
+        drive(&mut self.connection, first).await?.ok_or(RequestError::NoRow)
     }
 
     /// All rows of a statement.
@@ -63,6 +81,29 @@ impl Link {
     /// Carries out statements without parameters.
     pub async fn batch(&mut self, sql: &str) -> Result<(), Error> {
         drive(&mut self.connection, self.client.batch_execute(sql)).await
+    }
+}
+
+async fn first_row(
+    client: &Client,
+    statement: &Statement,
+    parameters: &[&(dyn ToSql + Sync)],
+) -> Result<Option<Row>, Error> {
+    let mut answer = pin!(client.query_raw(statement, parameters.iter().copied()).await?);
+    let mut first = None;
+    let mut failure = None;
+    loop {
+        match answer.next().await {
+            Some(Ok(row)) => {
+                first.get_or_insert(row);
+            }
+            // The server reports the error before it undoes the transaction; it is ready only afterwards.
+            Some(Err(error)) if failure.is_none() && error.as_db_error().is_some() => {
+                failure = Some(error);
+            }
+            Some(Err(error)) => return Err(failure.unwrap_or(error)),
+            None => return failure.map_or(Ok(first), Err),
+        }
     }
 }
 
@@ -90,6 +131,7 @@ async fn drive<T>(
         }
         match ended {
             Poll::Ready(Err(reason)) => Poll::Ready(Err(reason)),
+            // A connection ends without a reason only when its client is gone, and that we hold.
             Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
         }
     })

@@ -8,7 +8,7 @@ use tokio_postgres::Statement;
 use tokio_postgres::types::{FromSql, Type};
 use underlay_workload::tpcc::{CustomerSelector, NewOrder, Transaction};
 
-use super::link::Link;
+use super::link::{Link, RequestError};
 use super::money::Cents;
 use super::session::{Failure, Outcome, is_intended_rollback};
 use crate::error::CommitState;
@@ -98,7 +98,7 @@ impl Procedures {
             Transaction::Delivery(delivery) => link
                 .row(&self.delivery, &[&int(delivery.warehouse), &int(delivery.carrier)])
                 .await
-                .and_then(|row| row.try_get(0))
+                .and_then(|row| Ok(row.try_get(0)?))
                 .map(|Integers([_, skipped])| Outcome {
                     skipped_deliveries: skipped.max(0).cast_unsigned(),
                     ..Outcome::COMMITTED
@@ -114,11 +114,7 @@ impl Procedures {
         result.map_err(|error| Failure { error, commit: CommitState::InFlight })
     }
 
-    async fn new_order(
-        &self,
-        link: &mut Link,
-        order: &NewOrder,
-    ) -> Result<Outcome, tokio_postgres::Error> {
+    async fn new_order(&self, link: &mut Link, order: &NewOrder) -> Result<Outcome, RequestError> {
         let lines = SortedLines::of(order);
         let answer = link
             .row(

@@ -7,11 +7,11 @@
 use tokio_postgres::error::SqlState;
 use underlay_workload::tpcc::{Parameters, Transaction};
 
-use super::link::Link;
+use super::link::{Link, RequestError};
 use super::procedures::Procedures;
 use super::statements::Statements;
 use super::{Mode, identity};
-use crate::error::{CommitState, SessionError};
+use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::target::Target;
 
 /// What a transaction did.
@@ -34,8 +34,19 @@ impl Outcome {
 
 /// An error on the way to an [`Outcome`], with what was known of the commit.
 pub(super) struct Failure {
-    pub error: tokio_postgres::Error,
+    pub error: RequestError,
     pub commit: CommitState,
+}
+
+impl From<Failure> for SessionError {
+    fn from(failure: Failure) -> SessionError {
+        match failure.error {
+            RequestError::Postgres(error) => SessionError::from_postgres(&error, failure.commit),
+            RequestError::NoRow => refusal(
+                "a statement found no row where the population has one; check and load it again",
+            ),
+        }
+    }
 }
 
 /// The server's code for the intended rollback; raised by `sql/procedures.sql`.
@@ -45,7 +56,7 @@ pub(super) const INVALID_ITEM: &str = "UL001";
 pub struct Session {
     link: Link,
     kind: Kind,
-    /// An error left a transaction open.
+    /// A transaction may have been left open: by an error, or by a caller who stopped waiting.
     dirty: bool,
 }
 
@@ -57,20 +68,18 @@ enum Kind {
 impl Session {
     /// Connects and prepares everything that transactions need.
     ///
-    /// Refuses a database whose population was made with other parameters, by its marker.
+    /// Refuses a database whose population or functions are not those of `parameters` and this version: what
+    /// it would measure is not what the workload's identity says.
     pub async fn connect(
         target: &Target,
         parameters: &Parameters,
         mode: Mode,
     ) -> Result<Session, SessionError> {
-        let not_sent = |error: tokio_postgres::Error| {
-            SessionError::from_postgres(&error, CommitState::NotSent)
-        };
         let mut link = Link::connect(target).await.map_err(not_sent)?;
+        require_population(&mut link, parameters).await?;
         // The functions' statements are planned once per session: their plans do not depend on the
         // values, and planning again would be charged to the database.
         link.batch("SET plan_cache_mode = force_generic_plan").await.map_err(not_sent)?;
-        let _ = identity(parameters, mode);
         let kind = match mode {
             Mode::Procedures => {
                 Kind::Procedures(Procedures::prepare(&mut link).await.map_err(not_sent)?)
@@ -85,24 +94,63 @@ impl Session {
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.dirty {
-            self.link
-                .batch("ROLLBACK")
-                .await
-                .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
-            self.dirty = false;
+            self.link.batch("ROLLBACK").await.map_err(not_sent)?;
         }
-        let result = match &self.kind {
+        self.dirty = matches!(self.kind, Kind::Statements(_));
+        let outcome = match &self.kind {
             Kind::Procedures(procedures) => procedures.run(&mut self.link, transaction).await,
             Kind::Statements(statements) => statements.run(&mut self.link, transaction).await,
-        };
-        result.map_err(|failure| {
-            self.dirty = matches!(self.kind, Kind::Statements(_));
-            SessionError::from_postgres(&failure.error, failure.commit)
-        })
+        }?;
+        self.dirty = false;
+        Ok(outcome)
     }
 }
 
+fn not_sent(error: tokio_postgres::Error) -> SessionError {
+    SessionError::from_postgres(&error, CommitState::NotSent)
+}
+
+/// An error that neither the server nor the client library raised. Nothing was committed.
+fn refusal(message: &str) -> SessionError {
+    SessionError {
+        class: ErrorClass::Other,
+        sqlstate: None,
+        message: message.to_string(),
+        commit_unknown: false,
+    }
+}
+
+/// Compares the marker with the identity that a population of these parameters has.
+async fn require_population(link: &mut Link, parameters: &Parameters) -> Result<(), SessionError> {
+    let marker = link.prepare("SELECT identity, complete FROM tpcc.underlay_population", &[]).await;
+    let marker = match marker {
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {
+            return Err(refusal("the database holds no population that underlay made; load one"));
+        }
+        marker => marker.map_err(not_sent)?,
+    };
+    let rows = link.rows(&marker, &[]).await.map_err(not_sent)?;
+    let found = rows.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose();
+    let (found, complete): (String, bool) = found.map_err(not_sent)?.unwrap_or_default();
+    if !complete {
+        return Err(refusal("the population is incomplete; drop it and load it again"));
+    }
+    let wanted = identity(parameters, Mode::Procedures);
+    if found != wanted.0 {
+        return Err(refusal(&format!(
+            "the population has the identity {found}, the workload needs {wanted}: other warehouses, seed, \
+             entropy or version; drop it and load it again"
+        )));
+    }
+    Ok(())
+}
+
 /// Whether the server reported the intended rollback.
-pub(super) fn is_intended_rollback(error: &tokio_postgres::Error) -> bool {
-    error.code().is_some_and(|code: &SqlState| code.code() == INVALID_ITEM)
+pub(super) fn is_intended_rollback(error: &RequestError) -> bool {
+    match error {
+        RequestError::Postgres(error) => {
+            error.code().is_some_and(|code| code.code() == INVALID_ITEM)
+        }
+        RequestError::NoRow => false,
+    }
 }

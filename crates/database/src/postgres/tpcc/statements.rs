@@ -13,7 +13,7 @@ use underlay_workload::tpcc::{
     CustomerSelector, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction,
 };
 
-use super::link::Link;
+use super::link::{Link, RequestError};
 use super::money::Cents;
 use super::procedures::{SortedLines, int, selector, small};
 use super::session::{Failure, Outcome};
@@ -144,11 +144,11 @@ impl Statements {
         };
         match link.execute(end, &[]).await {
             Ok(_) => Ok(outcome),
-            Err(error) => Err(Failure { error, commit }),
+            Err(error) => Err(Failure { error: error.into(), commit }),
         }
     }
 
-    async fn new_order(&self, link: &mut Link, order: &NewOrder) -> Result<Outcome, Error> {
+    async fn new_order(&self, link: &mut Link, order: &NewOrder) -> Result<Outcome, RequestError> {
         let (warehouse, district, customer) =
             (int(order.warehouse), int(order.district), int(order.customer));
         let lines = SortedLines::of(order);
@@ -192,7 +192,7 @@ impl Statements {
         link: &mut Link,
         order: [i32; 3],
         lines: &TakenLines,
-    ) -> Result<(), Error> {
+    ) -> Result<(), RequestError> {
         let [warehouse, district, order_id] = order;
         let parameters: Parameters<'_> = &[
             &warehouse,
@@ -205,27 +205,29 @@ impl Statements {
             &lines.cents,
             &lines.dist_info,
         ];
-        link.execute(&self.insert_lines, parameters).await.map(|_| ())
+        link.execute(&self.insert_lines, parameters).await?;
+        Ok(())
     }
 
-    /// The customer's number, looked up when named by last name. An unknown name is the constant error of
-    /// a missing row.
+    /// The customer's number, looked up when named by last name.
     async fn customer(
         &self,
         link: &mut Link,
         warehouse: i32,
         district: i32,
         customer: &CustomerSelector,
-    ) -> Result<i32, Error> {
+    ) -> Result<i32, RequestError> {
         match selector(customer) {
             (Some(id), _) => Ok(id),
             (None, last) => {
-                link.row(&self.customer_by_name, &[&warehouse, &district, &last]).await?.try_get(0)
+                let row = link.row(&self.customer_by_name, &[&warehouse, &district, &last]).await?;
+                // An aggregate has a row also when nobody has the name.
+                row.try_get::<_, Option<i32>>(0)?.ok_or(RequestError::NoRow)
             }
         }
     }
 
-    async fn payment(&self, link: &mut Link, payment: &Payment) -> Result<Outcome, Error> {
+    async fn payment(&self, link: &mut Link, payment: &Payment) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(payment.warehouse), int(payment.district));
         let (c_warehouse, c_district) =
             (int(payment.customer_warehouse), int(payment.customer_district));
@@ -246,7 +248,11 @@ impl Statements {
         Ok(Outcome::COMMITTED)
     }
 
-    async fn order_status(&self, link: &mut Link, status: &OrderStatus) -> Result<Outcome, Error> {
+    async fn order_status(
+        &self,
+        link: &mut Link,
+        status: &OrderStatus,
+    ) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(status.warehouse), int(status.district));
         // Three statements must see one state of the order: hence one snapshot.
         link.execute(&self.begin_snapshot, &[]).await?;
@@ -260,7 +266,11 @@ impl Statements {
         Ok(Outcome::COMMITTED)
     }
 
-    async fn delivery(&self, link: &mut Link, delivery: &Delivery) -> Result<Outcome, Error> {
+    async fn delivery(
+        &self,
+        link: &mut Link,
+        delivery: &Delivery,
+    ) -> Result<Outcome, RequestError> {
         let (warehouse, carrier) = (int(delivery.warehouse), int(delivery.carrier));
         let mut skipped = 0;
         link.execute(&self.begin, &[]).await?;
@@ -281,11 +291,11 @@ impl Statements {
         link: &mut Link,
         warehouse: i32,
         district: i32,
-    ) -> Result<Option<i32>, Error> {
+    ) -> Result<Option<i32>, RequestError> {
         loop {
             let found = link.rows(&self.oldest_new_order, &[&warehouse, &district]).await?;
             if let Some(row) = found.first() {
-                return row.try_get(0).map(Some);
+                return Ok(Some(row.try_get(0)?));
             }
             if link.rows(&self.any_new_order, &[&warehouse, &district]).await?.is_empty() {
                 return Ok(None);
@@ -293,7 +303,12 @@ impl Statements {
         }
     }
 
-    async fn deliver(&self, link: &mut Link, order: [i32; 3], carrier: i32) -> Result<(), Error> {
+    async fn deliver(
+        &self,
+        link: &mut Link,
+        order: [i32; 3],
+        carrier: i32,
+    ) -> Result<(), RequestError> {
         let [warehouse, district, order_id] = order;
         link.execute(&self.delete_new_order, &[&warehouse, &district, &order_id]).await?;
         let carried =
@@ -305,7 +320,11 @@ impl Statements {
         Ok(())
     }
 
-    async fn stock_level(&self, link: &mut Link, level: &StockLevel) -> Result<Outcome, Error> {
+    async fn stock_level(
+        &self,
+        link: &mut Link,
+        level: &StockLevel,
+    ) -> Result<Outcome, RequestError> {
         let (warehouse, district, threshold) =
             (int(level.warehouse), int(level.district), int(level.threshold));
         // Read committed is enough here (clause 3.4): two statements, two snapshots.
