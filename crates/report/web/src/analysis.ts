@@ -190,6 +190,7 @@ export interface Run {
   seconds: number | null;
   phases: Phase[];
   events: RunEvent[];
+  notes: RunEvent[];
 }
 
 export interface Phase {

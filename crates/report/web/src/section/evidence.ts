@@ -5,7 +5,7 @@ import type { Run } from "../analysis";
 import { drawOrder } from "../chart/order";
 import { figure } from "../chart/frame";
 import { html, type Child } from "../dom";
-import { count, duration, latency, MISSING, percent, rate, significant, wallTime, users as usersText } from "../format";
+import { clock, count, duration, latency, MISSING, percent, rate, significant, wallTime, users as usersText } from "../format";
 import { legend, section, type Page } from "../page";
 import { table, tall, type Row } from "../table";
 
@@ -21,7 +21,7 @@ const STATUS: Record<string, string> = { finished: "good", failed: "bad", interr
 export function evidence(page: Page): HTMLElement {
   return section("evidence", "How good the evidence is", summary(page),
     orderChart(page),
-    html("h3", {}, "Runs"), runTable(page),
+    html("h3", {}, "Runs"), runTable(page), eventTable(page),
     page.analysis.windows.length > 0 ? [html("h3", {}, "Measured windows"), windowTable(page)] : null,
     page.analysis.emulation.length > 0 ? [html("h3", {}, "Emulation"), emulationTable(page)] : null,
     page.analysis.driver.length > 0 ? [html("h3", {}, "Load generator"), driverTable(page)] : null);
@@ -82,6 +82,28 @@ function runTable(page: Page): HTMLElement {
     })),
     "Every run, in the order of execution",
   );
+}
+
+/** What happened in the runs and what the samplers remarked, folded away. */
+function eventTable(page: Page): Child {
+  const rows = page.analysis.runs.flatMap((run) =>
+    [...run.events, ...run.notes].sort((a, b) => a.at_s - b.at_s).map((event): Row => ({
+      cells: [
+        count(run.order), nameOf(page, run), clock(event.at_s),
+        event.until_s === null ? "" : duration(event.until_s - event.at_s), html("code", {}, event.kind), event.text,
+      ],
+    })));
+  if (rows.length === 0) return null;
+  return html("details", { class: "disclosure" },
+    html("summary", {}, `${count(rows.length)} events and remarks of samplers`),
+    tall(table(
+      [
+        { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "At", numeric: true },
+        { heading: "Lasted", numeric: true }, { heading: "Kind" }, { heading: "What", wrap: true },
+      ],
+      rows,
+      "Events and remarks of samplers",
+    )));
 }
 
 function windowTable(page: Page): HTMLElement {
