@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use underlay_core::Bytes;
@@ -14,7 +14,7 @@ use underlay_database::postgres::{
 };
 use underlay_database::{Address, Secret, Target};
 use underlay_host::{
-    Cgroup, CgroupLimits, StateDir, Teardown, page_cache, skip, unprivileged_user,
+    Cgroup, CgroupLimits, StateDir, Teardown, free_space, page_cache, skip, unprivileged_user,
 };
 
 /// A place on disk with a teardown stack, as a run has.
@@ -26,11 +26,25 @@ struct Place {
     _dir: TempDir,
 }
 
+/// What a test needs under its clusters.
+#[derive(Clone, Copy, PartialEq)]
+enum Ground {
+    /// A file system on a disk, with a page cache that can be dropped.
+    Disk,
+    /// Anything; memory if there is enough of it, because it is quick.
+    Any,
+}
+
 /// `None` when this host has no PostgreSQL.
-fn place() -> Option<Place> {
+fn place(ground: Ground) -> Option<Place> {
     let install = find_installs(None).into_iter().next()?;
-    // Not in a temporary directory that may be memory: page cache and WAL belong on a disk.
-    let dir = tempfile::Builder::new().prefix("underlay-pg").tempdir_in("/var/tmp").unwrap();
+    let memory = Path::new("/dev/shm");
+    let roomy = free_space(memory).is_ok_and(|free| free > Bytes::from_gib(4));
+    let base = match ground {
+        Ground::Any if memory.is_dir() && roomy => memory,
+        _ => Path::new("/var/tmp"),
+    };
+    let dir = tempfile::Builder::new().prefix("underlay-pg").tempdir_in(base).unwrap();
     fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
     let path = dir.path().canonicalize().unwrap();
     let state = StateDir::at(path.join("state")).unwrap();
@@ -39,8 +53,8 @@ fn place() -> Option<Place> {
 }
 
 macro_rules! place_or_skip {
-    () => {
-        match place() {
+    ($ground:ident) => {
+        match place(Ground::$ground) {
             Some(place) => place,
             None => skip!("no PostgreSQL 13 to 18 on this host"),
         }
@@ -100,7 +114,7 @@ const SUM: &str =
 
 #[test]
 fn a_server_lives_where_it_is_told_and_as_whom() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let spec = spec(&place, "life", &[("shared_buffers", "32MB"), ("Work_Mem", "7MB")]);
     let mut server = Server::create(&place.teardown, spec.clone()).unwrap();
     assert_eq!(server.liveness().unwrap(), Liveness::Stopped);
@@ -143,7 +157,7 @@ fn a_server_lives_where_it_is_told_and_as_whom() {
 
 #[test]
 fn who_may_connect() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let mut server = Server::create(&place.teardown, spec(&place, "access", &[])).unwrap();
     server.start().unwrap();
     let tcp = server.tcp_target().unwrap();
@@ -169,7 +183,7 @@ fn who_may_connect() {
 
 #[test]
 fn a_long_path_gets_a_short_socket() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let long = "x".repeat(90);
     let mut spec = spec(&place, "long", &[]);
     spec.runtime_dir = place.path.join(long);
@@ -185,7 +199,7 @@ fn a_long_path_gets_a_short_socket() {
 
 #[test]
 fn what_was_committed_survives_a_kill() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let mut server = Server::create(&place.teardown, spec(&place, "kill", &[])).unwrap();
     server.start().unwrap();
     query(&server.target(), MAKE_ROWS).unwrap();
@@ -243,7 +257,7 @@ fn shared_memory_of(pid: u32) -> Vec<PathBuf> {
 
 #[test]
 fn a_template_restores_to_the_same_rows() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Disk);
     let dir = place.path.join("template");
     let mut server = Server::create(&place.teardown, spec(&place, "one", &[])).unwrap();
     server.start().unwrap();
@@ -312,7 +326,7 @@ fn a_template_restores_to_the_same_rows() {
 
 #[test]
 fn a_template_that_is_not_whole_is_refused() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let dir = place.path.join("template");
     let check = |reason: &str| match Template::open(&dir).unwrap_err() {
         ServerError::BadTemplate { reason: found, .. } => {
@@ -338,7 +352,7 @@ fn a_template_that_is_not_whole_is_refused() {
 
 #[test]
 fn bad_settings_are_named_all_at_once_before_anything_starts() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let bad = [
         ("shared_bufers", "1GB"),
         ("work_mem", "12 parsecs"),
@@ -381,7 +395,7 @@ fn bad_settings_are_named_all_at_once_before_anything_starts() {
 
 #[test]
 fn backups_restore() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let mut server = Server::create(&place.teardown, spec(&place, "backup", &[])).unwrap();
     assert!(matches!(server.backup(BackupFormat::Plain), Err(ServerError::NotRunning { .. })));
     server.start().unwrap();
@@ -405,7 +419,7 @@ fn backups_restore() {
 
 #[test]
 fn the_memory_limit_counts_the_page_cache_of_the_database() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Disk);
     let limits = CgroupLimits { memory: Some(Bytes::from_mib(64)), cpus: Some(1.5) };
     let (cgroup, unenforced) = Cgroup::create(&place.teardown, "test-pg", &limits).unwrap();
     let Some(cgroup) = cgroup.filter(|_| unenforced.is_empty()) else {
@@ -447,6 +461,11 @@ fn the_memory_limit_counts_the_page_cache_of_the_database() {
         "SELECT length(string_agg(g::text, ',')) FROM generate_series(1, 30000000) g",
     );
     assert!(failed.is_err(), "{failed:?}");
+    // The postmaster writes its log a moment after the session saw the end of its connection.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while server.log_tail().cause.is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
     if cgroup.oom_kills().is_some() {
         assert_eq!(server.log_tail().cause, Some(LogCause::OutOfMemory), "{:?}", server.log_tail());
     }
@@ -472,7 +491,7 @@ fn memory_limit_of(pid: u32) -> u64 {
 
 #[test]
 fn a_full_volume_is_named() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Disk);
     if unprivileged_user().unwrap().is_none() {
         skip!("mounting a small volume needs root");
     }
@@ -505,7 +524,7 @@ fn a_full_volume_is_named() {
 
 #[test]
 fn a_place_that_cannot_be_reached_is_named() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Any);
     let Some(user) = unprivileged_user().unwrap() else { skip!("needs root") };
     let spec = spec(&place, "closed", &[]);
     let blocked = spec.data.parent().unwrap();
@@ -527,7 +546,7 @@ fn a_place_that_cannot_be_reached_is_named() {
 #[test]
 #[ignore = "is a measurement that writes 4 GB; run it alone with --ignored --nocapture"]
 fn how_fast_a_template_of_a_gigabyte_is() {
-    let place = place_or_skip!();
+    let place = place_or_skip!(Disk);
     let fast = [("fsync", "off"), ("max_wal_size", "4GB"), ("checkpoint_timeout", "1h")];
     let mut server = Server::create(&place.teardown, spec(&place, "big", &fast)).unwrap();
     server.start().unwrap();
