@@ -3,6 +3,7 @@
 //! It does not use the managed server of the database crate: a test of the observer must be able to
 //! kill and restart the observed at any moment without the owner's help.
 
+use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
@@ -151,7 +152,18 @@ impl TestServer {
 }
 
 impl Drop for TestServer {
+    /// An immediate shutdown: unlike a kill it gives the server's shared memory back.
     fn drop(&mut self) {
+        let Some(child) = &mut self.child else { return };
+        let pid = Pid::from_child(child);
+        let asked = kill_process(pid, Signal::QUIT).is_ok();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while asked && Instant::now() < deadline {
+            if !matches!(child.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
         self.kill();
     }
 }
