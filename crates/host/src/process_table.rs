@@ -30,9 +30,11 @@ struct Found {
     descriptor: OwnedFd,
 }
 
-/// When the process started, in clock ticks since boot; with the number it names a process.
+/// When the process started, in clock ticks since boot; with the number it names a process. One that
+/// has ended has none, even while its parent has not collected it.
 pub(crate) fn start_ticks(pid: u32) -> Option<u64> {
-    stat_field(pid, 19)?.parse().ok()
+    let ended = ["Z", "X"].contains(&stat_field(pid, 0)?.as_str());
+    if ended { None } else { stat_field(pid, 19)?.parse().ok() }
 }
 
 /// The processes with this marker and all their descendants, but never ourselves.
@@ -210,7 +212,11 @@ mod tests {
         let own = start_ticks(id()).unwrap();
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         assert!(start_ticks(child.id()).unwrap() >= own);
+        let descriptor = open_descriptor(child.id()).unwrap();
         child.kill().unwrap();
+        assert!(wait_ended(&descriptor, Duration::from_secs(10)).unwrap());
+        // Not collected yet.
+        assert_eq!(start_ticks(child.id()), None);
         child.wait().unwrap();
         assert_eq!(start_ticks(child.id()), None);
     }

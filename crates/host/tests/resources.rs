@@ -351,3 +351,22 @@ fn a_group_counts_its_memory_deaths() {
     assert_eq!(ended, Some(ProcessExit::Signal(9)));
     assert_eq!(cgroup.oom_kills(), Some(before + 1));
 }
+
+#[test]
+fn without_root_limits_are_said_to_be_unenforced() {
+    if geteuid().is_root() {
+        skip!("is about users who are not root; run the tests as one");
+    }
+    let place = place();
+    let limits = CgroupLimits { memory: Some(Bytes::from_mib(64)), cpus: Some(0.5) };
+    let (cgroup, unenforced) = Cgroup::create(&place.teardown, "test", &limits).unwrap();
+    // A delegated group is possible; then nothing needs to be said.
+    assert!(cgroup.is_some() || unenforced.len() == 2, "{unenforced:?}");
+    assert!(unenforced.iter().all(|limit| !limit.reason.is_empty() && !limit.remedy.is_empty()));
+    eprintln!("{unenforced:?}");
+    let file = place.path.join("volume");
+    fs::File::create(&file).unwrap().set_len(1 << 26).unwrap();
+    let refused = LoopDevice::attach(&place.teardown, &file, 4096).unwrap_err();
+    assert!(matches!(refused, HostError::NeedsRoot { .. }), "{refused}");
+    assert!(place.teardown.unwind().is_empty());
+}

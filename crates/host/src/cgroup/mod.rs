@@ -13,7 +13,7 @@
 
 mod hierarchy;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -112,21 +112,25 @@ impl Cgroup {
         limits: &CgroupLimits,
     ) -> Result<(Option<Cgroup>, Vec<Unenforced>), HostError> {
         check_limits(limits)?;
-        let mut unenforced = Vec::new();
-        let (places, obstacles) = choose_places(&new_marker(&format!("underlay_{name}")))?;
+        let (wanted, obstacles) = choose_places(&new_marker(&format!("underlay_{name}")))?;
         let ticket =
-            teardown.register(Resource::Cgroup { paths: places.all().into_iter().collect() })?;
-        let (paths, mut failures) = make_directories(places);
-        failures.extend(obstacles);
+            teardown.register(Resource::Cgroup { paths: wanted.all().into_iter().collect() })?;
+        let (paths, failures) = make_directories(wanted.clone());
+        let why_not = |place: &Option<PathBuf>, controller: &str| {
+            let failure = place.as_ref().and_then(|path| failures.get(path)).cloned();
+            failure.unwrap_or_else(|| no_controller(controller, &obstacles))
+        };
+        let mut unenforced = Vec::new();
+        if let Some(memory) = limits.memory {
+            unenforced.extend(limit_memory(&paths, memory, || why_not(&wanted.memory, "memory")));
+        }
+        if let Some(cpus) = limits.cpus {
+            unenforced.extend(limit_cpus(&paths, cpus, || why_not(&wanted.cpu, "cpu")));
+        }
         if paths.all().is_empty() {
             teardown.forget(ticket);
-            unenforced.extend(all_unenforced(limits, &failures.join("; ")));
             return Ok((None, unenforced));
         }
-        unenforced.extend(
-            limits.memory.into_iter().flat_map(|memory| limit_memory(&paths, memory, &failures)),
-        );
-        unenforced.extend(limits.cpus.and_then(|cpus| limit_cpus(&paths, cpus, &failures)));
         let ticket = Arc::new(Mutex::new(Some(ticket)));
         Ok((Some(Cgroup { teardown: teardown.clone(), ticket, paths }), unenforced))
     }
@@ -284,12 +288,13 @@ fn choose_places(name: &str) -> Result<(CgroupPaths, Vec<String>), HostError> {
     Ok((paths, obstacles))
 }
 
-/// Keeps the places that could be made.
-fn make_directories(mut places: CgroupPaths) -> (CgroupPaths, Vec<String>) {
-    let mut failures = Vec::new();
+/// Keeps the places that could be made, and says of the others why not.
+fn make_directories(mut places: CgroupPaths) -> (CgroupPaths, BTreeMap<PathBuf, String>) {
+    let mut failures = BTreeMap::new();
     for path in places.all() {
         if let Err(error) = fs::create_dir(&path) {
-            failures.push(format!("could not create `{}`: {error}", path.display()));
+            let parent = path.parent().unwrap_or(&path).display();
+            failures.insert(path.clone(), format!("no group can be made in `{parent}`: {error}"));
             for slot in places.slots() {
                 if slot.as_deref() == Some(path.as_path()) {
                     *slot = None;
@@ -300,16 +305,12 @@ fn make_directories(mut places: CgroupPaths) -> (CgroupPaths, Vec<String>) {
     (places, failures)
 }
 
-fn all_unenforced(limits: &CgroupLimits, reason: &str) -> Vec<Unenforced> {
-    let texts = [limits.memory.map(memory_text), limits.cpus.map(cpus_text)];
-    texts
-        .into_iter()
-        .flatten()
-        .map(|limit| Unenforced { limit, reason: reason.to_string(), remedy: AS_ROOT.to_string() })
-        .collect()
-}
-
-fn limit_memory(paths: &CgroupPaths, memory: Bytes, failures: &[String]) -> Vec<Unenforced> {
+/// `why_not` is asked when there is no place for the controller.
+fn limit_memory(
+    paths: &CgroupPaths,
+    memory: Bytes,
+    why_not: impl Fn() -> String,
+) -> Vec<Unenforced> {
     let unenforced = |reason: String| {
         vec![Unenforced {
             limit: memory_text(memory),
@@ -318,7 +319,7 @@ fn limit_memory(paths: &CgroupPaths, memory: Bytes, failures: &[String]) -> Vec<
         }]
     };
     let Some(dir) = &paths.memory else {
-        return unenforced(no_controller("memory", failures));
+        return unenforced(why_not());
     };
     let file = match paths.version {
         CgroupVersion::V1 => "memory.limit_in_bytes",
@@ -358,15 +359,13 @@ fn host_has_swap() -> bool {
     fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1)
 }
 
-fn limit_cpus(paths: &CgroupPaths, cpus: f64, failures: &[String]) -> Option<Unenforced> {
+/// `why_not` is asked when there is no place for the controller.
+fn limit_cpus(paths: &CgroupPaths, cpus: f64, why_not: impl Fn() -> String) -> Option<Unenforced> {
     let unenforced = |reason: String, remedy: &str| {
         Some(Unenforced { limit: cpus_text(cpus), reason, remedy: remedy.to_string() })
     };
     let Some(dir) = &paths.cpu else {
-        return unenforced(
-            no_controller("cpu", failures),
-            "run as root (sudo) on a host with the cpu controller",
-        );
+        return unenforced(why_not(), "run as root (sudo) on a host with the cpu controller");
     };
     let (quota_us, period_us) = quota(cpus);
     let written = match paths.version {
@@ -396,11 +395,11 @@ fn quota(cpus: f64) -> (u64, u64) {
     ((cpus * period_us as f64) as u64, period_us)
 }
 
-fn no_controller(controller: &str, failures: &[String]) -> String {
-    if failures.is_empty() {
+fn no_controller(controller: &str, obstacles: &[String]) -> String {
+    if obstacles.is_empty() {
         format!("this host has no {controller} controller")
     } else {
-        failures.join("; ")
+        obstacles.join("; ")
     }
 }
 
@@ -420,7 +419,8 @@ mod tests {
     use underlay_core::Bytes;
 
     use super::{
-        CgroupLimits, CgroupPaths, CgroupVersion, check_limits, limit_cpus, limit_memory, quota,
+        CgroupLimits, CgroupPaths, CgroupVersion, check_limits, limit_cpus, limit_memory,
+        no_controller, quota,
     };
     use crate::error::HostError;
 
@@ -447,8 +447,8 @@ mod tests {
     fn check_files(version: CgroupVersion, expected: &[(&str, &str)]) {
         let dir = tempfile::tempdir().unwrap();
         let paths = paths(version, dir.path());
-        assert_eq!(limit_memory(&paths, Bytes::from_mib(64), &[]), []);
-        assert_eq!(limit_cpus(&paths, 0.5, &[]), None);
+        assert_eq!(limit_memory(&paths, Bytes::from_mib(64), String::new), []);
+        assert_eq!(limit_cpus(&paths, 0.5, String::new), None);
         for (file, text) in expected {
             assert_eq!(fs::read_to_string(dir.path().join(file)).unwrap(), *text, "{file}");
         }
@@ -480,20 +480,21 @@ mod tests {
             ..paths(CgroupVersion::V2, Path::new("/no/such/group"))
         };
         let obstacle = ["`/x` cannot hand down the memory controller".to_string()];
-        let found = limit_memory(&none, Bytes::from_mib(64), &obstacle);
+        let why_not = || no_controller("memory", &obstacle);
+        let found = limit_memory(&none, Bytes::from_mib(64), why_not);
         assert_eq!(found[0].limit, "memory 64 MiB");
         assert_eq!(found[0].reason, obstacle[0]);
-        let found = limit_cpus(&none, 0.5, &[]).unwrap();
+        let found = limit_cpus(&none, 0.5, || no_controller("cpu", &[])).unwrap();
         assert_eq!(
             (found.limit.as_str(), found.reason.as_str()),
             ("cpus 0.5", "this host has no cpu controller")
         );
         let missing = paths(CgroupVersion::V1, Path::new("/no/such/group"));
-        let found = limit_memory(&missing, Bytes::from_mib(64), &[]);
+        let found = limit_memory(&missing, Bytes::from_mib(64), why_not);
         assert!(found[0].reason.contains("memory.limit_in_bytes"), "{found:?}");
         // More CPUs than there are is no limit.
         let dir = tempfile::tempdir().unwrap();
-        let found = limit_cpus(&paths(CgroupVersion::V2, dir.path()), 4096.0, &[]).unwrap();
+        let found = limit_cpus(&paths(CgroupVersion::V2, dir.path()), 4096.0, why_not).unwrap();
         assert!(found.reason.contains("this host has"), "{found:?}");
     }
 
