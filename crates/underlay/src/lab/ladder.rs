@@ -58,6 +58,9 @@ impl Ladder<'_> {
     /// Warms up and climbs. Rungs that were measured are in `rungs` even when the climb ends early.
     pub fn climb(&mut self, procedure: &ProcedurePlan, rungs: &mut Vec<Rung>) -> Result<(), Abort> {
         let top = procedure.users.last().copied().unwrap_or(1);
+        self.phase(PhaseKind::Settle, 0, procedure.settle, |ladder| {
+            ladder.seconds(procedure.settle).map(|_| ())
+        })?;
         self.phase(PhaseKind::WarmUp, top, procedure.warm_up, |ladder| {
             ladder.rise(top, procedure.warm_up).map(|_| ())
         })?;

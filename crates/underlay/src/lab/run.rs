@@ -418,6 +418,8 @@ impl ActiveRun<'_> {
         let mut spec =
             DriveSpec::new(Backend::Postgres(target), mode, self.bench.parameters.clone(), users);
         spec.statement_timeout = workload.statement_timeout.into();
+        // Each repeat has inputs of its own, the same for all designs of the repeat.
+        spec.inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
         spec.pacing = match workload.pacing {
             underlay_study::Pacing::Closed { key_think } => Pacing::Closed { key_think },
             underlay_study::Pacing::Open { rate_per_second, arrivals } => Pacing::open(

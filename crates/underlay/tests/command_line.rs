@@ -1,0 +1,153 @@
+//! The command line as a script sees it: exit codes, standard output, and no trace of what was refused.
+
+mod common;
+
+use common::{Bench, SMALL_STUDY};
+use serde_json::Value;
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON on standard output")
+}
+
+#[test]
+fn help_documents_every_exit_code() {
+    let help = Bench::new().run(&["--help"]).expect(0);
+    for (code, meaning) in underlay::exit_code::TABLE {
+        assert!(
+            help.contains(&format!("{code:>3}  {meaning}")),
+            "exit code {code} is not documented"
+        );
+    }
+}
+
+#[test]
+fn wrong_usage_exits_2() {
+    let bench = Bench::new();
+    assert_eq!(bench.run(&["walk"]).code, Some(2));
+    assert_eq!(bench.run(&["run"]).code, Some(2));
+    assert_eq!(bench.run(&["run", "quickstart", "--scale", "2/3"]).code, Some(2));
+    assert_eq!(bench.run(&["run", "quickstart", "--measure", "10"]).code, Some(2));
+}
+
+#[test]
+fn a_bad_study_exits_2_names_all_problems_and_leaves_no_trace() {
+    let bench = Bench::new();
+    let text = SMALL_STUDY
+        .replace("users = [1, 2]", "users = [0]\nbogus = 1")
+        .replace("measure = \"5s\"", "measure = \"5 parsecs\"");
+    bench.write("bad.toml", &text);
+    for command in ["check", "run"] {
+        let ended = bench.run(&[command, "bad.toml"]);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        for part in ["bogus", "parsecs", "bad.toml"] {
+            assert!(ended.stderr.contains(part), "`{part}` is not named:\n{}", ended.stderr);
+        }
+        assert!(ended.stderr.contains("users"), "{}", ended.stderr);
+        assert_eq!(ended.stdout, "", "nothing on standard output");
+    }
+    assert!(!bench.path().join("underlay-records").exists(), "a refused study has no record");
+    assert!(!bench.state().join("scratch").exists(), "a refused study creates nothing");
+    assert_eq!(bench.left_on_host(), Vec::<String>::new());
+
+    let problems = json(&bench.run(&["check", "bad.toml", "--json"]).expect(2));
+    let problems = problems["problems"].as_array().expect("a list of problems").clone();
+    assert!(problems.len() >= 3, "{problems:#?}");
+    assert!(
+        problems.iter().all(|problem| problem["line"].is_u64() && problem["remedy"].is_string())
+    );
+}
+
+#[test]
+fn an_unknown_study_is_refused_with_a_suggestion() {
+    let ended = Bench::new().run(&["run", "quickstrat"]);
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.stderr.contains("`quickstart`"), "{}", ended.stderr);
+}
+
+#[test]
+fn lists_are_complete_and_machine_readable() {
+    let bench = Bench::new();
+    let listed = json(&bench.run(&["list", "--json"]).expect(0));
+    for (kind, name) in [
+        ("studies", "quickstart"),
+        ("studies", "kingston/k2"),
+        ("designs", "kingston-nvme"),
+        ("devices", "dc500m-1920"),
+        ("workloads", "tpcc"),
+        ("engines", "postgresql"),
+    ] {
+        let entries = listed[kind].as_array().expect("a list");
+        assert!(entries.iter().any(|entry| entry["name"] == name), "{kind} lacks {name}");
+    }
+    let studies = bench.run(&["list", "studies"]).expect(0);
+    assert!(studies.contains("quickstart") && !studies.contains("tpcc"));
+}
+
+#[test]
+fn what_is_shown_is_a_study_that_checks() {
+    let bench = Bench::new();
+    let text = bench.run(&["show", "example"]).expect(0);
+    bench.write("example.toml", &text);
+    if common::cannot_run_servers().is_some() {
+        eprintln!("skip: checking the example needs PostgreSQL's server programs");
+        return;
+    }
+    let plan = bench.run(&["check", "example.toml"]).expect(0);
+    assert!(plan.contains("duration"), "{plan}");
+    let plan = json(&bench.run(&["check", "example.toml", "--json"]).expect(0));
+    assert!(plan["designs"].as_array().is_some_and(|designs| designs.len() >= 2));
+}
+
+#[test]
+fn schema_doctor_and_completions_print_what_programs_read() {
+    let bench = Bench::new();
+    let schema = json(&bench.run(&["schema"]).expect(0));
+    assert!(schema["properties"]["design"].is_object(), "{schema:#}");
+    let doctor = json(&bench.run(&["doctor", "--json"]).expect(0));
+    assert!(doctor["capabilities"].as_array().is_some_and(|list| list.len() > 5));
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(bench.run(&["completions", shell]).expect(0).contains("underlay"));
+    }
+}
+
+#[test]
+fn what_is_no_record_is_refused() {
+    let bench = Bench::new();
+    bench.write("text.sqlite", "this is not a database");
+    for arguments in [
+        &["show", "text.sqlite"][..],
+        &["report", "text.sqlite"],
+        &["report", "missing.sqlite"],
+        &["export", "missing.sqlite", "--csv", "out"],
+        &["compare", "missing.sqlite", "text.sqlite"],
+    ] {
+        let ended = bench.run(arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(".sqlite"),
+            "{arguments:?} does not name the file: {}",
+            ended.stderr
+        );
+    }
+    assert!(!bench.path().join("out").exists());
+}
+
+#[test]
+fn drive_never_shows_a_password_and_names_what_is_wrong() {
+    let bench = Bench::new();
+    let ended = bench.run(&["drive", "tpcc", "--url", "postgres://ann:s3cret@127.0.0.1:1/x"]);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("s3cret") && !ended.stdout.contains("s3cret"));
+    assert_eq!(bench.run(&["drive", "tpcc", "--url", "mysql://ann@h/x"]).code, Some(2));
+    assert_eq!(bench.run(&["drive", "tpcc"]).code, Some(2));
+}
+
+#[test]
+fn the_generator_alone_has_a_ceiling() {
+    let ended = Bench::new().run(&["drive", "tpcc", "--noop", "--duration", "1s", "--json"]);
+    let ceiling = json(&ended.expect(0));
+    assert!(
+        ceiling["transactions_per_second"].as_f64().is_some_and(|rate| rate > 10_000.0),
+        "{ceiling}"
+    );
+}

@@ -1,0 +1,185 @@
+//! A whole study with a real PostgreSQL on two emulated designs: the answer, the record, the report, and
+//! a host as it was before. Then the same with the program killed at random moments.
+
+mod common;
+
+use common::{Bench, Ended, SMALL_STUDY, cannot_run_servers, control_groups_of};
+use serde_json::Value;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON on standard output")
+}
+
+/// Runs that are evidence.
+fn runs_counted(analysis: &Value) -> usize {
+    let runs = analysis["runs"].as_array().expect("a list of runs");
+    runs.iter().filter(|run| run["counted"] == true).count()
+}
+
+#[test]
+fn a_study_is_carried_out_answered_and_leaves_the_host_as_it_was() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let ended =
+        bench.run(&["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"]);
+    let stderr = ended.stderr.clone();
+    let analysis = json(&ended.expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    assert_eq!(runs_counted(&analysis), 2, "{stderr}");
+
+    let again = json(&bench.run(&["show", "small.sqlite", "--json"]).expect(0));
+    assert_eq!(
+        again["verdict"]["headline"], analysis["verdict"]["headline"],
+        "the record says the same again"
+    );
+
+    let report = bench.run(&["report", "small.sqlite", "--out", "page.html"]).expect(0);
+    assert_eq!(report.trim(), "page.html");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("the page");
+    assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
+
+    bench.run(&["export", "small.sqlite", "--csv", "csv", "--jsonl", "all.jsonl"]).expect(0);
+    assert!(std::fs::read_dir(bench.path().join("csv")).expect("a folder").count() > 5);
+
+    // A record compared with itself: no difference, and no confound.
+    let comparison =
+        json(&bench.run(&["compare", "small.sqlite", "small.sqlite", "--json"]).expect(0));
+    assert_eq!(comparison["same_workload"], true);
+
+    // Another population is another workload.
+    let other = SMALL_STUDY.replace("name = \"small\"", "name = \"other\"\nseed = 77");
+    bench.write("other.toml", &other);
+    bench
+        .run(&["run", "other.toml", "--out", "other.sqlite", "--no-progress", "--designs", "a"])
+        .expect(0);
+    assert_eq!(bench.run(&["compare", "small.sqlite", "other.sqlite"]).code, Some(7));
+    bench
+        .run(&[
+            "compare",
+            "small.sqlite",
+            "other.sqlite",
+            "--allow-different-workloads",
+            "--designs",
+            "a,a",
+        ])
+        .expect(0);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+}
+
+#[test]
+fn a_killed_run_is_removed_by_clean_and_gone_on_with() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress"];
+    // Moments spread over load, restore, start, warm-up, measuring and the second run.
+    for after_ms in [400, 3_000, 9_000, 16_000, 27_000] {
+        let mut child = bench
+            .underlay()
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let until = Instant::now() + Duration::from_millis(after_ms);
+        let mut finished = None;
+        while Instant::now() < until && finished.is_none() {
+            std::thread::sleep(Duration::from_millis(20));
+            finished = child.try_wait().expect("a child");
+        }
+        if let Some(status) = finished {
+            assert!(
+                status.success(),
+                "ended by itself with {status} after less than {after_ms} ms"
+            );
+            break;
+        }
+        let pid = child.id();
+        child.kill().expect("SIGKILL");
+        assert_eq!(child.wait().expect("a child").signal(), Some(9));
+        bench.run(&["clean"]).expect(0);
+        assert_eq!(
+            bench.left_on_host(),
+            Vec::<String>::new(),
+            "left after a kill at {after_ms} ms"
+        );
+        assert_eq!(control_groups_of(pid), Vec::<std::path::PathBuf>::new());
+    }
+    let ended = bench.run(&arguments);
+    let stderr = ended.stderr.clone();
+    ended.expect(0);
+    let analysis = json(&bench.run(&["show", "small.sqlite", "--json"]).expect(0));
+    assert_eq!(runs_counted(&analysis), 2, "{stderr}");
+}
+
+#[test]
+fn ctrl_c_ends_cleanly_and_a_crashed_database_is_named() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let start = |out: &str| {
+        bench
+            .underlay()
+            .args(["run", "small.toml", "--out", out, "--no-progress"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts")
+    };
+
+    let child = start("interrupted.sqlite");
+    wait_until(|| postmaster(&bench).is_some(), "the server of the first run");
+    send(child.id(), libc::SIGINT);
+    let ended = Ended::of(child.wait_with_output().expect("a child"));
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after Ctrl-C");
+
+    let child = start("crashed.sqlite");
+    wait_until(|| postmaster(&bench).is_some(), "the server of the first run");
+    // Under load: a few seconds after the start, before the run can be over.
+    std::thread::sleep(Duration::from_secs(4));
+    if let Some(pid) = postmaster(&bench) {
+        send(pid, libc::SIGKILL);
+    }
+    let ended = Ended::of(child.wait_with_output().expect("a child"));
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.contains("database server"), "the cause is named: {}", ended.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after a crash");
+}
+
+/// The postmaster of a run (not of the load): the server whose data directory is on a volume.
+fn postmaster(bench: &Bench) -> Option<u32> {
+    let state = bench.state().to_string_lossy().into_owned();
+    std::fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+        let is_postmaster = command.split('\0').next()?.ends_with("/postgres");
+        (is_postmaster && command.contains(&state) && command.contains("pgdata")).then_some(pid)
+    })
+}
+
+fn send(pid: u32, signal: i32) {
+    // SAFETY: sends a signal to a process that this test started.
+    unsafe { libc::kill(pid.cast_signed(), signal) };
+}
+
+fn wait_until(condition: impl Fn() -> bool, what: &str) {
+    let limit = Instant::now() + Duration::from_secs(120);
+    while !condition() {
+        assert!(Instant::now() < limit, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
