@@ -98,7 +98,7 @@ fn study() -> Study {
                 .into(),
         evidence: EvidenceKind::Emulated,
         seed: "20240501".into(),
-        identity: "9f2c41d07ab3e6d5".into(),
+        identity: "9f2c41d07ab3e6d5".repeat(4),
         started_wall_ns: 1_763_600_000_000_000_000,
         finished_wall_ns: Some(1_763_606_000_000_000_000),
         status: "finished".into(),

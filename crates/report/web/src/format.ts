@@ -159,10 +159,14 @@ export function interval(
   return `${shared ? first : write(low)} to ${last}`;
 }
 
+/** A sentence with a capital letter at its begin. */
+export function capitalised(sentence: string): string {
+  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
+}
+
 /** A dotted or underscored name as words: `new_order` is "New order". */
 export function words(name: string): string {
-  const text = name.replace(/[_.-]+/g, " ").trim();
-  return text.charAt(0).toUpperCase() + text.slice(1);
+  return capitalised(name.replace(/[_.-]+/g, " ").trim());
 }
 
 /** A wall clock time in nanoseconds since 1970, in UTC. */

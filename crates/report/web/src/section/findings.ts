@@ -2,7 +2,7 @@
 
 import type { Finding, Severity } from "../analysis";
 import { html } from "../dom";
-import { users } from "../format";
+import { capitalised, users } from "../format";
 import { section, type Page } from "../page";
 
 const SEVERITY: Record<Severity, [string, string, number]> = {
@@ -34,7 +34,7 @@ function list(page: Page, findings: Finding[]): HTMLElement {
     return html("li", {},
       html("span", { class: `badge ${className}` }, word),
       html("div", {},
-        html("p", {}, finding.text),
+        html("p", {}, capitalised(finding.text)),
         html("p", { class: "muted" }, where(page, finding), html("code", {}, finding.code))));
   }));
 }

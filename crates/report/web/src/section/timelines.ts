@@ -20,8 +20,8 @@ const STACKED: Record<string, string> = {
 };
 /** Series that a first look needs; of other groups the overview shows nothing. */
 const OVERVIEW_SERIES = [
-  /^nopm$/, /^latency\.new_order\.p(50|99)$/, /^volume\..*_(iops|latency)$/, /^log_bytes$/,
-  /^process\..*\.run_queue$/,
+  /^nopm$/, /^latency\.new_order\.p(50|99)$/, /^volume\.data\.read_(iops|latency)$/,
+  /^volume\.wal\.write_(iops|latency)$/, /^process\.postgres\.run_queue$/,
 ];
 const OVERVIEW = "overview";
 const ALL = "all";
@@ -117,7 +117,7 @@ class TimelineSection {
       layer: OVERVIEW,
       words: [],
     };
-    this.whole = [0, Math.max(1, ...counted.map((run) => run.seconds ?? 0))];
+    this.whole = wholeSpan(page);
     this.range = this.whole;
     this.nearScreen = new IntersectionObserver((entries) => {
       for (const entry of entries) if (entry.isIntersecting) this.make(entry.target);
@@ -126,8 +126,8 @@ class TimelineSection {
     this.element = section(
       "timelines",
       "Time lines",
-      "Time since the begin of the run. Measured windows are tinted, events are marked at the bottom. Drag " +
-        "across a chart to zoom all of them, double-click to see the whole run again.",
+      "Time since the begin of the first measured window. Measured windows are tinted, events are marked at " +
+        "the bottom. Drag across a chart to zoom all of them, double-click to see the whole run again.",
       this.controls(repeats),
       this.holder,
     );
@@ -285,7 +285,7 @@ class TimelineSection {
       property: look.property,
       dash: look.dash,
       faint: run.repeat !== this.filter.repeats[0],
-      times: timesOf(line),
+      times: timesOf(run, line),
       mean: line.mean,
       min: line.min,
       max: line.max,
@@ -310,7 +310,7 @@ class TimelineSection {
           property,
           dash: "",
           faint: false,
-          times: timesOf(line),
+          times: timesOf(runs[run]!, line),
           mean: line.mean,
           min: null,
           max: null,
@@ -330,8 +330,8 @@ class TimelineSection {
       const run = this.page.analysis.runs[index]!;
       const design = this.page.designs[run.design]!;
       return run.events.map((event) => ({
-        at: event.at_s,
-        until: event.until_s,
+        at: event.at_s - origin(run),
+        until: event.until_s === null ? null : event.until_s - origin(run),
         property: wanted.length > 1 ? design.look.property : "--event",
         text: wanted.length > 1 ? `${design.title}: ${event.text}` : event.text,
       }));
@@ -344,8 +344,32 @@ function rest(series: TimelineSeries): number {
   return ["iowait", "idle", "client"].findIndex((state) => series.name.endsWith(`.${state}`));
 }
 
-function timesOf(line: TimelineLine): number[] {
-  return line.mean.map((_, index) => line.begin_s + (index + 0.5) * line.step_s);
+/**
+ * Where the time axis of a run begins: at its first measured window. Restores take as long as they
+ * take; from there on the procedure gives every run the same phases, so that runs can be compared.
+ */
+function origin(run: Run): number {
+  return run.phases.find((phase) => phase.kind === MEASURED)?.begin_s ?? 0;
+}
+
+/** From the first value of any run to the last. */
+function wholeSpan(page: Page): [number, number] {
+  let first = Infinity;
+  let last = -Infinity;
+  for (const line of page.analysis.timelines.lines) {
+    const run = page.analysis.runs[line.run];
+    const begin = line.mean.findIndex((value) => value !== null);
+    if (!run?.counted || begin < 0) continue;
+    first = Math.min(first, line.begin_s + begin * line.step_s - origin(run));
+    let end = line.mean.length;
+    while (line.mean[end - 1] === null) end -= 1;
+    last = Math.max(last, line.begin_s + end * line.step_s - origin(run));
+  }
+  return last > first ? [first, last] : [0, 1];
+}
+
+function timesOf(run: Run, line: TimelineLine): number[] {
+  return line.mean.map((_, index) => line.begin_s + (index + 0.5) * line.step_s - origin(run));
 }
 
 /** The phases worth a shade. The procedure gives every run the same ones, so one run stands for all. */
@@ -354,6 +378,6 @@ function spansOf(run: Run): TimeSpan[] {
     const measured = phase.kind === MEASURED;
     if (phase.end_s === null || !(measured || phase.kind === "warm-up")) return [];
     const label = measured && phase.users !== null ? users(phase.users) : phase.label;
-    return [{ begin: phase.begin_s, end: phase.end_s, label, measured }];
+    return [{ begin: phase.begin_s - origin(run), end: phase.end_s - origin(run), label, measured }];
   });
 }

@@ -5,7 +5,7 @@ import { drawBudget, type BudgetBar } from "../chart/budget";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { html, type Child } from "../dom";
-import { latency, percent, words, users as usersText } from "../format";
+import { capitalised, latency, percent, users as usersText, words } from "../format";
 import { section, type Page } from "../page";
 import { table } from "../table";
 import { confidenceBadge } from "./verdict";
@@ -120,10 +120,6 @@ function cards(page: Page, shown: (Bottleneck | undefined)[]): HTMLElement {
         ruledOut(bottleneck),
         gates(bottleneck))
       : null));
-}
-
-function capitalised(sentence: string): string {
-  return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
 function lockHolders(bottleneck: Bottleneck): Child {
