@@ -318,6 +318,9 @@ pub enum Outcome {
     Equivalent,
     /// No difference shown.
     Undecided,
+    /// The interval excludes 1, but so would one of so many by chance: not confirmed after the
+    /// correction for the number of rungs.
+    Suggested,
     /// One pair: nothing can be said about chance.
     Single,
     /// One of the two has no value here.

@@ -27,9 +27,9 @@ struct RunValue {
 /// Every pair of designs: throughput and latency per common rung, throughput at the peaks.
 ///
 /// The highest common rung is the primary comparison of a pair: it is fixed before any number is seen, so
-/// it is only corrected for the number of pairs. The other rungs are secondary: corrected among
-/// themselves, and never more certain than the primary one. In this way the chance of any false
-/// alarm over a whole ladder stays at 5 %, and the main question does not pay for the others.
+/// it is only corrected for the number of pairs. The other rungs are a family of their own, corrected
+/// among themselves. In this way the main question does not pay for the others, and neither family
+/// has more than 5 % of false alarms.
 pub(crate) fn all(groups: &[Group<'_>], peaks: &[Peak], titles: &[String]) -> Vec<Comparison> {
     let pairs: Vec<(usize, usize)> =
         (0..titles.len()).flat_map(|a| (a + 1..titles.len()).map(move |b| (a, b))).collect();
@@ -192,11 +192,8 @@ fn correct(family: Vec<&mut Comparison>) {
 
 /// Corrects all but the last of a ladder, which has been corrected before.
 fn correct_secondary(ladder: &mut [Comparison]) {
-    let Some((primary, secondary)) = ladder.split_last_mut() else { return };
-    correct(secondary.iter_mut().collect());
-    for comparison in secondary {
-        comparison.p_adjusted =
-            comparison.p_adjusted.zip(primary.p_adjusted).map(|(p, q)| p.max(q));
+    if let Some((_, secondary)) = ladder.split_last_mut() {
+        correct(secondary.iter_mut().collect());
     }
 }
 
@@ -214,7 +211,8 @@ fn outcome(comparison: &Comparison) -> Outcome {
         return Outcome::Equivalent;
     }
     if p >= SIGNIFICANT_P {
-        return Outcome::Undecided;
+        let alone = comparison.p.is_some_and(|p| p < SIGNIFICANT_P);
+        return if alone { Outcome::Suggested } else { Outcome::Undecided };
     }
     let lower_is_better = comparison.metric == LATENCY
         || metric_named(&comparison.metric).is_some_and(|metric| metric.better == Direction::Lower);
@@ -242,6 +240,7 @@ fn text(comparison: &Comparison, titles: &[String]) -> String {
     };
     let conclusion = match comparison.outcome {
         Outcome::Undecided => ": no difference shown",
+        Outcome::Suggested => ": not confirmed after correction for the number of rungs",
         Outcome::Equivalent => ": equal within 3 %",
         Outcome::Single => ": one pair of runs, no interval possible",
         _ => "",
@@ -293,24 +292,34 @@ mod tests {
         assert_eq!(found[1].p_adjusted, found[1].p);
         assert_eq!(outcome(&found[1]), Outcome::Better);
         assert_eq!(outcome(&found[0]), Outcome::Undecided);
-        // A difference at a lower rung alone is not claimed.
+        // Each family stands for itself.
         let found = ladder(&[double, equal]);
-        assert_eq!(outcome(&found[0]), Outcome::Undecided);
+        assert_eq!(outcome(&found[0]), Outcome::Better);
+        assert_eq!(outcome(&found[1]), Outcome::Undecided);
     }
 
     #[test]
-    fn a_ladder_of_equal_designs_raises_few_alarms() {
-        let alarms = (0..2000)
-            .filter(|seed| {
-                let mut random = stream("ladder", *seed);
-                let mut side = || (0..5).map(|_| 1000.0 + 40.0 * normal(&mut random)).collect();
-                let rungs: Vec<(Vec<f64>, Vec<f64>)> = (0..6).map(|_| (side(), side())).collect();
-                ladder(&rungs)
-                    .iter()
-                    .any(|found| matches!(outcome(found), Outcome::Better | Outcome::Worse))
-            })
-            .count();
-        assert!(alarms <= 125, "{alarms} of 2000 ladders");
+    fn what_does_not_survive_the_correction_is_only_suggested() {
+        // p of 0.02 to 0.04 in each of nine rungs, as two repeats give at best.
+        let ahead = (vec![100.0, 100.0], vec![194.0, 206.0]);
+        let found = ladder(&vec![ahead; 10]);
+        assert_eq!(outcome(&found[0]), Outcome::Suggested, "{:?}", found[0]);
+        assert_eq!(outcome(&found[9]), Outcome::Better, "{:?}", found[9]);
+    }
+
+    #[test]
+    fn ladders_of_equal_designs_raise_few_alarms() {
+        let alarm = |found: &Comparison| matches!(outcome(found), Outcome::Better | Outcome::Worse);
+        let (mut primary, mut secondary) = (0, 0);
+        for seed in 0..2000 {
+            let mut random = stream("ladder", seed);
+            let mut side = || (0..5).map(|_| 1000.0 + 40.0 * normal(&mut random)).collect();
+            let rungs: Vec<(Vec<f64>, Vec<f64>)> = (0..6).map(|_| (side(), side())).collect();
+            let found = ladder(&rungs);
+            primary += usize::from(alarm(&found[5]));
+            secondary += usize::from(found[..5].iter().any(alarm));
+        }
+        assert!(primary <= 125 && secondary <= 125, "{primary}, {secondary} of 2000");
     }
 
     #[test]

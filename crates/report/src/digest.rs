@@ -106,7 +106,8 @@ impl Digest {
         let plan = PlanView::new(&self.manifest.plan);
         let windows = run.windows();
         self.windows.extend(windows.iter().map(|window| WindowFacts::of(window, &plan)));
-        self.lines.extend(lines(&run, &mut self.catalogue));
+        let counted = self.runs.iter().filter(|run| run.is_evidence()).count();
+        self.lines.extend(lines(&run, counted, &mut self.catalogue));
         self.sources.extend(source_rows(&run));
         self.emulation.extend(emulation_row(&run));
         let events = [run.events.as_slice(), checkpoints(&run).as_slice()].concat();

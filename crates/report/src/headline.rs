@@ -142,7 +142,7 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         (Some(_), _) | (_, Outcome::Missing) => Answer::NotComparable,
         (None, Outcome::Better | Outcome::Worse) => Answer::Winner,
         (None, Outcome::Equivalent) => Answer::Equivalent,
-        (None, Outcome::Undecided) => Answer::NoDifferenceShown,
+        (None, Outcome::Undecided | Outcome::Suggested) => Answer::NoDifferenceShown,
         (None, Outcome::Single) => Answer::NotRepeated,
     };
     let mut verdict = Verdict {
@@ -196,8 +196,9 @@ fn headline(
             format!("{best} does {times} the new orders per minute of {next} {at} ({kind})")
         }
         Answer::Equivalent => format!(
-            "{best} and {next} are equal within {} {at}: {times} the new orders per minute ({kind})",
-            percent(EQUIVALENCE_MARGIN)
+            "{best} and {next} are equal within {} {at}: {times} the new orders per minute ({kind}){}",
+            percent(EQUIVALENCE_MARGIN),
+            elsewhere(results, contest)
         ),
         Answer::NotRepeated => format!(
             "{best} did {times} the new orders per minute of {next} {at} ({kind}), in one run each: chance is \
@@ -207,8 +208,40 @@ fn headline(
             "{best} and {next} are not comparable {at}: {} ({kind})",
             obstacle.unwrap_or_else(|| "a result is missing".to_string())
         ),
-        _ => format!("No difference shown between {best} and {next} {at}: {times} ({kind})"),
+        _ => format!(
+            "No difference shown between {best} and {next} {at}: {times} ({kind}){}",
+            elsewhere(results, contest)
+        ),
     }
+}
+
+/// Where the designs do differ although they do not at the top: a ladder that ends in a common limit,
+/// the processors for example, would otherwise hide what the storage does below it.
+fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
+    let (a, b) = (contest.best.min(contest.next), contest.best.max(contest.next));
+    let ahead: Vec<(usize, f64, u32)> = results
+        .comparisons
+        .iter()
+        .filter(|c| (c.a, c.b) == (a, b) && c.metric == "nopm" && c.scope == Scope::Rung)
+        .filter(|c| matches!(c.outcome, Outcome::Better | Outcome::Worse | Outcome::Suggested))
+        .filter_map(|c| {
+            let (ratio, users) = (c.ratio?, c.users?);
+            Some(if ratio > 1.0 { (b, ratio, users) } else { (a, 1.0 / ratio, users) })
+        })
+        .collect();
+    let Some((leader, ratio, users)) = ahead.iter().copied().max_by(|x, y| x.1.total_cmp(&y.1))
+    else {
+        return String::new();
+    };
+    if ahead.iter().any(|(design, ..)| *design != leader) {
+        return "; at fewer users the order changes".to_string();
+    }
+    format!(
+        "; at fewer users {} is ahead, by up to {} at {}",
+        results.designs[leader].title,
+        factor(ratio),
+        count(u64::from(users), "user")
+    )
 }
 
 /// `emulated`, or `NVMe emulated, SATA measured; not timing-valid; more than the storage differs`.
@@ -402,7 +435,9 @@ fn others(results: &Results<'_>, contest: Contest) -> Option<String> {
             let comparison = find(results, contest.best, design, "nopm", Some(contest.users))?;
             let ratio = oriented(comparison, contest.best)?;
             let shown = match comparison.outcome {
-                Outcome::Undecided | Outcome::Single => " (no difference shown)",
+                Outcome::Undecided | Outcome::Suggested | Outcome::Single => {
+                    " (no difference shown)"
+                }
                 Outcome::Equivalent => " (equal)",
                 _ => "",
             };

@@ -149,7 +149,7 @@ const DEFINITIONS: [(&str, &str); 13] = [
     ),
 ];
 
-const METRICS: [MetricRow; 32] = {
+const METRICS: [MetricRow; 33] = {
     use Direction::{Higher, Lower, Neither};
     [
         (
@@ -158,6 +158,13 @@ const METRICS: [MetricRow; 32] = {
             "1/min",
             Higher,
             "committed new orders of the window, per minute",
+        ),
+        (
+            "new_order_p95_ns",
+            "New order p95",
+            "ns",
+            Lower,
+            "95th percentile of the response time of the new orders",
         ),
         (
             "tpm",

@@ -188,6 +188,7 @@ impl Page {
             return;
         }
         self.blank();
+        let suggested = shown.iter().any(|c| c.outcome == Outcome::Suggested);
         let cells = |of: &dyn Fn(&crate::analysis::Comparison) -> String| {
             shown.iter().map(|comparison| of(comparison)).collect::<Vec<String>>()
         };
@@ -222,6 +223,11 @@ impl Page {
             ),
             column("shows", Align::Left, 0, cells(&|c| outcome_words(c.outcome).to_string())),
         ]);
+        if suggested {
+            let note = "(*) the interval excludes 1, but of so many rungs one would by chance: not confirmed \
+                        after Holm's correction.";
+            self.styled(Style::Faint, wrap(note, self.width, "", ""));
+        }
     }
 
     fn bottlenecks(&mut self, analysis: &Analysis) {
@@ -333,6 +339,7 @@ pub(crate) fn outcome_words(outcome: Outcome) -> &'static str {
         Outcome::Worse => "worse",
         Outcome::Equivalent => "equal within 3 %",
         Outcome::Undecided => "no difference shown",
+        Outcome::Suggested => "not confirmed (*)",
         Outcome::Single => "one pair: no interval",
         Outcome::Missing => "not comparable",
     }

@@ -7,14 +7,20 @@ use std::collections::BTreeMap;
 
 use underlay_core::Histogram;
 use underlay_core::series::Layer;
+use underlay_record::StoredHistogram;
 use underlay_record::conventions::{DISPATCH_LAG, driver_series, histogram_scope, source};
 
 use crate::analysis::{TimeClass, TimelineLine, TimelineSeries, Timelines};
 use crate::method::{NEW_ORDER, type_order, type_title};
-use crate::observed::{ObservedRun, Series, class_of};
+use crate::observed::{ObservedRun, Series, class_of, middle};
 
-/// Buckets per line at most.
+/// Buckets per line at most, ...
 const MOST_BUCKETS: usize = 1800;
+/// ... and fewer when there are many runs: so many per series over all runs, because the lines are most of
+/// a report's size; ...
+const MOST_BUCKETS_OF_ALL_RUNS: usize = 3600;
+/// ... but never fewer than this.
+const FEWEST_BUCKETS: usize = 300;
 /// The shortest bucket, seconds: the sampling interval.
 const TICK_S: f64 = 1.0;
 
@@ -52,9 +58,13 @@ pub(crate) fn assemble(catalogue: SeriesCatalogue, mut lines: Vec<TimelineLine>)
     Timelines { series, lines }
 }
 
-/// The lines of one run.
-pub(crate) fn lines(run: &ObservedRun, catalogue: &mut SeriesCatalogue) -> Vec<TimelineLine> {
-    let mut drawing = Drawing::of(run);
+/// The lines of one of `runs` runs.
+pub(crate) fn lines(
+    run: &ObservedRun,
+    runs: usize,
+    catalogue: &mut SeriesCatalogue,
+) -> Vec<TimelineLine> {
+    let mut drawing = Drawing::of(run, runs);
     draw_load(run, &mut drawing);
     draw_latencies(run, &mut drawing);
     draw_waits(run, &mut drawing);
@@ -85,14 +95,15 @@ struct Drawing {
 type Label<'a> = (&'a str, &'a str, &'a str, &'a str, &'a str);
 
 impl Drawing {
-    fn of(run: &ObservedRun) -> Drawing {
+    fn of(run: &ObservedRun, runs: usize) -> Drawing {
+        let most = (MOST_BUCKETS_OF_ALL_RUNS / runs.max(1)).clamp(FEWEST_BUCKETS, MOST_BUCKETS);
         let length = (run.end_s() - run.begin_s()).max(TICK_S);
-        let step_s = (length / MOST_BUCKETS as f64 / TICK_S).ceil().max(1.0) * TICK_S;
+        let step_s = (length / most as f64 / TICK_S).ceil().max(1.0) * TICK_S;
         Drawing {
             run: run.position,
             begin_s: run.begin_s(),
             step_s,
-            buckets: ((length / step_s).ceil() as usize).min(MOST_BUCKETS),
+            buckets: ((length / step_s).ceil() as usize).min(most),
             drawn: Vec::new(),
         }
     }
@@ -165,21 +176,30 @@ impl Drawing {
         self.points(label, &series.values());
     }
 
-    /// Draws quantiles of merged histograms.
-    fn quantiles(&mut self, label: Label<'_>, q: f64, rows: &[(f64, Histogram)]) {
+    /// Draws quantiles of merged histograms; each histogram is decoded and merged once.
+    fn quantiles<'a>(
+        &mut self,
+        drawn: &[(Label<'_>, f64)],
+        rows: impl Iterator<Item = (f64, &'a StoredHistogram)>,
+    ) {
         let mut merged: Vec<Histogram> = vec![Histogram::new(); self.buckets];
-        let mut seconds: Vec<Vec<f64>> = vec![Vec::new(); self.buckets];
+        let mut seconds: Vec<Vec<Vec<f64>>> = vec![vec![Vec::new(); self.buckets]; drawn.len()];
         for (time, histogram) in rows {
-            let Some(bucket) = self.bucket(*time) else { continue };
-            merged[bucket].merge(histogram);
-            seconds[bucket].extend(histogram.quantile(q).map(|ns| ns as f64));
+            let Some(bucket) = self.bucket(time) else { continue };
+            let histogram = histogram.decoded();
+            for ((_, q), seconds) in drawn.iter().zip(&mut seconds) {
+                seconds[bucket].extend(histogram.quantile(*q).map(|ns| ns as f64));
+            }
+            merged[bucket].merge(&histogram);
         }
-        let mean =
-            merged.iter().map(|histogram| histogram.quantile(q).map(|ns| ns as f64)).collect();
-        let extreme = |of: fn(f64, f64) -> f64| {
-            seconds.iter().map(|values| values.iter().copied().reduce(of)).collect()
-        };
-        self.line(label, mean, || (extreme(f64::min), extreme(f64::max)));
+        for ((label, q), seconds) in drawn.iter().zip(&seconds) {
+            let mean =
+                merged.iter().map(|bucket| bucket.quantile(*q).map(|ns| ns as f64)).collect();
+            let extreme = |of: fn(f64, f64) -> f64| {
+                seconds.iter().map(|values| values.iter().copied().reduce(of)).collect()
+            };
+            self.line(*label, mean, || (extreme(f64::min), extreme(f64::max)));
+        }
     }
 }
 
@@ -238,38 +258,30 @@ fn draw_latencies(run: &ObservedRun, drawing: &mut Drawing) {
     names.sort_unstable_by_key(|name| (type_order(name), *name));
     names.dedup();
     for name in names {
-        let rows: Vec<(f64, Histogram)> = run
+        let series = ["p50", "p95", "p99"].map(|word| format!("latency.{name}.{word}"));
+        let titles = ["p50", "p95", "p99"].map(|word| format!("{} {word}", type_title(name)));
+        let label = |i: usize| (&*series[i], &*titles[i], "driver", "ns", "latency");
+        let rows = run
             .transactions
             .iter()
             .filter(|tick| tick.transaction == name)
-            .map(|tick| {
-                let end = tick.interval.end.as_secs_f64();
-                ((tick.interval.begin.as_secs_f64() + end) / 2.0, tick.response.decoded())
-            })
-            .collect();
-        for (word, q) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
-            let series = format!("latency.{name}.{word}");
-            let title = format!("{} {word}", type_title(name));
-            drawing.quantiles((&series, &title, "driver", "ns", "latency"), q, &rows);
-        }
+            .map(|tick| (middle(tick.interval), &tick.response));
+        drawing.quantiles(&[(label(0), 0.5), (label(1), 0.95), (label(2), 0.99)], rows);
     }
+    let label = ("dispatch_lag.p99", "Dispatch lag p99", "driver", "ns", "dispatch lag");
     let lag = histogram_rows(run, histogram_scope::DRIVER, DISPATCH_LAG);
-    drawing.quantiles(
-        ("dispatch_lag.p99", "Dispatch lag p99", "driver", "ns", "dispatch lag"),
-        0.99,
-        &lag,
-    );
+    drawing.quantiles(&[(label, 0.99)], lag);
 }
 
-fn histogram_rows(run: &ObservedRun, scope: &str, name: &str) -> Vec<(f64, Histogram)> {
+fn histogram_rows<'a>(
+    run: &'a ObservedRun,
+    scope: &'a str,
+    name: &'a str,
+) -> impl Iterator<Item = (f64, &'a StoredHistogram)> {
     run.histograms
         .iter()
-        .filter(|row| row.scope == scope && row.name == name)
-        .map(|row| {
-            let end = row.interval.end.as_secs_f64();
-            ((row.interval.begin.as_secs_f64() + end) / 2.0, row.histogram.decoded())
-        })
-        .collect()
+        .filter(move |row| row.scope == scope && row.name == name)
+        .map(|row| (middle(row.interval), &row.histogram))
 }
 
 fn draw_waits(run: &ObservedRun, drawing: &mut Drawing) {
@@ -408,12 +420,11 @@ fn draw_datastore(run: &ObservedRun, drawing: &mut Drawing) {
     names.sort_unstable();
     names.dedup();
     for name in names {
+        let series = ["p50", "p99"].map(|word| format!("datastore.{name}.{word}"));
+        let titles = ["p50", "p99"].map(|word| format!("{} {word}", name.replace('.', ": ")));
+        let label = |i: usize| (&*series[i], &*titles[i], "datastore", "ns", "datastore latency");
         let rows = histogram_rows(run, histogram_scope::DATASTORE, name);
-        for (word, q) in [("p50", 0.5), ("p99", 0.99)] {
-            let series = format!("datastore.{name}.{word}");
-            let title = format!("{} {word}", name.replace('.', ": "));
-            drawing.quantiles((&series, &title, "datastore", "ns", "datastore latency"), q, &rows);
-        }
+        drawing.quantiles(&[(label(0), 0.5), (label(1), 0.99)], rows);
     }
 }
 

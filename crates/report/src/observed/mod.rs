@@ -10,6 +10,6 @@ mod window;
 mod window_facts;
 
 pub(crate) use run::ObservedRun;
-pub(crate) use series::Series;
+pub(crate) use series::{Series, middle};
 pub(crate) use waits::{WaitSummary, class_of};
 pub(crate) use window_facts::{CpuFacts, DriverFacts, WindowFacts};

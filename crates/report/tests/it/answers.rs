@@ -335,3 +335,26 @@ fn time_lines_fit_a_page_and_keep_extremes() {
     assert!((checkpoint.until_s.unwrap() - checkpoint.at_s - 5.0).abs() < 0.1, "{checkpoint:?}");
     assert_eq!(run.notes[0].text, "volume.data: device loop3");
 }
+
+#[test]
+fn a_common_limit_at_the_top_does_not_hide_what_storage_does_below_it() {
+    let mut ladder = scenario(vec![sata(), nvme()]);
+    (ladder.users, ladder.measure_s) = (vec![1, 2, 60], 12);
+    for design in &mut ladder.designs {
+        design.demands.processors = 2;
+    }
+    let found = analysis(&ladder);
+    assert!(
+        matches!(found.verdict.answer, Answer::NoDifferenceShown | Answer::Equivalent),
+        "{}",
+        found.verdict.headline
+    );
+    assert!(
+        found.verdict.headline.contains("; at fewer users NVMe is ahead, by up to 3."),
+        "{}",
+        found.verdict.headline
+    );
+    assert_eq!(bottleneck(&found, 1, 60), "cpu");
+    let top = found.bottlenecks.iter().find(|b| (b.design, b.users) == (1, 60)).unwrap();
+    assert_eq!(top.mode, LimitMode::Capacity);
+}
