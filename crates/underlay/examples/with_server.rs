@@ -1,0 +1,98 @@
+//! Runs a command beside a managed PostgreSQL server of its own: for benchmarks that need a server to
+//! measure against.
+//!
+//! `with_server [--setting NAME=VALUE]... -- COMMAND ARGUMENT...`
+//!
+//! The command finds the server's superuser in `BENCH_URL` (over 127.0.0.1, password included) and its parts
+//! in `BENCH_HOST`, `BENCH_PORT`, `BENCH_USER`, `BENCH_PASSWORD`. The server is removed afterwards. It has a
+//! fixed, ordinary configuration: durable, 512 MB of buffers, connections for a thousand users.
+
+use std::collections::BTreeMap;
+use std::process::{Command, ExitCode};
+use underlay_database::Address;
+use underlay_database::postgres::{Listen, Server, ServerSpec, StopMode, find_installs};
+use underlay_host::{StateDir, Teardown, unprivileged_user};
+
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> Result<ExitCode, Failure> {
+    let (settings, command) = parse(std::env::args().skip(1))?;
+    let state = StateDir::open()?;
+    underlay_host::clean(&state)?;
+    let teardown = Teardown::create(&state, "benchmark server")?;
+    let scratch = state.scratch_dir(&format!("bench-{}", std::process::id()));
+    teardown.create_directory(&scratch)?;
+    let spec = ServerSpec {
+        name: "bench".to_string(),
+        install: find_installs(None)
+            .into_iter()
+            .next()
+            .ok_or("no PostgreSQL server on this host")?,
+        data: scratch.join("data"),
+        wal: scratch.join("wal"),
+        backup: scratch.join("backup"),
+        settings,
+        run_as: unprivileged_user()?,
+        cgroup: None,
+        runtime_dir: scratch.join("pg"),
+        listen: Listen::Loopback,
+    };
+    let mut server = Server::create(&teardown, spec)?;
+    server.start()?;
+    let target = server.tcp_target().ok_or("the server does not listen on 127.0.0.1")?;
+    let Address::Tcp(host) = &target.address else { return Err("not a TCP address".into()) };
+    let password = target.password.as_ref().map_or("", |password| password.reveal());
+    let status = Command::new(&command[0])
+        .args(&command[1..])
+        .env(
+            "BENCH_URL",
+            format!(
+                "postgres://{}:{password}@{host}:{}/{}",
+                target.user, target.port, target.database
+            ),
+        )
+        .env("BENCH_HOST", host)
+        .env("BENCH_PORT", target.port.to_string())
+        .env("BENCH_USER", &target.user)
+        .env("BENCH_PASSWORD", password)
+        .status();
+    server.stop(StopMode::Fast)?;
+    drop(server);
+    for leftover in teardown.unwind() {
+        eprintln!("could not remove {}: {}", leftover.resource, leftover.reason);
+    }
+    Ok(if status?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn parse(
+    mut arguments: impl Iterator<Item = String>,
+) -> Result<(BTreeMap<String, String>, Vec<String>), Failure> {
+    let mut settings: BTreeMap<String, String> = [
+        ("shared_buffers", "512MB"),
+        ("max_connections", "1100"),
+        ("max_wal_size", "4GB"),
+        ("checkpoint_timeout", "30min"),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_string(), value.to_string()))
+    .collect();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--setting" => {
+                let pair = arguments.next().ok_or("--setting needs NAME=VALUE")?;
+                let (name, value) = pair.split_once('=').ok_or("--setting needs NAME=VALUE")?;
+                settings.insert(name.to_string(), value.to_string());
+            }
+            "--" => {
+                let command: Vec<String> = arguments.collect();
+                return if command.is_empty() {
+                    Err("no command after --".into())
+                } else {
+                    Ok((settings, command))
+                };
+            }
+            _ => return Err(format!("{argument} is not an option").into()),
+        }
+    }
+    Err("write -- before the command".into())
+}

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The project's promises as ratios, each measured in one run against its peer in turn (A B B A). Writes
+# target/bench/*.json. Peers that are not installed are named and skipped. Run by `make bench`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+out=target/bench
+mkdir -p "$out"
+examples=target/release/examples
+warehouses=${BENCH_WAREHOUSES:-10}
+seconds=${BENCH_SECONDS:-20}
+
+echo "== load: against COPY of the same rows from pre-generated files"
+"$examples/load_rate" --json "$out/load-rate.json"
+
+echo "== driver cost: CPU-seconds of the driver per 10,000 new orders, against go-tpc"
+peer=()
+if go_tpc=$(command -v go-tpc); then
+  peer=(--go-tpc "$go_tpc" --go-tpc-warehouses "$warehouses")
+else
+  echo "skip: no go-tpc on PATH, the cost is measured alone"
+fi
+export warehouses seconds out examples
+# shellcheck disable=SC2016
+"$examples/with_server" -- bash -euo pipefail -c '
+  if [ $# -gt 0 ]; then
+    export PGPASSWORD=$BENCH_PASSWORD
+    psql -q -h "$BENCH_HOST" -p "$BENCH_PORT" -U "$BENCH_USER" -d postgres -c "CREATE DATABASE gotpc"
+    "$2" tpcc prepare --no-check -d postgres -H "$BENCH_HOST" -P "$BENCH_PORT" -U "$BENCH_USER" -p "$PGPASSWORD" \
+      -D gotpc --conn-params sslmode=disable --warehouses "$warehouses" -T 4 >/dev/null
+  fi
+  for mode in procedures statements; do
+    load=(); [ "$mode" = procedures ] && load=(--load "$warehouses")
+    "$examples/driver_cost" --url "$BENCH_URL" --mode "$mode" --users 8 --seconds "$seconds" "${load[@]}" "$@" \
+      | tee "$out/driver-cost-$mode.json"
+  done
+  "$examples/thousand_users" --url "$BENCH_URL" --seconds "$seconds" --key-think 0.05 | tee "$out/thousand-users.json"
+' bench "${peer[@]}"
+
+echo "== export cost: null profile through FUSE + loop + ext4, against nbdkit + nbdfuse on the same path"
+"$examples/export_cost" --json "$out/export-cost.json"
+
+echo "== emulation fidelity: modelled against observed latency of each profile, fio as judge"
+"$examples/fidelity" --json "$out/fidelity.json"
+
+echo "written: $(echo "$out"/*.json)"
