@@ -308,7 +308,11 @@ fn confounds() -> Vec<Confound> {
         asked,
     };
     vec![
-        confound("devices.main.link", [Some("3.9 GB/s"), Some("0.55 GB/s")], true),
+        confound(
+            "design.datastore.emulated.devices.0.profile.link.read-bytes-per-second",
+            [Some("3.9 GB/s"), Some("0.55 GB/s")],
+            true,
+        ),
         confound("engine.settings.wal_compression", [Some("lz4"), None], false),
     ]
 }

@@ -233,10 +233,13 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       width: document.documentElement.scrollWidth,
       beyond: [...document.querySelectorAll("main svg[role=img], main .uplot, main p, main h2, main select")]
         .filter((node) => node.getBoundingClientRect().right > innerWidth + 1).length,
+      // A column that was squeezed shows as a tower of syllables.
+      tallest: Math.max(...[...document.querySelectorAll("main td, main th")].map((node) => node.getBoundingClientRect().height)),
       smallest: Math.min(...[...document.querySelectorAll("main p, main td, main li")].map((node) => parseFloat(getComputedStyle(node).fontSize))),
     }));
     assert.equal(found.width, 360);
     assert.equal(found.beyond, 0);
+    assert.ok(found.tallest < 220, `a cell of ${found.tallest} pixels`);
     assert.ok(found.smallest >= 11, `type of ${found.smallest} pixels`);
     assert.deepEqual(trouble, []);
     await close();

@@ -35,7 +35,7 @@ function confounds(page: Page): HTMLElement {
   }
   return table(
     [
-      { heading: "What differs" },
+      { heading: "What differs", wrap: true },
       ...page.designs.map((design) => ({ heading: design.title, wrap: true })),
       { heading: "Asked for" },
     ],

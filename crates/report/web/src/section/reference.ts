@@ -61,7 +61,7 @@ export function sources(page: Page): HTMLElement {
 }
 
 function flat(value: unknown, prefix = ""): [string, string][] {
-  if (value === null || typeof value !== "object") return [[prefix, String(value)]];
+  if (value === null || typeof value !== "object") return [[prefix, value === null ? MISSING : String(value)]];
   if (Array.isArray(value) && value.every((item) => typeof item !== "object")) {
     return [[prefix, value.join(", ")]];
   }
