@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, Params, params};
 use serde_json::Value;
@@ -24,6 +24,9 @@ use crate::manifest::Manifest;
 use crate::record;
 use crate::words::{CheckOutcome, ExecutionStatus, PhaseStatus, RunStatus};
 use crate::{format, tick_row};
+
+/// How long the end of an execution waits for readers, before the record keeps its WAL.
+const READER_PATIENCE: Duration = Duration::from_secs(1);
 
 /// The one writer of a record. `Send`, not `Sync`: it lives on the caller's writer thread.
 #[derive(Debug)]
@@ -455,6 +458,10 @@ impl Recorder {
             )
         })?;
         self.connection.flush_prepared_statement_cache();
+        // A reader that stays is no reason to wait long.
+        if let Err(error) = self.connection.busy_timeout(READER_PATIENCE) {
+            tracing::debug!(%error, "busy timeout not changed");
+        }
         let mode: Result<String, _> =
             self.connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0));
         if let Err(error) = mode {
@@ -665,4 +672,67 @@ fn stored_interval(interval: Interval) -> Result<(i64, i64), WriteError> {
 fn wall_clock_ns() -> u64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Recorder;
+    use crate::entities::{Design, Event, NewRun};
+    use crate::error::WriteError;
+    use crate::manifest::Manifest;
+    use serde_json::Value;
+    use underlay_core::{Evidence, Nanos, RootSeed};
+
+    fn recorder(dir: &tempfile::TempDir) -> Recorder {
+        let manifest = Manifest {
+            study_name: "s".into(),
+            title: String::new(),
+            question: String::new(),
+            evidence: Evidence::Measured,
+            seed: RootSeed(1),
+            identity: String::new(),
+            started_wall_ns: 0,
+            plan: Value::Null,
+            host: Value::Null,
+            software: Value::Null,
+        };
+        Recorder::create(&dir.path().join("record"), &manifest).unwrap()
+    }
+
+    /// A full disk is made by forbidding the file to grow.
+    #[test]
+    fn a_full_disk_is_named_and_recovered_from() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recorder = recorder(&dir);
+        let design = Design {
+            index: 0,
+            name: "d".into(),
+            title: String::new(),
+            description: String::new(),
+            evidence: Evidence::Measured,
+            detail: Value::Null,
+        };
+        recorder.add_design(&design).unwrap();
+        let new = NewRun { design: 0, repeat: 1, order: 0, at: Nanos(0), origin_wall_ns: 0 };
+        let run = recorder.begin_run(&new).unwrap();
+        let pages: i64 =
+            recorder.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+        recorder.connection.pragma_update(None, "max_page_count", pages + 2).unwrap();
+        let event = Event {
+            run: Some(run),
+            at: Nanos(1),
+            kind: "note".into(),
+            text: "x".repeat(20_000),
+            data: Value::Null,
+        };
+        let full = recorder.event(&event).unwrap_err();
+        assert!(matches!(full, WriteError::DiskFull { what: "an event" }), "{full:?}");
+        assert!(full.to_string().contains("free some space"), "{full}");
+        recorder.connection.pragma_update(None, "max_page_count", i64::from(i32::MAX)).unwrap();
+        recorder.event(&event).unwrap();
+        recorder.commit().unwrap();
+        let kept: i64 =
+            recorder.connection.query_row("SELECT count(*) FROM event", [], |r| r.get(0)).unwrap();
+        assert_eq!(kept, 1, "what failed left nothing behind");
+    }
 }

@@ -149,8 +149,9 @@ fn steadiness(situation: &Situation) -> Gate {
     let state = match (unsteady, short) {
         (0, 0) => GateState::Passed,
         (0, _) => GateState::Soft,
-        // One window of several may be a false alarm of the tests.
-        (1, _) if all >= 3 => GateState::Soft,
+        // The tests raise a false alarm in one window of fifty or so: that one run of several is not
+        // steady lowers the confidence, that most are not forbids a verdict.
+        _ if 2 * unsteady <= all => GateState::Soft,
         _ => GateState::Failed,
     };
     gate("G6", TITLE, state, text)

@@ -6,21 +6,25 @@ use crate::wording::percent;
 
 /// Windows shorter than this are not judged, seconds.
 const SHORTEST_S: f64 = 30.0;
-/// Values from which on MSER-5 finds the end of a warm-up; with fewer it often cuts at random.
-const FEWEST_FOR_WARM_UP: usize = 100;
+/// Values from which on a window is long: MSER-5 finds the end of a warm-up, with fewer it often cuts at
+/// random.
+const LONG_WINDOW: usize = 100;
 /// Trends below this are accepted, relative to the mean.
 const LARGEST_DRIFT: f64 = 0.02;
-/// And those that chance produces more often than this.
-const DRIFT_P: f64 = 0.01;
+/// And those that chance produces more often than this, in long and in short windows. Stricter in short ones,
+/// because in half a minute of correlated seconds the test finds a trend of p < 0.01 in 4 to 7 % of the
+/// cases where there is none.
+const DRIFT_P: (f64, f64) = (0.01, 0.002);
 
 /// Judges the values of equally long ticks that begin at `begin_s`.
 pub(crate) fn judge(values: &[f64], seconds: f64, begin_s: f64) -> Steady {
     let per_value = seconds / values.len().max(1) as f64;
-    let trim = mser5(values).filter(|_| values.len() >= FEWEST_FOR_WARM_UP);
+    let trim = mser5(values).filter(|_| values.len() >= LONG_WINDOW);
     let rest = &values[trim.map_or(0, |trim| if trim.settled { trim.values } else { 0 })..];
     let cut = values.len() - rest.len();
     let points = change_points(rest);
     let trend = drift(rest);
+    let drift_p = if values.len() >= LONG_WINDOW { DRIFT_P.0 } else { DRIFT_P.1 };
     let mut steady = Steady {
         state: SteadyState::Steady,
         text: String::new(),
@@ -50,7 +54,7 @@ pub(crate) fn judge(values: &[f64], seconds: f64, begin_s: f64) -> Steady {
             (cut + point.index) as f64 * per_value
         ));
     }
-    if let Some(trend) = trend.filter(|t| t.p < DRIFT_P && t.relative.abs() >= LARGEST_DRIFT) {
+    if let Some(trend) = trend.filter(|t| t.p < drift_p && t.relative.abs() >= LARGEST_DRIFT) {
         reasons.push(format!("it drifts by {} over the window", signed_percent(trend.relative)));
     }
     if !reasons.is_empty() {

@@ -6,3 +6,4 @@ mod fixture;
 mod simulation;
 mod synthetic;
 mod terminal;
+mod verdicts;
