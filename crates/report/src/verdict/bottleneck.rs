@@ -51,7 +51,7 @@ pub(crate) fn judge(situation: &Situation, design: usize, users: u32) -> Bottlen
     let budget = situation.budget.as_ref();
     let shares = budget.map(|budget| Shares::of(budget, situation));
     let ruling = match (failed(&gates), &shares) {
-        (Some(gate), _) => inconclusive(format!("{}: {}", gate.title, gate.text)),
+        (Some(gate), _) => unmet(&gate.title, &gate.text),
         (None, None) => inconclusive("the database's sessions were not sampled".to_string()),
         (None, Some(shares)) => rule(situation, shares),
     };
@@ -148,6 +148,10 @@ impl Shares {
 fn failed(gates: &[Gate]) -> Option<&Gate> {
     // Interference has a rule of its own: it is what starves a server of CPU.
     gates.iter().find(|gate| gate.state == GateState::Failed && gate.id != "G5")
+}
+
+fn unmet(condition: &str, found: &str) -> Ruling {
+    inconclusive(format!("a condition for it is not met: {condition} ({found})"))
 }
 
 fn inconclusive(why: String) -> Ruling {
@@ -247,10 +251,10 @@ fn interference_rule(situation: &Situation) -> Option<Ruling> {
     let others = situation.interference_share.filter(|share| *share > 0.25);
     let steal = situation.steal_share.filter(|share| *share > 0.05);
     let share = others.or(steal)?;
-    Some(inconclusive(format!(
-        "nobody else used the host: {} of its CPU went to others",
-        percent(share)
-    )))
+    Some(unmet(
+        "nobody else used the host",
+        &format!("{} of its CPU went to others", percent(share)),
+    ))
 }
 
 fn largest_class_rule(shares: &Shares) -> Ruling {
