@@ -10,6 +10,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use futures_util::StreamExt;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Connection, Error, NoTls, Row, Socket, Statement};
@@ -27,6 +28,8 @@ pub struct Link {
 pub enum RequestError {
     /// The client library or the server reported it.
     Postgres(Error),
+    /// The connection had ended before the request was sent.
+    NotSent(Error),
     /// There is no row where the workload's tables have one.
     NoRow,
 }
@@ -34,6 +37,16 @@ pub enum RequestError {
 impl From<Error> for RequestError {
     fn from(error: Error) -> RequestError {
         RequestError::Postgres(error)
+    }
+}
+
+impl RequestError {
+    /// The server's code, when the server answered.
+    pub fn code(&self) -> Option<&SqlState> {
+        match self {
+            RequestError::Postgres(error) | RequestError::NotSent(error) => error.code(),
+            RequestError::NoRow => None,
+        }
     }
 }
 
@@ -45,7 +58,7 @@ impl Link {
     }
 
     /// Prepares a statement with known parameter types.
-    pub async fn prepare(&mut self, sql: &str, types: &[Type]) -> Result<Statement, Error> {
+    pub async fn prepare(&mut self, sql: &str, types: &[Type]) -> Result<Statement, RequestError> {
         drive(&mut self.connection, self.client.prepare_typed(sql, types)).await
     }
 
@@ -65,7 +78,7 @@ impl Link {
         &mut self,
         statement: &Statement,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, Error> {
+    ) -> Result<Vec<Row>, RequestError> {
         drive(&mut self.connection, self.client.query(statement, parameters)).await
     }
 
@@ -74,12 +87,12 @@ impl Link {
         &mut self,
         statement: &Statement,
         parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, Error> {
+    ) -> Result<u64, RequestError> {
         drive(&mut self.connection, self.client.execute(statement, parameters)).await
     }
 
     /// Carries out statements without parameters.
-    pub async fn batch(&mut self, sql: &str) -> Result<(), Error> {
+    pub async fn batch(&mut self, sql: &str) -> Result<(), RequestError> {
         drive(&mut self.connection, self.client.batch_execute(sql)).await
     }
 }
@@ -98,41 +111,49 @@ async fn first_row(
                 first.get_or_insert(row);
             }
             // The server reports the error before it undoes the transaction; it is ready only afterwards.
-            Some(Err(error)) if failure.is_none() && error.as_db_error().is_some() => {
-                failure = Some(error);
-            }
+            Some(Err(error)) if failure.is_none() && is_survived(&error) => failure = Some(error),
             Some(Err(error)) => return Err(failure.unwrap_or(error)),
             None => return failure.map_or(Ok(first), Err),
         }
     }
 }
 
+/// Whether the server goes on with the connection after this error.
+fn is_survived(error: &Error) -> bool {
+    let severity = error.as_db_error().and_then(DbError::parsed_severity);
+    severity == Some(Severity::Error)
+}
+
 /// Polls `request` and the connection together until the request is answered.
 async fn drive<T>(
     connection: &mut Connection<Socket, NoTlsStream>,
     request: impl Future<Output = Result<T, Error>>,
-) -> Result<T, Error> {
+) -> Result<T, RequestError> {
     let mut request = pin!(request);
+    let mut sent = false;
     poll_fn(|context| {
+        // Nobody looked at the connection since the last request: it may have ended meanwhile, and what was
+        // never sent cannot have been committed.
+        if !sent && let Poll::Ready(Err(reason)) = pin!(&mut *connection).poll(context) {
+            return Poll::Ready(Err(RequestError::NotSent(reason)));
+        }
+        sent = true;
         // The request first: its first poll hands the message to the connection.
         if let Poll::Ready(answer) = request.as_mut().poll(context) {
-            return Poll::Ready(answer);
+            return Poll::Ready(answer.map_err(RequestError::Postgres));
         }
         let ended = pin!(&mut *connection).poll(context);
         // What the connection just received is for the request: look before going to sleep.
-        if let Poll::Ready(answer) = request.as_mut().poll(context) {
-            // An answer "connection closed" says less than the reason the connection gave.
-            return match (answer, ended) {
-                (Err(closed), Poll::Ready(Err(reason))) if closed.is_closed() => {
-                    Poll::Ready(Err(reason))
-                }
-                (answer, _) => Poll::Ready(answer),
-            };
-        }
-        match ended {
-            Poll::Ready(Err(reason)) => Poll::Ready(Err(reason)),
+        let answer = request.as_mut().poll(context);
+        match (answer, ended) {
+            // An answer "connection closed" says less than the reason that the connection gave.
+            (Poll::Ready(Err(closed)), Poll::Ready(Err(reason))) if closed.is_closed() => {
+                Poll::Ready(Err(reason.into()))
+            }
+            (Poll::Ready(answer), _) => Poll::Ready(answer.map_err(RequestError::Postgres)),
+            (Poll::Pending, Poll::Ready(Err(reason))) => Poll::Ready(Err(reason.into())),
             // A connection ends without a reason only when its client is gone, and that we hold.
-            Poll::Ready(Ok(())) | Poll::Pending => Poll::Pending,
+            (Poll::Pending, Poll::Ready(Ok(())) | Poll::Pending) => Poll::Pending,
         }
     })
     .await

@@ -24,7 +24,7 @@ pub struct Procedures {
 
 impl Procedures {
     /// Prepares the calls.
-    pub async fn prepare(link: &mut Link) -> Result<Procedures, tokio_postgres::Error> {
+    pub async fn prepare(link: &mut Link) -> Result<Procedures, RequestError> {
         const INT: Type = Type::INT4;
         Ok(Procedures {
             new_order: link

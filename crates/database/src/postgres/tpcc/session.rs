@@ -42,6 +42,9 @@ impl From<Failure> for SessionError {
     fn from(failure: Failure) -> SessionError {
         match failure.error {
             RequestError::Postgres(error) => SessionError::from_postgres(&error, failure.commit),
+            RequestError::NotSent(error) => {
+                SessionError::from_postgres(&error, CommitState::NotSent)
+            }
             RequestError::NoRow => refusal(
                 "a statement found no row where the population has one; check and load it again",
             ),
@@ -75,7 +78,7 @@ impl Session {
         parameters: &Parameters,
         mode: Mode,
     ) -> Result<Session, SessionError> {
-        let mut link = Link::connect(target).await.map_err(not_sent)?;
+        let mut link = Link::connect(target).await.map_err(|error| not_sent(error.into()))?;
         require_population(&mut link, parameters).await?;
         // The functions' statements are planned once per session: their plans do not depend on the
         // values, and planning again would be charged to the database.
@@ -106,8 +109,9 @@ impl Session {
     }
 }
 
-fn not_sent(error: tokio_postgres::Error) -> SessionError {
-    SessionError::from_postgres(&error, CommitState::NotSent)
+/// An error of a request that commits nothing.
+fn not_sent(error: RequestError) -> SessionError {
+    Failure { error, commit: CommitState::NotSent }.into()
 }
 
 /// An error that neither the server nor the client library raised. Nothing was committed.
@@ -130,8 +134,8 @@ async fn require_population(link: &mut Link, parameters: &Parameters) -> Result<
         marker => marker.map_err(not_sent)?,
     };
     let rows = link.rows(&marker, &[]).await.map_err(not_sent)?;
-    let found = rows.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose();
-    let (found, complete): (String, bool) = found.map_err(not_sent)?.unwrap_or_default();
+    let row = rows.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose();
+    let (found, complete): (String, bool) = row.map_err(not_sent)?.unwrap_or_default();
     if !complete {
         return Err(refusal("the population is incomplete; drop it and load it again"));
     }
@@ -147,10 +151,5 @@ async fn require_population(link: &mut Link, parameters: &Parameters) -> Result<
 
 /// Whether the server reported the intended rollback.
 pub(super) fn is_intended_rollback(error: &RequestError) -> bool {
-    match error {
-        RequestError::Postgres(error) => {
-            error.code().is_some_and(|code| code.code() == INVALID_ITEM)
-        }
-        RequestError::NoRow => false,
-    }
+    error.code().is_some_and(|code| code.code() == INVALID_ITEM)
 }

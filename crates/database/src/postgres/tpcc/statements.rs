@@ -31,7 +31,7 @@ macro_rules! statements {
 
         impl Statements {
             /// Prepares all statements.
-            pub async fn prepare(link: &mut Link) -> Result<Statements, Error> {
+            pub async fn prepare(link: &mut Link) -> Result<Statements, RequestError> {
                 Ok(Statements { $($name: link.prepare($text, &[$($kind),*]).await?,)+ })
             }
         }
@@ -144,7 +144,7 @@ impl Statements {
         };
         match link.execute(end, &[]).await {
             Ok(_) => Ok(outcome),
-            Err(error) => Err(Failure { error: error.into(), commit }),
+            Err(error) => Err(Failure { error, commit }),
         }
     }
 

@@ -1,0 +1,430 @@
+//! Every condition is broken on purpose, and must be the one that notices: as must those that follow from it, and no
+//! others.
+//!
+//! A breakage changes rows of one table, the checks are made, and the rows are put back: hence one copy of
+//! the database serves all of them, and the last check proves that nothing was forgotten.
+
+use std::collections::BTreeSet;
+
+use underlay_database::postgres::tpcc::{
+    CheckMoment, CheckOutcome, CheckReport, Mode, OrderNumbers, TableNames,
+};
+use underlay_workload::tpcc::{
+    CustomerSelector, Delivery, Ledger, NewOrder, OrderLineInput, Payment, Transaction,
+};
+
+use crate::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
+
+/// A way to break the data.
+struct Breakage {
+    /// The table, without its schema.
+    table: &'static str,
+    /// Which rows of it are touched, before and after.
+    rows: &'static str,
+    /// What is done.
+    action: Action,
+    /// The conditions that must notice, in the order of their report.
+    caught: &'static str,
+}
+
+enum Action {
+    /// `UPDATE ... SET` this.
+    Set(&'static str),
+    /// The rows are deleted.
+    Delete,
+    /// This is inserted.
+    Insert(&'static str),
+}
+use Action::{Delete as Remove, Insert, Set};
+
+const fn breakage(
+    table: &'static str,
+    rows: &'static str,
+    action: Action,
+    caught: &'static str,
+) -> Breakage {
+    Breakage { table, rows, action, caught }
+}
+
+/// Wrong values. One warehouse after one new order (3001, five lines, items 1 to 5), one payment by customer
+/// 7 and one delivery (2101) in each district.
+const WRONG_VALUES: &[Breakage] = &[
+    // Sums of money.
+    breakage("warehouse", "w_id = 1", Set("w_ytd = w_ytd + 0.01"), "c1 c8"),
+    breakage("district", "d_id = 3", Set("d_ytd = d_ytd + 0.01"), "c1 c9"),
+    breakage(
+        "history",
+        "h_c_id = 7 AND h_c_d_id = 3 AND h_amount IN (10, 10.01)",
+        Set("h_amount = 10.01"),
+        "c8 c9 c10",
+    ),
+    breakage("history", "h_c_id = 7 AND h_c_d_id = 3 AND h_amount = 12.34", Remove, "c8 c9 c10 i4"),
+    breakage("history", "h_c_id = 8 AND h_c_d_id = 3", Remove, "c8 c9 c10 i4 i8"),
+    breakage("history", "h_c_id = 8 AND h_c_d_id = 3", Set("h_d_id = 4"), "c9"),
+    breakage("customer", "c_id = 9 AND c_d_id = 1", Set("c_balance = c_balance + 0.01"), "c10 c12"),
+    breakage(
+        "customer",
+        "c_id = 9 AND c_d_id = 1",
+        Set("c_balance = c_balance + 0.01, c_ytd_payment = c_ytd_payment - 0.01"),
+        "c10",
+    ),
+    breakage(
+        "customer",
+        "c_id = 9 AND c_d_id = 1",
+        Set("c_ytd_payment = c_ytd_payment + 0.01"),
+        "c12",
+    ),
+    breakage("customer", "c_id = 9 AND c_d_id = 1", Set("c_payment_cnt = c_payment_cnt + 1"), "i4"),
+    breakage(
+        "customer",
+        "c_id = 9 AND c_d_id = 1",
+        Set("c_delivery_cnt = c_delivery_cnt + 1"),
+        "c11",
+    ),
+    // Numbers of orders.
+    breakage("district", "d_id = 3", Set("d_next_o_id = d_next_o_id + 1"), "c2"),
+    breakage(
+        "new_order",
+        "no_d_id = 3 AND no_o_id IN (3001, 3002)",
+        Set("no_o_id = 3002"),
+        "c2 c3 c5",
+    ),
+    breakage("new_order", "no_d_id = 3 AND no_o_id = 2500", Remove, "c3 c5 c11"),
+    breakage("new_order", "no_d_id = 3 AND no_o_id = 2101", Insert("SELECT 1, 3, 2101"), "c5 c11"),
+    breakage(
+        "new_order",
+        "no_d_id = 3 AND no_o_id = 3002",
+        Insert("SELECT 1, 3, 3002"),
+        "c2 c5 c11",
+    ),
+    // Orders and their lines.
+    breakage("orders", "o_d_id = 3 AND o_id = 7", Set("o_ol_cnt = o_ol_cnt + 1"), "c4 c6"),
+    breakage(
+        "orders",
+        "o_d_id = 3 AND o_id IN (7, 8)",
+        Set("o_ol_cnt = o_ol_cnt + CASE o_id WHEN 7 THEN 1 ELSE -1 END"),
+        "c6",
+    ),
+    breakage("order_line", "ol_d_id = 3 AND ol_o_id = 7 AND ol_number = 2", Remove, "c4 c6"),
+    breakage("orders", "o_d_id = 3 AND o_id = 3000", Set("o_carrier_id = 5"), "c5 c7"),
+    breakage("orders", "o_d_id = 3 AND o_id = 7", Set("o_carrier_id = NULL"), "c5 c7"),
+    breakage(
+        "order_line",
+        "ol_d_id = 3 AND ol_o_id = 7 AND ol_number = 2",
+        Set("ol_delivery_d = NULL"),
+        "c7",
+    ),
+    breakage(
+        "order_line",
+        "ol_d_id = 3 AND ol_o_id = 2999 AND ol_number = 2",
+        Set("ol_delivery_d = now()"),
+        "c7 c10 c12",
+    ),
+    breakage("orders", "o_d_id = 3 AND o_id = 7", Set("o_all_local = 0"), "i5"),
+    breakage("orders", "o_d_id = 3 AND o_id = 2999", Set("o_c_id = 3001"), "c10 c12 i4 i8"),
+    // Lines and what they took.
+    breakage("stock", "s_i_id = 1", Set("s_ytd = s_ytd + 1"), "i1"),
+    breakage(
+        "stock",
+        "s_i_id IN (1, 2)",
+        Set("s_ytd = s_ytd + CASE s_i_id WHEN 1 THEN 1 ELSE -1 END"),
+        "i1",
+    ),
+    breakage("stock", "s_i_id = 9", Set("s_order_cnt = s_order_cnt + 1"), "i1"),
+    breakage("stock", "s_i_id = 9", Set("s_remote_cnt = s_remote_cnt + 1"), "i2"),
+    breakage("stock", "s_i_id = 9", Set("s_quantity = 9"), "i3"),
+    breakage("stock", "s_i_id = 9", Set("s_quantity = 101"), "i3"),
+    breakage("stock", "s_i_id = 1", Set("s_dist_03 = 'other'"), "i6"),
+    breakage("item", "i_id = 1", Set("i_price = i_price + 0.01"), "i7"),
+    breakage(
+        "order_line",
+        "ol_d_id = 3 AND ol_o_id = 3001 AND ol_number = 2",
+        Set("ol_quantity = ol_quantity + 1"),
+        "i1 i7",
+    ),
+    breakage(
+        "order_line",
+        "ol_d_id = 3 AND ol_o_id = 3001 AND ol_number = 2",
+        Set("ol_amount = ol_amount + 0.01"),
+        "i7",
+    ),
+    breakage(
+        "order_line",
+        "ol_d_id = 3 AND ol_o_id = 3001 AND ol_number = 2",
+        Set("ol_amount = NULL"),
+        "i6 i7",
+    ),
+    breakage(
+        "order_line",
+        "ol_d_id = 3 AND ol_o_id = 7 AND ol_number = 2",
+        Set("ol_dist_info = NULL"),
+        "i6",
+    ),
+    breakage(
+        "order_line",
+        "ol_d_id = 3 AND ol_o_id = 3001 AND ol_number = 2",
+        Set("ol_supply_w_id = 2"),
+        // What a driver does that reads and writes the stock of the wrong warehouse.
+        "i1 i2 i3 i5",
+    ),
+];
+
+/// Rows that are missing on either side of a join, or that belong to nothing.
+const WRONG_ROWS: &[Breakage] = &[
+    // Rows that are missing.
+    breakage("warehouse", "true", Remove, "c1 c8 i9"),
+    breakage("district", "true", Remove, "c1 c2 c9 i9"),
+    breakage("customer", "c_id = 9 AND c_d_id = 1", Remove, "c10 c12 i4 i8 i9"),
+    breakage("customer", "c_d_id = 1", Remove, "c10 c11 c12 i4 i8 i9"),
+    breakage("history", "true", Remove, "c8 c9 c10 i4 i8"),
+    breakage("orders", "o_d_id = 3", Remove, "c2 c4 c5 c6 c7 c10 c11 c12 i8"),
+    breakage("orders", "o_d_id = 3 AND o_id = 7", Remove, "c4 c6 c7 c11 i8"),
+    breakage("order_line", "ol_d_id = 3", Remove, "c4 c6 c10 c12 i1"),
+    breakage("new_order", "no_d_id = 3", Remove, "c5 c11"),
+    breakage("stock", "s_i_id = 1", Remove, "i1 i2 i3 i9"),
+    breakage("stock", "s_i_id = 9", Remove, "i9"),
+    breakage("item", "i_id = 1", Remove, "i7 i9"),
+    breakage("item", "i_id = 100000", Remove, "i9"),
+    // Rows of a warehouse that does not exist.
+    breakage(
+        "district",
+        "d_w_id = 2",
+        Insert(
+            "SELECT 2, d_id, 3001, 0, d_tax, '', '', '', '', '', '' FROM tpcc.district WHERE d_id = 1",
+        ),
+        "c1 c2 c9 c11 i9",
+    ),
+    breakage(
+        "orders",
+        "o_w_id = 2",
+        Insert("SELECT 2, 1, 1, 1, now(), 1, 5, 1"),
+        "c2 c4 c6 c10 c11 c12 i4 i8 i9",
+    ),
+    breakage("new_order", "no_w_id = 0", Insert("SELECT 0, 1, 1"), "c2 c5 c11 i9"),
+    breakage(
+        "history",
+        "h_w_id = 2",
+        Insert("SELECT 1, 1, 1, 1, 2, now(), 1, ''"),
+        "c8 c9 c10 c11 i4 i9",
+    ),
+];
+
+#[test]
+fn wrong_values_are_caught() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let caught = break_and_mend(&database, WRONG_VALUES);
+    assert_eq!(caught.len(), 20, "a condition was never broken: {caught:?}");
+}
+
+#[test]
+fn missing_and_stray_rows_are_caught() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let caught = break_and_mend(&database, WRONG_ROWS);
+    assert!(caught.contains("i9"), "{caught:?}");
+}
+
+/// Breaks the database in each of these ways, one after the other; returns the conditions that noticed.
+fn break_and_mend(database: &Database, breakages: &[Breakage]) -> BTreeSet<&'static str> {
+    use_every_district(database);
+    // Columns that no row of ours can leave empty, but a row of another tool's database can.
+    database.execute(
+        "ALTER TABLE tpcc.order_line ALTER ol_amount DROP NOT NULL, ALTER ol_dist_info DROP NOT NULL",
+    );
+    let mut wrong = Vec::new();
+    let mut caught_ids = BTreeSet::new();
+    for Breakage { table, rows, action, caught: expected } in breakages {
+        let action = match action {
+            Set(change) => format!("UPDATE tpcc.{table} SET {change} WHERE {rows}"),
+            Remove => format!("DELETE FROM tpcc.{table} WHERE {rows}"),
+            Insert(new) => format!("INSERT INTO tpcc.{table} {new}"),
+        };
+        let save = format!("CREATE TABLE saved AS SELECT * FROM tpcc.{table} WHERE {rows}");
+        database.execute(&format!("{save}; {action}"));
+        let report = database.check(CheckMoment::AfterRun, None);
+        let caught = violated(&report);
+        if caught != *expected {
+            wrong.push(format!("{action}\n  expected {expected}, caught {caught}"));
+        }
+        caught_ids.extend(report.failures().map(|result| result.id));
+        let mend = format!(
+            "DELETE FROM tpcc.{table} WHERE {rows}; INSERT INTO tpcc.{table} SELECT * FROM saved"
+        );
+        database.execute(&format!("{mend}; DROP TABLE saved"));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    database.assert_consistent(None);
+    caught_ids
+}
+
+/// The conditions that are violated; a check that could not be made is a failure of the test.
+fn violated(report: &CheckReport) -> String {
+    let ids: Vec<&str> = report
+        .failures()
+        .map(|result| match &result.outcome {
+            CheckOutcome::Violated { rows, example } => {
+                assert!(*rows > 0 && example.contains(char::is_numeric), "{result:?}");
+                result.id
+            }
+            other => panic!("{}: {other:?}", result.id),
+        })
+        .collect();
+    ids.join(" ")
+}
+
+/// One new order, one payment and one delivery in each district of warehouse 1.
+fn use_every_district(database: &Database) {
+    let mut session = database.session(Mode::Procedures);
+    for district in 1..=10 {
+        let order = new_order(1, district, &[(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]);
+        let outcome = database.run(&mut session, &order).unwrap();
+        assert_eq!(outcome.order_id, Some(3001));
+        let payment = Transaction::Payment(Payment {
+            warehouse: 1,
+            district,
+            customer_warehouse: 1,
+            customer_district: district,
+            customer: CustomerSelector::ById(7),
+            amount_cents: 1_234,
+        });
+        database.run(&mut session, &payment).unwrap();
+    }
+    let delivery = Transaction::Delivery(Delivery { warehouse: 1, carrier: 3 });
+    assert_eq!(database.run(&mut session, &delivery).unwrap().skipped_deliveries, 0);
+}
+
+/// An order of three pieces of each of (item, supplying warehouse) by customer 11.
+fn new_order(warehouse: u32, district: u32, lines: &[(u32, u32)]) -> Transaction {
+    let line = |&(item, supply_warehouse): &(u32, u32)| OrderLineInput {
+        item,
+        supply_warehouse,
+        quantity: 3,
+    };
+    Transaction::NewOrder(NewOrder {
+        warehouse,
+        district,
+        customer: 11,
+        lines: lines.iter().map(line).collect(),
+    })
+}
+
+#[test]
+fn a_remote_row_that_was_not_touched_is_noticed() {
+    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let mut session = database.session(Mode::Procedures);
+    let order = new_order(1, 1, &[(1, 1), (2, 2), (3, 1), (4, 1), (5, 1)]);
+    database.run(&mut session, &order).unwrap();
+    database.assert_consistent(None);
+    let caught = |change: &str| {
+        database.execute(change);
+        violated(&database.check(CheckMoment::AfterRun, None))
+    };
+    // The work was done on the home warehouse's row: all sums are right.
+    let moved = "UPDATE tpcc.stock SET (s_ytd, s_order_cnt, s_remote_cnt) = \
+         (SELECT s_ytd, s_order_cnt, s_remote_cnt FROM tpcc.stock AS other \
+           WHERE other.s_i_id = 2 AND other.s_w_id <> stock.s_w_id) WHERE s_i_id = 2";
+    assert_eq!(caught(moved), "i1 i2");
+    // The counter of remote lines never moves.
+    let forgotten = format!("{moved}; UPDATE tpcc.stock SET s_remote_cnt = 0 WHERE s_i_id = 2");
+    assert_eq!(caught(&forgotten), "i2");
+    // The text is that of the home warehouse's row.
+    let wrong_text = "UPDATE tpcc.stock SET s_remote_cnt = 1 WHERE s_i_id = 2 AND s_w_id = 2; \
+         UPDATE tpcc.order_line SET ol_dist_info = (SELECT s_dist_01 FROM tpcc.stock WHERE s_i_id = 2 AND s_w_id = 1) \
+          WHERE ol_o_id = 3001 AND ol_i_id = 2";
+    assert_eq!(caught(wrong_text), "i6");
+    assert_eq!(caught("UPDATE tpcc.orders SET o_all_local = 1 WHERE o_id = 3001"), "i5 i6");
+}
+
+#[test]
+fn a_population_that_was_used_is_not_fresh() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    use_every_district(&database);
+    let report = database.check(CheckMoment::AfterLoad, None);
+    assert_eq!(violated(&report), "i10");
+}
+
+#[test]
+fn a_check_that_cannot_be_made_is_not_a_violation() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let failed = |missing: &str| {
+        let tables = TableNames::mapped(|table| {
+            let name = if table == missing { "gone" } else { table };
+            format!("tpcc.{name}")
+        });
+        let report = database.check_tables(CheckMoment::AfterRun, None, &tables);
+        assert_eq!(report.results.len(), 21);
+        let is_explained = |outcome: &CheckOutcome| match outcome {
+            CheckOutcome::Failed { error } => error.contains("\"tpcc.gone\" does not exist"),
+            _ => false,
+        };
+        assert!(report.failures().all(|result| is_explained(&result.outcome)), "{report:?}");
+        report.failures().map(|result| result.id).collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(failed("item"), "i7 i9");
+    assert_eq!(failed("warehouse"), "c1 c8 i9");
+    assert_eq!(failed("stock"), "i1 i2 i3 i6 i9");
+    assert_eq!(failed("history"), "c1 c2 c3 c4 c8 c9 c10 c11 c12 i4 i8 i9");
+    // A violation elsewhere is still seen.
+    database.execute("UPDATE tpcc.stock SET s_quantity = 0 WHERE s_i_id = 9");
+    let tables = TableNames::mapped(|table| format!("tpcc.{}", table.replace("item", "gone")));
+    let report = database.check_tables(CheckMoment::AfterRun, None, &tables);
+    let outcome = |id| &report.results.iter().find(|result| result.id == id).unwrap().outcome;
+    assert!(matches!(outcome("i3"), CheckOutcome::Violated { rows: 1, .. }), "{report:?}");
+    assert!(matches!(outcome("i9"), CheckOutcome::Failed { .. }));
+}
+
+#[test]
+fn the_ledger_tells_lost_from_unacknowledged_orders() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let before = database.order_numbers();
+    let mut session = database.session(Mode::Statements);
+    let mut ledger = Ledger::new();
+    for _ in 0..3 {
+        let order = new_order(1, 4, &[(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]);
+        let order_id = database.run(&mut session, &order).unwrap().order_id.unwrap();
+        ledger.acknowledge(1, 4, order_id);
+    }
+    database.assert_consistent(Some((&ledger, &before)));
+
+    // A commit that nobody was told of, unless somebody did not hear the answer.
+    database
+        .run(&mut session, &new_order(1, 4, &[(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]))
+        .unwrap();
+    let example = ledger_violation(&database, &ledger, &before);
+    assert!(example.contains("district 4: numbers advanced by 4, 3 acknowledged"), "{example}");
+    ledger.unknown(1, 4);
+    database.assert_consistent(Some((&ledger, &before)));
+    ledger.unknown(1, 4);
+    database.assert_consistent(Some((&ledger, &before)));
+
+    // An acknowledged order that is not there.
+    ledger.acknowledge(1, 5, 3001);
+    let example = ledger_violation(&database, &ledger, &before);
+    assert_eq!(example, "lost: warehouse 1 district 5 order 3001");
+    database
+        .run(&mut session, &new_order(1, 5, &[(1, 1), (2, 1), (3, 1), (4, 1), (5, 1)]))
+        .unwrap();
+    database.assert_consistent(Some((&ledger, &before)));
+
+    // The same number was given twice: the database forgot the first.
+    ledger.acknowledge(1, 5, 3001);
+    let example = ledger_violation(&database, &ledger, &before);
+    assert!(example.contains("1 acknowledged, 1 of them more than once"), "{example}");
+
+    // An acknowledged order of a district that does not exist.
+    let mut ledger = Ledger::new();
+    ledger.acknowledge(7, 1, 3001);
+    assert_eq!(
+        ledger_violation(&database, &ledger, &database.order_numbers()),
+        "lost: warehouse 7 district 1 order 3001"
+    );
+}
+
+/// What the ledger's check says, which alone must fail.
+fn ledger_violation(database: &Database, ledger: &Ledger, before: &OrderNumbers) -> String {
+    let report = database.check(CheckMoment::AfterRun, Some((ledger, before)));
+    assert_eq!(violated(&report), "ledger");
+    match &report.results.last().unwrap().outcome {
+        CheckOutcome::Violated { rows: 1, example } => example.clone(),
+        other => panic!("{other:?}"),
+    }
+}
