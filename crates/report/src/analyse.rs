@@ -2,9 +2,14 @@
 
 use underlay_record::{ReadError, Record};
 
-use crate::analysis::{ANALYSIS_FORMAT, Analysis, Design, Study};
+use crate::analysis::{
+    ANALYSIS_FORMAT, Analysis, Bottleneck, Design, Distribution, DriverLoad, Peak, Rung, Study,
+    Window,
+};
 use crate::digest::{Digest, evidence_kind};
+use crate::ladder::Group;
 use crate::plan_view::PlanView;
+use crate::timelines::assemble;
 use crate::verdict::bottleneck;
 use crate::verdict::situation::Situation;
 use crate::{comparisons, confounds, findings, headline, ladder, latencies, method, settings};
@@ -17,75 +22,88 @@ pub fn analyse(record: &Record) -> Result<Analysis, ReadError> {
 }
 
 fn analysis_of(digest: Digest) -> Analysis {
-    let plan = PlanView::new(&digest.manifest.plan);
-    let seed = digest.manifest.seed;
     let groups = ladder::groups(&digest.windows);
-    let slopes = ladder::slopes(&groups);
-    let windows: Vec<_> = digest.windows.iter().map(ladder::window).collect();
-    let rungs: Vec<_> = groups.iter().map(|group| ladder::rung(group, seed)).collect();
-    let peaks = ladder::peaks(&groups, &rungs);
-    let bottlenecks: Vec<_> = groups
-        .iter()
-        .zip(slopes)
-        .map(|(group, slope)| {
-            let steady = windows
-                .iter()
-                .filter(|window| (window.design, window.users) == (group.design, group.users))
-                .map(|window| window.steady.state)
-                .collect();
-            let situation = Situation::of(&group.windows, steady, &plan, slope);
-            bottleneck::judge(&situation, group.design, group.users)
-        })
-        .collect();
-    let driver: Vec<_> = groups.iter().map(ladder::driver_load).collect();
+    let ladders = ladders(&digest, &groups);
     let confounds = confounds::within(&digest);
     let findings = findings::all(&findings::Evidence {
         digest: &digest,
         groups: &groups,
-        windows: &windows,
-        bottlenecks: &bottlenecks,
-        driver: &driver,
+        windows: &ladders.windows,
+        bottlenecks: &ladders.bottlenecks,
+        driver: &ladders.driver,
         confounds: &confounds,
     });
     let designs = designs(&digest);
-    let comparisons = comparisons::all(&groups, &peaks, &digest.titles());
+    let comparisons = comparisons::all(&groups, &ladders.peaks, &digest.titles());
     let verdict = headline::verdict(&headline::Results {
         designs: &designs,
-        rungs: &rungs,
-        peaks: &peaks,
+        rungs: &ladders.rungs,
+        peaks: &ladders.peaks,
         comparisons: &comparisons,
-        bottlenecks: &bottlenecks,
+        bottlenecks: &ladders.bottlenecks,
         findings: &findings,
     });
-    let distributions =
-        groups.iter().flat_map(|group| latencies::distributions(&group.windows)).collect();
-    let settings = settings::all(&digest);
-    let published = settings::published(&digest);
-    let study = study(&digest);
     Analysis {
         format: ANALYSIS_FORMAT,
-        study,
+        study: study(&digest),
         verdict,
         designs,
         comparisons,
-        rungs,
-        peaks,
-        bottlenecks,
-        distributions,
-        windows,
+        rungs: ladders.rungs,
+        peaks: ladders.peaks,
+        bottlenecks: ladders.bottlenecks,
+        distributions: ladders.distributions,
+        windows: ladders.windows,
+        driver: ladders.driver,
         findings,
         confounds,
-        settings,
-        driver,
-        published,
+        settings: settings::all(&digest),
+        published: settings::published(&digest),
         method: method::method(),
         runs: digest.run_rows,
-        timelines: crate::timelines::assemble(digest.catalogue, digest.lines),
+        timelines: assemble(digest.catalogue, digest.lines),
         checks: digest.checks,
         sources: digest.sources,
         emulation: digest.emulation,
         host: digest.manifest.host,
         software: digest.manifest.software,
+    }
+}
+
+/// Everything that is said per rung or window.
+struct Ladders {
+    windows: Vec<Window>,
+    rungs: Vec<Rung>,
+    peaks: Vec<Peak>,
+    bottlenecks: Vec<Bottleneck>,
+    distributions: Vec<Distribution>,
+    driver: Vec<DriverLoad>,
+}
+
+fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
+    let plan = PlanView::new(&digest.manifest.plan);
+    let seed = digest.manifest.seed;
+    let windows: Vec<Window> = digest.windows.iter().map(ladder::window).collect();
+    let rungs: Vec<Rung> = groups.iter().map(|group| ladder::rung(group, seed)).collect();
+    let judge = |(group, slope): (&Group<'_>, Option<f64>)| {
+        let steady = windows
+            .iter()
+            .filter(|window| (window.design, window.users) == (group.design, group.users))
+            .map(|window| window.steady.state)
+            .collect();
+        let situation = Situation::of(&group.windows, steady, &plan, slope);
+        bottleneck::judge(&situation, group.design, group.users)
+    };
+    Ladders {
+        peaks: ladder::peaks(groups, &rungs),
+        bottlenecks: groups.iter().zip(ladder::slopes(groups)).map(judge).collect(),
+        distributions: groups
+            .iter()
+            .flat_map(|group| latencies::distributions(&group.windows))
+            .collect(),
+        driver: groups.iter().map(ladder::driver_load).collect(),
+        windows,
+        rungs,
     }
 }
 

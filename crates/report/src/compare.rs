@@ -10,12 +10,12 @@ use underlay_record::{ReadError, Record};
 
 use crate::analysis::{Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Outcome};
 use crate::comparisons::unpaired_ladder;
-use crate::confounds::between;
+use crate::confounds::{between, not_asked};
 use crate::digest::{Digest, evidence_kind};
 use crate::ladder::groups;
-use crate::terminal::{Colour, Page, outcome_words, probability};
+use crate::terminal::{Colour, Page, outcome_words, probability, ratio_interval};
 use crate::text_table::{Align, TextColumn};
-use crate::wording::{count, factor, factor_interval};
+use crate::wording::{count, factor};
 
 /// Whether records of different workloads may be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -257,24 +257,9 @@ fn findings(same_workload: bool, (a, b): (&Side, &Side), pairs: &[DesignPair]) -
         findings.push(finding(FindingSeverity::Warning, "mixed-evidence", text));
     }
     for pair in pairs {
-        let differing: Vec<&str> = pair
-            .confounds
-            .iter()
-            .filter(|confound| !confound.asked)
-            .map(|confound| confound.path.as_str())
-            .collect();
-        if !differing.is_empty() {
-            let shown = &differing[..differing.len().min(5)];
-            let more = match differing.len() - shown.len() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let text = format!(
-                "{} and {} differ in more than their storage: {}{more}",
-                pair.a,
-                pair.b,
-                shown.join(", ")
-            );
+        if let Some(paths) = not_asked(&pair.confounds) {
+            let text =
+                format!("{} and {} differ in more than their storage: {paths}", pair.a, pair.b);
             findings.push(finding(FindingSeverity::Warning, "confounded", text));
         }
         if pair.comparisons.iter().any(|comparison| comparison.outcome == Outcome::Single) {
@@ -320,10 +305,7 @@ fn columns(comparisons: &[Comparison]) -> Vec<TextColumn> {
         }),
         column("metric", Align::Left, &|c| c.metric.clone()),
         column("B : A", Align::Right, &|c| c.ratio.map_or("-".to_string(), factor)),
-        column("95 %", Align::Left, &|c| match (c.low, c.high) {
-            (Some(low), Some(high)) => factor_interval(low, high),
-            _ => "none".to_string(),
-        }),
+        column("95 %", Align::Left, &ratio_interval),
         column("p", Align::Right, &|c| c.p_adjusted.map_or("-".to_string(), probability)),
         column("shows", Align::Left, &|c| outcome_words(c.outcome).to_string()),
     ]

@@ -56,6 +56,23 @@ pub(crate) fn between(a: (&Digest, usize), b: (&Digest, usize)) -> Vec<Confound>
     differences(&[side(a), side(b)])
 }
 
+/// What differs besides the storage, in words: at most five paths; `None` when nothing does.
+pub(crate) fn not_asked(confounds: &[Confound]) -> Option<String> {
+    const SHOWN: usize = 5;
+    let paths: Vec<&str> = confounds
+        .iter()
+        // Kinds of evidence have a finding of their own.
+        .filter(|confound| !confound.asked && confound.path != "design.evidence")
+        .map(|confound| confound.path.as_str())
+        .collect();
+    let more = match paths.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let shown = paths[..paths.len().min(SHOWN)].join(", ");
+    (!paths.is_empty()).then(|| format!("{shown}{more}"))
+}
+
 /// Paths with their values on each side, where not all are equal.
 ///
 /// A side that says nothing at all about a subject (its settings in force, say, because it has no run

@@ -9,7 +9,7 @@ use underlay_record::{RunStatus, Severity};
 use crate::analysis::{
     Bottleneck, Confound, DriverLoad, Emulation, Finding, FindingSeverity, SteadyState, Window,
 };
-use crate::confounds::engine_settings;
+use crate::confounds::{engine_settings, not_asked};
 use crate::digest::Digest;
 use crate::flatten::plain;
 use crate::ladder::Group;
@@ -257,27 +257,6 @@ fn above(
 }
 
 fn load_generator(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let limited: Vec<(usize, u32)> = evidence
-        .bottlenecks
-        .iter()
-        .filter(|bottleneck| bottleneck.class == "load-generator")
-        .map(|bottleneck| (bottleneck.design, bottleneck.users))
-        .chain(
-            evidence
-                .driver
-                .iter()
-                .filter(|load| load.saturated == Some(true))
-                .map(|load| (load.design, load.users)),
-        )
-        .collect();
-    let mut findings = Vec::new();
-    if !limited.is_empty() {
-        let text = format!(
-            "the load generator was saturated: {}; these numbers do not measure the database",
-            places(evidence.digest, &limited)
-        );
-        findings.push(warning("generator-saturated", text));
-    }
     let load_of = |group: &Group<'_>| {
         evidence.driver.iter().find(|load| (load.design, load.users) == (group.design, group.users))
     };
@@ -285,23 +264,44 @@ fn load_generator(evidence: &Evidence<'_>) -> Vec<Finding> {
         let lag = load_of(group)?.dispatch_lag_p99_ns?;
         (lag > LATE_DISPATCH.0).then_some(lag as f64)
     };
-    findings.extend(grouped(evidence, late, |places, largest| {
+    let large = |group: &Group<'_>| load_of(group)?.share_of_host.filter(|s| *s > DRIVER_SHARE);
+    let late = grouped(evidence, late, |places, largest| {
         let text = format!(
             "the load generator was late: {places} (p99 of the dispatch lag up to {}); it did not get a \
              processor when it needed one",
             time_ns(largest)
         );
         warning("dispatch-lag", text)
-    }));
-    let large = |group: &Group<'_>| load_of(group)?.share_of_host.filter(|s| *s > DRIVER_SHARE);
-    findings.extend(grouped(evidence, large, |places, largest| {
+    });
+    let large = grouped(evidence, large, |places, largest| {
         let text = format!(
             "the load generator took up to {} of the host's processors: {places}",
             percent(largest)
         );
         finding(FindingSeverity::Information, "driver-share", text)
-    }));
-    findings
+    });
+    saturated_generator(evidence).into_iter().chain(late).chain(large).collect()
+}
+
+fn saturated_generator(evidence: &Evidence<'_>) -> Option<Finding> {
+    let by_verdict = evidence
+        .bottlenecks
+        .iter()
+        .filter(|bottleneck| bottleneck.class == "load-generator")
+        .map(|bottleneck| (bottleneck.design, bottleneck.users));
+    let by_load = evidence
+        .driver
+        .iter()
+        .filter(|load| load.saturated == Some(true))
+        .map(|load| (load.design, load.users));
+    let limited: Vec<(usize, u32)> = by_verdict.chain(by_load).collect();
+    (!limited.is_empty()).then(|| {
+        let text = format!(
+            "the load generator was saturated: {}; these numbers do not measure the database",
+            places(evidence.digest, &limited)
+        );
+        warning("generator-saturated", text)
+    })
 }
 
 fn emulation(digest: &Digest) -> Vec<Finding> {
@@ -510,18 +510,8 @@ fn first_per_design<'a>(
 
 fn comparability(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let not_asked: Vec<String> = evidence
-        .confounds
-        .iter()
-        .filter(|confound| !confound.asked && confound.path != "design.evidence")
-        .map(|confound| confound.path.clone())
-        .collect();
-    if !not_asked.is_empty() {
-        let shown = &not_asked[..not_asked.len().min(5)];
-        let more = not_asked.len() - shown.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let text =
-            format!("the designs differ in more than their storage: {}{more}", shown.join(", "));
+    if let Some(paths) = not_asked(evidence.confounds) {
+        let text = format!("the designs differ in more than their storage: {paths}");
         findings.push(warning("confounded", text));
     }
     let kinds: Vec<_> = evidence.digest.designs.iter().map(|design| design.evidence).collect();

@@ -1,8 +1,8 @@
 //! The analysis in a terminal: the answer first, then one line per design and rung, then what to know.
 
 use crate::analysis::{
-    Analysis, Answer, Basis, Bottleneck, Confidence, Estimate, Finding, FindingSeverity,
-    LatencyRow, Outcome, Rung, Scope,
+    Analysis, Answer, Basis, Bottleneck, Comparison, Confidence, Estimate, Finding,
+    FindingSeverity, LatencyRow, Outcome, Rung, Scope,
 };
 use crate::method::NEW_ORDER;
 use crate::text_table::{Align, TextColumn, render, wrap};
@@ -124,62 +124,21 @@ impl Page {
             return;
         }
         self.blank();
-        let metric = |name: &'static str| move |rung: &Rung| rung.metrics.get(name).cloned();
-        let latency = |of: fn(&LatencyRow) -> &Estimate| {
-            move |rung: &Rung| {
-                let row = rung.latencies.iter().find(|row| row.transaction == NEW_ORDER)?;
-                of(row).value.map(time_ns)
-            }
+        self.table(ladder_columns(analysis));
+        self.note(
+            "NOPM: new orders per minute, with its 95 % interval over runs; latency: new orders, from the \
+             intended start.",
+        );
+        let within_run = |rung: &Rung| {
+            rung.metrics.get("nopm").is_some_and(|nopm| nopm.basis == Basis::WithinRun)
         };
-        let rungs = &analysis.rungs;
-        let text = |header: &str, dispensable, of: &dyn Fn(&Rung) -> Option<String>| TextColumn {
-            header: header.to_string(),
-            align: Align::Right,
-            dispensable,
-            cells: rungs.iter().map(|r| of(r).unwrap_or_else(|| "-".to_string())).collect(),
-        };
-        let value = |of: Option<Estimate>, words: fn(f64) -> String| of?.value.map(words);
-        let mut columns = vec![
-            TextColumn {
-                align: Align::Left,
-                ..text("design", 0, &|r| Some(title(analysis, r.design)))
-            },
-            text("users", 0, &|r| Some(r.users.to_string())),
-            text("NOPM", 0, &|r| value(metric("nopm")(r), amount)),
-            TextColumn {
-                align: Align::Left,
-                ..text("95 %", 0, &|r| metric("nopm")(r).and_then(|nopm| interval(&nopm)))
-            },
-            text("TPM", 4, &|r| value(metric("tpm")(r), amount)),
-            text("TPM/user", 6, &|r| value(metric("tpm_per_user")(r), amount)),
-            text("p50", 5, &latency(|row| &row.p50)),
-            text("p95", 1, &latency(|row| &row.p95)),
-            text("p99", 3, &latency(|row| &row.p99)),
-            text("CPU idle", 2, &|r| value(metric("cpu_idle")(r), percent)),
-        ];
-        if let Some(peaks) = peak_marks(analysis) {
-            columns.push(TextColumn {
-                header: String::new(),
-                align: Align::Left,
-                dispensable: 0,
-                cells: peaks,
-            });
-        }
-        self.table(columns);
-        let note = "NOPM: new orders per minute, with its 95 % interval over runs; latency: new orders, from the \
-                    intended start.";
-        self.styled(Style::Faint, wrap(note, self.width, "", ""));
-        if rungs
-            .iter()
-            .any(|rung| rung.metrics.get("nopm").is_some_and(|nopm| nopm.basis == Basis::WithinRun))
-        {
-            let note = "(w) interval within the only run; says nothing about the next one.";
-            self.styled(Style::Faint, wrap(note, self.width, "", ""));
+        if analysis.rungs.iter().any(within_run) {
+            self.note("(w) interval within the only run; says nothing about the next one.");
         }
     }
 
     fn ratios(&mut self, analysis: &Analysis) {
-        let shown: Vec<_> = analysis
+        let shown: Vec<&Comparison> = analysis
             .comparisons
             .iter()
             .filter(|comparison| comparison.metric == "nopm" && comparison.ratio.is_some())
@@ -188,46 +147,17 @@ impl Page {
             return;
         }
         self.blank();
-        let suggested = shown.iter().any(|c| c.outcome == Outcome::Suggested);
-        let cells = |of: &dyn Fn(&crate::analysis::Comparison) -> String| {
-            shown.iter().map(|comparison| of(comparison)).collect::<Vec<String>>()
-        };
-        let column = |header: &str, align, dispensable, cells| TextColumn {
-            header: header.to_string(),
-            align,
-            dispensable,
-            cells,
-        };
-        let pair = |c: &crate::analysis::Comparison| {
-            format!("{} over {}", title(analysis, c.b), title(analysis, c.a))
-        };
-        self.table(vec![
-            column("ratio of NOPM", Align::Left, 0, cells(&pair)),
-            column("at", Align::Right, 0, cells(&|c| place(c.scope, c.users))),
-            column("factor", Align::Right, 0, cells(&|c| c.ratio.map_or("-".into(), factor))),
-            column(
-                "95 %",
-                Align::Left,
-                0,
-                cells(&|c| match (c.low, c.high) {
-                    (Some(low), Some(high)) => factor_interval(low, high),
-                    _ => "none".to_string(),
-                }),
-            ),
-            column("pairs", Align::Right, 2, cells(&|c| c.pairs.to_string())),
-            column(
-                "p",
-                Align::Right,
-                1,
-                cells(&|c| c.p_adjusted.map_or("-".to_string(), probability)),
-            ),
-            column("shows", Align::Left, 0, cells(&|c| outcome_words(c.outcome).to_string())),
-        ]);
-        if suggested {
-            let note = "(*) the interval excludes 1, but of so many rungs one would by chance: not confirmed \
-                        after Holm's correction.";
-            self.styled(Style::Faint, wrap(note, self.width, "", ""));
+        self.table(ratio_columns(analysis, &shown));
+        if shown.iter().any(|comparison| comparison.outcome == Outcome::Suggested) {
+            self.note(
+                "(*) the interval excludes 1, but of so many rungs one would by chance: not confirmed after \
+                 Holm's correction.",
+            );
         }
+    }
+
+    fn note(&mut self, text: &str) {
+        self.styled(Style::Faint, wrap(text, self.width, "", ""));
     }
 
     fn bottlenecks(&mut self, analysis: &Analysis) {
@@ -298,6 +228,75 @@ impl Page {
     }
 }
 
+fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
+    let rungs = &analysis.rungs;
+    let text = |header: &str, dispensable, of: &dyn Fn(&Rung) -> Option<String>| TextColumn {
+        header: header.to_string(),
+        align: Align::Right,
+        dispensable,
+        cells: rungs.iter().map(|rung| of(rung).unwrap_or_else(|| "-".to_string())).collect(),
+    };
+    let left = |column: TextColumn| TextColumn { align: Align::Left, ..column };
+    let metric = |name: &'static str, words: fn(f64) -> String| {
+        move |rung: &Rung| rung.metrics.get(name)?.value.map(words)
+    };
+    let latency = |of: fn(&LatencyRow) -> &Estimate| {
+        move |rung: &Rung| {
+            let row = rung.latencies.iter().find(|row| row.transaction == NEW_ORDER)?;
+            of(row).value.map(time_ns)
+        }
+    };
+    let mut columns = vec![
+        left(text("design", 0, &|rung| Some(title(analysis, rung.design)))),
+        text("users", 0, &|rung| Some(rung.users.to_string())),
+        text("NOPM", 0, &metric("nopm", amount)),
+        left(text("95 %", 0, &|rung| interval(rung.metrics.get("nopm")?))),
+        text("TPM", 4, &metric("tpm", amount)),
+        text("TPM/user", 6, &metric("tpm_per_user", amount)),
+        text("p50", 5, &latency(|row| &row.p50)),
+        text("p95", 1, &latency(|row| &row.p95)),
+        text("p99", 3, &latency(|row| &row.p99)),
+        text("CPU idle", 2, &metric("cpu_idle", percent)),
+    ];
+    if rungs.len() > analysis.peaks.len() {
+        let is_peak = |rung: &Rung| {
+            analysis.peaks.iter().any(|p| (p.design, p.users) == (rung.design, rung.users))
+        };
+        let mark = |rung: &Rung| Some(if is_peak(rung) { "* peak" } else { "" }.to_string());
+        columns.push(left(text("", 0, &mark)));
+    }
+    columns
+}
+
+fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> {
+    let column =
+        |header: &str, align, dispensable, of: &dyn Fn(&Comparison) -> String| TextColumn {
+            header: header.to_string(),
+            align,
+            dispensable,
+            cells: shown.iter().map(|comparison| of(comparison)).collect(),
+        };
+    vec![
+        column("ratio of NOPM", Align::Left, 0, &|c| {
+            format!("{} over {}", title(analysis, c.b), title(analysis, c.a))
+        }),
+        column("at", Align::Right, 0, &|c| place(c.scope, c.users)),
+        column("factor", Align::Right, 0, &|c| c.ratio.map_or("-".to_string(), factor)),
+        column("95 %", Align::Left, 0, &ratio_interval),
+        column("pairs", Align::Right, 2, &|c| c.pairs.to_string()),
+        column("p", Align::Right, 1, &|c| c.p_adjusted.map_or("-".to_string(), probability)),
+        column("shows", Align::Left, 0, &|c| outcome_words(c.outcome).to_string()),
+    ]
+}
+
+/// The interval of a ratio, or `none`.
+pub(crate) fn ratio_interval(comparison: &Comparison) -> String {
+    match (comparison.low, comparison.high) {
+        (Some(low), Some(high)) => factor_interval(low, high),
+        _ => "none".to_string(),
+    }
+}
+
 fn title(analysis: &Analysis, design: usize) -> String {
     analysis.designs.get(design).map_or_else(|| "?".to_string(), |design| design.title.clone())
 }
@@ -306,20 +305,6 @@ fn interval(estimate: &Estimate) -> Option<String> {
     let (low, high) = (estimate.low?, estimate.high?);
     let mark = if estimate.basis == Basis::WithinRun { " (w)" } else { "" };
     Some(format!("[{}, {}]{mark}", amount(low), amount(high)))
-}
-
-/// `*` at the best rung of each design; nothing when every design has one rung.
-fn peak_marks(analysis: &Analysis) -> Option<Vec<String>> {
-    let is_peak = |rung: &Rung| {
-        analysis.peaks.iter().any(|p| (p.design, p.users) == (rung.design, rung.users))
-    };
-    (analysis.rungs.len() > analysis.peaks.len()).then(|| {
-        analysis
-            .rungs
-            .iter()
-            .map(|rung| if is_peak(rung) { "* peak".to_string() } else { String::new() })
-            .collect()
-    })
 }
 
 fn place(scope: Scope, users: Option<u32>) -> String {

@@ -1,0 +1,84 @@
+//! Designs against each other.
+
+use serde::Serialize;
+
+/// Design `b` against design `a`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The base.
+    pub a: usize,
+    /// What is compared with it.
+    pub b: usize,
+    /// Where they are compared.
+    pub scope: Scope,
+    /// Users of the rung; `null` at the peaks, which may lie at different numbers of users.
+    pub users: Option<u32>,
+    /// Name of the metric (see [`crate::analysis::Method::metrics`]).
+    pub metric: String,
+    /// b over a; `null` when one of the two has no value.
+    pub ratio: Option<f64>,
+    /// Lower end of the 95 % interval of the ratio.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// Pairs of runs (same repeat) behind it.
+    pub pairs: usize,
+    /// How the interval was computed.
+    pub method: RatioMethod,
+    /// Two-sided p of "no difference".
+    pub p: Option<f64>,
+    /// The same after Holm's correction over the rungs of this pair and metric.
+    pub p_adjusted: Option<f64>,
+    /// p of the sign-flip permutation test, which assumes no distribution; its smallest possible value
+    /// is `2 / 2^pairs`.
+    pub p_permutation: Option<f64>,
+    /// p of the test for equivalence (TOST): small = shown to be equal within the margin.
+    pub p_equivalence: Option<f64>,
+    /// What follows.
+    pub outcome: Outcome,
+    /// The same in words.
+    pub text: String,
+}
+
+/// Where two designs are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// At the same number of users.
+    Rung,
+    /// Each at its own best rung.
+    Peak,
+}
+
+/// How the interval of a ratio was computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RatioMethod {
+    /// Student's t over the logarithms of the ratios of paired runs.
+    PairedLogRatio,
+    /// Welch's t over the logarithms of the runs' means.
+    Welch,
+    /// A single pair: no interval.
+    Single,
+}
+
+/// What a comparison shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// b is better than a.
+    Better,
+    /// b is worse than a.
+    Worse,
+    /// Equal within the margin of equivalence.
+    Equivalent,
+    /// No difference shown.
+    Undecided,
+    /// The interval excludes 1, but so would one of so many by chance: not confirmed after the
+    /// correction for the number of rungs.
+    Suggested,
+    /// One pair: nothing can be said about chance.
+    Single,
+    /// One of the two has no value here.
+    Missing,
+}

@@ -1,0 +1,142 @@
+//! The analysis of a record as plain, serialisable values: what pages, terminals and programs show.
+//!
+//! Conventions of the JSON form, everywhere:
+//!
+//! - Times are seconds since the begin of their run, latencies nanoseconds, shares lie in `0..=1`, rates are
+//!   per second or per minute as their metric's unit says ([`Metric`]).
+//! - A value that could not be computed is `null`, never zero.
+//! - Enumerations are lower-case words with hyphens.
+//! - Designs, runs and series are referred to by their position in [`Analysis::designs`],
+//!   [`Analysis::runs`] and [`Timelines::series`].
+//!
+//! What is deliberately not here: any computation (see the other modules) and any wording of pages beyond
+//! the sentences that must be the same everywhere.
+
+mod bottleneck;
+mod comparison;
+mod design;
+mod estimate;
+mod finding;
+mod ladder;
+mod method;
+mod run;
+mod timeline;
+mod verdict;
+mod window;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use bottleneck::{Bottleneck, BudgetPart, Gate, GateState, LimitMode, RuledOut, TimeClass};
+pub use comparison::{Comparison, Outcome, RatioMethod, Scope};
+pub use design::{Design, Published};
+pub use estimate::{Basis, Estimate};
+pub use finding::{Confound, Finding, FindingSeverity, Setting};
+pub use ladder::{Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow};
+pub use method::{Direction, Method, Metric};
+pub use run::{Check, Emulation, Event, Phase, Run, Source};
+pub use timeline::{TimelineLine, TimelineSeries, Timelines};
+pub use verdict::{Answer, Confidence, Ratio, Verdict};
+pub use window::{Steady, SteadyState, Window};
+
+/// Version of the JSON form: raised when a field changes its meaning or disappears.
+pub const ANALYSIS_FORMAT: u32 = 1;
+
+/// Everything that a report shows about one record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Analysis {
+    /// [`ANALYSIS_FORMAT`].
+    pub format: u32,
+    /// What was executed.
+    pub study: Study,
+    /// The answer to the study's question.
+    pub verdict: Verdict,
+    /// The designs, in the order of the plan.
+    pub designs: Vec<Design>,
+    /// Every pair of designs, per rung and at their peaks.
+    pub comparisons: Vec<Comparison>,
+    /// One per design and number of users, ordered by design, then users.
+    pub rungs: Vec<Rung>,
+    /// The best rung of each design.
+    pub peaks: Vec<Peak>,
+    /// Where the sessions' time went and what limits, one per rung; same order as `rungs`.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Response time distributions per design, users and transaction type.
+    pub distributions: Vec<Distribution>,
+    /// All runs, also replaced and failed ones, in the order of execution.
+    pub runs: Vec<Run>,
+    /// The measured windows: one per counted run and rung.
+    pub windows: Vec<Window>,
+    /// What happened over time in each counted run.
+    pub timelines: Timelines,
+    /// Consistency checks of all runs that were not replaced, also of failed ones.
+    pub checks: Vec<Check>,
+    /// Everything the reader must know, gravest first.
+    pub findings: Vec<Finding>,
+    /// Everything that differs between the designs, asked or not.
+    pub confounds: Vec<Confound>,
+    /// Every setting: plan, engine, datastore, host.
+    pub settings: Vec<Setting>,
+    /// The sources of ticks per run and whether they worked.
+    pub sources: Vec<Source>,
+    /// How well the emulated datastore kept its times, per counted run; empty when nothing is emulated.
+    pub emulation: Vec<Emulation>,
+    /// What the load generator itself cost, one per rung; same order as `rungs`.
+    pub driver: Vec<DriverLoad>,
+    /// Results published by others for these designs.
+    pub published: Vec<Published>,
+    /// Facts about the host, as recorded.
+    pub host: Value,
+    /// Versions, as recorded.
+    pub software: Value,
+    /// Definitions, the disclaimer and the deviations from the standard.
+    pub method: Method,
+}
+
+/// What was executed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Study {
+    /// Key of the study.
+    pub name: String,
+    /// Title for readers.
+    pub title: String,
+    /// The question it asks.
+    pub question: String,
+    /// The weakest kind of evidence among the designs.
+    pub evidence: EvidenceKind,
+    /// Root seed, decimal (64 bits, therefore text).
+    pub seed: String,
+    /// Identity of the workload.
+    pub identity: String,
+    /// Begin, nanoseconds since the Unix epoch (a JSON reader may round it to microseconds).
+    pub started_wall_ns: u64,
+    /// End; `null` while it is being executed or after its writer was killed.
+    pub finished_wall_ns: Option<u64>,
+    /// `running`, `finished`, `failed` or `cancelled`.
+    pub status: String,
+    /// Processes that wrote the record: more than 1 when the execution was resumed.
+    pub sessions: u32,
+}
+
+/// The kind of evidence a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EvidenceKind {
+    /// A real database on a real datastore.
+    Measured,
+    /// A real database on modelled devices.
+    Emulated,
+    /// Virtual time.
+    Simulated,
+}
+
+impl EvidenceKind {
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            EvidenceKind::Measured => "measured",
+            EvidenceKind::Emulated => "emulated",
+            EvidenceKind::Simulated => "simulated",
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The answer to the study's question, and how sure it is.
+
+use serde::Serialize;
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Verdict {
+    /// The answer in one sentence of plain words.
+    pub headline: String,
+    /// Which kind of answer it is.
+    pub answer: Answer,
+    /// Sentences that support it: by how much, how sure, why.
+    pub support: Vec<String>,
+    /// How sure the answer is.
+    pub confidence: Confidence,
+    /// What the confidence rests on, or what keeps it from being higher; one clause each.
+    pub confidence_reasons: Vec<String>,
+    /// The winning design; `null` unless `answer` is `winner`.
+    pub winner: Option<usize>,
+    /// The design it is compared with in the headline: the next best one.
+    pub against: Option<usize>,
+    /// New orders per minute of `winner` over those of `against`, in the headline's rung.
+    pub ratio: Option<Ratio>,
+    /// Users of the headline's rung.
+    pub users: Option<u32>,
+}
+
+/// The kinds of answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// One design is ahead of all others, and the intervals say so.
+    Winner,
+    /// The interval includes 1.
+    NoDifferenceShown,
+    /// The designs were shown to be equal within the margin of equivalence.
+    Equivalent,
+    /// A difference was seen, but one run per design allows no interval.
+    NotRepeated,
+    /// The numbers may not be compared; the headline says why.
+    NotComparable,
+    /// The results are invalid: a consistency check failed or the load was not what was asked for.
+    Invalid,
+    /// Only one design was executed.
+    SingleDesign,
+    /// No measured window is there yet.
+    NoData,
+}
+
+/// How sure a statement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Confidence {
+    /// Nothing can be said.
+    None,
+    /// A hint.
+    Low,
+    /// Likely.
+    Medium,
+    /// As sure as this method gets.
+    High,
+}
+
+impl Confidence {
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Confidence::None => "none",
+            Confidence::Low => "low",
+            Confidence::Medium => "medium",
+            Confidence::High => "high",
+        }
+    }
+}
+
+/// A ratio with its 95 % interval.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Ratio {
+    /// The ratio.
+    pub value: f64,
+    /// Lower end; `null` with a single pair.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+}
