@@ -161,7 +161,7 @@ fn report(queue_depth: u32, a: &[Outcome], b: &[Outcome]) -> serde_json::Value {
         let cpu: Vec<f64> = (0..3).map(|i| mean(outcomes, |o| o.cpu_us[i])).collect();
         println!(
             "QD{queue_depth:<3} {name:<16} {:>8.0} IOPS  p50 {:>6.1} us  p99 {:>7.1} us  mean {:>6.1} us  \
-             CPU/IO: fio {:.1} + server {:.1} + rest {:.1} us  steal {:.1} %",
+             CPU/IO: fio {:.1} + server {:.1} + workers {:.1} us  unrelated {:.0} %  steal {:.1} %",
             mean(outcomes, |o| o.iops),
             mean(outcomes, |o| o.p50_us),
             mean(outcomes, |o| o.p99_us),
@@ -169,6 +169,7 @@ fn report(queue_depth: u32, a: &[Outcome], b: &[Outcome]) -> serde_json::Value {
             cpu[0],
             cpu[1],
             cpu[2],
+            100.0 * mean(outcomes, |o| o.unrelated),
             100.0 * mean(outcomes, |o| o.steal),
         );
         json!({
@@ -177,7 +178,8 @@ fn report(queue_depth: u32, a: &[Outcome], b: &[Outcome]) -> serde_json::Value {
             "p99_us": mean(outcomes, |o| o.p99_us),
             "p999_us": mean(outcomes, |o| o.p999_us),
             "mean_us": mean(outcomes, |o| o.mean_us),
-            "cpu_us_per_io": { "fio": cpu[0], "server": cpu[1], "rest": cpu[2] },
+            "cpu_us_per_io": { "fio": cpu[0], "server": cpu[1], "workers": cpu[2] },
+            "unrelated_cpu_share": mean(outcomes, |o| o.unrelated),
             "each_iops": outcomes.iter().map(|o| o.iops).collect::<Vec<_>>(),
         })
     };

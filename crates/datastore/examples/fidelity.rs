@@ -33,7 +33,7 @@ fn main() -> Result<(), Failure> {
         std::env::args().skip_while(|argument| argument != "--profile").nth(1);
     let mut rows = Vec::new();
     println!(
-        "{:<14} {:>4} {:>20} {:>20} {:>16} {:>18} {:>7} {:>6}",
+        "{:<14} {:>4} {:>20} {:>20} {:>16} {:>18} {:>7} {:>6} {:>10}",
         "profile",
         "QD",
         "model p50/p99 us",
@@ -41,7 +41,8 @@ fn main() -> Result<(), Failure> {
         "p50 error",
         "late p50/p99 us",
         "IOPS",
-        "valid"
+        "valid",
+        "unrelated"
     );
     for profile in builtin::all().iter().filter(|profile| !profile.is_instant()) {
         if only.as_ref().is_some_and(|only| *only != profile.name) {
@@ -53,6 +54,7 @@ fn main() -> Result<(), Failure> {
         datastore.set_timing(Timing::Off)?;
         lay_out(&file, FILE_MIB)?;
         datastore.set_timing(Timing::Modelled)?;
+        let servers: Vec<u32> = datastore.processes().iter().map(|(_, pid)| *pid).collect();
         for queue_depth in DEPTHS {
             let job = Job {
                 file: &file,
@@ -60,7 +62,7 @@ fn main() -> Result<(), Failure> {
                 pattern: "randread",
                 queue_depth,
                 seconds,
-                servers: &[],
+                servers: &servers,
             };
             rows.push(cell(profile, &job, datastore.as_mut())?);
         }
@@ -85,7 +87,7 @@ fn cell(
     let within = difference.abs() <= P50_DIFFERENCE_US_MAX
         || (difference / model_p50).abs() <= P50_SHARE_MAX;
     println!(
-        "{:<14} {:>4} {:>9.0} /{:>9.0} {:>9.0} /{:>9.0} {:>6.1} us {:>4.0} % {:>8.1} /{:>8.1} {:>7.0} {:>6}",
+        "{:<14} {:>4} {:>9.0} /{:>9.0} {:>9.0} /{:>9.0} {:>6.1} us {:>4.0} % {:>8.1} /{:>8.1} {:>7.0} {:>6} {:>8.0} %",
         profile.name,
         job.queue_depth,
         model_p50,
@@ -98,6 +100,7 @@ fn cell(
         late(0.99),
         observed.iops,
         report.valid,
+        100.0 * observed.unrelated,
     );
     Ok(json!({
         "profile": profile.name,
@@ -110,6 +113,7 @@ fn cell(
         "observed_mean_us": observed.mean_us,
         "observed_iops": observed.iops,
         "cpu_us_per_io": observed.cpu_us,
+        "unrelated_cpu_share": observed.unrelated,
         "steal": observed.steal,
         "p50_within_aim": within,
         "lateness_p50_us": late(0.5),

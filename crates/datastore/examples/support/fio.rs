@@ -33,8 +33,10 @@ pub struct Outcome {
     pub p50_us: f64,
     pub p99_us: f64,
     pub p999_us: f64,
-    /// CPU time per request: the load generator, the servers, everything else on the host.
+    /// CPU time per request: the load generator, the servers, the kernel's workers.
     pub cpu_us: [f64; 3],
+    /// Share of the host's CPUs, 0..=1, that went to none of these: unrelated work and interrupts.
+    pub unrelated: f64,
     /// CPU share of the host that was stolen, 0..=1 of all CPUs.
     pub steal: f64,
 }
@@ -66,9 +68,11 @@ pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     // The same span as fio's measured one, as well as can be seen from outside.
     std::thread::sleep(Duration::from_millis(1_300));
-    let (server_begin, host_begin) = (servers(), cpu::host_seconds());
+    let (server_begin, workers_begin) = (servers(), cpu::kernel_worker_seconds());
+    let host_begin = cpu::host_seconds();
     std::thread::sleep(Duration::from_millis(job.seconds * 1_000 - 600));
-    let (server_end, host_end) = (servers(), cpu::host_seconds());
+    let (server_end, workers_end) = (servers(), cpu::kernel_worker_seconds());
+    let host_end = cpu::host_seconds();
     let output = child.wait_with_output()?;
     let result = parse(&output)?;
     let section = if job.pattern.contains("read") { "read" } else { "write" };
@@ -82,15 +86,18 @@ pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
     let job_numbers = &result["jobs"][0];
     let fio_us = (number(&job_numbers["usr_cpu"]) + number(&job_numbers["sys_cpu"])) * 1e4 / iops;
     let server_us = (server_end - server_begin) * 1e6 / requests;
-    let host_us = (host_end.0 - host_begin.0) * 1e6 / requests;
+    let workers_us = (workers_end - workers_begin) * 1e6 / requests;
     let cpus = std::thread::available_parallelism()?.get() as f64;
+    let related_us = fio_us + server_us + workers_us;
+    let unrelated_seconds = host_end.0 - host_begin.0 - related_us * requests / 1e6;
     Ok(Outcome {
         iops,
         mean_us: number(&latency["mean"]) / 1e3,
         p50_us: percentile("50.000000"),
         p99_us: percentile("99.000000"),
         p999_us: percentile("99.900000"),
-        cpu_us: [fio_us, server_us, (host_us - fio_us - server_us).max(0.0)],
+        cpu_us: [fio_us, server_us, workers_us],
+        unrelated: (unrelated_seconds / span / cpus).max(0.0),
         steal: (host_end.1 - host_begin.1) / span / cpus,
     })
 }
