@@ -94,7 +94,7 @@ pub mod driver_series {
     /// Gauge: open-loop arrivals waiting for a user.
     pub const ARRIVALS_QUEUED: &str = "arrivals.queued";
     /// Gauge, bytes: resident memory of the process.
-    pub const MEMORY: &str = "memory.resident";
+    pub const MEMORY: &str = "memory";
 }
 
 /// Names of the sources of ticks.

@@ -121,8 +121,7 @@ fn median_read(file: &File, buffer: &mut Aligned) -> std::io::Result<Nanos> {
     let mut latency = Histogram::new();
     let begin = Instant::now();
     let blocks = (FILE_BYTES / READ_BYTES) as u64;
-    while begin.elapsed() < WINDOW
-        || (latency.count() < READS_MIN && begin.elapsed() < WINDOW_MAX)
+    while begin.elapsed() < WINDOW || (latency.count() < READS_MIN && begin.elapsed() < WINDOW_MAX)
     {
         // A stride coprime to the number of blocks visits all of them out of order.
         let block = latency.count() * 97 % blocks;
