@@ -94,7 +94,7 @@ pub mod driver_series {
     /// Gauge: open-loop arrivals waiting for a user.
     pub const ARRIVALS_QUEUED: &str = "arrivals.queued";
     /// Gauge, bytes: resident memory of the process.
-    pub const MEMORY: &str = "memory";
+    pub const MEMORY: &str = "memory.resident";
 }
 
 /// Names of the sources of ticks.
@@ -102,7 +102,7 @@ pub mod source {
     /// CPU time of the host, per state.
     pub const HOST_CPU: &str = "host_cpu";
     /// Memory of the host.
-    pub const MEMORY: &str = "memory.resident";
+    pub const MEMORY: &str = "memory";
     /// Pressure stall information.
     pub const PRESSURE: &str = "pressure";
     /// Network counters.
