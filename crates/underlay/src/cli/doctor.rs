@@ -3,8 +3,8 @@
 use crate::stop::Stop;
 use clap::Args;
 use serde_json::json;
-use underlay_database::postgres::find_installs;
-use underlay_host::{Capability, capabilities, host_facts};
+use underlay_database::postgres::capability;
+use underlay_host::{capabilities, host_facts};
 
 /// Arguments of `underlay doctor`.
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let facts = host_facts();
     let mut all = capabilities();
-    all.push(postgresql(arguments.server_bin.as_deref()));
+    all.push(capability(arguments.server_bin.as_deref()));
     if arguments.json {
         let listed: Vec<_> = all
             .iter()
@@ -55,21 +55,4 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
     }
     Ok(())
-}
-
-fn postgresql(server_bin: Option<&std::path::Path>) -> Capability {
-    let found: Vec<String> = find_installs(server_bin)
-        .into_iter()
-        .map(|install| format!("{} ({})", install.version, install.bin_dir.display()))
-        .collect();
-    Capability {
-        name: "postgresql".to_string(),
-        available: !found.is_empty(),
-        detail: if found.is_empty() {
-            "no server programs found".to_string()
-        } else {
-            found.join(", ")
-        },
-        remedy: "apt-get install postgresql, or name a folder with --server-bin".to_string(),
-    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use underlay_core::series::{Layer, SeriesSpec};
 use underlay_datastore::Datastore;
 use underlay_driver::DriveTick;
-use underlay_record::conventions::source;
+use underlay_record::conventions::{driver_series as series, source};
 use underlay_telemetry::{SampleError, Sampler, Status};
 
 /// A datastore shared between the lab and its sampler.
@@ -71,6 +71,7 @@ struct DriverState {
     users_stalled: u32,
     sessions: u32,
     arrivals_queued: u64,
+    arrivals_due: u64,
     arrivals_overflowed: u64,
     cpu_ns: u64,
     busiest_thread_ns: u64,
@@ -81,14 +82,16 @@ impl DriverGauge {
     /// Takes over what a tick says. Increments are summed, so that the series are counters.
     pub fn set(&self, tick: &DriveTick) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (overflowed, busiest) =
-            state.map_or((0, 0), |state| (state.arrivals_overflowed, state.busiest_thread_ns));
+        let (due, overflowed, busiest) = state.map_or((0, 0, 0), |state| {
+            (state.arrivals_due, state.arrivals_overflowed, state.busiest_thread_ns)
+        });
         *state = Some(DriverState {
             users_active: tick.users.active,
             users_in_transaction: tick.users.in_transaction,
             users_stalled: tick.users.stalled,
             sessions: tick.users.sessions,
             arrivals_queued: tick.arrivals.queued,
+            arrivals_due: due + tick.arrivals.due,
             arrivals_overflowed: overflowed + tick.arrivals.overflowed,
             cpu_ns: tick.cpu_ns,
             busiest_thread_ns: busiest + tick.busiest.awake_ns(),
@@ -107,15 +110,16 @@ impl DriverSampler {
     /// A sampler of `gauge`.
     pub fn new(gauge: DriverGauge) -> DriverSampler {
         let series = vec![
-            SeriesSpec::gauge("users.active", "users"),
-            SeriesSpec::gauge("users.in_transaction", "users"),
-            SeriesSpec::gauge("users.stalled", "users"),
-            SeriesSpec::gauge("sessions", "sessions"),
-            SeriesSpec::gauge("arrivals.queued", "transactions"),
-            SeriesSpec::counter("arrivals.overflowed", "transactions"),
-            SeriesSpec::counter("cpu", "ns"),
-            SeriesSpec::counter("busiest_thread.awake", "ns"),
-            SeriesSpec::gauge("memory.resident", "bytes"),
+            SeriesSpec::gauge(series::USERS_ACTIVE, "users"),
+            SeriesSpec::gauge(series::USERS_IN_TRANSACTION, "users"),
+            SeriesSpec::gauge(series::USERS_STALLED, "users"),
+            SeriesSpec::gauge(series::SESSIONS, "sessions"),
+            SeriesSpec::gauge(series::ARRIVALS_QUEUED, "transactions"),
+            SeriesSpec::counter(series::ARRIVALS_DUE, "transactions"),
+            SeriesSpec::counter(series::ARRIVALS_OVERFLOWED, "transactions"),
+            SeriesSpec::counter(series::CPU, "ns"),
+            SeriesSpec::counter(series::BUSIEST_THREAD, "ns"),
+            SeriesSpec::gauge(series::MEMORY, "bytes"),
         ];
         DriverSampler { gauge, series }
     }
@@ -148,6 +152,7 @@ impl Sampler for DriverSampler {
                 f64::from(state.users_stalled),
                 f64::from(state.sessions),
                 state.arrivals_queued as f64,
+                state.arrivals_due as f64,
                 state.arrivals_overflowed as f64,
                 state.cpu_ns as f64,
                 state.busiest_thread_ns as f64,
