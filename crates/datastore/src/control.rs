@@ -68,7 +68,7 @@ pub(crate) struct Stat {
     pub(crate) lateness_ns: u64,
     /// Requests that failed in the data plane.
     pub(crate) errors: u64,
-    /// Reader and completer run with real-time priority.
+    /// The serving thread has real-time priority.
     pub(crate) realtime: bool,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct TimingEntry {
     /// Reads and writes answered by a model, held back or not, and their modelled latencies.
     pub(crate) modelled_ios: u64,
     pub(crate) modelled_ns: u64,
-    /// The usual wake-up of the completer at the moment.
+    /// The usual wake-up of the server at the moment.
     pub(crate) wake_ns: u64,
     /// By how much requests are answered early at the moment.
     pub(crate) compensation_ns: u64,

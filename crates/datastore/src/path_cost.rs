@@ -1,11 +1,11 @@
 //! What the way through the host costs a request beyond its modelled latency, and how that is made up for.
 //!
 //! A client sees a modelled latency plus the *way* (to the server and back, hand-overs between threads
-//! included) plus the *wake-up* of the completer by its timer. Both depend on whether the CPUs sleep: waking a
+//! included) plus the *wake-up* of the server by its timer. Both depend on whether the CPUs sleep: waking a
 //! sleeping virtual CPU costs 15 to 20 us, at each hand-over. So one constant, calibrated on an idle host,
 //! would answer some 40 us early as soon as a database keeps the CPUs awake.
 //!
-//! The completer sees its own wake-ups, though. Calibration measures the way twice, with CPUs allowed to
+//! The server sees its own wake-ups, though. Calibration measures the way twice, with CPUs allowed to
 //! sleep and with CPUs kept awake, each time together with the wake-up seen meanwhile; in between, the
 //! way is taken to follow the wake-up linearly. Requests are answered before their deadline by the way
 //! plus the usual wake-up (the *compensation*).
@@ -17,7 +17,7 @@ use underlay_core::Nanos;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct PathPoint {
-    /// Typical wake-up of the completer.
+    /// Typical wake-up of the server.
     pub(crate) wake_ns: u64,
     /// What a client sees beyond the modelled latency, less the wake-up.
     pub(crate) way_ns: u64,
@@ -64,7 +64,7 @@ impl PathCost {
         PathCost { line, wake_ns: line.asleep.wake_ns as f64 }
     }
 
-    /// The completer was to wake at some time and woke this much later.
+    /// The server was to wake at some time and woke this much later.
     pub(crate) fn observe_wake(&mut self, late: Nanos) {
         let usual = self.line.asleep.wake_ns.max(self.line.awake.wake_ns) as f64;
         let clip = if usual > 0.0 { WAKE_CLIP * usual } else { f64::INFINITY };

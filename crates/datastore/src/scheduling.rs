@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Gives the calling thread, and threads it starts, a real-time priority: 1 (lowest) to 99.
+/// Gives the calling thread a real-time priority: 1 (lowest) to 99.
 pub(crate) fn prioritise_thread(priority: i32) -> io::Result<()> {
     set_policy(libc::SCHED_FIFO, priority)
 }

@@ -1,7 +1,5 @@
 //! Buffers for data that waits for its deadline, reused so that the hot path does not allocate.
 
-use std::sync::Mutex;
-
 const SMALLEST_BYTES: usize = 4096;
 /// Powers of two from 4 KiB to 1 MiB.
 const CLASSES: usize = 9;
@@ -11,7 +9,7 @@ const KEPT: [usize; CLASSES] = [1024, 512, 256, 256, 128, 128, 128, 128, 128];
 /// A pool of buffers.
 #[derive(Debug)]
 pub(crate) struct BufferPool {
-    classes: Mutex<[Vec<Box<[u8]>>; CLASSES]>,
+    classes: [Vec<Box<[u8]>>; CLASSES],
 }
 
 impl BufferPool {
@@ -23,29 +21,24 @@ impl BufferPool {
         }
         // Written, not just allocated: a page touched for the first time costs microseconds.
         classes[0].extend((0..small).map(|_| vec![1u8; SMALLEST_BYTES].into_boxed_slice()));
-        BufferPool { classes: Mutex::new(classes) }
+        BufferPool { classes }
     }
 
     /// A buffer of at least `bytes` with arbitrary contents.
-    pub(crate) fn take(&self, bytes: usize) -> Box<[u8]> {
+    pub(crate) fn take(&mut self, bytes: usize) -> Box<[u8]> {
         let class = class_of(bytes);
-        let pooled = self.lock().get_mut(class).and_then(Vec::pop);
+        let pooled = self.classes.get_mut(class).and_then(Vec::pop);
         pooled.unwrap_or_else(|| vec![0; SMALLEST_BYTES << class].into_boxed_slice())
     }
 
     /// Gives a buffer back.
-    pub(crate) fn give(&self, buffer: Box<[u8]>) {
+    pub(crate) fn give(&mut self, buffer: Box<[u8]>) {
         let class = class_of(buffer.len());
-        let mut classes = self.lock();
-        if let Some(pool) = classes.get_mut(class)
+        if let Some(pool) = self.classes.get_mut(class)
             && pool.len() < KEPT[class]
         {
             pool.push(buffer);
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, [Vec<Box<[u8]>>; CLASSES]> {
-        self.classes.lock().expect("no thread panics while it holds the pool")
     }
 }
 
@@ -60,7 +53,7 @@ mod tests {
 
     #[test]
     fn buffers_are_large_enough_and_reused() {
-        let pool = BufferPool::new(1);
+        let mut pool = BufferPool::new(1);
         for bytes in [1, 4096, 4097, 65_536, 1 << 20, (1 << 20) + 1] {
             let buffer = pool.take(bytes);
             assert!(buffer.len() >= bytes);

@@ -2,7 +2,7 @@
 //!
 //! Requests enter with the moment of their arrival, after their data has been moved. The model gives
 //! each a deadline; [`Engine::take_due`] hands out those whose deadline, less the compensation, has
-//! come. Who sends the answers (the reader at once, the completer later) is not decided here.
+//! come.
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::{
@@ -35,8 +35,6 @@ pub(crate) struct Engine<R> {
     last_arrival: Nanos,
     is_powered: bool,
     power_cycles: u64,
-    /// What the timer is set to.
-    pub(crate) alarm: Option<Nanos>,
 }
 
 struct Pending<R> {
@@ -50,16 +48,6 @@ struct Pending<R> {
 pub(crate) struct Due<R> {
     pub(crate) reply: R,
     pub(crate) answered: Answered,
-}
-
-/// What became of a submitted request.
-pub(crate) enum Submission<R> {
-    /// It waits for its deadline.
-    Held,
-    /// Something is due already, it or another; take it with [`Engine::take_due`].
-    Due,
-    /// There is no power: answer with an error.
-    Refused(R),
 }
 
 impl<R> Engine<R> {
@@ -80,7 +68,6 @@ impl<R> Engine<R> {
             last_arrival: Nanos::ZERO,
             is_powered: true,
             power_cycles: 0,
-            alarm: None,
             devices,
             volumes,
             seed,
@@ -101,6 +88,9 @@ impl<R> Engine<R> {
     }
 
     /// Accepts a request that arrived at `arrived`; `now` is when its data had been moved.
+    ///
+    /// # Panics
+    /// If there is no power.
     pub(crate) fn submit(
         &mut self,
         arrived: Nanos,
@@ -108,23 +98,16 @@ impl<R> Engine<R> {
         volume: usize,
         request: &Request,
         reply: R,
-    ) -> Submission<R> {
-        if !self.is_powered {
-            return Submission::Refused(reply);
-        }
-        // Arrivals are ordered as long as one thread reads; the model insists.
-        self.last_arrival = self.last_arrival.max(arrived);
+    ) {
+        assert!(self.is_powered, "the caller checks the power");
         let key = self.pending.insert(Pending { reply, bytes: request.length_bytes, ready: now });
         let store = match (&self.mode, &mut self.constant) {
             (TimingMode::Constant { .. }, Some(constant)) => constant,
             _ => &mut self.store,
         };
-        store.submit(self.last_arrival, volume, request, RequestId(key));
+        store.submit(arrived, volume, request, RequestId(key));
+        self.last_arrival = arrived;
         self.in_flight[volume] += 1;
-        match self.next_answer() {
-            Some(next) if next <= now => Submission::Due,
-            _ => Submission::Held,
-        }
     }
 
     /// Takes out what is to be answered at `now`.
@@ -153,6 +136,16 @@ impl<R> Engine<R> {
         Some(next.saturating_sub(self.path.compensation()))
     }
 
+    /// Counts an answered request.
+    pub(crate) fn record(&mut self, answered: &Answered) {
+        self.statistics.record(answered, self.path.way());
+    }
+
+    /// Counts a request whose data could not be moved.
+    pub(crate) fn count_error(&mut self) {
+        self.statistics.errors += 1;
+    }
+
     pub(crate) fn set_mode(&mut self, mode: TimingMode) {
         if let TimingMode::Constant { latency_ns } = mode {
             let device = StoreDevice {
@@ -171,7 +164,6 @@ impl<R> Engine<R> {
         self.is_powered = false;
         self.constant = None;
         self.in_flight.fill(0);
-        self.alarm = None;
         self.power_cycles += 1;
         // Devices come back idle, and not with the same random numbers as the first time.
         let seed = self.seed.child("power-cycle", self.power_cycles);
@@ -245,7 +237,7 @@ fn constant_profile(latency: Nanos) -> DeviceProfile {
 
 #[cfg(test)]
 mod tests {
-    use super::{Engine, Submission};
+    use super::Engine;
     use crate::control::TimingMode;
     use crate::path_cost::{PathCost, PathLine, PathPoint};
     use underlay_core::{Bytes, Nanos, RootSeed};
@@ -276,8 +268,7 @@ mod tests {
         engine.set_mode(TimingMode::Constant { latency_ns: 200_000 });
         engine.path = path();
         let arrived = Nanos::from_micros(1_000);
-        let submission = engine.submit(arrived, arrived, 0, &Request::read(0, 4096), 7);
-        assert!(matches!(submission, Submission::Held));
+        engine.submit(arrived, arrived, 0, &Request::read(0, 4096), 7);
         assert_eq!(engine.next_answer(), Some(Nanos::from_micros(1_140)));
         assert!(due(&mut engine, Nanos(1_139_999)).is_empty());
         assert_eq!(engine.in_flight(0), 1);
@@ -289,26 +280,24 @@ mod tests {
     fn what_the_host_is_too_slow_for_is_due_at_once() {
         let mut engine = engine("dc1500m-960");
         engine.path = path();
-        let submission = engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
-        assert!(matches!(submission, Submission::Due));
+        engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
         let mut due = Vec::new();
         engine.take_due(Nanos(0), &mut due);
         assert!(!due[0].answered.modelled.unwrap().delayed);
     }
 
     #[test]
-    fn a_power_cut_fails_what_is_in_flight_and_refuses_what_comes() {
+    fn a_power_cut_hands_back_what_is_in_flight() {
         let mut engine = engine("hdd-7200");
         for reply in 0..3 {
             engine.submit(Nanos(0), Nanos(0), 0, &Request::read(0, 4096), reply);
         }
         assert_eq!(engine.power_off(), [0, 1, 2]);
-        let refused = engine.submit(Nanos(1), Nanos(1), 0, &Request::read(0, 4096), 9);
-        assert!(matches!(refused, Submission::Refused(9)));
+        assert!(!engine.is_powered());
         assert!(due(&mut engine, Nanos::from_secs(1)).is_empty());
         engine.power_on();
-        let held = engine.submit(Nanos(2), Nanos(2), 0, &Request::read(0, 4096), 10);
-        assert!(matches!(held, Submission::Held));
+        engine.submit(Nanos(2), Nanos(2), 0, &Request::read(0, 4096), 10);
+        assert!(due(&mut engine, Nanos(3)).is_empty());
         assert_eq!(due(&mut engine, Nanos::from_secs(1)), [10]);
     }
 

@@ -1,25 +1,31 @@
 //! The server process of an emulated datastore.
 //!
 //! ```text
-//! kernel --FUSE--> reader thread --bytes--> backing files (volume, undo_log)      data plane
-//!                       |
-//!                       +--request--> engine (model) --deadline--> timer          timing plane
-//!                                                                    |
-//! kernel <--answer-- completer thread <------------------------------+
+//!                    +--------------------- one thread (event_loop) ----------------------+
+//! kernel --FUSE-->   |  request --bytes--> backing files (volume, undo_log)    data plane  |
+//! (fuse_device,      |     |                                                               |
+//!  fuse_protocol)    |     +--request--> engine (model) --deadline--+          timing plane |
+//! kernel <--answer-- |  answer when the deadline has come <---------+                       |
+//!                    +---------------------------------------------------------------------+
+//! control socket --commands--^
 //! ```
 //!
-//! The reader moves data at once and submits the request; the model says when it would be done; the completer
-//! answers then, or at once if the host was slower than the device. Nothing here knows how
-//! a device behaves.
+//! Data is moved at once and the request submitted to the model, which says when it would be done; it is answered
+//! then, or at once if the host was slower than the device. Nothing here knows how a device behaves.
+//!
+//! FUSE's protocol is spoken directly. The crate for it (fuser) owns the thread that reads requests, and this server
+//! must read requests and keep deadlines on the same one.
 
 mod buffers;
 mod clock;
-mod completer;
+mod commands;
 mod control_socket;
 mod engine;
-mod export;
-mod fuse;
+mod event_loop;
+mod fuse_device;
+mod fuse_protocol;
 mod realtime;
+mod service;
 mod slab;
 mod statistics;
 mod undo_log;
@@ -29,25 +35,23 @@ mod volume;
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::Arc;
 use std::thread;
 
-use tracing::error;
 use underlay_core::Bytes;
 use underlay_model::{DeviceProfile, StoreDevice, StoreVolume};
 
 use crate::config::{ServerConfig, VolumeConfig};
 use crate::error::DatastoreError;
 use crate::spec::Durability;
-use clock::{Clock, Timer};
+use clock::Clock;
+use commands::{CommandSender, commands};
 use engine::Engine;
-use export::{Export, ExportedVolume};
+use fuse_device::FuseDevice;
+use service::{ExportedVolume, Service};
 use volume::VolumeData;
 
 /// Above everything a normal process does, below the kernel's own real-time threads.
-const COMPLETER_PRIORITY: i32 = 11;
-/// Below the completer: a deadline that has come is worth more than a request that has just come.
-const READER_PRIORITY: i32 = 10;
+const PRIORITY: i32 = 10;
 /// Volatile bytes of a device that has no write buffer but is said to lose what is not flushed: the cache of
 /// a disk.
 const DEFAULT_VOLATILE: Bytes = Bytes::from_mib(32);
@@ -58,24 +62,21 @@ const DEFAULT_VOLATILE: Bytes = Bytes::from_mib(32);
 pub fn serve(config: &Path) -> Result<(), DatastoreError> {
     let config = ServerConfig::read(config)?;
     realtime::prepare_process();
-    let clock = Clock::start();
-    let timer = Timer::new(clock).map_err(DatastoreError::system("create a timer"))?;
     let durability = Durability::from(config.durability);
     let devices = store_devices(&config, durability);
     let volumes = exported_volumes(&config, durability)?;
     let engine = Engine::new(devices, store_volumes(&config.volumes), config.root_seed());
-    let export = Arc::new(Export::new(clock, timer, volumes, engine));
-    let session = fuse::mount(Arc::clone(&export), &config.mount_point)
+    let (sender, receiver) = commands().map_err(DatastoreError::system("create an event"))?;
+    let device = FuseDevice::mount(&config.mount_point)
         .map_err(DatastoreError::file("mount the volumes on", &config.mount_point))?;
-    start_completer(&export)?;
-    let reader = start_reader(&export, session)?;
-    // Last: whoever connects may rely on everything else.
+    let mut service = Service::new(Clock::start(), device, engine, volumes, config.root_seed());
+    // Whoever connects now is answered once the loop below runs, so may rely on everything.
     let listener = UnixListener::bind(&config.control_socket)
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;
-    start_control(&export, listener, config.root_seed())?;
-    reader
-        .join()
-        .unwrap_or_else(|_| Err(std::io::Error::other("the reader thread panicked")))
+    start_control(sender, listener)?;
+    // After the other threads have started: they need no priority.
+    service.is_realtime = realtime::prioritise(PRIORITY);
+    event_loop::run(&mut service, &receiver)
         .map_err(DatastoreError::system("serve the file system"))
 }
 
@@ -134,46 +135,10 @@ fn volatile_bytes(profile: &DeviceProfile, durability: Durability) -> Bytes {
     }
 }
 
-fn start_completer(export: &Arc<Export>) -> Result<(), DatastoreError> {
-    let export = Arc::clone(export);
-    let completer = move || {
-        export.set_realtime(realtime::prioritise(COMPLETER_PRIORITY));
-        if let Err(problem) = completer::run(&export) {
-            // Without answers every client would hang; without the process the kernel fails them.
-            error!("the completer cannot wait for deadlines: {problem}");
-            std::process::abort();
-        }
-    };
-    spawn("completer", completer).map(drop)
-}
-
-fn start_reader(
-    export: &Arc<Export>,
-    session: fuser::Session<fuse::VolumeFiles>,
-) -> Result<thread::JoinHandle<std::io::Result<()>>, DatastoreError> {
-    let export = Arc::clone(export);
-    spawn("session", move || {
-        // The session's reader thread inherits the priority.
-        export.set_realtime(realtime::prioritise(READER_PRIORITY));
-        session.run()
-    })
-}
-
-fn start_control(
-    export: &Arc<Export>,
-    listener: UnixListener,
-    seed: underlay_core::RootSeed,
-) -> Result<(), DatastoreError> {
-    let export = Arc::clone(export);
-    spawn("control", move || control_socket::listen(&export, &listener, seed)).map(drop)
-}
-
-fn spawn<T: Send + 'static>(
-    name: &str,
-    run: impl FnOnce() -> T + Send + 'static,
-) -> Result<thread::JoinHandle<T>, DatastoreError> {
+fn start_control(sender: CommandSender, listener: UnixListener) -> Result<(), DatastoreError> {
     thread::Builder::new()
-        .name(name.to_string())
-        .spawn(run)
+        .name("control".to_string())
+        .spawn(move || control_socket::listen(&sender, &listener))
+        .map(drop)
         .map_err(DatastoreError::system("start a thread"))
 }

@@ -28,7 +28,7 @@ pub(crate) fn prepare_process() {
     }
 }
 
-/// Gives the calling thread, and threads it starts, a real-time priority. Returns whether it was granted.
+/// Gives the calling thread a real-time priority. Returns whether it was granted.
 pub(crate) fn prioritise(priority: i32) -> bool {
     let outcome = prioritise_thread(priority);
     if let Err(error) = &outcome {

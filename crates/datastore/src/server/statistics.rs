@@ -1,4 +1,4 @@
-//! Counters and histograms of the server, kept under the engine's lock.
+//! Counters and histograms of the server.
 
 use underlay_core::{Histogram, Nanos};
 use underlay_model::Operation;

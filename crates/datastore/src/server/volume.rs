@@ -8,8 +8,6 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard};
 
 use rand_pcg::Pcg64;
 use rustix::fs::{FallocateFlags, fallocate};
@@ -23,10 +21,7 @@ pub(crate) struct VolumeData {
     file: File,
     capacity_bytes: u64,
     /// Present when acknowledged writes can be lost.
-    undo: Option<Mutex<UndoLog>>,
-    /// One more than the newest generation known to be durable. Set without the lock by whoever answers a
-    /// flush, taken into account by the next one that holds it.
-    durable: AtomicU64,
+    undo: Option<UndoLog>,
 }
 
 impl VolumeData {
@@ -47,8 +42,7 @@ impl VolumeData {
         Ok(VolumeData {
             file,
             capacity_bytes,
-            undo: (volatile_bytes > 0).then(|| Mutex::new(UndoLog::new(volatile_bytes))),
-            durable: AtomicU64::new(0),
+            undo: (volatile_bytes > 0).then(|| UndoLog::new(volatile_bytes)),
         })
     }
 
@@ -65,80 +59,76 @@ impl VolumeData {
         self.file.read_exact_at(buffer, offset_bytes)
     }
 
-    pub(crate) fn write(&self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
-        if let Some(mut undo) = self.undo() {
+    pub(crate) fn write(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+        if let Some(undo) = &mut self.undo {
+            let (file, capacity_bytes) = (&self.file, self.capacity_bytes);
             undo.before_write(offset_bytes, data.len() as u64, |block, old| {
-                self.read_block(block, old)
+                read_block(file, capacity_bytes, block, old)
             })?;
-            // Still under the lock: a power cut between the two would remember a write that comes later.
-            return self.file.write_all_at(data, offset_bytes);
         }
         self.file.write_all_at(data, offset_bytes)
     }
 
     /// Frees a range; it reads as zeros afterwards, durably.
-    pub(crate) fn discard(&self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+    pub(crate) fn discard(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
         if length_bytes == 0 {
             return Ok(());
         }
-        let undo = self.undo();
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         fallocate(&self.file, flags, offset_bytes, length_bytes)?;
-        if let Some(mut undo) = undo {
+        if let Some(undo) = &mut self.undo {
             undo.forget(offset_bytes, length_bytes);
         }
         Ok(())
     }
 
     /// A flush arrives. Returns what to declare durable when it completes.
-    pub(crate) fn flush_arrives(&self) -> Option<Generation> {
-        self.undo().map(|mut undo| undo.seal())
+    pub(crate) fn flush_arrives(&mut self) -> Option<Generation> {
+        self.undo.as_mut().map(UndoLog::seal)
     }
 
     /// A flush is about to be answered.
-    pub(crate) fn flush_completes(&self, generation: Generation) {
-        self.durable.fetch_max(generation.0 + 1, Ordering::AcqRel);
+    pub(crate) fn flush_completes(&mut self, generation: Generation) {
+        if let Some(undo) = &mut self.undo {
+            undo.durable(generation);
+        }
     }
 
     /// Bytes that a power cut could take away now.
     pub(crate) fn volatile_bytes(&self) -> u64 {
-        self.undo().map_or(0, |undo| undo.volatile_bytes())
+        self.undo.as_ref().map_or(0, UndoLog::volatile_bytes)
     }
 
     /// Decides what a power cut leaves.
-    pub(crate) fn power_cut(&self, random: &mut Pcg64) -> io::Result<PowerCut> {
-        let Some(mut undo) = self.undo() else { return Ok(PowerCut::default()) };
+    pub(crate) fn power_cut(&mut self, random: &mut Pcg64) -> io::Result<PowerCut> {
+        let Some(undo) = &mut self.undo else { return Ok(PowerCut::default()) };
+        let (file, capacity_bytes) = (&self.file, self.capacity_bytes);
         undo.power_cut(
             random,
-            |block, contents| self.read_block(block, contents),
+            |block, contents| read_block(file, capacity_bytes, block, contents),
             |block, contents| {
-                let (offset, length) = self.block_range(block);
-                self.file.write_all_at(&contents[..length], offset)
+                let (offset, length) = block_range(capacity_bytes, block);
+                file.write_all_at(&contents[..length], offset)
             },
         )
     }
+}
 
-    /// The undo log, brought up to date with completed flushes.
-    fn undo(&self) -> Option<MutexGuard<'_, UndoLog>> {
-        let mut undo =
-            self.undo.as_ref()?.lock().expect("no thread panics while it holds the undo log");
-        if let Some(newest) = self.durable.load(Ordering::Acquire).checked_sub(1) {
-            undo.durable(Generation(newest));
-        }
-        Some(undo)
-    }
+fn read_block(
+    file: &File,
+    capacity_bytes: u64,
+    block: u64,
+    contents: &mut [u8; BLOCK_BYTES],
+) -> io::Result<()> {
+    let (offset, length) = block_range(capacity_bytes, block);
+    file.read_exact_at(&mut contents[..length], offset)
+}
 
-    fn read_block(&self, block: u64, contents: &mut [u8; BLOCK_BYTES]) -> io::Result<()> {
-        let (offset, length) = self.block_range(block);
-        self.file.read_exact_at(&mut contents[..length], offset)
-    }
-
-    /// The last block of a volume may be short.
-    fn block_range(&self, block: u64) -> (u64, usize) {
-        let offset = block * BLOCK_BYTES as u64;
-        let length = (self.capacity_bytes - offset).min(BLOCK_BYTES as u64);
-        (offset, length as usize)
-    }
+/// The last block of a volume may be short.
+fn block_range(capacity_bytes: u64, block: u64) -> (u64, usize) {
+    let offset = block * BLOCK_BYTES as u64;
+    let length = (capacity_bytes - offset).min(BLOCK_BYTES as u64);
+    (offset, length as usize)
 }
 
 #[cfg(test)]
@@ -162,7 +152,7 @@ mod tests {
     #[test]
     fn flushed_data_survives_even_in_a_short_last_block() {
         for seed in 0..20 {
-            let (_directory, volume) = volume(1 << 20);
+            let (_directory, mut volume) = volume(1 << 20);
             volume.write(8_000, &[1; 2_000]).unwrap();
             let generation = volume.flush_arrives().unwrap();
             volume.flush_completes(generation);
@@ -178,7 +168,7 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_when_nothing_is_volatile() {
-        let (_directory, volume) = volume(0);
+        let (_directory, mut volume) = volume(0);
         volume.write(0, &[7; 10_000]).unwrap();
         let outcome = volume.power_cut(&mut RootSeed(1).stream("power", 0)).unwrap();
         assert_eq!(outcome, Default::default());
@@ -187,7 +177,7 @@ mod tests {
 
     #[test]
     fn discarded_ranges_read_as_zeros() {
-        let (_directory, volume) = volume(1 << 20);
+        let (_directory, mut volume) = volume(1 << 20);
         volume.write(0, &[7; 10_000]).unwrap();
         volume.discard(4_096, 4_096).unwrap();
         assert_eq!(contents(&volume)[4_096..8_192], [0; 4_096]);
