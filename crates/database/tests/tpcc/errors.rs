@@ -173,8 +173,8 @@ fn a_session_that_is_ended_at_work_is_lost() {
         assert_eq!(facts(&error), expected, "{mode}: {error}");
         blocker.release(&database);
         // A lost session stays lost, and says so.
-        let again = database.run(&mut session, &harmless()).unwrap_err();
-        assert_eq!((again.class, again.commit_unknown), (ErrorClass::ConnectionLost, false));
+        let again = database.run(&mut session, &payment()).unwrap_err();
+        assert_eq!(facts(&again), (ErrorClass::ConnectionLost, None, false), "{mode}: {again}");
     }
     database.assert_consistent(None);
 }

@@ -61,6 +61,8 @@ pub struct Session {
     kind: Kind,
     /// A transaction may have been left open: by an error, or by a caller who stopped waiting.
     dirty: bool,
+    /// The connection ended.
+    lost: bool,
 }
 
 enum Kind {
@@ -91,11 +93,21 @@ impl Session {
                 Kind::Statements(Box::new(Statements::prepare(&mut link).await.map_err(not_sent)?))
             }
         };
-        Ok(Session { link, kind, dirty: false })
+        Ok(Session { link, kind, dirty: false, lost: false })
     }
 
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
+        if self.lost {
+            let message = "the session had lost its connection before; open another";
+            return Err(SessionError { class: ErrorClass::ConnectionLost, ..refusal(message) });
+        }
+        let result = self.attempt(transaction).await;
+        self.lost = result.as_ref().is_err_and(|error| error.class == ErrorClass::ConnectionLost);
+        result
+    }
+
+    async fn attempt(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.dirty {
             self.link.batch("ROLLBACK").await.map_err(not_sent)?;
         }
