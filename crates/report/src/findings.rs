@@ -90,6 +90,11 @@ fn recorded(digest: &Digest) -> Vec<Finding> {
     digest
         .findings
         .iter()
+        // What the emulation says of its timing is said once for all runs, from its own reports.
+        .filter(|finding| {
+            let timing = [code::NOT_TIMING_VALID, code::HOST_LIMITED];
+            digest.emulation.is_empty() || !timing.contains(&finding.code.as_str())
+        })
         .filter(|finding| {
             // Findings of replaced runs concern numbers that are not shown.
             finding
@@ -304,32 +309,60 @@ fn saturated_generator(evidence: &Evidence<'_>) -> Option<Finding> {
     })
 }
 
+/// How well the emulation kept its times: one finding each over all runs concerned.
 fn emulation(digest: &Digest) -> Vec<Finding> {
+    let late: Vec<&Emulation> =
+        digest.emulation.iter().filter(|found| found.valid == Some(false)).collect();
+    let limited: Vec<&Emulation> = digest
+        .emulation
+        .iter()
+        .filter(|found| found.host_limited_share.is_some_and(|share| share > HOST_LIMITED))
+        .collect();
     let mut findings = Vec::new();
-    for Emulation { run, valid, reason, host_limited_share, lateness_p99_ns, .. } in
-        &digest.emulation
-    {
-        let words = digest.run_words(*run);
-        if *valid == Some(false) {
-            let reason = match (reason, lateness_p99_ns) {
-                (Some(reason), _) => reason.clone(),
-                (None, Some(late)) => format!("lateness p99 {}", time_ns(*late as f64)),
-                (None, None) => "no reason was recorded".to_string(),
-            };
-            let text = format!(
-                "{words} is not timing-valid: the emulated device did not keep its times ({reason})"
-            );
-            findings.push(of(warning(code::NOT_TIMING_VALID, text), *run, digest));
-        }
-        if let Some(share) = host_limited_share.filter(|share| *share > HOST_LIMITED) {
-            let text = format!(
-                "in {words} the host was slower than the emulated device for {} of the requests",
-                percent(share)
-            );
-            findings.push(of(warning(code::HOST_LIMITED, text), *run, digest));
-        }
+    if let Some(first) = late.first() {
+        let reason = match (&first.reason, first.lateness_p99_ns) {
+            (Some(reason), _) => reason.clone(),
+            (None, Some(late)) => format!("lateness p99 {}", time_ns(late as f64)),
+            (None, None) => "no reason was recorded".to_string(),
+        };
+        let example = if late.len() > 1 { "for example " } else { "" };
+        let text = format!(
+            "not timing-valid in {}: the emulated device did not keep its times ({example}{reason})",
+            runs_words(digest, &late)
+        );
+        findings.push(of_runs(warning(code::NOT_TIMING_VALID, text), digest, &late));
+    }
+    if !limited.is_empty() {
+        let shares = limited.iter().filter_map(|found| found.host_limited_share);
+        let largest = shares.max_by(f64::total_cmp).unwrap_or(0.0);
+        let text = format!(
+            "the host was slower than the emulated device for up to {} of the requests in {}",
+            percent(largest),
+            runs_words(digest, &limited)
+        );
+        findings.push(of_runs(warning(code::HOST_LIMITED, text), digest, &limited));
     }
     findings
+}
+
+/// `run 3 (NVMe, repeat 2)`, or `4 of 6 runs`.
+fn runs_words(digest: &Digest, found: &[&Emulation]) -> String {
+    match found {
+        [only] => digest.run_words(only.run),
+        _ => format!("{} of {} runs", found.len(), digest.emulation.len()),
+    }
+}
+
+/// A finding about some runs: about their design, if they have the same.
+fn of_runs(finding: Finding, digest: &Digest, found: &[&Emulation]) -> Finding {
+    let mut designs: Vec<u32> =
+        found.iter().filter_map(|f| Some(digest.runs.get(f.run)?.design)).collect();
+    designs.dedup();
+    match (found, designs.as_slice()) {
+        ([only], _) => of(finding, only.run, digest),
+        (_, [design]) => Finding { design: Some(*design as usize), ..finding },
+        _ => finding,
+    }
 }
 
 fn host(evidence: &Evidence<'_>) -> Vec<Finding> {

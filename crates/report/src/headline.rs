@@ -148,7 +148,7 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
     let mut verdict = Verdict {
         headline: headline(results, contest, &ratio, answer, obstacle),
         answer,
-        support: support(results, contest, comparison),
+        support: support(results, contest, comparison, answer),
         confidence: Confidence::None,
         confidence_reasons: Vec::new(),
         winner: (answer == Answer::Winner).then_some(best),
@@ -299,11 +299,19 @@ fn oriented(comparison: &Comparison, over: usize) -> Option<Ratio> {
     })
 }
 
-fn support(results: &Results<'_>, contest: Contest, comparison: &Comparison) -> Vec<String> {
+fn support(
+    results: &Results<'_>,
+    contest: Contest,
+    comparison: &Comparison,
+    answer: Answer,
+) -> Vec<String> {
     let mut support = vec![absolute(results, contest)];
     support.extend(peaks(results, contest));
     support.extend(latency(results, contest));
-    support.extend(why(results, contest));
+    // Without a difference there is nothing to explain.
+    if matches!(answer, Answer::Winner | Answer::NotRepeated) {
+        support.extend(why(results, contest));
+    }
     support.extend(bottleneck_sentence(results, contest.next, contest.users));
     support.extend(how_sure(comparison));
     support.extend(others(results, contest));

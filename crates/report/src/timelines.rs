@@ -379,7 +379,13 @@ fn draw_volumes(run: &ObservedRun, drawing: &mut Drawing) {
     let mut volumes: Vec<&str> =
         ticks.names().filter_map(|name| name.strip_prefix("volume.")?.split('.').next()).collect();
     volumes.dedup();
-    for volume in volumes {
+    let touched = |volume: &&str| {
+        ["read", "write"].iter().any(|operation| {
+            let ios = run.series(source::BLOCK, &format!("volume.{volume}.{operation}.ios"));
+            ios.is_some_and(|ios| ios.steps().any(|(_, _, by)| by > 0.0))
+        })
+    };
+    for volume in volumes.into_iter().filter(touched) {
         for operation in ["read", "write"] {
             draw_operation(run, drawing, volume, operation);
         }
