@@ -147,12 +147,8 @@ impl Stand {
 
     /// Runs four users, cuts the power under them, and returns what they know.
     fn drive_into_power_cut(&mut self) -> DriveSummary {
-        let mut spec = DriveSpec::new(
-            Backend::Postgres(self.target()),
-            Mode::Procedures,
-            self.parameters.clone(),
-            4,
-        );
+        let mut spec =
+            DriveSpec::new(Backend::Postgres(self.target()), Mode::Procedures, self.parameters, 4);
         spec.stop_grace = SERVER_LIMIT;
         let driver = Driver::start(spec, Instant::now()).expect("a driver");
         driver.set_users(4);

@@ -391,8 +391,7 @@ impl Session<'_> {
         let arguments = self.arguments;
         // Another seed for the transactions must not change what the population was made from.
         let backend = Backend::Postgres(self.target.with_application_name("underlay-drive"));
-        let mut spec =
-            DriveSpec::new(backend, arguments.mode(), parameters.clone(), arguments.users);
+        let mut spec = DriveSpec::new(backend, arguments.mode(), *parameters, arguments.users);
         spec.connections = arguments.connections;
         spec.threads = arguments.threads;
         spec.pacing = match arguments.rate {

@@ -416,7 +416,7 @@ impl ActiveRun<'_> {
             Mode::Statements => DatabaseMode::Statements,
         };
         let mut spec =
-            DriveSpec::new(Backend::Postgres(target), mode, self.bench.parameters.clone(), users);
+            DriveSpec::new(Backend::Postgres(target), mode, *self.bench.parameters, users);
         spec.statement_timeout = workload.statement_timeout.into();
         // Each repeat has inputs of its own, the same for all designs of the repeat.
         spec.inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
