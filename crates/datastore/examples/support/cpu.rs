@@ -1,5 +1,7 @@
 //! CPU time of processes, of the kernel's workers, and of the whole host, from /proc.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs;
 
 /// Ticks are 10 ms on every Linux that matters here; the benchmarks run for seconds.
@@ -10,16 +12,22 @@ pub fn process_seconds(pid: u32) -> f64 {
     fs::read_to_string(format!("/proc/{pid}/stat")).map_or(0.0, |text| seconds_of(&text))
 }
 
-/// CPU seconds of the kernel's unbound workers: those that serve loop devices, among others.
-pub fn kernel_worker_seconds() -> f64 {
-    let Ok(processes) = fs::read_dir("/proc") else { return 0.0 };
+/// CPU seconds of each of the kernel's unbound workers: those that serve loop devices, among others.
+pub fn kernel_workers() -> HashMap<OsString, f64> {
+    let Ok(processes) = fs::read_dir("/proc") else { return HashMap::new() };
     processes
         .flatten()
         .filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit())
-        .filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok())
-        .filter(|text| text.contains("(kworker/u"))
-        .map(|text| seconds_of(&text))
-        .sum()
+        .filter_map(|entry| {
+            let text = fs::read_to_string(entry.path().join("stat")).ok()?;
+            text.contains("(kworker/u").then(|| (entry.file_name(), seconds_of(&text)))
+        })
+        .collect()
+}
+
+/// What they used in between. Workers come and go; one that went takes its time with it.
+pub fn kernel_worker_seconds(begin: &HashMap<OsString, f64>, end: &HashMap<OsString, f64>) -> f64 {
+    end.iter().map(|(worker, used)| used - begin.get(worker).unwrap_or(&0.0)).sum()
 }
 
 /// User and system time in a line of `/proc/<pid>/stat`.

@@ -68,10 +68,10 @@ pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     // The same span as fio's measured one, as well as can be seen from outside.
     std::thread::sleep(Duration::from_millis(1_300));
-    let (server_begin, workers_begin) = (servers(), cpu::kernel_worker_seconds());
+    let (server_begin, workers_begin) = (servers(), cpu::kernel_workers());
     let host_begin = cpu::host_seconds();
     std::thread::sleep(Duration::from_millis(job.seconds * 1_000 - 600));
-    let (server_end, workers_end) = (servers(), cpu::kernel_worker_seconds());
+    let (server_end, workers_end) = (servers(), cpu::kernel_workers());
     let host_end = cpu::host_seconds();
     let output = child.wait_with_output()?;
     let result = parse(&output)?;
@@ -86,7 +86,7 @@ pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
     let job_numbers = &result["jobs"][0];
     let fio_us = (number(&job_numbers["usr_cpu"]) + number(&job_numbers["sys_cpu"])) * 1e4 / iops;
     let server_us = (server_end - server_begin) * 1e6 / requests;
-    let workers_us = (workers_end - workers_begin) * 1e6 / requests;
+    let workers_us = cpu::kernel_worker_seconds(&workers_begin, &workers_end) * 1e6 / requests;
     let cpus = std::thread::available_parallelism()?.get() as f64;
     let related_us = fio_us + server_us + workers_us;
     let unrelated_seconds = host_end.0 - host_begin.0 - related_us * requests / 1e6;

@@ -3,6 +3,8 @@
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use underlay_core::Nanos;
 
+const SECOND_NS: u64 = 1_000_000_000;
+
 /// The clock of one server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
@@ -18,17 +20,15 @@ impl Clock {
     pub(crate) fn now(self) -> Nanos {
         Nanos(monotonic_ns() - self.origin_ns)
     }
+
+    /// The moment `at` as CLOCK_MONOTONIC shows it.
+    pub(crate) fn monotonic(self, at: Nanos) -> Timespec {
+        let ns = self.origin_ns.saturating_add(at.0);
+        Timespec { tv_sec: (ns / SECOND_NS) as i64, tv_nsec: (ns % SECOND_NS) as i64 }
+    }
 }
 
 fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-/// A length of time as the kernel wants it.
-pub(crate) fn timespec(length: Nanos) -> Timespec {
-    Timespec {
-        tv_sec: (length.0 / 1_000_000_000) as i64,
-        tv_nsec: (length.0 % 1_000_000_000) as i64,
-    }
+    now.tv_sec as u64 * SECOND_NS + now.tv_nsec as u64
 }

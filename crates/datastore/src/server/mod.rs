@@ -16,6 +16,7 @@
 //! FUSE's protocol is spoken directly. The crate for it (fuser) owns the thread that reads requests, and this server
 //! must read requests and keep deadlines on the same one.
 
+mod alarm;
 mod buffers;
 mod clock;
 mod commands;
