@@ -3,7 +3,8 @@
 //! Both end in a loop device with direct I/O and ext4, both keep their data in memory, fio reads 4 KiB at random.
 //! They run in turns (A B B A), so that a noisy host hurts both.
 //!
-//! `cargo run --release -p underlay-datastore --example export_cost -- [--json FILE] [--seconds N]`
+//! `cargo run --release -p underlay-datastore --example export_cost -- [--json FILE] [--seconds N]
+//! [--patience SECONDS]`
 
 mod support;
 
@@ -12,7 +13,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::fio::{Job, Outcome, is_installed, lay_out, measure};
+use support::fio::{Job, Outcome, is_installed, lay_out};
+use support::quiet::Patience;
 use support::site::{Failure, Site, seconds_per_cell, serve_if_asked, write_json};
 use underlay_core::Bytes;
 use underlay_datastore::Datastore;
@@ -32,6 +34,7 @@ fn main() -> Result<(), Failure> {
         return Ok(());
     }
     let seconds = seconds_per_cell(4);
+    let patience = Patience::from_arguments();
     let site = Site::new()?;
     let ours = Ours::start(&site)?;
     let peer = Peer::start(&site)?;
@@ -44,9 +47,9 @@ fn main() -> Result<(), Failure> {
         let (mut a, mut b) = (Vec::new(), Vec::new());
         for turn in ["A", "B", "B", "A"] {
             if turn == "A" {
-                a.push(ours.measure(queue_depth, seconds)?);
+                a.push(ours.measure(queue_depth, seconds, &patience)?);
             } else if let Some(peer) = &peer {
-                b.push(peer.measure(queue_depth, seconds)?);
+                b.push(peer.measure(queue_depth, seconds, &patience)?);
             }
         }
         rows.push(report(queue_depth, &a, &b));
@@ -72,9 +75,16 @@ impl Ours {
         self.datastore.volumes()[0].path.join("file")
     }
 
-    fn measure(&self, queue_depth: u32, seconds: u64) -> Result<Outcome, Failure> {
+    fn measure(
+        &self,
+        queue_depth: u32,
+        seconds: u64,
+        patience: &Patience,
+    ) -> Result<Outcome, Failure> {
         let servers: Vec<u32> = self.datastore.processes().iter().map(|(_, pid)| *pid).collect();
-        measure(&job(&self.file(), queue_depth, seconds, &servers))
+        let file = self.file();
+        let job = job(&file, queue_depth, seconds, &servers);
+        patience.measure(&job, || Ok::<(), Failure>(()))
     }
 }
 
@@ -111,9 +121,15 @@ impl Peer {
         Ok(Some(Peer { servers: vec![server, bridge], file: target.join("file") }))
     }
 
-    fn measure(&self, queue_depth: u32, seconds: u64) -> Result<Outcome, Failure> {
+    fn measure(
+        &self,
+        queue_depth: u32,
+        seconds: u64,
+        patience: &Patience,
+    ) -> Result<Outcome, Failure> {
         let servers: Vec<u32> = self.servers.iter().map(Process::pid).collect();
-        measure(&job(&self.file, queue_depth, seconds, &servers))
+        let job = job(&self.file, queue_depth, seconds, &servers);
+        patience.measure(&job, || Ok::<(), Failure>(()))
     }
 }
 

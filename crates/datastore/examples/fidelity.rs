@@ -3,13 +3,15 @@
 //! For each built-in profile and queue depth: p50 and p99 of random 4 KiB reads as the model says (a closed
 //! loop in virtual time at the same depth), as fio observes them, and the server's own lateness.
 //!
-//! `cargo run --release -p underlay-datastore --example fidelity -- [--json FILE] [--seconds N]`
+//! `cargo run --release -p underlay-datastore --example fidelity -- [--json FILE] [--seconds N] [--patience SECONDS]
+//! [--profile NAME]`
 
 mod support;
 
 use serde_json::json;
-use support::fio::{Job, is_installed, lay_out, measure};
-use support::site::{Failure, Site, seconds_per_cell, serve_if_asked, write_json};
+use support::fio::{Job, is_installed, lay_out};
+use support::quiet::Patience;
+use support::site::{Failure, Site, argument, seconds_per_cell, serve_if_asked, write_json};
 use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::{Datastore, Timing};
 use underlay_model::closed_loop::{ClosedLoop, Pattern, run};
@@ -29,8 +31,8 @@ fn main() -> Result<(), Failure> {
         return Ok(());
     }
     let seconds = seconds_per_cell(4);
-    let only: Option<String> =
-        std::env::args().skip_while(|argument| argument != "--profile").nth(1);
+    let only = argument("--profile");
+    let patience = Patience::from_arguments();
     let mut rows = Vec::new();
     println!(
         "{:<14} {:>4} {:>20} {:>20} {:>16} {:>18} {:>7} {:>6} {:>10}",
@@ -49,6 +51,8 @@ fn main() -> Result<(), Failure> {
             continue;
         }
         let site = Site::new()?;
+        // Calibration happens at opening.
+        patience.wait_for_quiet()?;
         let mut datastore = site.emulate(profile, VOLUME)?;
         let file = datastore.volumes()[0].path.join("file");
         datastore.set_timing(Timing::Off)?;
@@ -64,7 +68,7 @@ fn main() -> Result<(), Failure> {
                 seconds,
                 servers: &servers,
             };
-            rows.push(cell(profile, &job, datastore.as_mut())?);
+            rows.push(cell(profile, &job, datastore.as_mut(), &patience)?);
         }
         datastore.close()?;
     }
@@ -77,10 +81,10 @@ fn cell(
     profile: &DeviceProfile,
     job: &Job<'_>,
     datastore: &mut dyn Datastore,
+    patience: &Patience,
 ) -> Result<serde_json::Value, Failure> {
     let (model_p50, model_p99) = modelled(profile, job.queue_depth);
-    datastore.timing()?;
-    let observed = measure(job)?;
+    let observed = patience.measure(job, || datastore.timing().map(drop))?;
     let report = datastore.timing()?.ok_or("an emulated datastore reports its timing")?;
     let late = |q: f64| report.lateness.quantile(q).unwrap_or(0) as f64 / 1e3;
     let difference = observed.p50_us - model_p50;

@@ -2,4 +2,5 @@
 
 pub mod cpu;
 pub mod fio;
+pub mod quiet;
 pub mod site;

@@ -28,21 +28,19 @@ pub fn serve_if_asked() {
     }
 }
 
-/// The value of `--json FILE`, if given.
-pub fn json_target() -> Option<PathBuf> {
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--json");
-    arguments.nth(1).map(PathBuf::from)
+/// The value that follows an option on the command line.
+pub fn argument(option: &str) -> Option<String> {
+    std::env::args().skip_while(|argument| argument != option).nth(1)
 }
 
 /// The value of `--seconds N`, or a default.
 pub fn seconds_per_cell(default: u64) -> u64 {
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--seconds");
-    arguments.nth(1).and_then(|text| text.parse().ok()).unwrap_or(default)
+    argument("--seconds").and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 /// Writes results to the file asked for.
 pub fn write_json(value: &serde_json::Value) -> Result<(), Failure> {
-    if let Some(path) = json_target() {
+    if let Some(path) = argument("--json") {
         std::fs::write(path, serde_json::to_vec_pretty(value)?)?;
     }
     Ok(())
