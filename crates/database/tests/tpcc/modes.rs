@@ -1,9 +1,11 @@
-//! Functions and single statements do the same work.
+//! Functions and single statements do the same work, and both find rows by their keys.
+
+use std::time::Duration;
 
 use underlay_database::postgres::tpcc::{Mode, Outcome};
 use underlay_workload::tpcc::Terminal;
 
-use crate::harness::{TWO_WAREHOUSES, database_or_skip, loaded_database};
+use crate::harness::{ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
 
 const TERMINALS: usize = 4;
 const TRANSACTIONS: usize = 600;
@@ -30,4 +32,27 @@ fn both_modes_leave_the_same_rows() {
     assert_eq!(procedures.0, statements.0);
     assert_eq!(procedures.1, statements.1);
     assert!(procedures.0.iter().any(|outcome| !outcome.committed), "no order was undone");
+}
+
+#[test]
+fn every_access_is_by_a_key() {
+    for mode in Mode::ALL {
+        let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+        // Directly after the load, when plans are made that stay for the whole run.
+        let mut session = database.session(mode);
+        let mut terminal = Terminal::new(&database.parameters(), 0);
+        for _ in 0..100 {
+            database.run(&mut session, &terminal.next()).unwrap();
+        }
+        drop(session);
+        // The server's processes report what they did when they end, with some delay.
+        let reported =
+            "SELECT count(*) FROM pg_stat_user_tables WHERE schemaname = 'tpcc' AND idx_scan > 0";
+        while database.number(reported) < 8 {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let whole = "SELECT relname FROM pg_stat_user_tables \
+             WHERE schemaname = 'tpcc' AND seq_scan > 0 AND relname <> 'underlay_population'";
+        assert!(database.texts(whole).is_empty(), "{mode}: {:?}", database.texts(whole));
+    }
 }

@@ -369,12 +369,12 @@ fn a_new_order_answers_with_all_that_the_specification_asks_for() {
     original(62, "an ORIGINAL item", "original");
     original(63, "copy", "copy");
     let answer = database.text(
-        "SELECT concat_ws(' ', out_o_id, out_stock, out_brand_generic, out_item_name, out_price, out_amount, out_last, \
+        "SELECT concat_ws(' ', out_o_id, out_line, out_stock, out_brand_generic, out_item_name, out_price, out_amount, out_last, \
                           out_credit, out_discount, out_w_tax, out_d_tax, out_total) \
            FROM tpcc.new_order_transaction(2, 6, 77, '{3,1,2}', '{61,62,63}', '{2,2,2}', '{4,5,6}', '{1,1,1}')",
     );
     let expected = database.text(
-        "SELECT concat_ws(' ', 3001, '{46,45,44}', '{B,G,G}', array_agg(i_name ORDER BY i_id), \
+        "SELECT concat_ws(' ', 3001, '{3,1,2}', '{46,45,44}', '{B,G,G}', array_agg(i_name ORDER BY i_id), \
                           array_agg(i_price ORDER BY i_id), array_agg(i_price * (i_id - 57) ORDER BY i_id), c_last, \
                           c_credit, c_discount, w_tax, d_tax, \
                           round(sum(i_price * (i_id - 57)) * (1 - c_discount) * (1 + w_tax + d_tax), 2)) \

@@ -92,8 +92,8 @@ pub fn procedures_sql() -> &'static str {
 pub fn identity(parameters: &Parameters, mode: Mode) -> Identity {
     let statements = statements::texts().concat();
     let texts: Vec<&str> = match mode {
-        Mode::Procedures => vec![schema_sql(), keys_sql(), procedures_sql()],
-        Mode::Statements => vec![schema_sql(), keys_sql(), &statements],
+        Mode::Procedures => vec![schema_sql(), keys_sql(), session::SETTINGS, procedures_sql()],
+        Mode::Statements => vec![schema_sql(), keys_sql(), session::SETTINGS, &statements],
     };
     underlay_workload::tpcc::identity(parameters, &texts, mode.as_str())
 }

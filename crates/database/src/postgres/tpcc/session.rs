@@ -14,6 +14,14 @@ use super::{Mode, identity};
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::target::Target;
 
+/// The settings of a session; part of the workload's identity.
+///
+/// Statements are planned once per session: their plans do not depend on the values, and planning again would
+/// be charged to the database. Every access is by a key: a table of a few pages would otherwise be read as
+/// a whole, by a plan that stays when old row versions have made it long.
+pub(super) const SETTINGS: &str =
+    "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off";
+
 /// What a transaction did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -82,9 +90,7 @@ impl Session {
     ) -> Result<Session, SessionError> {
         let mut link = Link::connect(target).await.map_err(|error| not_sent(error.into()))?;
         require_population(&mut link, parameters).await?;
-        // The functions' statements are planned once per session: their plans do not depend on the
-        // values, and planning again would be charged to the database.
-        link.batch("SET plan_cache_mode = force_generic_plan").await.map_err(not_sent)?;
+        link.batch(SETTINGS).await.map_err(not_sent)?;
         let kind = match mode {
             Mode::Procedures => {
                 Kind::Procedures(Procedures::prepare(&mut link).await.map_err(not_sent)?)

@@ -12,16 +12,17 @@
 
 -- New-Order (clause 2.4). Lines arrive sorted by (supplying warehouse, item); `line_round` is 1 but for
 -- the second (third, ...) line of the same stock row, which is a later round, because one UPDATE can
--- change a row only once. Raises UL001 after all valid lines were carried out when an item does not exist:
--- the intended rollback of 1 % of the orders.
+-- change a row only once. What is returned per line is in the order of `out_line`, the lines' numbers.
+-- Raises UL001 after all valid lines were carried out when an item does not exist: the intended rollback
+-- of 1 % of the orders.
 CREATE FUNCTION tpcc.new_order_transaction(
   IN  in_w_id integer, IN in_d_id integer, IN in_c_id integer,
   IN  line_number smallint[], IN line_item integer[], IN line_supply integer[],
   IN  line_quantity smallint[], IN line_round smallint[],
   OUT out_o_id integer, OUT out_entry_d timestamptz, OUT out_w_tax numeric, OUT out_d_tax numeric,
   OUT out_discount numeric, OUT out_last varchar, OUT out_credit char, OUT out_total numeric,
-  OUT out_item_name varchar[], OUT out_stock integer[], OUT out_brand_generic char[],
-  OUT out_price numeric[], OUT out_amount numeric[])
+  OUT out_line smallint[], OUT out_item_name varchar[], OUT out_stock integer[],
+  OUT out_brand_generic char[], OUT out_price numeric[], OUT out_amount numeric[])
 LANGUAGE plpgsql AS $$
 DECLARE
   all_local   smallint := 1;
@@ -41,20 +42,19 @@ BEGIN
     END IF;
   END LOOP;
 
-  WITH numbered AS (
-    UPDATE tpcc.district SET d_next_o_id = d_next_o_id + 1
-     WHERE d_w_id = in_w_id AND d_id = in_d_id
-    RETURNING d_next_o_id - 1 AS o_id, d_tax
-  ), ordered AS (
-    INSERT INTO tpcc.orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local)
-    SELECT in_w_id, in_d_id, o_id, in_c_id, out_entry_d, NULL, wanted, all_local FROM numbered
-  ), announced AS (
-    INSERT INTO tpcc.new_order (no_w_id, no_d_id, no_o_id) SELECT in_w_id, in_d_id, o_id FROM numbered
-  )
-  SELECT o_id, d_tax, w_tax, c_discount, c_last, c_credit
-    INTO STRICT out_o_id, out_d_tax, out_w_tax, out_discount, out_last, out_credit
-    FROM numbered, tpcc.warehouse, tpcc.customer
+  UPDATE tpcc.district SET d_next_o_id = d_next_o_id + 1
+   WHERE d_w_id = in_w_id AND d_id = in_d_id
+  RETURNING d_next_o_id - 1, d_tax INTO STRICT out_o_id, out_d_tax;
+
+  SELECT w_tax, c_discount, c_last, c_credit
+    INTO STRICT out_w_tax, out_discount, out_last, out_credit
+    FROM tpcc.warehouse, tpcc.customer
    WHERE w_id = in_w_id AND c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = in_c_id;
+
+  INSERT INTO tpcc.orders (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local)
+  VALUES (in_w_id, in_d_id, out_o_id, in_c_id, out_entry_d, NULL, wanted, all_local);
+
+  INSERT INTO tpcc.new_order (no_w_id, no_d_id, no_o_id) VALUES (in_w_id, in_d_id, out_o_id);
 
   FOR this_round IN 1..rounds LOOP
     WITH supplied AS (
@@ -81,13 +81,15 @@ BEGIN
       SELECT in_w_id, in_d_id, out_o_id, number, quantity, item, supplied.supply, NULL, amount, dist_info
         FROM supplied
     )
-    SELECT count(*) AS lines, sum(amount) AS amount, array_agg(i_name) AS item_name,
-           array_agg(s_quantity) AS stock, array_agg(brand_generic) AS brand_generic,
-           array_agg(i_price) AS price, array_agg(supplied.amount) AS amounts
+    SELECT count(*) AS lines, sum(amount) AS amount, array_agg(number) AS numbers,
+           array_agg(i_name) AS item_name, array_agg(s_quantity) AS stock,
+           array_agg(brand_generic) AS brand_generic, array_agg(i_price) AS price,
+           array_agg(supplied.amount) AS amounts
       INTO line FROM supplied;
     done := done + line.lines;
     IF line.lines > 0 THEN
       sum_amount := sum_amount + line.amount;
+      out_line := out_line || line.numbers;
       out_item_name := out_item_name || line.item_name;
       out_stock := out_stock || line.stock;
       out_brand_generic := out_brand_generic || line.brand_generic;
