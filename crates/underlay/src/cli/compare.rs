@@ -16,8 +16,8 @@ pub struct Arguments {
     /// The second record.
     b: PathBuf,
     /// One design of each record; by default all that have the same name in both.
-    #[arg(long, value_name = "A,B", value_delimiter = ',', num_args = 2)]
-    designs: Option<Vec<String>>,
+    #[arg(long, value_name = "A,B", value_parser = design_pair)]
+    designs: Option<(String, String)>,
     /// Compare even when the workloads differ (other schema, procedures, size, seed).
     #[arg(long)]
     allow_different_workloads: bool,
@@ -34,9 +34,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     } else {
         IdentityPolicy::RequireEqual
     };
-    let designs = arguments.designs.as_deref().map(|names| (names[0].clone(), names[1].clone()));
-    let comparison = compare(&a, &b, &CompareOptions { identity, designs })
-        .map_err(|error| Stop::not_comparable(chain(&error)))?;
+    let comparison =
+        compare(&a, &b, &CompareOptions { identity, designs: arguments.designs.clone() })
+            .map_err(|error| Stop::not_comparable(chain(&error)))?;
     match if arguments.json { Form::Json } else { Form::Text } {
         Form::Json => {
             let json = serde_json::to_string_pretty(&comparison)
@@ -49,4 +49,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+/// One design of each record, separated by a comma.
+fn design_pair(text: &str) -> Result<(String, String), String> {
+    match text.split(',').collect::<Vec<_>>()[..] {
+        [a, b] if !a.is_empty() && !b.is_empty() => Ok((a.to_string(), b.to_string())),
+        _ => Err("write one design of each record, separated by a comma: `nvme,sata`".to_string()),
+    }
 }
