@@ -21,7 +21,6 @@ test: ## Every test, with real PostgreSQL, real mounts and headless Chromium.
 	scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	env $(if $(SUDO),$(RUNNER_VARIABLE)="sudo -E") $(CARGO) test --workspace --locked --no-fail-fast
-	cd crates/report/web && npm test
 
 lint: ## Formatting and clippy, warnings are errors.
 	$(CARGO) fmt --all --check
