@@ -140,21 +140,12 @@ conditions! {
                    AS line
             FROM check_order WHERE incomplete > 0
           UNION ALL
-          SELECT format('warehouse %s district %s order %s line %s: a text of other stock', ol_w_id, ol_d_id,
-                        ol_o_id, ol_number)
-            FROM {order_line} JOIN {stock} ON s_w_id = ol_supply_w_id AND s_i_id = ol_i_id
-           WHERE ol_w_id BETWEEN $first AND $last AND ol_o_id > 3000
-             AND ol_dist_info IS DISTINCT FROM
-                 CASE ol_d_id WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03
-                              WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06
-                              WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09
-                              ELSE s_dist_10 END) AS wrong";
+          SELECT format('warehouse %s district %s order %s line %s: the text of other stock', w, d, o, number)
+            FROM check_line WHERE has_wrong_text) AS wrong";
 "i7" ALWAYS "OL_AMOUNT of a new line is quantity times price": "
   SELECT count(*), min(format('warehouse %s district %s order %s line %s: %s for %s of item %s at %s',
-                              ol_w_id, ol_d_id, ol_o_id, ol_number, ol_amount, ol_quantity, ol_i_id, i_price))
-    FROM {order_line} LEFT JOIN {item} ON i_id = ol_i_id
-   WHERE ol_w_id BETWEEN $first AND $last AND ol_o_id > 3000
-     AND ol_amount IS DISTINCT FROM ol_quantity * i_price";
+                              w, d, o, number, amount, quantity, i, price))
+    FROM check_line WHERE has_wrong_amount";
 "i8" ALWAYS "every order and payment belongs to a customer, every customer has an order and a payment": "
   SELECT count(*), min(format('customer %s/%s/%s: row %s, orders %s, payments %s',
                               w, d, c, c_id IS NOT NULL, coalesce(orders, 0), coalesce(payments, 0)))

@@ -3,6 +3,9 @@
 //! Every large table is read once and joined with what must agree with it, into a temporary table of the
 //! transaction. Joins are full: a row that is missing on either side leaves nulls, which the conditions'
 //! null-safe comparisons see.
+//!
+//! Lines of orders since the load are found by district and number, so that a check before a run does not read
+//! the lines of the population again.
 
 /// A temporary table that conditions read.
 pub struct Shared {
@@ -64,8 +67,8 @@ pub const SHARED: &[Shared] = &[
     FULL JOIN (SELECT h_w_id AS w, h_d_id AS d, count(*) AS payments, sum(h_amount) AS paid
                  FROM {history} WHERE h_w_id BETWEEN $first AND $last GROUP BY 1, 2) AS history USING (w, d)",
     },
-    // The stock rows, and lines of orders since the load, that do not agree; normally none. Whoever wants to
-    // know only of disagreements need not keep the rest.
+    // The stock rows that do not agree with the lines of orders since the load; normally none. Whoever asks
+    // for disagreements need not keep the rest.
     Shared {
         name: "check_stock",
         sql: "
@@ -74,9 +77,31 @@ pub const SHARED: &[Shared] = &[
             FROM {stock} WHERE s_w_id BETWEEN $first AND $last) AS stock
     FULL JOIN (SELECT ol_supply_w_id AS w, ol_i_id AS i, sum(ol_quantity) AS quantity, count(*) AS lines,
                       count(*) FILTER (WHERE ol_supply_w_id IS DISTINCT FROM ol_w_id) AS remote
-                 FROM {order_line} WHERE ol_o_id > 3000 AND ol_supply_w_id BETWEEN $first AND $last
-                GROUP BY 1, 2) AS taken USING (w, i)
+                 FROM {district} JOIN {order_line}
+                   ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id > 3000
+                WHERE ol_supply_w_id BETWEEN $first AND $last GROUP BY 1, 2) AS taken USING (w, i)
    WHERE s_ytd IS DISTINCT FROM coalesce(quantity, 0) OR s_order_cnt IS DISTINCT FROM coalesce(lines, 0)
       OR s_remote_cnt IS DISTINCT FROM coalesce(remote, 0) OR (s_quantity BETWEEN 10 AND 100) IS NOT TRUE",
+    },
+    // The lines of orders since the load whose amount or text is not what item and stock say; normally none.
+    Shared {
+        name: "check_line",
+        sql: "
+  SELECT ol_w_id AS w, ol_d_id AS d, ol_o_id AS o, ol_number AS number, ol_i_id AS i, ol_quantity AS quantity,
+         ol_amount AS amount, i_price AS price,
+         ol_amount IS DISTINCT FROM ol_quantity * i_price AS has_wrong_amount,
+         ol_dist_info IS DISTINCT FROM dist_info AS has_wrong_text
+    FROM {district}
+    JOIN {order_line} ON ol_w_id = d_w_id AND ol_d_id = d_id AND ol_o_id > 3000
+    LEFT JOIN {item} ON i_id = ol_i_id
+    LEFT JOIN (SELECT * FROM {stock} WHERE s_w_id BETWEEN $first AND $last) AS stock
+      ON s_w_id = ol_supply_w_id AND s_i_id = ol_i_id
+    CROSS JOIN LATERAL (
+      SELECT CASE ol_d_id WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03
+                          WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06
+                          WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09
+                          ELSE s_dist_10 END AS dist_info) AS supplier
+   WHERE ol_supply_w_id BETWEEN $first AND $last
+     AND (ol_amount IS DISTINCT FROM ol_quantity * i_price OR ol_dist_info IS DISTINCT FROM dist_info)",
     },
 ];
