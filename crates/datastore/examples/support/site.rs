@@ -7,7 +7,7 @@ use std::process::exit;
 
 use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::{Context, Datastore, DatastoreSpec, Durability, VolumeRequest};
-use underlay_host::{FileSystem, StateDir, Teardown};
+use underlay_host::{FileSystem, StateDir, Teardown, clean};
 use underlay_model::DeviceProfile;
 
 pub type Failure = Box<dyn std::error::Error>;
@@ -46,23 +46,22 @@ pub fn write_json(value: &serde_json::Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Surroundings that vanish on drop.
+/// Surroundings that vanish on drop, and what a killed benchmark left behind vanishes with the next.
 pub struct Site {
     pub teardown: Teardown,
     pub scratch: PathBuf,
-    directory: tempfile::TempDir,
 }
 
 impl Site {
     pub fn new() -> Result<Site, Failure> {
         let memory = Path::new("/dev/shm");
         let base = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
-        let directory = tempfile::Builder::new().prefix("ub").tempdir_in(base)?;
-        let state = StateDir::at(directory.path().join("s"))?;
+        let state = StateDir::at(base.join("underlay-benchmark"))?;
+        clean(&state)?;
         let teardown = Teardown::create(&state, "benchmark")?;
-        let scratch = state.scratch_dir("b");
+        let scratch = state.scratch_dir(&std::process::id().to_string());
         teardown.create_directory(&scratch)?;
-        Ok(Site { teardown, scratch: scratch.canonicalize()?, directory })
+        Ok(Site { teardown, scratch: scratch.canonicalize()? })
     }
 
     /// An emulated datastore of one volume `data` with ext4 on one device.
@@ -97,7 +96,7 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         for leftover in self.teardown.unwind() {
-            eprintln!("left over below {}: {leftover:?}", self.directory.path().display());
+            eprintln!("left over: {leftover:?}");
         }
     }
 }

@@ -18,34 +18,69 @@ use super::service::{MAX_REQUEST_BYTES, Service};
 
 /// The kernel wants room for the largest write and a little more.
 const REQUEST_BUFFER_BYTES: usize = MAX_REQUEST_BYTES as usize + WRITE_OVERHEAD_BYTES + 4096;
-/// Going to sleep and waking up costs the CPU at least this long, so for an answer that is due sooner
-/// staying awake is cheaper.
-const SHORTEST_SLEEP: Nanos = Nanos(5_000);
+/// Going to sleep and waking up costs the CPU about this long on a virtual machine (the switch, the timer,
+/// the wake-up of a CPU), so staying awake for less is cheaper as well as more punctual.
+const SHORTEST_SLEEP: Nanos = Nanos(10_000);
 
 /// Serves until the file system is unmounted.
 pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> {
     let mut buffer = vec![1u8; REQUEST_BUFFER_BYTES].into_boxed_slice();
     let mut alarm = Alarm::new(service.clock)?;
+    let mut arrivals = Arrivals::default();
     loop {
         service.answer_due();
         commands.obey_waiting(service);
         match service.device.receive(&mut buffer)? {
             Received::Request(length) => match parse(&buffer[..length]) {
-                Ok(request) => service.serve(&request),
+                Ok(request) => {
+                    arrivals.note(service.clock.now());
+                    service.serve(&request);
+                }
                 Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
             },
+            Received::Nothing if is_worth_waiting(service, &arrivals) => std::hint::spin_loop(),
             Received::Nothing => sleep(service, commands, &mut alarm)?,
             Received::Unmounted => return Ok(()),
         }
     }
 }
 
+/// How closely requests follow each other.
+#[derive(Debug, Default)]
+struct Arrivals {
+    last: Nanos,
+    /// Running mean of the time between two, with weight 1/8 for the newest.
+    gap_ns: u64,
+}
+
+impl Arrivals {
+    /// Longer gaps all mean the same: seldom.
+    const GAP_MAX: Nanos = Nanos(1_000_000);
+
+    fn note(&mut self, now: Nanos) {
+        let gap = now.saturating_sub(self.last).min(Arrivals::GAP_MAX);
+        self.gap_ns = (7 * self.gap_ns + gap.0) / 8;
+        self.last = now;
+    }
+
+    /// Whether the next may be expected before a sleep would pay off.
+    fn is_next_close(&self, now: Nanos) -> bool {
+        let usual = Nanos(self.gap_ns);
+        usual < SHORTEST_SLEEP && now < self.last + SHORTEST_SLEEP
+    }
+}
+
+/// Whether something will be to be done so soon that sleeping until then would cost more.
+fn is_worth_waiting(service: &Service, arrivals: &Arrivals) -> bool {
+    let now = service.clock.now();
+    let is_answer_close =
+        service.engine.next_answer().is_some_and(|next| next <= now + SHORTEST_SLEEP);
+    is_answer_close || arrivals.is_next_close(now)
+}
+
 /// Sleeps until something is to be done.
 fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::Result<()> {
     if let Some(next) = service.engine.next_answer() {
-        if next <= service.clock.now() + SHORTEST_SLEEP {
-            return Ok(());
-        }
         alarm.by(next)?;
     }
     let mut sources = [
@@ -66,4 +101,21 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
         service.engine.path.observe_wake(service.clock.now().saturating_sub(set_to));
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Arrivals, SHORTEST_SLEEP};
+    use underlay_core::Nanos;
+
+    #[test]
+    fn only_a_dense_stream_is_waited_for() {
+        let mut arrivals = Arrivals::default();
+        (0..100).for_each(|i| arrivals.note(Nanos(1_000_000 + i * 4_000)));
+        let last = arrivals.last;
+        assert!(arrivals.is_next_close(last + Nanos(9_000)));
+        assert!(!arrivals.is_next_close(last + SHORTEST_SLEEP), "but not for ever");
+        (0..100).for_each(|i| arrivals.note(last + Nanos(i * 50_000)));
+        assert!(!arrivals.is_next_close(arrivals.last));
+    }
 }
