@@ -80,6 +80,7 @@ fn is_worth_waiting(service: &Service, arrivals: &Arrivals) -> bool {
 
 /// Sleeps until something is to be done.
 fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::Result<()> {
+    let began = service.clock.now();
     if let Some(next) = service.engine.next_answer() {
         alarm.by(next)?;
     }
@@ -97,7 +98,8 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
     if bell {
         commands.quiet_bell()?;
     }
-    if expired && let Some(set_to) = alarm.expired()? {
+    // An alarm that went off while the thread was busy says nothing about waking up.
+    if expired && let Some(set_to) = alarm.expired()?.filter(|set_to| *set_to > began) {
         service.engine.path.observe_wake(service.clock.now().saturating_sub(set_to));
     }
     Ok(())
