@@ -15,7 +15,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use underlay_core::{Bytes, Evidence};
 use underlay_datastore::{DatastoreError, DatastoreSpec, Durability, Timing, VolumeRequest};
-use underlay_host::{FileSystem, StateDir, clean, skip};
+use underlay_host::{
+    Cgroup, CgroupLimits, FileSystem, Process, ProcessExit, ProcessSpec, StateDir, clean,
+    find_program, skip,
+};
 use underlay_model::Operation;
 
 /// Names the state directory to a copy of this test program that is to be killed.
@@ -144,6 +147,81 @@ fn the_death_of_the_server_is_named_and_leaves_nothing() {
     assert!(matches!(datastore.counters(), Err(DatastoreError::ServerDied { .. })));
     drop(datastore);
     assert_eq!(site.teardown.unwind(), []);
+}
+
+/// Clients that are in the middle of I/O get errors and go on; nothing hangs, nothing stays.
+#[test]
+fn killing_the_server_under_load_hangs_nobody() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec = emulated(profile("dc500m-1920"), Durability::Profile);
+    let datastore = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).unwrap();
+    let path = datastore.volumes()[0].path.clone();
+    let writers: Vec<_> = (0..4)
+        .map(|writer| {
+            let path = path.join(format!("{writer}"));
+            std::thread::spawn(move || {
+                let write = |bytes: usize| -> std::io::Result<()> {
+                    fs::write(&path, vec![7; bytes])?;
+                    File::open(&path)?.sync_all()
+                };
+                (1..).map(|i| write(i % 50 * 4096 + 1)).find_map(Result::err).expect("endless")
+            })
+        })
+        .collect();
+    std::thread::sleep(Duration::from_millis(100));
+    kill(datastore.processes()[0].1);
+    for writer in writers {
+        let error = writer.join().unwrap();
+        assert!(error.raw_os_error().is_some(), "{error}");
+    }
+    drop(datastore);
+    assert_eq!(site.teardown.unwind(), []);
+}
+
+/// A client that can only go on when its dirty pages are written back through the server: the server must
+/// not wait for that write-back itself.
+#[test]
+fn write_back_under_memory_pressure_goes_on() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let limits = CgroupLimits { memory: Some(Bytes::from_mib(24)), cpus: None };
+    let (cgroup, unenforced) = Cgroup::create(&site.teardown, "ud-pressure", &limits).unwrap();
+    let Some(cgroup) = cgroup.filter(|_| unenforced.is_empty()) else {
+        skip!("memory cannot be limited here: {unenforced:?}");
+    };
+    let spec = emulated(profile("dc500m-1920"), Durability::Profile);
+    let datastore = site.open(&spec, &[volume("data", 320, FileSystem::Ext4)]).unwrap();
+    let target = datastore.volumes()[0].path.join("file");
+    let writer = Process::spawn(
+        &site.teardown,
+        &ProcessSpec {
+            name: "writer",
+            program: &find_program("dd").expect("coreutils are everywhere"),
+            args: vec![
+                "if=/dev/zero".into(),
+                format!("of={}", target.display()).into(),
+                "bs=1M".into(),
+                "count=200".into(),
+                "conv=fsync".into(),
+            ],
+            env: Vec::new(),
+            run_as: None,
+            cgroup: Some(&cgroup),
+            working_dir: Path::new("/"),
+            output: site.scratch.join("writer.log"),
+        },
+    )
+    .unwrap();
+    let exit = writer.wait_for(Duration::from_secs(60)).unwrap();
+    let log = fs::read_to_string(site.scratch.join("writer.log")).unwrap();
+    assert_eq!(exit, Some(ProcessExit::Code(0)), "{log}");
+    assert_eq!(fs::metadata(&target).unwrap().len(), 200 << 20);
+    datastore.close().unwrap();
 }
 
 #[test]
