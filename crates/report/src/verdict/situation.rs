@@ -59,13 +59,22 @@ impl Situation {
         let pooled = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
             mean(&windows.iter().filter_map(|w| of(w)).collect::<Vec<f64>>())
         };
+        // A mean per transaction is weighted by the transactions of each window: the product of plain means of
+        // throughput and response time is not the number of users when runs differ.
+        let per_transaction = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
+            let known = windows.iter().filter_map(|w| Some((of(w)?, w.load.completed_per_second)));
+            let (sum, weight) = known.fold((0.0, 0.0), |(sum, weight), (value, rate)| {
+                (sum + value * rate, weight + rate)
+            });
+            (weight > 0.0).then(|| sum / weight)
+        };
         let host_cores = pooled(&|w| w.cpu.host_cores);
         Situation {
             users: f64::from(windows.first().map_or(0, |w| w.users)),
             pacing: plan.pacing(),
             completed_per_second: pooled(&|w| Some(w.load.completed_per_second)).unwrap_or(0.0),
-            response_s: pooled(&|w| w.load.response_s),
-            think_s: pooled(&|w| w.load.think_s),
+            response_s: per_transaction(&|w| w.load.response_s),
+            think_s: per_transaction(&|w| w.load.think_s),
             error_share: pooled(&|w| Some(w.load.error_share)).unwrap_or(0.0),
             database_per_second: pooled(&|w| w.load.database_per_second),
             alongside_per_second: pooled(&|w| w.load.alongside_per_second),
