@@ -28,7 +28,6 @@ mod worker;
 mod rehearsal;
 
 pub mod activity;
-pub mod arrivals;
 pub mod ceiling;
 pub mod driver;
 pub mod error;
@@ -42,6 +41,8 @@ pub mod session;
 pub mod spec;
 pub mod summary;
 pub mod tick;
+
+pub use underlay_workload::arrivals;
 
 pub use activity::Span;
 pub use arrivals::{ArrivalSchedule, Arrivals};

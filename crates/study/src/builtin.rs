@@ -149,7 +149,8 @@ mod tests {
         assert_eq!(builtin_studies().len(), 3);
         assert_eq!(builtin_designs().len(), 5);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
-        assert_eq!(devices, ["5200eco-1920", "dc1500m-960", "dc500m-1920", "hdd-7200", "null"]);
+        assert_eq!(devices.len(), 16);
+        assert!(devices.contains(&"p4800x-375") && devices.contains(&"null"));
         assert!(find_study("quickstart").is_some() && find_study("nothing").is_none());
     }
 
