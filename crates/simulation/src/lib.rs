@@ -1,0 +1,24 @@
+//! Block workloads against a storage design in virtual time.
+//!
+//! The meeting of two pure parts: `workload::block` says what is asked, `model` says how long it takes, and
+//! the loop in [`run`] lets a virtual clock jump from event to event. What comes out are distributions
+//! and seconds, as from a real run, and they are *simulated* evidence: they say what the model does.
+//!
+//! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here: a
+//! database (only blocks), the real I/O generator (it shares the descriptions), printing.
+
+pub mod target;
+
+pub mod client;
+
+pub mod result;
+
+pub mod run;
+
+pub mod curve;
+
+pub use client::ClientSpec;
+pub use curve::{Curve, CurveSpec, MeasuredPoint, rate_curve};
+pub use result::{Latencies, Second, SimulationResult, StreamResult};
+pub use run::{RunSpec, simulate};
+pub use target::{StoreTarget, Target, TargetFinished, TargetOutcome};
