@@ -63,6 +63,8 @@ pub(crate) struct ProfileConfig {
     write_buffer: Option<WriteBufferConfig>,
     flush_ns: u64,
     power_loss_protected: bool,
+    #[serde(default = "undivided")]
+    divisor: u32,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -170,6 +172,7 @@ impl ProfileConfig {
             write_buffer: profile.write_buffer.map(WriteBufferConfig::from_buffer),
             flush_ns: profile.flush.0,
             power_loss_protected: profile.power_loss_protected,
+            divisor: profile.divisor,
         }
     }
 
@@ -186,8 +189,14 @@ impl ProfileConfig {
             write_buffer: self.write_buffer.as_ref().map(WriteBufferConfig::to_buffer),
             flush: Nanos(self.flush_ns),
             power_loss_protected: self.power_loss_protected,
+            divisor: self.divisor,
         }
     }
+}
+
+/// The divisor of a profile that names none.
+fn undivided() -> u32 {
+    1
 }
 
 impl MediumConfig {

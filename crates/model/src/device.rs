@@ -75,20 +75,23 @@ impl Device {
         assert!(problems.is_empty(), "profile `{}`: {problems:?}", profile.name);
         let mut random = seed.stream(&format!("device.{name}"), 0);
         let hash_key = random.next_u64();
+        let divisor = profile.divisor;
         let (medium, program_bytes) = match &profile.medium {
             Medium::Instant => (MediumState::Instant, 4096),
             Medium::Flash(flash) => {
-                let units = Box::new(Units::new(flash, hash_key, random));
+                let units = Box::new(Units::new(flash, divisor, hash_key, random));
                 (MediumState::Flash(flash.clone(), units), flash.program_bytes)
             }
             Medium::Disk(disk) => {
-                (MediumState::Disk(Box::new(Arm::new(disk, extent, random))), 64 << 10)
+                (MediumState::Disk(Box::new(Arm::new(disk, divisor, extent, random))), 64 << 10)
             }
         };
         Device {
             medium,
-            link: profile.link.map(LinkState::new),
-            buffer: profile.write_buffer.map(|buffer| WriteBufferState::new(buffer, program_bytes)),
+            link: profile.link.map(|link| LinkState::new(link, divisor)),
+            buffer: profile
+                .write_buffer
+                .map(|buffer| WriteBufferState::new(buffer, divisor, program_bytes)),
             command_free: Nanos::ZERO,
             last_arrival: Nanos::ZERO,
             profile: profile.clone(),
@@ -146,8 +149,9 @@ impl Device {
 
     /// Passes the serial command stage; returns its end.
     fn command(&mut self, now: Nanos, duration: Nanos) -> Nanos {
-        self.command_free = self.command_free.max(now) + duration;
-        self.command_free
+        let start = self.command_free.max(now);
+        self.command_free = start + Nanos(duration.0 * u64::from(self.profile.divisor));
+        start + duration
     }
 
     fn read(&mut self, now: Nanos, request: &Request) -> (Nanos, Nanos, Nanos) {

@@ -13,6 +13,9 @@
 //!
 //! Distances are relative to the extent in use, not to the whole platter: a scaled-down volume
 //! then behaves like the full disk it stands for, instead of like its outermost ring.
+//!
+//! A divided disk (see [`crate::DeviceProfile::divisor`]) serves a request as fast as the whole one, and belongs to others
+//! for the rest of the time that the request occupies it.
 
 use crate::link::transfer_time;
 use crate::profile::Disk;
@@ -32,8 +35,12 @@ pub(crate) struct Arm {
     /// Extent that distances are relative to, in bytes.
     extent: Bytes,
     rotation: Nanos,
+    divisor: u64,
     /// Address after the last byte served.
     head: u64,
+    /// When the last byte was served.
+    last_done: Nanos,
+    /// When the next request can be served.
     free: Nanos,
     /// Completions of the commands not yet done, ascending.
     waiting: VecDeque<Nanos>,
@@ -56,12 +63,14 @@ pub(crate) struct ArmService {
 }
 
 impl Arm {
-    pub(crate) fn new(disk: &Disk, extent: Bytes, random: Pcg64) -> Arm {
+    pub(crate) fn new(disk: &Disk, divisor: u32, extent: Bytes, random: Pcg64) -> Arm {
         Arm {
             disk: disk.clone(),
             extent,
             rotation: Nanos(60_000_000_000 / u64::from(disk.rotations_per_minute)),
+            divisor: u64::from(divisor),
             head: 0,
+            last_done: Nanos::ZERO,
             free: Nanos::ZERO,
             waiting: VecDeque::with_capacity(1024),
             random,
@@ -79,23 +88,24 @@ impl Arm {
         while self.waiting.pop_front_if(|done| *done <= now).is_some() {}
         let start = now.max(self.free);
         let positioning = if offset == self.head {
-            self.continue_run(start, direction)
+            self.continue_run(now, direction)
         } else {
             self.disk.command + self.position(offset)
         };
         let service = positioning + transfer_time(bytes, self.disk.media_bytes_per_second);
         let done = start + service;
-        self.free = done;
+        self.last_done = done;
+        self.free = start + Nanos(service.0 * self.divisor);
         self.head = offset + bytes;
         self.waiting.push_back(done);
         ArmService { done, service }
     }
 
-    fn continue_run(&self, start: Nanos, direction: Direction) -> Nanos {
-        let gap = start - self.free;
-        if gap == Nanos::ZERO && self.free != Nanos::ZERO {
+    fn continue_run(&self, now: Nanos, direction: Direction) -> Nanos {
+        if now <= self.last_done && self.last_done != Nanos::ZERO {
             return Nanos::ZERO; // The command was there in time.
         }
+        let gap = now - self.last_done;
         let turned = Nanos((gap + self.disk.command).0 % self.rotation.0);
         match direction {
             Direction::Read => self.disk.command,
@@ -137,7 +147,7 @@ mod tests {
     fn arm() -> Arm {
         let profile = builtin::find("hdd-7200").expect("built in");
         let Medium::Disk(disk) = &profile.medium else { panic!("a disk") };
-        Arm::new(disk, profile.capacity, RootSeed(3).stream("test", 0))
+        Arm::new(disk, 1, profile.capacity, RootSeed(3).stream("test", 0))
     }
 
     #[test]

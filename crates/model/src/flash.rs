@@ -2,6 +2,10 @@
 //!
 //! Units serve in order of arrival. Reading the block that a unit read last costs nothing more than waiting
 //! for that read: it still stands in the unit's register. A program operation clears the register.
+//!
+//! A divided device (see [`crate::DeviceProfile::divisor`]) has that many times fewer units, rounded up; what the
+//! rounding gave too much is taken back by occupying each of them longer. The blocks of one request
+//! wait for each other only where they would in the whole device.
 
 use crate::profile::Flash;
 use crate::service_time::ServiceTime;
@@ -16,6 +20,17 @@ struct Unit {
     free: Nanos,
     register_block: u64,
     register_ready: Nanos,
+    /// The last request that came, and when the unit was free before it. Divided devices only.
+    request: u64,
+    free_before_request: Nanos,
+}
+
+/// What the units of the whole device, of which a divided one is a part, do for the request at hand.
+#[derive(Clone, Debug)]
+struct WholeUnits {
+    divisor: u64,
+    /// Per unit of the whole device: the last request that came, and when its last block was done.
+    last: Vec<(u64, Nanos)>,
 }
 
 /// The units of one device.
@@ -28,6 +43,9 @@ pub(crate) struct Units {
     program: Nanos,
     next_programmed: usize,
     random: Pcg64,
+    /// None in an undivided device.
+    whole: Option<WholeUnits>,
+    request: u64,
 }
 
 /// What the blocks of one request got from the units.
@@ -42,11 +60,20 @@ pub(crate) struct UnitService {
 }
 
 impl Units {
-    pub(crate) fn new(flash: &Flash, hash_key: u64, random: Pcg64) -> Units {
-        let idle =
-            Unit { free: Nanos::ZERO, register_block: NO_BLOCK, register_ready: Nanos::ZERO };
+    pub(crate) fn new(flash: &Flash, divisor: u32, hash_key: u64, random: Pcg64) -> Units {
+        let idle = Unit {
+            free: Nanos::ZERO,
+            register_block: NO_BLOCK,
+            register_ready: Nanos::ZERO,
+            request: 0,
+            free_before_request: Nanos::ZERO,
+        };
+        let whole = WholeUnits {
+            divisor: u64::from(divisor),
+            last: vec![(0, Nanos::ZERO); flash.units as usize],
+        };
         Units {
-            units: vec![idle; flash.units as usize],
+            units: vec![idle; flash.units.div_ceil(divisor) as usize],
             unit_bytes: u64::from(flash.unit_bytes),
             hash_key,
             read_service: ServiceTime::new(
@@ -58,6 +85,8 @@ impl Units {
             program: flash.program,
             next_programmed: 0,
             random,
+            whole: (divisor > 1).then_some(whole),
+            request: 0,
         }
     }
 
@@ -73,8 +102,9 @@ impl Units {
 
     /// Occupies the next unit in turn with a program operation of a draining buffer.
     pub(crate) fn drain_program(&mut self, start: Nanos) {
+        let occupied = self.occupation(self.program);
         let unit = &mut self.units[self.next_programmed];
-        unit.free = unit.free.max(start) + self.program;
+        unit.free = unit.free.max(start) + occupied;
         unit.register_block = NO_BLOCK;
         self.next_programmed = (self.next_programmed + 1) % self.units.len();
     }
@@ -88,6 +118,7 @@ impl Units {
     ) -> UnitService {
         let first = offset / self.unit_bytes;
         let last = (offset + bytes.max(1) - 1) / self.unit_bytes;
+        self.request += 1;
         let mut total =
             UnitService { first_done: Nanos(u64::MAX), last_done: start, service: Nanos::ZERO };
         for block in first..=last {
@@ -100,42 +131,81 @@ impl Units {
     }
 
     fn read_block(&mut self, start: Nanos, block: u64) -> (Nanos, Nanos) {
-        let index = self.unit_of(block);
+        let hash = self.hash(block);
+        let index = reduce(hash, self.units.len());
         if self.units[index].register_block == block {
             return (start.max(self.units[index].register_ready), Nanos::ZERO);
         }
         let service = self.read_service.sample(&mut self.random);
+        let done = self.occupy(hash, start, service);
         let unit = &mut self.units[index];
-        let done = unit.free.max(start) + service;
-        *unit = Unit { free: done, register_block: block, register_ready: done };
+        (unit.register_block, unit.register_ready) = (block, done);
         (done, service)
     }
 
     fn write_block(&mut self, start: Nanos, block: u64) -> (Nanos, Nanos) {
-        let index = self.unit_of(block);
-        let unit = &mut self.units[index];
-        unit.free = unit.free.max(start) + self.program;
-        unit.register_block = NO_BLOCK;
-        (unit.free, self.program)
+        let hash = self.hash(block);
+        let done = self.occupy(hash, start, self.program);
+        let index = reduce(hash, self.units.len());
+        self.units[index].register_block = NO_BLOCK;
+        (done, self.program)
     }
 
-    /// A mixing hash (the finaliser of splitmix64), reduced to the number of units without division.
-    fn unit_of(&self, block: u64) -> usize {
+    /// Serves a block in the unit that its hash selects; returns when it is done.
+    fn occupy(&mut self, hash: u64, start: Nanos, service: Nanos) -> Nanos {
+        let index = reduce(hash, self.units.len());
+        let occupied = self.occupation(service);
+        let unit = &mut self.units[index];
+        let Some(whole) = &mut self.whole else {
+            unit.free = unit.free.max(start) + service;
+            return unit.free;
+        };
+        if unit.request != self.request {
+            (unit.request, unit.free_before_request) = (self.request, unit.free);
+        }
+        unit.free = unit.free.max(start) + occupied;
+        // The other requests are met in the unit, the blocks of the same request as in the whole device.
+        let whole_index = reduce(hash, whole.last.len());
+        let (request, own_done) = whole.last[whole_index];
+        let own_done = if request == self.request { own_done } else { Nanos::ZERO };
+        let done = start.max(unit.free_before_request).max(own_done) + service;
+        whole.last[whole_index] = (self.request, done);
+        done
+    }
+
+    /// How long a service occupies a unit: longer where a divided device has more units than its part.
+    fn occupation(&self, service: Nanos) -> Nanos {
+        self.whole.as_ref().map_or(service, |whole| {
+            let share = whole.divisor * self.units.len() as u64;
+            Nanos(service.0 * share / whole.last.len() as u64)
+        })
+    }
+
+    /// A mixing hash: the finaliser of splitmix64.
+    fn hash(&self, block: u64) -> u64 {
         let mut x = block ^ self.hash_key;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^= x >> 31;
-        ((u128::from(x) * self.units.len() as u128) >> 64) as usize
+        x ^ (x >> 31)
     }
+}
+
+/// A hash reduced to `0..count`, without division.
+fn reduce(hash: u64, count: usize) -> usize {
+    ((u128::from(hash) * count as u128) >> 64) as usize
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Units;
+    use super::{Units, reduce};
     use crate::profile::{Flash, FlashDatasheet};
     use underlay_core::{Nanos, RootSeed};
 
     fn units(count: u32) -> Units {
+        divided_units(count, 1)
+    }
+
+    fn divided_units(count: u32, divisor: u32) -> Units {
         let mut flash = Flash::from_datasheet(&FlashDatasheet {
             read_iops: 100_000.0,
             read_latency: Nanos::from_micros(100),
@@ -146,7 +216,7 @@ mod tests {
         flash.units = count;
         flash.read_service_cv = 0.0;
         flash.slow_probability = 0.0;
-        Units::new(&flash, 1, RootSeed(1).stream("test", 0))
+        Units::new(&flash, divisor, 1, RootSeed(1).stream("test", 0))
     }
 
     #[test]
@@ -178,10 +248,26 @@ mod tests {
     }
 
     #[test]
+    fn a_part_of_a_unit_serves_as_fast_and_is_occupied_longer() {
+        // One sixteenth of four units is one unit for a quarter of the time.
+        let mut units = divided_units(4, 16);
+        assert_eq!(units.read(Nanos(0), 0, 4096).last_done, Nanos(60_000));
+        assert_eq!(units.read(Nanos(0), 1 << 30, 4096).last_done, Nanos(4 * 60_000 + 60_000));
+    }
+
+    #[test]
+    fn blocks_of_one_request_meet_as_in_the_whole_device() {
+        for (count, divisor) in [(64, 8), (64, 128), (12, 5)] {
+            let whole = units(count).read(Nanos(0), 0, 1 << 20);
+            assert_eq!(divided_units(count, divisor).read(Nanos(0), 0, 1 << 20), whole);
+        }
+    }
+
+    #[test]
     fn hashing_spreads_evenly() {
         let units = units(44);
         let mut counts = [0u32; 44];
-        (0..44_000u64).for_each(|block| counts[units.unit_of(block)] += 1);
+        (0..44_000u64).for_each(|block| counts[reduce(units.hash(block), 44)] += 1);
         assert!(counts.iter().all(|count| (850..1150).contains(count)), "{counts:?}");
     }
 }

@@ -4,6 +4,9 @@
 //! slow unit delivers would keep the cable idle until then and block everybody behind it. So the link
 //! limits the rate and adds the backlog it has at arrival, and never makes a request wait for
 //! another request's unit.
+//!
+//! A divided device (see [`crate::DeviceProfile::divisor`]) owns its link for a part of the time: a transfer
+//! takes as long as ever, and occupies the link that many times as long.
 
 use crate::profile::{Duplex, Link};
 use underlay_core::Nanos;
@@ -15,6 +18,7 @@ const QUOTED_BYTES: u64 = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct LinkState {
     link: Link,
+    divisor: u32,
     read_free: Nanos,
     write_free: Nanos,
 }
@@ -29,14 +33,14 @@ pub(crate) struct Transfer {
 }
 
 impl LinkState {
-    pub(crate) fn new(link: Link) -> LinkState {
-        LinkState { link, read_free: Nanos::ZERO, write_free: Nanos::ZERO }
+    pub(crate) fn new(link: Link, divisor: u32) -> LinkState {
+        LinkState { link, divisor, read_free: Nanos::ZERO, write_free: Nanos::ZERO }
     }
 
     /// Reserves the device-to-host direction from `ready` on.
     pub(crate) fn read(&mut self, ready: Nanos, bytes: u64) -> Transfer {
         let rate = self.link.read_bytes_per_second;
-        reserve(&mut self.read_free, ready, bytes, rate)
+        reserve(&mut self.read_free, ready, bytes, rate, self.divisor)
     }
 
     /// Reserves the host-to-device direction from `ready` on.
@@ -46,13 +50,19 @@ impl LinkState {
             Duplex::Half => &mut self.read_free,
             Duplex::Full => &mut self.write_free,
         };
-        reserve(free, ready, bytes, rate)
+        reserve(free, ready, bytes, rate, self.divisor)
     }
 }
 
-fn reserve(free: &mut Nanos, ready: Nanos, bytes: u64, bytes_per_second: u64) -> Transfer {
+fn reserve(
+    free: &mut Nanos,
+    ready: Nanos,
+    bytes: u64,
+    bytes_per_second: u64,
+    divisor: u32,
+) -> Transfer {
     let start = (*free).max(ready);
-    *free = start + transfer_time(bytes, bytes_per_second);
+    *free = start + transfer_time(bytes * u64::from(divisor), bytes_per_second);
     let extra = transfer_time(bytes.saturating_sub(QUOTED_BYTES), bytes_per_second);
     Transfer { start, extra }
 }
@@ -70,11 +80,16 @@ mod tests {
     use underlay_core::Nanos;
 
     fn link(duplex: Duplex) -> LinkState {
-        LinkState::new(Link {
+        divided_link(duplex, 1)
+    }
+
+    fn divided_link(duplex: Duplex, divisor: u32) -> LinkState {
+        let link = Link {
             read_bytes_per_second: 1_000_000_000,
             write_bytes_per_second: 500_000_000,
             duplex,
-        })
+        };
+        LinkState::new(link, divisor)
     }
 
     #[test]
@@ -92,6 +107,13 @@ mod tests {
         link.read(Nanos(0), 1000);
         assert_eq!(link.write(Nanos(0), 1000).start, Nanos(1000));
         assert_eq!(link.read(Nanos(0), 1000).start, Nanos(3000));
+    }
+
+    #[test]
+    fn a_divided_link_is_occupied_longer_by_an_equally_fast_transfer() {
+        let mut link = divided_link(Duplex::Full, 8);
+        assert_eq!(link.read(Nanos(0), 8192).extra, Nanos(4096));
+        assert_eq!(link.read(Nanos(0), 8192).start, Nanos(8 * 8192));
     }
 
     #[test]

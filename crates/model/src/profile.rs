@@ -36,6 +36,11 @@ pub struct DeviceProfile {
     /// Whether the write buffer survives a power cut. If so, every acknowledged write is durable and a
     /// flush waits for nothing; if not, a flush waits until the buffer is drained.
     pub power_loss_protected: bool,
+    /// The device is one part in so many of what the numbers above describe; 1 = all of it. Every stage
+    /// (commands, units or arm, link, drain) is occupied so many times as long by a request, so the rates
+    /// fall by this factor, while a request that finds the device idle takes as long as ever. Sizes
+    /// (capacity, buffer) are not divided by it. Range 1 to 4096.
+    pub divisor: u32,
 }
 
 /// How the numbers of a profile were obtained.
@@ -320,6 +325,12 @@ impl DeviceProfile {
             (1 << 20..=1 << 60).contains(&self.capacity.0),
         );
         checker.duration("flush", self.flush, 0, SECOND, "a flush takes 0 to 1 s");
+        checker.require(
+            "divisor",
+            self.divisor,
+            "a device is divided by 1 to 4096",
+            (1..=4096).contains(&self.divisor),
+        );
         if let Some(percent) = self.fit_error_percent {
             checker.require(
                 "fit-error-percent",

@@ -5,6 +5,9 @@
 //! program operation per so many drained bytes) is put on a list that the device works off as time
 //! passes, so that reads meet the programs of the drain. The drain itself is not slowed by reads.
 //! A read is never served from the buffer.
+//!
+//! In a divided device (see [`crate::DeviceProfile::divisor`]) a write is on the medium as soon as ever, and occupies
+//! the drain that many times as long.
 
 use crate::link::transfer_time;
 use crate::profile::WriteBuffer;
@@ -23,6 +26,7 @@ struct Segment {
 #[derive(Clone, Debug)]
 pub(crate) struct WriteBufferState {
     buffer: WriteBuffer,
+    divisor: u64,
     program_bytes: u64,
     runs: RunTracker,
     fresh_budget_bytes: u64,
@@ -32,6 +36,8 @@ pub(crate) struct WriteBufferState {
     last_admission: Nanos,
     /// When everything admitted so far is on the medium.
     drained_at: Nanos,
+    /// When the drain is free for the next write.
+    drain_free: Nanos,
     /// Drained bytes that no program operation covers yet.
     unprogrammed_bytes: u64,
     /// Start times of program operations, ascending.
@@ -49,9 +55,10 @@ pub(crate) struct Admission {
 }
 
 impl WriteBufferState {
-    pub(crate) fn new(buffer: WriteBuffer, program_bytes: u32) -> WriteBufferState {
+    pub(crate) fn new(buffer: WriteBuffer, divisor: u32, program_bytes: u32) -> WriteBufferState {
         WriteBufferState {
             buffer,
+            divisor: u64::from(divisor),
             program_bytes: u64::from(program_bytes),
             runs: RunTracker::default(),
             fresh_budget_bytes: buffer.fresh_budget.0,
@@ -59,6 +66,7 @@ impl WriteBufferState {
             outstanding_bytes: 0,
             last_admission: Nanos::ZERO,
             drained_at: Nanos::ZERO,
+            drain_free: Nanos::ZERO,
             unprogrammed_bytes: 0,
             programs: VecDeque::with_capacity(1024),
             admitted_bytes_total: 0,
@@ -69,14 +77,16 @@ impl WriteBufferState {
     pub(crate) fn admit(&mut self, received: Nanos, offset: u64, bytes: u64) -> Admission {
         let drain_time = self.drain_time(offset, bytes);
         let room = self.room_for(received.max(self.last_admission), bytes);
-        let drain_start = self.drained_at.max(room);
+        let drain_start = self.drain_free.max(room);
         let admitted = room + self.overflow_time(bytes, drain_time);
+        let occupied = Nanos(drain_time.0 * self.divisor);
         self.last_admission = admitted;
         self.drained_at = drain_start + drain_time;
+        self.drain_free = drain_start + occupied;
         self.segments.push_back(Segment { drained_at: self.drained_at, bytes });
         self.outstanding_bytes += bytes;
         self.admitted_bytes_total += bytes;
-        self.schedule_programs(drain_start, drain_time, bytes);
+        self.schedule_programs(drain_start, occupied, bytes);
         Admission { admitted, drained: self.drained_at }
     }
 
@@ -164,6 +174,10 @@ mod tests {
     use underlay_core::{Bytes, Nanos};
 
     fn state(fresh_budget: Bytes) -> WriteBufferState {
+        divided_state(fresh_budget, 1)
+    }
+
+    fn divided_state(fresh_budget: Bytes, divisor: u32) -> WriteBufferState {
         let buffer = WriteBuffer {
             capacity: Bytes::from_mib(1),
             latency: Nanos::from_micros(25),
@@ -172,7 +186,7 @@ mod tests {
             drain_random_bytes_per_second: 100_000_000,
             fresh_budget,
         };
-        WriteBufferState::new(buffer, 64 << 10)
+        WriteBufferState::new(buffer, divisor, 64 << 10)
     }
 
     /// A scattered address: far from every other one.
@@ -223,6 +237,19 @@ mod tests {
         assert_eq!(buffer.drained_bytes(end), Bytes(1000 * 4096));
         let programs = std::iter::from_fn(|| buffer.next_program(end)).count() as u64;
         assert_eq!(programs, 1000 * 4096 / (64 << 10));
+    }
+
+    #[test]
+    fn a_divided_drain_is_as_quick_for_one_write_and_slower_for_many() {
+        let mut buffer = divided_state(Bytes::ZERO, 8);
+        let per_write = 40_960; // 4 KiB at 100 MB/s.
+        assert_eq!(buffer.admit(Nanos::ZERO, scattered(0), 4096).drained, Nanos(per_write));
+        for i in 1..1000 {
+            let drained = buffer.admit(Nanos::ZERO, scattered(i), 4096).drained;
+            assert_eq!(drained, Nanos(i * 8 * per_write + per_write));
+        }
+        let filled = buffer.last_admission;
+        assert_eq!(filled, Nanos((999 - 256) * 8 * per_write + per_write));
     }
 
     #[test]

@@ -205,6 +205,7 @@ fn read_only_profile(name: &str, flash: Flash) -> DeviceProfile {
         write_buffer: None,
         flush: Nanos::ZERO,
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -393,5 +394,82 @@ fn instant_devices_take_no_time() {
         let request =
             Request { operation, offset_bytes: 0, length_bytes: 1 << 20, force_unit_access: true };
         assert_eq!(device.submit(Nanos(5), &request).at, Nanos(5));
+    }
+}
+
+/// What every request gets that finds the device idle: one per second, all operations and sizes.
+fn lone_latencies(profile: &DeviceProfile) -> Vec<Nanos> {
+    let mut device = Device::new(profile, SEED, "device");
+    let sizes = [4 << 10, 8 << 10, 64 << 10, 256 << 10, 1 << 20];
+    (0..400u64)
+        .map(|i| {
+            let now = Nanos::from_secs(60 * i);
+            let offset = (i * 7919 % 65_521) << 20;
+            let length = sizes[i as usize % sizes.len()];
+            let request = match i % 7 {
+                0..3 => Request::read(offset, length),
+                3 => Request::flush(),
+                4 => Request::discard(offset, length),
+                5 => Request { force_unit_access: true, ..Request::write(offset, length) },
+                _ => Request::write(offset, length),
+            };
+            let completion = device.submit(now, &request);
+            assert_eq!(completion.at - now, completion.queue + completion.service);
+            completion.at - now
+        })
+        .collect()
+}
+
+#[test]
+fn a_divided_device_serves_a_lone_request_as_fast_as_the_whole_one() {
+    for full in builtin::all() {
+        let expected = lone_latencies(&full);
+        for divisor in [2, 8, 63, 1024] {
+            let divided = DeviceProfile { divisor, ..full.clone() };
+            assert_eq!(lone_latencies(&divided), expected, "{} by {divisor}", full.name);
+        }
+    }
+}
+
+#[test]
+fn a_divided_device_has_its_share_of_every_rate() {
+    let random = random_reads(256);
+    let sequential = ClosedLoop {
+        block_bytes: 128 << 10,
+        pattern: Pattern::Sequential,
+        warm_up: 1_000,
+        measured: 8_000,
+        ..random_reads(32)
+    };
+    let write = |spec: ClosedLoop| ClosedLoop { read_share: 0.0, warm_up: 12_000, ..spec };
+    for full in builtin::all().iter().filter(|profile| !profile.is_instant()) {
+        for (what, spec) in [
+            ("random reads", random),
+            ("sequential reads", sequential),
+            ("random writes", write(random)),
+            ("sequential writes", write(sequential)),
+        ] {
+            let spec = ClosedLoop { measured: 20_000, ..spec };
+            let whole = measure(full, &spec).iops();
+            for divisor in [4, 16] {
+                let part = measure(&DeviceProfile { divisor, ..full.clone() }, &spec).iops();
+                let name = format!("{} by {divisor}: {what}", full.name);
+                assert_close(&name, part, whole / f64::from(divisor), 0.04);
+            }
+        }
+    }
+}
+
+/// Similarity: a part of the device under its part of the queue depth shows the same latencies.
+#[test]
+fn a_divided_device_under_its_part_of_the_load_shows_the_same_latencies() {
+    for (name, depth) in [("dc1500m-960", 64), ("dc1500m-960", 16), ("dc500m-1920", 8)] {
+        let full = builtin_profile(name);
+        let whole = measure(&full, &random_reads(depth));
+        let part = measure(&DeviceProfile { divisor: 4, ..full }, &random_reads(depth / 4));
+        let what = format!("{name} at {depth}");
+        assert_close(&what, part.iops() * 4.0, whole.iops(), 0.15);
+        assert_close(&what, mean_micros(&part.read), mean_micros(&whole.read), 0.15);
+        assert_close(&what, micros(&part.read, 0.99), micros(&whole.read, 0.99), 0.35);
     }
 }

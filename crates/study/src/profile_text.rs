@@ -24,6 +24,9 @@ pub fn profile_toml(profile: &DeviceProfile) -> String {
     file.size("capacity", profile.capacity);
     file.time("flush", profile.flush);
     file.plain("power-loss-protected", profile.power_loss_protected);
+    if profile.divisor != 1 {
+        file.plain("divisor", profile.divisor);
+    }
     match &profile.medium {
         Medium::Instant => file.table("medium.instant"),
         Medium::Flash(flash) => write_flash(&mut file, flash),
@@ -128,11 +131,12 @@ impl Writer {
 mod tests {
     use super::{parse_profile, profile_toml};
     use crate::problem::Source;
-    use underlay_model::builtin;
+    use underlay_model::{DeviceProfile, builtin};
 
     #[test]
     fn profiles_survive_the_file() {
-        for profile in builtin::all() {
+        let divided = |profile| DeviceProfile { divisor: 8, ..profile };
+        for profile in builtin::all().into_iter().flat_map(|full| [full.clone(), divided(full)]) {
             let text = profile_toml(&profile);
             let source = Source { name: profile.name.clone(), text };
             let read = parse_profile(&source).unwrap_or_else(|problems| {

@@ -232,6 +232,7 @@ fn constant_profile(latency: Nanos) -> DeviceProfile {
         write_buffer: None,
         flush: Nanos::ZERO,
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 

@@ -29,5 +29,6 @@ pub(super) fn hdd_7200() -> DeviceProfile {
         write_buffer: None,
         flush: Nanos::from_micros(200),
         power_loss_protected: false,
+        divisor: 1,
     }
 }

@@ -38,6 +38,7 @@ pub(super) fn optane_p4800x_375() -> DeviceProfile {
         write_buffer: None,
         flush: Nanos::from_micros(5),
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -58,6 +59,7 @@ pub(super) fn p4500_2000() -> DeviceProfile {
         write_buffer: buffer(32, 18, 1_050_000_000, 38_000),
         flush: Nanos::from_micros(10),
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -79,5 +81,6 @@ pub(super) fn s3610_400() -> DeviceProfile {
         write_buffer: buffer(8, 60, 400_000_000, 25_000),
         flush: Nanos::from_micros(20),
         power_loss_protected: true,
+        divisor: 1,
     }
 }

@@ -23,6 +23,7 @@ pub(super) fn dc1500m_960() -> DeviceProfile {
         write_buffer: buffer(32, 25, 1_700_000_000, 150_000),
         flush: Nanos::from_micros(12),
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -43,6 +44,7 @@ pub(super) fn dc1500m_1920() -> DeviceProfile {
         write_buffer: buffer(32, 25, 2_700_000_000, 220_000),
         flush: Nanos::from_micros(12),
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -64,5 +66,6 @@ pub(super) fn dc500m_1920() -> DeviceProfile {
         write_buffer: buffer(8, 55, 520_000_000, 75_000),
         flush: Nanos::from_micros(15),
         power_loss_protected: true,
+        divisor: 1,
     }
 }

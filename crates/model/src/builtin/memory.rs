@@ -41,6 +41,7 @@ pub(super) fn nvdimm_16() -> DeviceProfile {
         write_buffer: None,
         flush: Nanos::from_micros(1),
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -61,6 +62,7 @@ pub(super) fn flashtec_nv1616() -> DeviceProfile {
         write_buffer: None,
         flush: Nanos::from_micros(5),
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -88,5 +90,6 @@ pub(super) fn fc_array_slc() -> DeviceProfile {
         }),
         flush: Nanos::from_micros(200),
         power_loss_protected: true,
+        divisor: 1,
     }
 }

@@ -22,5 +22,6 @@ pub(super) fn micron_5200_eco_1920() -> DeviceProfile {
         write_buffer: buffer(8, 60, 520_000_000, 22_000),
         flush: Nanos::from_micros(20),
         power_loss_protected: true,
+        divisor: 1,
     }
 }

@@ -16,5 +16,6 @@ pub(super) fn null() -> DeviceProfile {
         write_buffer: None,
         flush: Nanos::ZERO,
         power_loss_protected: true,
+        divisor: 1,
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn pm1725a_1600() -> DeviceProfile {
         write_buffer: buffer(32, 18, 3_000_000_000, 160_000),
         flush: Nanos::from_micros(10),
         power_loss_protected: true,
+        divisor: 1,
     }
 }
 
@@ -43,5 +44,6 @@ pub(super) fn sm1715_1600() -> DeviceProfile {
         write_buffer: buffer(32, 18, 2_200_000_000, 130_000),
         flush: Nanos::from_micros(10),
         power_loss_protected: true,
+        divisor: 1,
     }
 }

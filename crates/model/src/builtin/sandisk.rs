@@ -22,5 +22,6 @@ pub(super) fn extreme_pro_480() -> DeviceProfile {
         write_buffer: buffer(16, 45, 515_000_000, 12_000),
         flush: Nanos::from_micros(800),
         power_loss_protected: false,
+        divisor: 1,
     }
 }

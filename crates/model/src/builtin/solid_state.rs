@@ -72,5 +72,6 @@ pub(super) fn flashtec_nvme2032() -> DeviceProfile {
         write_buffer: buffer(32, 20, 2_000_000_000, 130_000),
         flush: Nanos::from_micros(15),
         power_loss_protected: true,
+        divisor: 1,
     }
 }

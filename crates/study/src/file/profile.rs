@@ -47,6 +47,10 @@ pub(crate) struct Profile {
     pub flush: Entry<Nanos>,
     /// Whether the write buffer survives a power cut.
     pub power_loss_protected: Entry<bool>,
+    /// The device is one part in so many of what the other keys describe: its rates are divided, the
+    /// time of a request that finds it idle is not. 1 when absent.
+    #[schemars(range(min = 1, max = 4096))]
+    pub divisor: Entry<u32>,
 }
 
 /// What stores the data: exactly one kind.
@@ -185,6 +189,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Profile {
         flush: keys.take("flush", |item, report| item.time(report)),
         power_loss_protected: keys
             .take("power-loss-protected", |item, report| item.boolean(report)),
+        divisor: keys.take("divisor", |item, report| item.count(report)),
     }
 }
 
@@ -290,6 +295,8 @@ impl Lowering<'_> {
             &file.power_loss_protected,
             base.map(|base| base.power_loss_protected),
         );
+        let divisor =
+            self.value("divisor", &file.divisor, Some(base.map_or(1, |base| base.divisor)));
         let medium = self.medium(&file.medium, base.map(|base| &base.medium));
         let link = self.link(&file.link, base.and_then(|base| base.link));
         let write_buffer = self.buffer(&file.write_buffer, base.and_then(|base| base.write_buffer));
@@ -312,6 +319,7 @@ impl Lowering<'_> {
             write_buffer: write_buffer?,
             flush: flush?,
             power_loss_protected: protected?,
+            divisor: divisor?,
         })
     }
 

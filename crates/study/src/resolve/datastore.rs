@@ -293,7 +293,7 @@ impl Resolver<'_> {
                 Severity::Warning,
                 "scaled-device",
                 format!("device {} at scale {}: {compromise}", full.name, self.scale),
-                "choose a larger scale if latency matters",
+                "choose a larger scale if what one session does matters",
                 chosen.line(self.text),
             );
         }
