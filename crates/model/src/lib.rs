@@ -6,7 +6,8 @@
 //!
 //! What is here, in reading order: what is asked ([`request`]), the description of a device
 //! ([`profile`]) and the built-in ones ([`builtin`]), the behaviour of one [`Device`] and its parts,
-//! volumes on devices ([`Store`]), and a closed loop to see what a device shows ([`closed_loop`]).
+//! volumes on devices ([`Store`]), who goes next to a device ([`scheduler`]), the disk group
+//! ([`disk_group`]), and a closed loop to see what a device shows ([`closed_loop`]).
 //!
 //! What is deliberately not here: data (only addresses and lengths), threads, sleeping, files. The
 //! `datastore` crate moves real bytes and waits for real deadlines.
@@ -35,10 +36,19 @@ pub mod store;
 
 pub mod closed_loop;
 
+pub mod scheduler;
+
+pub mod disk_group;
+
 pub use device::{Completion, Device};
+pub use disk_group::{
+    CongestionSpec, DiskGroupProblem, DiskGroupSpec, GroupFinished, GroupIo, GroupOutcome,
+    GroupRequestId, MemberState, Reduction, ReductionCosts, WriteBufferSpec,
+};
 pub use profile::{
     Basis, DeviceProfile, Disk, Duplex, Flash, FlashDatasheet, Link, Medium, ProfileProblem,
     WriteBuffer,
 };
 pub use request::{Operation, Request};
+pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
 pub use store::{Finished, RequestId, Store, StoreDevice, StoreVolume};
