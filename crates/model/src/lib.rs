@@ -6,8 +6,9 @@
 //!
 //! What is here, in reading order: what is asked ([`request`]), the description of a device
 //! ([`profile`]) and the built-in ones ([`builtin`]), the behaviour of one [`Device`] and its parts,
-//! volumes on devices ([`Store`]), who goes next to a device ([`scheduler`]), the disk group
-//! ([`disk_group`]), and a closed loop to see what a device shows ([`closed_loop`]).
+//! volumes on devices ([`Store`]), a closed loop to see what a device shows ([`closed_loop`]), the way back
+//! from measurements to a profile ([`calibration`]), who goes next to a device ([`scheduler`]), and the
+//! disk group ([`disk_group`]).
 //!
 //! What is deliberately not here: data (only addresses and lengths), threads, sleeping, files. The
 //! `datastore` crate moves real bytes and waits for real deadlines.
@@ -35,6 +36,8 @@ pub mod device;
 pub mod store;
 
 pub mod closed_loop;
+
+pub mod calibration;
 
 pub mod scheduler;
 
