@@ -7,8 +7,8 @@
 //! What is here, in reading order: what is asked ([`request`]), the description of a device
 //! ([`profile`]) and the built-in ones ([`builtin`]), the behaviour of one [`Device`] and its parts,
 //! volumes on devices ([`Store`]), a closed loop to see what a device shows ([`closed_loop`]), the way back
-//! from measurements to a profile ([`calibration`]), who goes next to a device ([`scheduler`]), and the
-//! disk group ([`disk_group`]).
+//! from measurements to a profile ([`calibration`]), who goes next to a device ([`scheduler`]), the disk
+//! group ([`disk_group`]), and hosts with disk groups under one datastore ([`cluster`]).
 //!
 //! What is deliberately not here: data (only addresses and lengths), threads, sleeping, files. The
 //! `datastore` crate moves real bytes and waits for real deadlines.
@@ -42,6 +42,8 @@ pub mod calibration;
 pub mod scheduler;
 
 pub mod disk_group;
+
+pub mod cluster;
 
 pub use device::{Completion, Device};
 pub use disk_group::{

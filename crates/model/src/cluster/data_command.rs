@@ -1,0 +1,236 @@
+//! What the data plane must do with real bytes, and in which order.
+//!
+//! The cluster decides *when* and *where*; it never sees bytes. Each command carries all that is needed to carry it out:
+//! the members of the set as they are at this moment. Commands are executed one after the other, in the order in which
+//! the cluster emits them; each is atomic for the reader of the data plane.
+//!
+//! That order is the consistency model. A write is emitted once, when every live member has acknowledged it, for all
+//! members together: replicas and parity can only diverge by a power cut, and what can diverge then is copied again.
+
+use super::geometry::SetKind;
+use super::ids::{ComponentId, DeviceId};
+use super::policy::Checksum;
+use crate::store::RequestId;
+
+/// Most components a command names: six members, and two replacements being filled.
+pub const MEMBERS_MAX: usize = 8;
+
+/// One component of a set, as it is at the moment of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PieceMember {
+    /// Where the bytes are.
+    pub component: ComponentId,
+    /// The place in the set that it fills.
+    pub slot: u8,
+    /// Whether it may be read.
+    pub content: Content,
+}
+
+/// Whether a component's content of a row is what the volume holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// It is.
+    Current,
+    /// It is not, or not entirely; it takes writes so that a copy in progress stays right.
+    Stale,
+}
+
+/// A byte range within one row of one set, with the components that can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// How the row is protected.
+    pub kind: SetKind,
+    /// Length of a stripe unit.
+    pub unit_bytes: u32,
+    /// The row within the set: it begins at `row * unit_bytes` of each component.
+    pub row: u64,
+    /// First byte within the row's data, 0 .. data units * unit.
+    pub start: u32,
+    /// Number of bytes.
+    pub length_bytes: u32,
+    /// Whether blocks are summed and verified.
+    pub checksum: Checksum,
+    /// The reachable components; entries from `member_count` on have no meaning.
+    members: [PieceMember; MEMBERS_MAX],
+    member_count: u8,
+}
+
+impl Piece {
+    /// A range without members.
+    pub fn new(kind: SetKind, unit_bytes: u32, row: u64, checksum: Checksum) -> Piece {
+        let nobody =
+            PieceMember { component: ComponentId(u32::MAX), slot: 0, content: Content::Stale };
+        Piece {
+            kind,
+            unit_bytes,
+            row,
+            start: 0,
+            length_bytes: 0,
+            checksum,
+            members: [nobody; MEMBERS_MAX],
+            member_count: 0,
+        }
+    }
+
+    /// The same, for a range of the row's data.
+    pub fn with_range(mut self, start: u32, length_bytes: u32) -> Piece {
+        self.start = start;
+        self.length_bytes = length_bytes;
+        self
+    }
+
+    /// Adds a component.
+    ///
+    /// # Panics
+    /// Beyond [`MEMBERS_MAX`].
+    pub fn push(&mut self, member: PieceMember) {
+        self.members[usize::from(self.member_count)] = member;
+        self.member_count += 1;
+    }
+
+    /// The reachable components; for reads of a mirror, the preferred one comes first.
+    pub fn members(&self) -> &[PieceMember] {
+        &self.members[..usize::from(self.member_count)]
+    }
+
+    /// Puts a component first among the members: it is the one to read.
+    pub fn prefer(&mut self, component: ComponentId) {
+        let members = &mut self.members[..usize::from(self.member_count)];
+        if let Some(at) = members.iter().position(|member| member.component == component) {
+            members.swap(0, at);
+        }
+    }
+
+    /// The component that holds the current content of a slot, if one can be reached.
+    pub fn current(&self, slot: u8) -> Option<ComponentId> {
+        self.members()
+            .iter()
+            .find(|member| member.slot == slot && member.content == Content::Current)
+            .map(|member| member.component)
+    }
+}
+
+/// How long a component's writes stay volatile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// An acknowledged write is durable.
+    OnWrite,
+    /// A power cut may take what was written since the last [`DataCommand::Persist`].
+    OnFlush,
+}
+
+/// One step of the data plane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DataCommand {
+    /// A new component, all zero.
+    Create {
+        /// Its name, never used before.
+        component: ComponentId,
+        /// Its length.
+        length_bytes: u64,
+        /// The device it lies on; member 1.. of its group.
+        device: DeviceId,
+        /// What a power cut takes.
+        durability: Durability,
+    },
+    /// The component is not needed any more.
+    Remove {
+        /// The component.
+        component: ComponentId,
+    },
+    /// The device was replaced: everything in the component is gone. It reads as zeros.
+    Blank {
+        /// The component.
+        component: ComponentId,
+    },
+    /// Fill a part of a request's buffer.
+    Read {
+        /// The request.
+        request: RequestId,
+        /// Where in its buffer.
+        buffer_offset: u32,
+        /// From where.
+        piece: Piece,
+    },
+    /// Store a part of a request's buffer on all members.
+    Write {
+        /// The request.
+        request: RequestId,
+        /// Where in its buffer.
+        buffer_offset: u32,
+        /// To where.
+        piece: Piece,
+    },
+    /// Store the beginning of a part of a request's buffer on one component of a mirror: what a power cut left of a write
+    /// that was never acknowledged.
+    WriteTorn {
+        /// The request.
+        request: RequestId,
+        /// Where in its buffer.
+        buffer_offset: u32,
+        /// The place of the whole part; only [`Piece::members`] of `component` matters.
+        piece: Piece,
+        /// The component.
+        component: ComponentId,
+        /// Bytes of the part that were stored, a multiple of 512.
+        keep_bytes: u32,
+    },
+    /// The range reads as zeros from now on.
+    Discard {
+        /// The range.
+        piece: Piece,
+    },
+    /// Restore a range of one component from the other members: by copying, or by decoding.
+    Resync {
+        /// The other members; `start` and `length_bytes` count within the unit.
+        piece: Piece,
+        /// The component to fill.
+        target: ComponentId,
+        /// The slot it fills.
+        slot: u8,
+    },
+    /// Copy a range of the volume from its present layout to the next one.
+    Reshape {
+        /// From where.
+        from: Piece,
+        /// To where; the same number of bytes.
+        to: Piece,
+    },
+    /// The range of one component reads as zeros from now on.
+    Zero {
+        /// The component.
+        component: ComponentId,
+        /// From its start.
+        offset_bytes: u64,
+        /// Number of bytes.
+        length_bytes: u64,
+    },
+    /// Everything written to the component so far is durable.
+    Persist {
+        /// The component.
+        component: ComponentId,
+    },
+    /// The component's host lost power: volatile writes are lost, torn or kept, as the seed decides.
+    PowerCut {
+        /// The component.
+        component: ComponentId,
+        /// Decides what is lost.
+        seed: u64,
+    },
+    /// A bit flips silently.
+    BitRot {
+        /// The component.
+        component: ComponentId,
+        /// The byte, from the component's start.
+        offset_bytes: u64,
+        /// The bit, 0 to 7.
+        bit: u8,
+    },
+    /// The next write to the component stores only its first bytes, silently.
+    TearNextWrite {
+        /// The component.
+        component: ComponentId,
+        /// Bytes that are stored.
+        keep_bytes: u32,
+    },
+}

@@ -1,0 +1,219 @@
+//! What the cluster tells its driver: data commands, finished requests, and notices for the time line.
+
+use super::data_command::DataCommand;
+use super::ids::{ComponentId, DeviceId, HostId, VolumeId};
+use crate::request::Operation;
+use crate::store::RequestId;
+use std::fmt;
+use underlay_core::{Bytes, Nanos};
+
+/// One thing that happened. Events come in the order in which they happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClusterEvent {
+    /// Something for the data plane.
+    Data(DataCommand),
+    /// A request is done.
+    Finished(VolumeFinished),
+    /// Something for the time line.
+    Notice {
+        /// When.
+        at: Nanos,
+        /// What.
+        notice: Notice,
+    },
+}
+
+/// A request that is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumeFinished {
+    /// The caller's name for it.
+    pub request: RequestId,
+    /// Its volume.
+    pub volume: VolumeId,
+    /// What it was.
+    pub operation: Operation,
+    /// When it was submitted.
+    pub arrived: Nanos,
+    /// When it was done.
+    pub at: Nanos,
+    /// Time it waited: for its turn, for other requests, for a congested disk group.
+    pub queue: Nanos,
+    /// How it ended.
+    pub outcome: Outcome,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// As asked. A write is on every live member.
+    Ok,
+    /// With an I/O error. A failed write may have taken effect in part.
+    Error(IoFailure),
+}
+
+/// Why a request got an I/O error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IoFailure {
+    /// No side of the cluster has more than half of the object's votes.
+    NoQuorum,
+    /// No current copy of the data can be reached.
+    NoCurrentCopy,
+    /// A device is full.
+    NoSpace,
+    /// The volume was removed.
+    VolumeRemoved,
+}
+
+impl fmt::Display for IoFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            IoFailure::NoQuorum => "no side of the cluster has more than half of the votes",
+            IoFailure::NoCurrentCopy => "no current copy of the data can be reached",
+            IoFailure::NoSpace => "a capacity device is full",
+            IoFailure::VolumeRemoved => "the volume was removed",
+        })
+    }
+}
+
+/// Why data is being copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ResyncReason {
+    /// A component is gone; another takes its place.
+    Repair,
+    /// A component came back and missed something.
+    Stale,
+    /// The volume's policy changed.
+    Policy,
+    /// Devices are unevenly or too full.
+    Rebalance,
+}
+
+impl ResyncReason {
+    /// All reasons, in the order used by counters.
+    pub const ALL: [ResyncReason; 4] =
+        [ResyncReason::Repair, ResyncReason::Stale, ResyncReason::Policy, ResyncReason::Rebalance];
+
+    /// The word used in series names and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ResyncReason::Repair => "repair",
+            ResyncReason::Stale => "stale",
+            ResyncReason::Policy => "policy",
+            ResyncReason::Rebalance => "rebalance",
+        }
+    }
+}
+
+/// The state of a component.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ComponentState {
+    /// Reachable and current.
+    Active,
+    /// Not reachable; it may come back. Rebuilt elsewhere after the repair delay.
+    Absent,
+    /// Its device failed. Rebuilt elsewhere at once.
+    Degraded,
+    /// Reachable, and parts of it are old; nothing is being copied, for want of a source or its turn.
+    Stale,
+    /// Reachable, and being filled.
+    Resyncing,
+}
+
+impl fmt::Display for ComponentState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ComponentState::Active => "active",
+            ComponentState::Absent => "absent",
+            ComponentState::Degraded => "degraded",
+            ComponentState::Stale => "stale",
+            ComponentState::Resyncing => "resyncing",
+        })
+    }
+}
+
+/// Something for the time line.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// A component changed its state.
+    Component {
+        /// The component.
+        component: ComponentId,
+        /// Whose it is.
+        volume: VolumeId,
+        /// Its state now.
+        state: ComponentState,
+    },
+    /// A volume began to answer I/O errors.
+    VolumeUnavailable {
+        /// The volume.
+        volume: VolumeId,
+        /// Why.
+        reason: IoFailure,
+    },
+    /// A volume serves again.
+    VolumeAvailable {
+        /// The volume.
+        volume: VolumeId,
+    },
+    /// Copying began.
+    ResyncStarted {
+        /// Whose data.
+        volume: VolumeId,
+        /// Why.
+        reason: ResyncReason,
+        /// How much.
+        bytes: Bytes,
+    },
+    /// Copying ended: everything asked for is in its place.
+    ResyncFinished {
+        /// Whose data.
+        volume: VolumeId,
+        /// Why it was copied.
+        reason: ResyncReason,
+    },
+    /// Copying was given up.
+    ResyncAbandoned {
+        /// Whose data.
+        volume: VolumeId,
+        /// Why it was copied.
+        reason: ResyncReason,
+    },
+    /// A component that must be rebuilt cannot be placed.
+    RepairBlocked {
+        /// Whose component.
+        volume: VolumeId,
+        /// What is missing.
+        reason: String,
+    },
+    /// A host stopped or began to be reachable.
+    Host {
+        /// The host.
+        host: HostId,
+        /// Whether it can be reached now.
+        reachability: Reachability,
+    },
+    /// A device counts as failed.
+    DeviceFailed {
+        /// The device.
+        device: DeviceId,
+    },
+    /// A device is in use again.
+    DeviceReturned {
+        /// The device.
+        device: DeviceId,
+    },
+    /// A fault was injected, in words.
+    Fault {
+        /// What.
+        description: String,
+    },
+}
+
+/// Whether a host can be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reachability {
+    /// It answers.
+    Reachable,
+    /// It does not.
+    Unreachable,
+}
