@@ -1,11 +1,24 @@
 //! A hyper-converged cluster: hosts with disk groups, one datastore over all of them, a policy per volume.
 //!
 //! In reading order: names ([`HostId`] and the others), what a cluster is made of ([`ClusterSpec`]) and what a volume asks of it
-//! ([`Policy`]), the address map ([`Geometry`]), what can happen ([`Fault`]), and what the cluster tells its driver
-//! ([`ClusterEvent`], [`DataCommand`]).
+//! ([`Policy`]), the address map ([`Geometry`]), what can happen ([`Fault`]), what the cluster tells its driver
+//! ([`ClusterEvent`], [`DataCommand`]), and the [`Cluster`] itself: its parts, the path of a request, who can be reached, and
+//! what is copied.
+//!
+//! ```text
+//! submit -> limit, congestion -> parts (one per row) -> I/Os on components -> disk groups
+//!                                      |                       network
+//!                                      v
+//!                     data command at the moment it takes effect, then `Finished`
+//! ```
 //!
 //! What is deliberately not here: bytes. The cluster decides when and where; the data plane carries out
 //! [`DataCommand`]s on real bytes, in the order in which they come.
+//!
+//! **Promises**, each checked by the simulation in `tests/cluster_simulation.rs`: with `n` failures to tolerate any `n` failed
+//! devices or hosts lose nothing that was acknowledged, and the volume serves; beyond that it answers errors within the
+//! detection time, never wrong data, and serves again when enough came back. What a member missed is known exactly (its stale
+//! regions), and only that is copied.
 
 mod ids;
 
@@ -23,6 +36,52 @@ mod data_command;
 
 mod event;
 
+mod volume_counters;
+
+mod slab;
+
+mod topology;
+
+mod object;
+
+mod placement;
+
+mod operation;
+
+mod iops_limit;
+
+#[expect(clippy::module_inception, reason = "the file is named by its concept")]
+mod cluster;
+
+mod volumes;
+
+mod front;
+
+mod row_plan;
+
+mod part;
+
+mod subrequest;
+
+mod space;
+
+mod membership;
+
+mod fault_injection;
+
+mod replacement;
+
+mod resync;
+
+mod reshape;
+
+mod rebalance;
+
+mod status;
+
+mod stand_in;
+
+pub use cluster::Cluster;
 pub use data_command::{Content, DataCommand, Durability, MEMBERS_MAX, Piece, PieceMember};
 pub use event::{
     ClusterEvent, ComponentState, IoFailure, Notice, Outcome, Reachability, ResyncReason,
@@ -31,6 +90,9 @@ pub use event::{
 pub use fault::{Fault, FaultProblem, ReturnedContent};
 pub use geometry::{Geometry, Role, RowRange, SetKind};
 pub use ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
+pub use placement::PlacementRefusal;
 pub use policy::{Checksum, Method, Policy, PolicyProblem};
 pub use regions::RegionSet;
 pub use spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+pub use status::{ComponentRole, ComponentStatus, DeviceStatus, ResyncStatus, VolumeStatus};
+pub use volume_counters::VolumeCounters;

@@ -1,0 +1,351 @@
+//! The cluster: its parts, and the loop that lets time pass.
+//!
+//! Everything happens in order of time: timers and disk groups are merged into one sequence of steps, each of which
+//! happens at its own moment even when the driver looks seldom. Equal specifications, seeds and calls give equal
+//! events.
+
+use super::data_command::DataCommand;
+use super::event::{ClusterEvent, Notice};
+use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
+use super::object::{Component, Layout, Object, Volume};
+use super::operation::{FrontOperation, Part, SubState, Subrequest};
+use super::placement::Map;
+use super::slab::{Key, Slab};
+use super::spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+use super::topology::{Group, Host};
+use crate::disk_group::{GroupFinished, GroupRequestId};
+use rand_pcg::Pcg64;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use underlay_core::{Nanos, RootSeed};
+
+/// Something that happens by itself at a known time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Timer {
+    /// A request's turn has come.
+    Start { operation: Key },
+    /// A request reaches a host.
+    Arrive { sub: Key },
+    /// An answer reaches the owner.
+    Answer { sub: Key },
+    /// The silence of the hosts that changed together is noticed.
+    Detect { epoch: u32 },
+    /// A stuck device counts as failed.
+    GiveUp { device: DeviceId, epoch: u32 },
+    /// An absent component is rebuilt elsewhere.
+    Repair { component: ComponentId, absence: u32 },
+    /// Witnesses on hosts that are gone for long are moved.
+    RepairWitnesses,
+    /// Fullness is looked at.
+    Rebalance,
+    /// Copying that waits for something is tried again.
+    RetryCopies,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Pending {
+    at: Nanos,
+    sequence: u64,
+    timer: Timer,
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
+        (self.at, self.sequence).cmp(&(other.at, other.sequence))
+    }
+}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// A hyper-converged datastore in some state. See the module for what it does.
+#[derive(Debug)]
+pub struct Cluster {
+    pub(super) settings: ClusterSettings,
+    pub(super) network: NetworkSpec,
+    pub(super) hosts: Vec<Host>,
+    pub(super) groups: Vec<Group>,
+    /// When each group wants to be called; `u64::MAX` = never.
+    wakeups: Vec<u64>,
+    /// By number; removed ones leave a hole.
+    pub(super) components: Vec<Option<Box<Component>>>,
+    pub(super) volumes: Vec<Option<Box<Volume>>>,
+    pub(super) operations: Slab<FrontOperation>,
+    pub(super) parts: Slab<Part>,
+    pub(super) subs: Slab<Subrequest>,
+    timers: BinaryHeap<Reverse<Pending>>,
+    sequence: u64,
+    pub(super) now: Nanos,
+    outbox: Vec<ClusterEvent>,
+    finished: Vec<GroupFinished>,
+    pub(super) random: Pcg64,
+    pub(super) seed: RootSeed,
+    pub(super) next_side: u32,
+    /// Number of the last change of a host.
+    pub(super) host_epoch: u32,
+    pub(super) resync: super::resync::ResyncState,
+    pub(super) rebalancing: super::rebalance::Balance,
+}
+
+impl Cluster {
+    /// A healthy cluster without volumes.
+    ///
+    /// # Errors
+    /// Every rule the specification violates.
+    pub fn new(spec: ClusterSpec, seed: RootSeed) -> Result<Cluster, Vec<ClusterProblem>> {
+        let problems = spec.problems();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let mut cluster = Cluster {
+            settings: spec.settings,
+            network: spec.network,
+            hosts: Vec::new(),
+            groups: Vec::new(),
+            wakeups: Vec::new(),
+            components: Vec::new(),
+            volumes: Vec::new(),
+            operations: Slab::new(),
+            parts: Slab::new(),
+            subs: Slab::new(),
+            timers: BinaryHeap::with_capacity(1024),
+            sequence: 0,
+            now: Nanos::ZERO,
+            outbox: Vec::new(),
+            finished: Vec::new(),
+            random: seed.stream("cluster", 0),
+            seed,
+            next_side: 1,
+            host_epoch: 0,
+            resync: super::resync::ResyncState::default(),
+            rebalancing: super::rebalance::Balance::default(),
+        };
+        for host in &spec.hosts {
+            cluster.push_host(host);
+        }
+        let interval = cluster.settings.rebalance_interval;
+        cluster.schedule(interval, Timer::Rebalance);
+        Ok(cluster)
+    }
+
+    /// When [`Cluster::advance`] will next have something to do.
+    pub fn next_wakeup(&self) -> Option<Nanos> {
+        if !self.outbox.is_empty() {
+            return Some(self.now);
+        }
+        let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
+        let next = self.wakeups.iter().copied().fold(timer, u64::min);
+        (next != u64::MAX).then_some(Nanos(next))
+    }
+
+    /// Lets time pass up to `now` and appends what happened, in order.
+    pub fn advance(&mut self, now: Nanos, events: &mut Vec<ClusterEvent>) {
+        self.run_until(now);
+        events.append(&mut self.outbox);
+    }
+
+    /// Whether a request, a copy or a message is under way. What only waits for a timer does not count.
+    pub fn is_busy(&self) -> bool {
+        self.operations.len() + self.parts.len() + self.subs.len() > 0
+    }
+
+    pub(super) fn run_until(&mut self, now: Nanos) {
+        loop {
+            let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
+            let mut group = usize::MAX;
+            let mut next = u64::MAX;
+            for (index, wakeup) in self.wakeups.iter().enumerate() {
+                if *wakeup < next {
+                    (group, next) = (index, *wakeup);
+                }
+            }
+            if timer.min(next) > now.0 {
+                break;
+            }
+            if timer <= next {
+                let Some(Reverse(pending)) = self.timers.pop() else { break };
+                self.now = self.now.max(pending.at);
+                self.fire(pending.timer);
+            } else {
+                self.now = self.now.max(Nanos(next));
+                self.advance_group(group);
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Start { operation } => self.start_operation(operation),
+            Timer::Arrive { sub } => self.deliver(sub),
+            Timer::Answer { sub } => self.answered(sub),
+            Timer::Detect { epoch } => self.detect(epoch),
+            Timer::GiveUp { device, epoch } => self.give_up(device, epoch),
+            Timer::Repair { component, absence } => self.repair_due(component, absence),
+            Timer::RepairWitnesses => self.repair_witnesses(),
+            Timer::Rebalance => self.rebalance_tick(),
+            Timer::RetryCopies => self.retry_copies(),
+        }
+    }
+
+    fn advance_group(&mut self, index: usize) {
+        let mut finished = std::mem::take(&mut self.finished);
+        self.groups[index].engine.advance(self.now, &mut finished);
+        self.note_wakeup(index);
+        for done in finished.drain(..) {
+            self.group_finished(Key::from_u64(done.id.0), &done);
+        }
+        self.finished = finished;
+    }
+
+    /// Asks the group when it wants to be called next; needed after each call that may change it.
+    pub(super) fn note_wakeup(&mut self, index: usize) {
+        self.wakeups[index] = self.groups[index].engine.next_wakeup().map_or(u64::MAX, |at| at.0);
+    }
+
+    pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
+        self.sequence += 1;
+        self.timers.push(Reverse(Pending { at, sequence: self.sequence, timer }));
+    }
+
+    pub(super) fn emit(&mut self, event: ClusterEvent) {
+        self.outbox.push(event);
+    }
+
+    pub(super) fn command(&mut self, command: DataCommand) {
+        self.outbox.push(ClusterEvent::Data(command));
+    }
+
+    pub(super) fn notice(&mut self, notice: Notice) {
+        self.outbox.push(ClusterEvent::Notice { at: self.now, notice });
+    }
+
+    pub(super) fn component(&self, id: ComponentId) -> Option<&Component> {
+        self.components.get(id.0 as usize)?.as_deref()
+    }
+
+    pub(super) fn component_mut(&mut self, id: ComponentId) -> Option<&mut Component> {
+        self.components.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    pub(super) fn volume(&self, id: VolumeId) -> Option<&Volume> {
+        self.volumes.get(id.0 as usize)?.as_deref()
+    }
+
+    pub(super) fn volume_mut(&mut self, id: VolumeId) -> Option<&mut Volume> {
+        self.volumes.get_mut(id.0 as usize)?.as_deref_mut()
+    }
+
+    /// One of the layouts of a volume.
+    pub(super) fn object(&self, volume: VolumeId, layout: Layout) -> Option<&Object> {
+        let volume = self.volume(volume)?;
+        match layout {
+            Layout::Present => Some(&volume.object),
+            Layout::Next => volume.reshape.as_ref().map(|reshape| &reshape.object),
+        }
+    }
+
+    pub(super) fn object_mut(&mut self, volume: VolumeId, layout: Layout) -> Option<&mut Object> {
+        let volume = self.volume_mut(volume)?;
+        match layout {
+            Layout::Present => Some(&mut volume.object),
+            Layout::Next => volume.reshape.as_mut().map(|reshape| &mut reshape.object),
+        }
+    }
+
+    pub(super) fn map(&self) -> Map<'_> {
+        Map {
+            hosts: &self.hosts,
+            groups: &self.groups,
+            components_per_host: self.settings.components_per_host,
+        }
+    }
+
+    pub(super) fn host_of(&self, group: GroupId) -> HostId {
+        self.groups[group.0 as usize].host
+    }
+
+    /// Adds a host with its disk groups; components are moved there by rebalancing.
+    ///
+    /// # Errors
+    /// Every rule the host violates.
+    pub fn add_host(&mut self, now: Nanos, spec: &HostSpec) -> Result<HostId, Vec<ClusterProblem>> {
+        let mut problems = spec.problems();
+        if self.hosts.iter().any(|host| host.name == spec.name) {
+            problems.push(ClusterProblem {
+                place: format!("host \"{}\"", spec.name),
+                rule: "the name is taken by an earlier host".to_string(),
+            });
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.run_until(now);
+        let host = self.push_host(spec);
+        self.cluster_grew();
+        Ok(host)
+    }
+
+    /// Adds a disk group to a host.
+    ///
+    /// # Errors
+    /// Every rule the host would violate with it.
+    pub fn add_group(
+        &mut self,
+        now: Nanos,
+        host: HostId,
+        spec: &crate::disk_group::DiskGroupSpec,
+    ) -> Result<GroupId, Vec<ClusterProblem>> {
+        let place = format!("disk group \"{}\"", spec.name);
+        let problem =
+            |rule: &str| vec![ClusterProblem { place: place.clone(), rule: rule.to_string() }];
+        if host.0 as usize >= self.hosts.len() {
+            return Err(problem("the host does not exist"));
+        }
+        if self.groups.iter().filter(|group| group.host == host).count() >= 5 {
+            return Err(problem("a host has up to 5 disk groups"));
+        }
+        if !(1..=7).contains(&spec.capacity.len()) {
+            return Err(problem("a disk group has 1 to 7 capacity devices"));
+        }
+        self.run_until(now);
+        let group = self.push_group(host, spec);
+        self.cluster_grew();
+        Ok(group)
+    }
+
+    fn push_host(&mut self, spec: &HostSpec) -> HostId {
+        let id = HostId(self.hosts.len() as u32);
+        self.hosts.push(Host::new(id, &spec.name, spec.fault_domain.as_deref()));
+        for group in &spec.groups {
+            self.push_group(id, group);
+        }
+        id
+    }
+
+    fn push_group(&mut self, host: HostId, spec: &crate::disk_group::DiskGroupSpec) -> GroupId {
+        let id = GroupId(self.groups.len() as u32);
+        self.groups.push(Group::new(id, host, spec, self.seed));
+        self.wakeups.push(u64::MAX);
+        id
+    }
+
+    /// What was blocked may now be possible.
+    fn cluster_grew(&mut self) {
+        self.membership_changed();
+        self.rebalance_now();
+    }
+
+    /// Gives a request to a disk group.
+    pub(super) fn submit_to_group(&mut self, sub: Key) {
+        let Some(entry) = self.subs.get_mut(sub) else { return };
+        entry.state = SubState::InGroup;
+        let io = entry.group_io(GroupRequestId(sub.to_u64()));
+        let index = entry.group.0 as usize;
+        self.groups[index].engine.submit(self.now, io);
+        self.note_wakeup(index);
+    }
+}

@@ -1,0 +1,321 @@
+//! Faults and repairs, as they are injected.
+
+use super::cluster::{Cluster, Timer};
+use super::data_command::DataCommand;
+use super::event::{Notice, Reachability};
+use super::fault::{Fault, FaultProblem, ReturnedContent};
+use super::ids::{ComponentId, DeviceId, HostId};
+use super::operation::{FailedHow, SubState};
+use super::topology::{Condition, MAIN_SIDE};
+use crate::disk_group::MemberState;
+use underlay_core::Nanos;
+
+impl Cluster {
+    /// Lets a fault, or a repair, happen at `now`.
+    ///
+    /// # Errors
+    /// When what it names does not exist, or it does not apply; nothing has happened then.
+    pub fn inject(&mut self, now: Nanos, fault: Fault) -> Result<(), FaultProblem> {
+        self.run_until(now);
+        self.check_fault(&fault)?;
+        let description = self.describe(&fault);
+        self.notice(Notice::Fault { description });
+        match fault {
+            Fault::DeviceSlow { device, factor } => {
+                self.set_member(device, MemberState::Slow { factor });
+            }
+            Fault::DeviceErroring { device, probability } => {
+                self.set_member(device, MemberState::Erroring { probability });
+            }
+            Fault::DeviceStuck { device } => {
+                let epoch = self.set_member(device, MemberState::Stuck);
+                let at = self.now + self.settings.device_timeout;
+                self.schedule(at, Timer::GiveUp { device, epoch });
+            }
+            Fault::DeviceLost { device } => {
+                self.set_member(device, MemberState::Lost);
+                self.device_failed(device);
+            }
+            Fault::DeviceReturned { device, content } => self.device_returned(device, content),
+            Fault::HostLost { host } => self.hosts_crash(&[host]),
+            Fault::PowerCut => {
+                let hosts: Vec<HostId> = self
+                    .hosts
+                    .iter()
+                    .filter(|host| host.condition != Condition::Crashed)
+                    .map(|host| host.id)
+                    .collect();
+                self.hosts_crash(&hosts);
+            }
+            Fault::HostFrozen { host } => {
+                self.hosts[host.0 as usize].condition = Condition::Frozen;
+                self.will_be_detected(&[host]);
+            }
+            Fault::HostsPartitioned { hosts } => {
+                let side = self.next_side;
+                self.next_side += 1;
+                for host in &hosts {
+                    self.hosts[host.0 as usize].side = side;
+                }
+                self.will_be_detected(&hosts);
+            }
+            Fault::HostReturned { host } => self.hosts_return(&[host]),
+            Fault::PowerOn => {
+                let hosts: Vec<HostId> = self
+                    .hosts
+                    .iter()
+                    .filter(|host| host.condition == Condition::Crashed)
+                    .map(|host| host.id)
+                    .collect();
+                self.hosts_return(&hosts);
+            }
+            Fault::BitRot { component, offset_bytes, bit } => {
+                self.command(DataCommand::BitRot { component, offset_bytes, bit });
+            }
+            Fault::TornWrite { component, keep_bytes } => {
+                self.command(DataCommand::TearNextWrite { component, keep_bytes });
+            }
+        }
+        Ok(())
+    }
+
+    fn check_fault(&self, fault: &Fault) -> Result<(), FaultProblem> {
+        match fault {
+            Fault::DeviceSlow { device, factor } => {
+                self.check_device(*device)?;
+                let holds = factor.is_finite() && *factor > 0.0;
+                argument("factor", factor, "use a number above 0", holds)
+            }
+            Fault::DeviceErroring { device, probability } => {
+                self.check_device(*device)?;
+                let holds = (0.0..=1.0).contains(probability);
+                argument("probability", probability, "use 0 to 1", holds)
+            }
+            Fault::DeviceStuck { device }
+            | Fault::DeviceLost { device }
+            | Fault::DeviceReturned { device, .. } => self.check_device(*device),
+            Fault::HostLost { host } => self.check_host(*host, Condition::Crashed),
+            Fault::HostFrozen { host } => {
+                self.check_host(*host, Condition::Crashed)?;
+                self.check_host(*host, Condition::Frozen)
+            }
+            Fault::HostReturned { host } => self.check_host_exists(*host),
+            Fault::HostsPartitioned { hosts } => {
+                for host in hosts {
+                    self.check_host_exists(*host)?;
+                }
+                argument("hosts", &hosts.len(), "name at least one host", !hosts.is_empty())
+            }
+            Fault::PowerCut | Fault::PowerOn => Ok(()),
+            Fault::BitRot { component, offset_bytes, bit } => {
+                let length = self.component_length(*component)?;
+                argument("bit", bit, "use 0 to 7", *bit < 8)?;
+                let rule = "use an offset within the component";
+                argument("offset-bytes", offset_bytes, rule, *offset_bytes < length)
+            }
+            Fault::TornWrite { component, keep_bytes } => {
+                self.component_length(*component)?;
+                let rule = "use a multiple of 512";
+                argument("keep-bytes", keep_bytes, rule, keep_bytes.is_multiple_of(512))
+            }
+        }
+    }
+
+    fn check_device(&self, device: DeviceId) -> Result<(), FaultProblem> {
+        let exists = self
+            .groups
+            .get(device.group.0 as usize)
+            .is_some_and(|group| usize::from(device.member) < group.members.len());
+        if exists {
+            return Ok(());
+        }
+        Err(FaultProblem::NoDevice { group: device.group.0, member: device.member })
+    }
+
+    fn check_host_exists(&self, host: HostId) -> Result<(), FaultProblem> {
+        match self.hosts.get(host.0 as usize) {
+            Some(_) => Ok(()),
+            None => Err(FaultProblem::NoHost(host.0)),
+        }
+    }
+
+    fn check_host(&self, host: HostId, not: Condition) -> Result<(), FaultProblem> {
+        self.check_host_exists(host)?;
+        if self.hosts[host.0 as usize].condition != not {
+            return Ok(());
+        }
+        let state = match not {
+            Condition::Up => "running",
+            Condition::Frozen => "frozen",
+            Condition::Crashed => "without power",
+        };
+        Err(FaultProblem::HostState { host: host.0, state, remedy: "return it first" })
+    }
+
+    fn component_length(&self, component: ComponentId) -> Result<u64, FaultProblem> {
+        self.component(component)
+            .map(|component| component.length)
+            .ok_or(FaultProblem::NoComponent(component))
+    }
+
+    /// Puts a device into a state; returns the number of the change.
+    fn set_member(&mut self, device: DeviceId, state: MemberState) -> u32 {
+        let now = self.now;
+        let index = device.group.0 as usize;
+        let group = &mut self.groups[index];
+        group.engine.set_member(now, usize::from(device.member), state);
+        let member = &mut group.members[usize::from(device.member)];
+        member.epoch = member.epoch.wrapping_add(1);
+        let epoch = member.epoch;
+        self.note_wakeup(index);
+        epoch
+    }
+
+    fn device_returned(&mut self, device: DeviceId, content: ReturnedContent) {
+        self.set_member(device, MemberState::Healthy);
+        let group = &mut self.groups[device.group.0 as usize];
+        let alone = group.device_fails_alone(device.member);
+        let member = &mut group.members[usize::from(device.member)];
+        member.failed = false;
+        member.read_errors = 0;
+        if content == ReturnedContent::Blank {
+            let hit: Vec<ComponentId> = self
+                .components
+                .iter()
+                .flatten()
+                .filter(|component| {
+                    component.group == device.group
+                        && (!alone || component.disk + 1 == device.member)
+                })
+                .map(|component| component.id)
+                .collect();
+            for id in hit {
+                self.blank(id);
+            }
+        }
+        self.notice(Notice::DeviceReturned { device });
+        self.membership_changed();
+    }
+
+    /// A component lost everything: each row it held is stale.
+    fn blank(&mut self, id: ComponentId) {
+        let Some(component) = self.component_mut(id) else { return };
+        let rows: Vec<u64> = component.written.iter().collect();
+        if let Some(unflushed) = &mut component.unflushed {
+            unflushed.clear();
+        }
+        self.command(DataCommand::Blank { component: id });
+        for row in rows {
+            self.release(id, row);
+            self.mark_stale(id, row);
+        }
+    }
+
+    fn hosts_crash(&mut self, hosts: &[HostId]) {
+        self.crash(hosts);
+        self.will_be_detected(hosts);
+    }
+
+    /// The hosts' silence is noticed after the detection time, at one moment.
+    fn will_be_detected(&mut self, hosts: &[HostId]) {
+        self.host_epoch = self.host_epoch.wrapping_add(1);
+        let epoch = self.host_epoch;
+        for host in hosts {
+            self.hosts[host.0 as usize].epoch = epoch;
+        }
+        let at = self.now + self.settings.failure_detection;
+        self.schedule(at, Timer::Detect { epoch });
+    }
+
+    fn hosts_return(&mut self, hosts: &[HostId]) {
+        self.host_epoch = self.host_epoch.wrapping_add(1);
+        let now = self.now;
+        for id in hosts {
+            let epoch = self.host_epoch;
+            let host = &mut self.hosts[id.0 as usize];
+            let crashed = host.condition == Condition::Crashed;
+            host.condition = Condition::Up;
+            host.side = MAIN_SIDE;
+            host.epoch = epoch;
+            let was_gone = host.seen != Some(MAIN_SIDE);
+            host.seen = Some(MAIN_SIDE);
+            host.gone_since = None;
+            for index in 0..self.groups.len() {
+                if crashed && self.groups[index].host == *id {
+                    self.groups[index].engine.power_on(now);
+                    self.note_wakeup(index);
+                }
+            }
+            if was_gone {
+                self.notice(Notice::Host { host: *id, reachability: Reachability::Reachable });
+            }
+        }
+        self.membership_changed();
+        // What was in a host's disk groups when its power went will never be answered.
+        self.fail_subs(
+            |_| FailedHow::Crashed,
+            |sub| sub.state == SubState::Vanished && hosts.contains(&sub.host),
+        );
+        for host in hosts {
+            self.resume_subs(*host);
+        }
+    }
+
+    fn describe(&self, fault: &Fault) -> String {
+        let host = |id: &HostId| format!("host {}", self.hosts[id.0 as usize].name);
+        match fault {
+            Fault::DeviceSlow { device, factor } => {
+                format!("{} slower by a factor of {factor}", self.device_name(*device))
+            }
+            Fault::DeviceStuck { device } => format!("{} stuck", self.device_name(*device)),
+            Fault::DeviceErroring { device, probability } => {
+                let percent = probability * 100.0;
+                format!("{} fails {percent} % of its I/Os", self.device_name(*device))
+            }
+            Fault::DeviceLost { device } => format!("{} lost", self.device_name(*device)),
+            Fault::DeviceReturned { device, content: ReturnedContent::Kept } => {
+                format!("{} returned", self.device_name(*device))
+            }
+            Fault::DeviceReturned { device, content: ReturnedContent::Blank } => {
+                format!("{} replaced by a new one", self.device_name(*device))
+            }
+            Fault::HostLost { host: id } => format!("{} lost power", host(id)),
+            Fault::HostFrozen { host: id } => format!("{} frozen", host(id)),
+            Fault::HostsPartitioned { hosts } => {
+                let names: Vec<String> = hosts.iter().map(host).collect();
+                format!("{} partitioned from the others", names.join(", "))
+            }
+            Fault::HostReturned { host: id } => format!("{} returned", host(id)),
+            Fault::PowerCut => "power cut of all hosts".to_string(),
+            Fault::PowerOn => "power back on all hosts".to_string(),
+            Fault::BitRot { component, offset_bytes, .. } => {
+                format!("bit rot in component {component} at {offset_bytes}")
+            }
+            Fault::TornWrite { component, .. } => {
+                format!("next write to component {component} torn")
+            }
+        }
+    }
+
+    /// A device by host, group and place.
+    pub fn device_name(&self, device: DeviceId) -> String {
+        let group = &self.groups[device.group.0 as usize];
+        let host = &self.hosts[group.host.0 as usize].name;
+        match device.member {
+            0 => format!("{host}/{}/cache", group.name),
+            member => format!("{host}/{}/disk{}", group.name, member - 1),
+        }
+    }
+}
+
+fn argument(
+    what: &'static str,
+    value: &impl ToString,
+    rule: &'static str,
+    holds: bool,
+) -> Result<(), FaultProblem> {
+    if holds {
+        return Ok(());
+    }
+    Err(FaultProblem::Argument { what, value: value.to_string(), rule })
+}

@@ -1,0 +1,222 @@
+//! Requests of volumes: taken, held back by limit and congestion, split into parts, and finished.
+
+use super::cluster::{Cluster, Timer};
+use super::event::{ClusterEvent, IoFailure, Outcome, VolumeFinished};
+use super::ids::VolumeId;
+use super::iops_limit::normalised;
+use super::object::Layout;
+use super::operation::{FrontOperation, Part, Purpose};
+use super::slab::Key;
+use crate::request::{Operation, Request};
+use crate::store::RequestId;
+use underlay_core::Nanos;
+
+impl Cluster {
+    /// Accepts a request to a volume at `now`; it comes back from [`Cluster::advance`] under `id`.
+    ///
+    /// Reads, writes and discards are multiples of 4 KiB: smaller ones are widened by whoever exports the volume.
+    ///
+    /// # Panics
+    /// If the volume does not exist, the request reaches beyond its end, or is not aligned to 4 KiB.
+    pub fn submit(&mut self, now: Nanos, volume: VolumeId, request: &Request, id: RequestId) {
+        self.run_until(now);
+        let state = self.volumes[volume.0 as usize].as_deref_mut().expect("the volume exists");
+        let end = request.offset_bytes + u64::from(request.length_bytes);
+        assert!(end <= state.capacity.0, "request beyond the end of volume {}", volume.0);
+        assert!(
+            request.offset_bytes.is_multiple_of(4096) && request.length_bytes.is_multiple_of(4096),
+            "requests are aligned to 4 KiB"
+        );
+        state.counters.outstanding += 1;
+        let mut start = now;
+        if let Some(limit) = &mut state.limit
+            && matches!(request.operation, Operation::Read | Operation::Write)
+        {
+            let ios = normalised(request.length_bytes);
+            start = limit.admit(now, ios);
+            state.counters.normalised += u64::from(ios);
+            if start > now {
+                state.counters.normalised_delayed += u64::from(ios);
+            }
+        }
+        let operation = self.operations.insert(FrontOperation {
+            request: id,
+            volume,
+            operation: request.operation,
+            offset: request.offset_bytes,
+            length: request.length_bytes,
+            must_be_durable: request.force_unit_access && request.operation == Operation::Write,
+            arrived: now,
+            held_back: false,
+            parts_left: 0,
+            service: Nanos::ZERO,
+            failure: None,
+        });
+        if start > now {
+            self.schedule(start, Timer::Start { operation });
+        } else {
+            self.start_operation(operation);
+        }
+    }
+
+    pub(super) fn start_operation(&mut self, key: Key) {
+        let Some(operation) = self.operations.get(key).copied() else { return };
+        if operation.operation == Operation::Write && !operation.held_back {
+            let delay = self.ingress_delay(&operation);
+            if delay > Nanos::ZERO {
+                self.hold_back(key, delay);
+                return;
+            }
+        }
+        match self.volume(operation.volume) {
+            None => self.end_operation(key, Some(IoFailure::VolumeRemoved)),
+            Some(_) if operation.operation == Operation::Flush => self.start_flush(key, &operation),
+            Some(_) if operation.length == 0 => self.end_operation(key, None),
+            Some(_) => self.start_parts(key, &operation),
+        }
+    }
+
+    /// The longest back-off that the disk groups of a write ask for.
+    fn ingress_delay(&mut self, operation: &FrontOperation) -> Nanos {
+        let Some(volume) = self.volumes.get(operation.volume.0 as usize).and_then(Option::as_deref)
+        else {
+            return Nanos::ZERO;
+        };
+        let mut delay = Nanos::ZERO;
+        for range in volume.object.geometry.split(operation.offset, operation.length) {
+            for slot in volume.object.set(range.set) {
+                for id in slot.components() {
+                    let Some(component) = self.components[id.0 as usize].as_deref() else {
+                        continue;
+                    };
+                    if component.reachable {
+                        let group = &mut self.groups[component.group.0 as usize];
+                        delay = delay.max(group.engine.ingress_delay(self.now));
+                    }
+                }
+            }
+        }
+        delay
+    }
+
+    fn hold_back(&mut self, key: Key, delay: Nanos) {
+        let now = self.now;
+        let Some(operation) = self.operations.get_mut(key) else { return };
+        operation.held_back = true;
+        let volume = operation.volume;
+        if let Some(volume) = self.volume_mut(volume) {
+            volume.counters.congested += 1;
+            volume.counters.congestion_ns += delay.0;
+        }
+        self.schedule(now + delay, Timer::Start { operation: key });
+    }
+
+    fn start_parts(&mut self, key: Key, operation: &FrontOperation) {
+        let Some(volume) = self.volume(operation.volume) else { return };
+        let geometry = volume.object.geometry;
+        // One more than there are, so that the request cannot end while its parts are being started.
+        let mut parts = 1;
+        if let Some(entry) = self.operations.get_mut(key) {
+            entry.parts_left = 1;
+        }
+        let mut buffer_offset = 0;
+        for range in geometry.split(operation.offset, operation.length) {
+            let purpose = Purpose::Front { operation: key, buffer_offset };
+            buffer_offset += range.length;
+            parts += 1;
+            if let Some(entry) = self.operations.get_mut(key) {
+                entry.parts_left += 1;
+            }
+            let part = Part::new(purpose, operation.volume, operation.operation, range);
+            let part = self.parts.insert(part);
+            self.begin_part(part);
+        }
+        debug_assert!(parts > 1);
+        self.part_of_operation_ended(key, Nanos::ZERO, None);
+    }
+
+    fn start_flush(&mut self, key: Key, operation: &FrontOperation) {
+        if let Some(entry) = self.operations.get_mut(key) {
+            entry.parts_left = 1;
+        }
+        let range = super::geometry::RowRange { set: 0, row: 0, start: 0, length: 0 };
+        let purpose = Purpose::Front { operation: key, buffer_offset: 0 };
+        let part = Part::new(purpose, operation.volume, Operation::Flush, range);
+        let part = self.parts.insert(part);
+        self.begin_flush(part);
+    }
+
+    /// One part of a request is done; the request ends with its last part.
+    pub(super) fn part_of_operation_ended(
+        &mut self,
+        key: Key,
+        service: Nanos,
+        failure: Option<IoFailure>,
+    ) {
+        let Some(operation) = self.operations.get_mut(key) else { return };
+        operation.parts_left -= 1;
+        operation.service = operation.service.max(service);
+        operation.failure = operation.failure.or(failure);
+        if operation.parts_left > 0 {
+            return;
+        }
+        let operation = *operation;
+        // A write that must be durable goes on as a flush where acknowledged writes are volatile.
+        if operation.must_be_durable
+            && operation.failure.is_none()
+            && self.has_volatile_components(operation.volume)
+        {
+            if let Some(entry) = self.operations.get_mut(key) {
+                entry.must_be_durable = false;
+            }
+            self.start_flush(key, &operation);
+            return;
+        }
+        self.end_operation(key, operation.failure);
+    }
+
+    fn has_volatile_components(&self, volume: VolumeId) -> bool {
+        self.object(volume, Layout::Present).is_some_and(|object| {
+            object
+                .components()
+                .any(|id| self.component(id).is_some_and(|state| state.unflushed.is_some()))
+        })
+    }
+
+    fn end_operation(&mut self, key: Key, failure: Option<IoFailure>) {
+        let Some(operation) = self.operations.remove(key) else { return };
+        let took = self.now - operation.arrived;
+        let queue = took.saturating_sub(operation.service);
+        if let Some(volume) = self.volume_mut(operation.volume) {
+            volume.counters.outstanding -= 1;
+            match failure {
+                None => {
+                    volume.counters.finished(operation.operation, operation.length, took, queue)
+                }
+                Some(_) => volume.counters.errors += 1,
+            }
+        }
+        self.emit(ClusterEvent::Finished(VolumeFinished {
+            request: operation.request,
+            volume: operation.volume,
+            operation: operation.operation,
+            arrived: operation.arrived,
+            at: self.now,
+            queue,
+            outcome: failure.map_or(Outcome::Ok, Outcome::Error),
+        }));
+    }
+
+    /// Ends all requests of a volume that is removed.
+    pub(super) fn fail_operations_of(&mut self, volume: VolumeId) {
+        let keys: Vec<Key> = self
+            .operations
+            .iter()
+            .filter(|(_, operation)| operation.volume == volume)
+            .map(|(key, _)| key)
+            .collect();
+        for key in keys {
+            self.end_operation(key, Some(IoFailure::VolumeRemoved));
+        }
+    }
+}

@@ -1,0 +1,410 @@
+//! Who can be reached, who has the majority, and what follows from it.
+//!
+//! Called after each change of what the cluster has seen: for each volume the side with more than half of the votes is
+//! found, the components on it that work are reachable, and everything else follows: I/Os towards the others fail, what
+//! came back is filled, what is gone is scheduled for repair, rows in doubt after a power cut are settled.
+
+use super::cluster::{Cluster, Timer};
+use super::data_command::DataCommand;
+use super::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
+use super::geometry::{Role, SetKind};
+use super::ids::{ComponentId, DeviceId, HostId, VolumeId};
+use super::object::{Component, Layout};
+use super::operation::{FailedHow, SubState};
+use super::topology::Condition;
+use rand::Rng;
+use std::collections::BTreeSet;
+use underlay_core::Nanos;
+
+impl Cluster {
+    /// The silence of the hosts that changed together is noticed.
+    pub(super) fn detect(&mut self, epoch: u32) {
+        let mut changed = false;
+        for index in 0..self.hosts.len() {
+            let host = &mut self.hosts[index];
+            if host.epoch != epoch {
+                continue;
+            }
+            let seen = (host.condition == Condition::Up).then_some(host.side);
+            if host.seen != seen {
+                host.seen = seen;
+                host.gone_since = Some(self.now);
+                changed = true;
+                let notice = Notice::Host {
+                    host: HostId(index as u32),
+                    reachability: Reachability::Unreachable,
+                };
+                self.notice(notice);
+            }
+        }
+        if changed {
+            let at = self.now + self.settings.repair_delay;
+            self.schedule(at, Timer::RepairWitnesses);
+            self.membership_changed();
+        }
+    }
+
+    /// A stuck device has been stuck for too long.
+    pub(super) fn give_up(&mut self, device: DeviceId, epoch: u32) {
+        let member = &self.groups[device.group.0 as usize].members[usize::from(device.member)];
+        if member.epoch == epoch && !member.failed {
+            self.device_failed(device);
+        }
+    }
+
+    /// The device counts as failed from now on.
+    pub(super) fn device_failed(&mut self, device: DeviceId) {
+        let group = &mut self.groups[device.group.0 as usize];
+        group.members[usize::from(device.member)].failed = true;
+        self.notice(Notice::DeviceFailed { device });
+        self.membership_changed();
+    }
+
+    /// Brings everything in line with what the cluster has seen.
+    pub(super) fn membership_changed(&mut self) {
+        let volumes: Vec<VolumeId> =
+            self.volumes.iter().flatten().map(|volume| volume.id).collect();
+        for volume in &volumes {
+            self.update_object(*volume, Layout::Present);
+            self.update_object(*volume, Layout::Next);
+            self.choose_owner(*volume);
+        }
+        self.fail_unreachable_subs();
+        for volume in volumes {
+            if self.object(volume, Layout::Next).is_some() && !self.is_whole(volume, Layout::Next) {
+                self.abandon_reshape(volume);
+            }
+            self.settle_doubts(volume);
+            self.announce_availability(volume);
+        }
+        self.retry_copies();
+    }
+
+    fn fail_unreachable_subs(&mut self) {
+        let lost: Vec<bool> = self
+            .components
+            .iter()
+            .map(|component| component.as_ref().is_some_and(|component| !component.reachable))
+            .collect();
+        self.fail_subs(
+            |sub| match sub.state {
+                SubState::Vanished => FailedHow::Crashed,
+                _ => FailedHow::Gone,
+            },
+            |sub| lost.get(sub.component.0 as usize).copied().unwrap_or(false),
+        );
+    }
+
+    /// Finds the side with the majority, and who can be reached on it.
+    fn update_object(&mut self, volume: VolumeId, layout: Layout) {
+        let Some(object) = self.object(volume, layout) else { return };
+        let sides: BTreeSet<u32> = self.hosts.iter().filter_map(|host| host.seen).collect();
+        let all = object.votes();
+        let side = sides.into_iter().find(|side| self.votes_on(volume, layout, *side) * 2 > all);
+        let ids: Vec<ComponentId> = object.components().collect();
+        if let Some(object) = self.object_mut(volume, layout) {
+            object.side = side;
+        }
+        for id in ids {
+            self.update_component(id, side);
+        }
+    }
+
+    fn votes_on(&self, volume: VolumeId, layout: Layout, side: u32) -> u64 {
+        let Some(object) = self.object(volume, layout) else { return 0 };
+        let on_side = |id: ComponentId| {
+            self.component(id).is_some_and(|component| {
+                let group = &self.groups[component.group.0 as usize];
+                self.hosts[group.host.0 as usize].seen == Some(side) && group.works(component.disk)
+            })
+        };
+        let slots = object.slots.iter().filter(|slot| slot.components().any(on_side)).count();
+        let witnesses = object
+            .witnesses
+            .iter()
+            .filter(|host| self.hosts[host.0 as usize].seen == Some(side))
+            .count();
+        slots as u64 + witnesses as u64 * u64::from(object.geometry.sets)
+    }
+
+    fn update_component(&mut self, id: ComponentId, side: Option<u32>) {
+        let Some(component) = self.component(id) else { return };
+        let group = &self.groups[component.group.0 as usize];
+        let works = group.works(component.disk);
+        let reachable = side.is_some() && self.hosts[group.host.0 as usize].seen == side && works;
+        let (was, group) = (component.reachable, component.group.0 as usize);
+        let now = self.now;
+        let delay = if works { self.settings.repair_delay } else { Nanos::ZERO };
+        let Some(component) = self.component_mut(id) else { return };
+        component.reachable = reachable;
+        if reachable {
+            if !was {
+                component.absence = component.absence.wrapping_add(1);
+                component.repair_at = None;
+                self.returned(id);
+            }
+        } else {
+            component.copy = None;
+            let due = now + delay;
+            if side.is_some() && component.repair_at.is_none_or(|at| at > due) {
+                component.absence = component.absence.wrapping_add(1);
+                component.repair_at = Some(due);
+                let absence = component.absence;
+                self.schedule(due, Timer::Repair { component: id, absence });
+            }
+            self.groups[group].filling.retain(|filled| *filled != id);
+        }
+        self.announce(id);
+    }
+
+    /// A component came back: what it missed is copied, unless its replacement is nearer to being complete.
+    fn returned(&mut self, id: ComponentId) {
+        let Some(Component { volume, layout, set, slot, .. }) = self.component(id) else { return };
+        let (volume, layout, set, slot) = (*volume, *layout, *set, *slot);
+        let Some(object) = self.object_mut(volume, layout) else { return };
+        let place = *object.slot_mut(set, slot);
+        let Some(replacement) = place.replacement.filter(|_| place.current == id) else { return };
+        let stale = |id| self.component(id).map_or(0, |component| component.stale.count());
+        if stale(id) <= stale(replacement) {
+            self.drop_replacement(volume, set, slot);
+        }
+    }
+
+    /// Says what has become of a component.
+    pub(super) fn announce(&mut self, id: ComponentId) {
+        let Some(component) = self.component(id) else { return };
+        let state = self.state_of(component);
+        let volume = component.volume;
+        if component.announced == state {
+            return;
+        }
+        if let Some(component) = self.component_mut(id) {
+            component.announced = state;
+        }
+        self.notice(Notice::Component { component: id, volume, state });
+    }
+
+    /// What a component is.
+    pub(super) fn state_of(&self, component: &Component) -> ComponentState {
+        let works = self.groups[component.group.0 as usize].works(component.disk);
+        match (component.reachable, &component.copy) {
+            (false, _) if works => ComponentState::Absent,
+            (false, _) => ComponentState::Degraded,
+            (true, Some(copy)) if !copy.blocked => ComponentState::Resyncing,
+            (true, _) if component.stale.is_empty() => ComponentState::Active,
+            (true, _) => ComponentState::Stale,
+        }
+    }
+
+    fn choose_owner(&mut self, volume: VolumeId) {
+        let Some(state) = self.volume(volume) else { return };
+        let side = state.object.side;
+        let owner = &self.hosts[state.owner.0 as usize];
+        if side.is_none() || owner.seen == side {
+            return;
+        }
+        let owner = state
+            .object
+            .components()
+            .find(|id| self.component(*id).is_some_and(|component| component.reachable))
+            .and_then(|id| self.component(id))
+            .map(|component| self.host_of(component.group));
+        if let (Some(owner), Some(state)) = (owner, self.volume_mut(volume)) {
+            state.owner = owner;
+        }
+    }
+
+    /// Whether each component can be reached and is current.
+    pub(super) fn is_whole(&self, volume: VolumeId, layout: Layout) -> bool {
+        self.object(volume, layout).is_some_and(|object| {
+            object.side.is_some()
+                && object.components().all(|id| {
+                    self.component(id)
+                        .is_some_and(|component| component.reachable && component.stale.is_empty())
+                })
+        })
+    }
+
+    /// Whether each set has enough reachable slots to hold data.
+    pub(super) fn all_sets_reachable(&self, volume: VolumeId) -> bool {
+        self.all_sets(volume, |component| component.reachable)
+    }
+
+    fn all_sets(&self, volume: VolumeId, fits: impl Fn(&Component) -> bool) -> bool {
+        let Some(object) = self.object(volume, Layout::Present) else { return false };
+        let needed = usize::from(object.geometry.kind.data_units());
+        (0..object.geometry.sets).all(|set| {
+            let slots = object
+                .set(set)
+                .iter()
+                .filter(|slot| slot.components().any(|id| self.component(id).is_some_and(&fits)));
+            slots.count() >= needed
+        })
+    }
+
+    /// Says when a volume begins or ends to answer errors.
+    pub(super) fn announce_availability(&mut self, volume: VolumeId) {
+        let Some(state) = self.volume(volume) else { return };
+        let quorum = state.object.side.is_some();
+        let current =
+            self.all_sets(volume, |component| component.reachable && component.stale.is_empty());
+        let (was, is) = (state.available, quorum && current);
+        if was == is {
+            return;
+        }
+        if let Some(state) = self.volume_mut(volume) {
+            state.available = is;
+        }
+        self.notice(if is {
+            Notice::VolumeAvailable { volume }
+        } else {
+            let reason = if quorum { IoFailure::NoCurrentCopy } else { IoFailure::NoQuorum };
+            Notice::VolumeUnavailable { volume, reason }
+        });
+    }
+
+    /// The component missed a write to that row.
+    pub(super) fn mark_stale(&mut self, id: ComponentId, row: u64) {
+        let Some(component) = self.component_mut(id) else { return };
+        component.stale.insert(row);
+        if let Some(copy) = &mut component.copy {
+            for copied in copy.rows.iter_mut().filter(|copied| copied.row == row) {
+                copied.spoiled = true;
+            }
+        }
+        if component.reachable {
+            if component.copy.is_none() {
+                component.reason = ResyncReason::Stale;
+            }
+            self.ensure_copy(id);
+        }
+    }
+
+    /// The row's members may differ; settled as soon as a member can be chosen as the truth.
+    pub(super) fn mark_in_doubt(&mut self, volume: VolumeId, set: u32, row: u64) {
+        if let Some(object) = self.object_mut(volume, Layout::Present) {
+            object.in_doubt[set as usize].insert(row);
+        }
+        self.settle_doubts(volume);
+    }
+
+    /// Chooses a truth for rows in doubt: the first current replica, or the data units of a row with parity.
+    fn settle_doubts(&mut self, volume: VolumeId) {
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        if object.side.is_none() {
+            return;
+        }
+        for set in 0..object.geometry.sets {
+            let Some(object) = self.object(volume, Layout::Present) else { return };
+            let rows: Vec<u64> = object.in_doubt[set as usize].iter().collect();
+            for row in rows {
+                self.settle(volume, set, row);
+            }
+        }
+    }
+
+    fn settle(&mut self, volume: VolumeId, set: u32, row: u64) {
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        let kind = object.geometry.kind;
+        let members: Vec<(u8, ComponentId)> = object
+            .set(set)
+            .iter()
+            .enumerate()
+            .flat_map(|(slot, components)| components.components().map(move |id| (slot as u8, id)))
+            .collect();
+        let sound: Vec<(u8, ComponentId)> =
+            members.iter().copied().filter(|(_, id)| self.is_sound(*id, row)).collect();
+        let known: BTreeSet<u8> = sound.iter().map(|(slot, _)| *slot).collect();
+        if known.len() < usize::from(kind.data_units()) {
+            return;
+        }
+        let truth = sound[0].1;
+        if let Some(object) = self.object_mut(volume, Layout::Present) {
+            object.in_doubt[set as usize].remove(row);
+        }
+        for (slot, id) in members {
+            let differs = match kind {
+                SetKind::Mirror { .. } => id != truth,
+                SetKind::Parity { .. } => matches!(kind.role(row, slot), Role::Parity(_)),
+            };
+            if differs {
+                self.mark_stale(id, row);
+            }
+        }
+    }
+
+    /// Whether the component's content of a row is current, and its host has power.
+    fn is_sound(&self, id: ComponentId, row: u64) -> bool {
+        self.component(id).is_some_and(|component| {
+            component.reachable
+                && component.is_current(row)
+                && self.hosts[self.host_of(component.group).0 as usize].condition == Condition::Up
+        })
+    }
+
+    /// Hosts lost power at the same moment.
+    pub(super) fn crash(&mut self, hosts: &[HostId]) {
+        for host in hosts {
+            self.hosts[host.0 as usize].condition = Condition::Crashed;
+        }
+        let now = self.now;
+        for index in 0..self.groups.len() {
+            if hosts.contains(&self.groups[index].host) {
+                self.groups[index].engine.power_cut(now);
+                self.note_wakeup(index);
+            }
+        }
+        self.subs.for_each_mut(|sub| {
+            let inside = matches!(sub.state, SubState::InGroup | SubState::ParkedAnswer(_));
+            if inside && hosts.contains(&sub.host) {
+                sub.state = SubState::Vanished;
+            }
+        });
+        let touched: Vec<(ComponentId, VolumeId)> = self
+            .components
+            .iter()
+            .flatten()
+            .filter(|component| hosts.contains(&self.host_of(component.group)))
+            .map(|component| (component.id, component.volume))
+            .collect();
+        let volumes: BTreeSet<VolumeId> = touched.iter().map(|(_, volume)| *volume).collect();
+        for volume in volumes {
+            self.abandon_reshape(volume);
+        }
+        for (id, _) in touched {
+            self.lose_volatile_writes(id);
+        }
+    }
+
+    /// A component without power-loss protection loses some of what was not flushed.
+    fn lose_volatile_writes(&mut self, id: ComponentId) {
+        let Some(component) = self.component_mut(id) else { return };
+        let (volume, set, slot) = (component.volume, component.set, component.slot);
+        let Some(unflushed) = &mut component.unflushed else { return };
+        let rows: Vec<u64> = unflushed.iter().collect();
+        unflushed.clear();
+        if rows.is_empty() {
+            return;
+        }
+        let seed = self.random.next_u64();
+        self.command(DataCommand::PowerCut { component: id, seed });
+        for row in rows {
+            let Some(object) = self.object(volume, Layout::Present) else { return };
+            let needed = usize::from(object.geometry.kind.data_units());
+            let others = object
+                .set(set)
+                .iter()
+                .enumerate()
+                .filter(|(other, components)| {
+                    *other != usize::from(slot)
+                        && components.components().any(|id| self.is_sound(id, row))
+                })
+                .count();
+            if others >= needed {
+                self.mark_stale(id, row);
+            } else {
+                self.mark_in_doubt(volume, set, row);
+            }
+        }
+    }
+}

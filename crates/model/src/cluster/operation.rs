@@ -1,0 +1,199 @@
+//! What is in flight: requests of volumes, their parts, and the I/Os on components.
+//!
+//! ```text
+//! request (FrontOperation) -> one part per row -> phases (reading, writing) of I/Os on components (Subrequest)
+//! ```
+//!
+//! Copies of resync and policy changes are parts without a request.
+
+use super::event::IoFailure;
+use super::geometry::RowRange;
+use super::ids::{ComponentId, GroupId, HostId, VolumeId};
+use super::slab::Key;
+use crate::disk_group::{GroupIo, GroupOutcome, GroupRequestId};
+use crate::request::Operation;
+use crate::scheduler::IoClass;
+use crate::store::RequestId;
+use underlay_core::Nanos;
+
+/// A request of a volume.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FrontOperation {
+    pub(super) request: RequestId,
+    pub(super) volume: VolumeId,
+    pub(super) operation: Operation,
+    pub(super) offset: u64,
+    pub(super) length: u32,
+    pub(super) must_be_durable: bool,
+    pub(super) arrived: Nanos,
+    /// Whether congestion has held it back already.
+    pub(super) held_back: bool,
+    pub(super) parts_left: u32,
+    /// Longest time in devices and network of one of its parts.
+    pub(super) service: Nanos,
+    pub(super) failure: Option<IoFailure>,
+}
+
+/// Whose part it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// A request's.
+    Front { operation: Key, buffer_offset: u32 },
+    /// One slice of filling a component.
+    Resync { component: ComponentId, group: GroupId, epoch: u32 },
+    /// One slice of a policy change.
+    Reshape { epoch: u32, unit: u64 },
+}
+
+/// What a part is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    Reading,
+    Writing,
+    Flushing,
+}
+
+/// Most components that are remembered as failed for one part; all there can be.
+const FAILED_MAX: usize = 12;
+
+/// Components that did not do their part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failed {
+    entries: [(ComponentId, FailedHow); FAILED_MAX],
+    count: u8,
+}
+
+/// How a component failed a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FailedHow {
+    /// It cannot be reached, or its device failed.
+    Gone,
+    /// Its host lost power while it was writing: what was stored is unknown.
+    Crashed,
+}
+
+impl Failed {
+    /// None.
+    pub(super) const NONE: Failed =
+        Failed { entries: [(ComponentId(u32::MAX), FailedHow::Gone); FAILED_MAX], count: 0 };
+
+    /// Remembers one.
+    pub(super) fn push(&mut self, component: ComponentId, how: FailedHow) {
+        if !self.contains(component) && usize::from(self.count) < FAILED_MAX {
+            self.entries[usize::from(self.count)] = (component, how);
+            self.count += 1;
+        }
+    }
+
+    /// Whether it is among them.
+    pub(super) fn contains(&self, component: ComponentId) -> bool {
+        self.count != 0 && self.iter().any(|(failed, _)| failed == component)
+    }
+
+    /// Whether there is none.
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ComponentId, FailedHow)> + use<> {
+        let failed = *self;
+        (0..usize::from(failed.count)).map(move |index| failed.entries[index])
+    }
+}
+
+/// A part of a request in one row, or a slice of a copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) purpose: Purpose,
+    pub(super) volume: VolumeId,
+    pub(super) operation: Operation,
+    /// For slices of a resync, `start` counts within the unit.
+    pub(super) range: RowRange,
+    pub(super) phase: Phase,
+    /// I/Os in flight.
+    pub(super) waiting: u32,
+    /// Attempts so far, for parts that are tried again after a failure.
+    pub(super) attempts: u8,
+    /// The component a mirror read was sent to.
+    pub(super) source: ComponentId,
+    pub(super) failed: Failed,
+    /// When the phase began, and the longest service in it and in earlier phases.
+    pub(super) service: Nanos,
+    pub(super) phase_service: Nanos,
+}
+
+impl Part {
+    /// A part that has not begun.
+    pub(super) fn new(
+        purpose: Purpose,
+        volume: VolumeId,
+        operation: Operation,
+        range: RowRange,
+    ) -> Part {
+        Part {
+            purpose,
+            volume,
+            operation,
+            range,
+            phase: Phase::Reading,
+            waiting: 0,
+            attempts: 0,
+            source: ComponentId(u32::MAX),
+            failed: Failed::NONE,
+            service: Nanos::ZERO,
+            phase_service: Nanos::ZERO,
+        }
+    }
+}
+
+/// Where an I/O on a component is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SubState {
+    /// On the way to the host.
+    Travelling,
+    /// Reached a host that does not answer.
+    Parked,
+    /// In the disk group.
+    InGroup,
+    /// Was in the disk group when its host lost power.
+    Vanished,
+    /// Done, but the host does not answer.
+    ParkedAnswer(GroupOutcome),
+    /// Its answer is on the way back.
+    Returning(GroupOutcome),
+}
+
+/// One I/O on one component.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Subrequest {
+    pub(super) part: Key,
+    pub(super) component: ComponentId,
+    pub(super) group: GroupId,
+    pub(super) disk: u8,
+    pub(super) host: HostId,
+    /// Where the answer goes.
+    pub(super) client: HostId,
+    /// The side of the cluster the client is on.
+    pub(super) side: Option<u32>,
+    pub(super) class: IoClass,
+    pub(super) operation: Operation,
+    /// In the device's address space.
+    pub(super) offset: u64,
+    pub(super) length: u32,
+    pub(super) state: SubState,
+}
+
+impl Subrequest {
+    /// As the disk group wants it.
+    pub(super) fn group_io(&self, id: GroupRequestId) -> GroupIo {
+        GroupIo {
+            id,
+            class: self.class,
+            operation: self.operation,
+            disk: usize::from(self.disk),
+            offset_bytes: self.offset,
+            length_bytes: self.length,
+        }
+    }
+}

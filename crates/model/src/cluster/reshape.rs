@@ -1,0 +1,280 @@
+//! Policy changes: a second layout is filled beside the present one, then takes its place.
+//!
+//! From the beginning each write goes to both layouts, so that only what was there before has to be copied, unit by unit
+//! of the volume's address space. The old layout serves reads until everything is in the new one. A new layout that
+//! loses a component is given up, and made again when the cluster is whole.
+
+use super::cluster::Cluster;
+use super::data_command::DataCommand;
+use super::event::{Notice, ResyncReason};
+use super::geometry::{Geometry, RowRange};
+use super::ids::{ComponentId, VolumeId};
+use super::object::{Layout, Object};
+use super::operation::{Failed, Part, Phase, Purpose};
+use super::policy::Policy;
+use super::regions::RegionSet;
+use super::resync::RowCopy;
+use super::slab::Key;
+use crate::request::Operation;
+use crate::scheduler::IoClass;
+use underlay_core::{Bytes, Nanos};
+
+/// A policy change in progress.
+#[derive(Clone, Debug)]
+pub(super) struct Reshape {
+    pub(super) object: Object,
+    pub(super) policy: Policy,
+    /// Units of the volume that are not in the new layout yet.
+    pub(super) pending: RegionSet,
+    /// Units of which slices are in flight; `row` is the unit.
+    pub(super) units: Vec<RowCopy>,
+    pub(super) cursor: u64,
+    pub(super) in_flight: u32,
+    pub(super) epoch: u32,
+}
+
+impl Cluster {
+    /// Begins to fill a new layout.
+    pub(super) fn begin_reshape(&mut self, volume: VolumeId, object: Object, policy: Policy) {
+        let pending = self.units_with_data(volume);
+        let bytes = Bytes(pending.count() * self.settings.stripe_unit.0);
+        let epoch = self.resync.next_epoch();
+        if let Some(state) = self.volume_mut(volume) {
+            state.wanted = None;
+            state.reshape = Some(Box::new(Reshape {
+                object,
+                policy,
+                pending,
+                units: Vec::new(),
+                cursor: 0,
+                in_flight: 0,
+                epoch,
+            }));
+        }
+        self.notice(Notice::ResyncStarted { volume, reason: ResyncReason::Policy, bytes });
+        self.membership_changed();
+        self.pump_reshape(volume);
+    }
+
+    fn units_with_data(&self, volume: VolumeId) -> RegionSet {
+        let Some(state) = self.volume(volume) else { return RegionSet::new(0) };
+        let geometry = state.object.geometry;
+        let unit_bytes = u64::from(geometry.unit_bytes);
+        let mut units = RegionSet::new(geometry.capacity_bytes.div_ceil(unit_bytes));
+        for set in 0..geometry.sets {
+            for row in self.rows_with_data(volume, set).iter() {
+                let first = geometry.row_offset(set, row) / unit_bytes;
+                for index in 0..u64::from(geometry.kind.data_units()) {
+                    if first + index < units.limit() {
+                        units.insert(first + index);
+                    }
+                }
+            }
+        }
+        units
+    }
+
+    /// Begins slices until the window is full; ends the change when nothing is left.
+    pub(super) fn pump_reshape(&mut self, volume: VolumeId) {
+        while let Some(state) = self.volume(volume)
+            && let Some(reshape) = &state.reshape
+        {
+            if reshape.in_flight >= self.settings.resync_window {
+                return;
+            }
+            if reshape.pending.is_empty() && reshape.units.is_empty() {
+                return self.finish_reshape(volume);
+            }
+            let Some((unit, start, length)) = self.next_unit_slice(volume) else { return };
+            self.begin_unit_slice(volume, unit, start, length);
+        }
+    }
+
+    fn next_unit_slice(&mut self, volume: VolumeId) -> Option<(u64, u32, u32)> {
+        let unit_bytes = self.settings.stripe_unit.0;
+        let slice = self.settings.resync_slice.0;
+        let state = self.volume_mut(volume)?;
+        let capacity = state.capacity.0;
+        let reshape = state.reshape.as_mut()?;
+        let end = |unit: u64| unit_bytes.min(capacity - unit * unit_bytes) as u32;
+        let open = reshape
+            .units
+            .iter()
+            .position(|copied| !copied.spoiled && copied.begun < end(copied.row));
+        let at = match open {
+            Some(at) => at,
+            None => {
+                let busy = |unit: &u64| reshape.units.iter().any(|copied| copied.row == *unit);
+                let from = reshape.cursor;
+                let after = std::iter::successors(reshape.pending.next_from(from), |unit| {
+                    reshape.pending.next_from(unit + 1)
+                });
+                let unit = after
+                    .chain(reshape.pending.iter().take_while(|unit| *unit < from))
+                    .find(|unit| !busy(unit))?;
+                reshape.cursor = unit + 1;
+                reshape.units.push(RowCopy { row: unit, begun: 0, in_flight: 0, spoiled: false });
+                reshape.units.len() - 1
+            }
+        };
+        let copied = &mut reshape.units[at];
+        let start = copied.begun;
+        let length = (slice as u32).min(end(copied.row) - start);
+        copied.begun += length;
+        copied.in_flight += 1;
+        reshape.in_flight += 1;
+        Some((copied.row, start, length))
+    }
+
+    fn begin_unit_slice(&mut self, volume: VolumeId, unit: u64, start: u32, length: u32) {
+        let Some(state) = self.volume(volume) else { return };
+        let Some(reshape) = &state.reshape else { return };
+        let (owner, epoch) = (state.owner, reshape.epoch);
+        let offset = unit * self.settings.stripe_unit.0 + u64::from(start);
+        let range = state.object.geometry.locate(offset, length);
+        let purpose = Purpose::Reshape { epoch, unit };
+        let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
+        let reads = self
+            .piece(volume, Layout::Present, &range, &Failed::NONE)
+            .and_then(|piece| self.reads_of(&piece, &range, IoClass::Resync));
+        match reads {
+            Some(reads) => self.issue_from(part, owner, Nanos::ZERO, &reads),
+            None => {
+                self.parts.remove(part);
+                self.abandon_reshape(volume);
+            }
+        }
+    }
+
+    pub(super) fn reshape_phase_ended(&mut self, key: Key, part: &Part) {
+        let Purpose::Reshape { epoch, unit } = part.purpose else { return };
+        let Some((next, owner)) = self.volume(part.volume).and_then(|state| {
+            let reshape = state.reshape.as_ref().filter(|reshape| reshape.epoch == epoch)?;
+            Some((
+                self.next_range(state.object.geometry, reshape.object.geometry, part),
+                state.owner,
+            ))
+        }) else {
+            self.parts.remove(key);
+            return;
+        };
+        if !part.failed.is_empty() {
+            self.parts.remove(key);
+            return self.unit_slice_ended(part.volume, unit, Copied::No);
+        }
+        if part.phase == Phase::Reading {
+            if !self.take_space(part.volume, &next) {
+                self.parts.remove(key);
+                return self.abandon_reshape(part.volume);
+            }
+            if let Some(entry) = self.parts.get_mut(key) {
+                entry.phase = Phase::Writing;
+            }
+            let wants = self
+                .writes_of(part.volume, Layout::Next, &next, Operation::Write)
+                .of_class(IoClass::Resync);
+            return self.issue_from(key, owner, Nanos::ZERO, &wants);
+        }
+        self.parts.remove(key);
+        self.commit_unit_slice(part, unit, &next);
+    }
+
+    /// The same bytes of the volume in the new layout.
+    fn next_range(&self, from: Geometry, to: Geometry, part: &Part) -> RowRange {
+        let offset = from.row_offset(part.range.set, part.range.row) + u64::from(part.range.start);
+        to.locate(offset, part.range.length)
+    }
+
+    /// Takes the space of a row on all members of the new layout.
+    fn take_space(&mut self, volume: VolumeId, range: &RowRange) -> bool {
+        let Some(piece) = self.piece(volume, Layout::Next, range, &Failed::NONE) else {
+            return false;
+        };
+        let purpose = Purpose::Reshape { epoch: 0, unit: 0 };
+        self.allocate(&Part::new(purpose, volume, Operation::Write, *range), &piece)
+    }
+
+    fn commit_unit_slice(&mut self, part: &Part, unit: u64, next: &RowRange) {
+        let from = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
+        let to = self.piece(part.volume, Layout::Next, next, &Failed::NONE);
+        let (Some(from), Some(to)) = (from, to) else { return };
+        if self.reads_of(&from, &part.range, IoClass::Resync).is_none() {
+            return self.unit_slice_ended(part.volume, unit, Copied::No);
+        }
+        for member in to.members() {
+            if let Some(component) = self.component_mut(member.component)
+                && let Some(unflushed) = &mut component.unflushed
+            {
+                unflushed.insert(next.row);
+            }
+        }
+        self.command(DataCommand::Reshape { from, to });
+        self.resync.count(self.now, ResyncReason::Policy, u64::from(part.range.length));
+        self.unit_slice_ended(part.volume, unit, Copied::Yes);
+    }
+
+    fn unit_slice_ended(&mut self, volume: VolumeId, unit: u64, copied_all: Copied) {
+        let unit_bytes = self.settings.stripe_unit.0;
+        let Some(state) = self.volume_mut(volume) else { return };
+        let end = unit_bytes.min(state.capacity.0 - unit * unit_bytes) as u32;
+        let Some(reshape) = &mut state.reshape else { return };
+        reshape.in_flight -= 1;
+        if let Some(at) = reshape.units.iter().position(|copied| copied.row == unit) {
+            let copied = &mut reshape.units[at];
+            copied.in_flight -= 1;
+            copied.spoiled |= copied_all == Copied::No;
+            if copied.in_flight == 0 && (copied.spoiled || copied.begun == end) {
+                if !copied.spoiled {
+                    reshape.pending.remove(unit);
+                }
+                reshape.units.swap_remove(at);
+            }
+        }
+        self.pump_reshape(volume);
+    }
+
+    fn finish_reshape(&mut self, volume: VolumeId) {
+        let Some(state) = self.volume_mut(volume) else { return };
+        let Some(reshape) = state.reshape.take() else { return };
+        let reshape = *reshape;
+        state.policy = reshape.policy;
+        let old = std::mem::replace(&mut state.object, reshape.object);
+        for id in old.components().collect::<Vec<_>>() {
+            self.remove_component(id);
+        }
+        for host in &old.witnesses {
+            self.hosts[host.0 as usize].components -= 1;
+        }
+        let ids: Vec<ComponentId> =
+            self.object(volume, Layout::Present).map_or(Vec::new(), |o| o.components().collect());
+        for id in ids {
+            if let Some(component) = self.component_mut(id) {
+                component.layout = Layout::Present;
+            }
+        }
+        self.notice(Notice::ResyncFinished { volume, reason: ResyncReason::Policy });
+        self.membership_changed();
+    }
+
+    /// Gives a policy change up; it is tried again when the cluster is whole.
+    pub(super) fn abandon_reshape(&mut self, volume: VolumeId) {
+        let Some(state) = self.volume_mut(volume) else { return };
+        let Some(reshape) = state.reshape.take() else { return };
+        state.wanted = Some(reshape.policy);
+        for id in reshape.object.components().collect::<Vec<_>>() {
+            self.remove_component(id);
+        }
+        for host in &reshape.object.witnesses {
+            self.hosts[host.0 as usize].components -= 1;
+        }
+        self.notice(Notice::ResyncAbandoned { volume, reason: ResyncReason::Policy });
+        self.schedule_retry();
+    }
+}
+
+/// Whether a slice is in its new place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Copied {
+    Yes,
+    No,
+}

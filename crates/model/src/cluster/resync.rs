@@ -1,0 +1,443 @@
+//! Filling stale components: slice by slice, from the other members, within a window per disk group.
+//!
+//! One engine serves all reasons: a component that returned copies the rows it missed, a new one copies all rows that hold
+//! data. Rows that hold data nowhere cost nothing. A slice reads its sources, writes its target, and takes effect in
+//! the data plane at one moment; writes of the volume go to the target all the while, so that a row is current as soon as
+//! all its slices are. What is left is the set of stale rows, which survives interruptions and restarts.
+
+use super::cluster::{Cluster, Timer};
+use super::data_command::{Content, DataCommand, Piece};
+use super::event::{Notice, ResyncReason};
+use super::geometry::{RowRange, SetKind};
+use super::ids::{ComponentId, GroupId, VolumeId};
+use super::object::{Copy, Layout};
+use super::operation::{Failed, Part, Phase, Purpose};
+use super::part::Wants;
+use super::row_plan::{SLOTS_MAX, UnitRange, decode, row_is_known};
+use super::slab::Key;
+use super::subrequest::Wanted;
+use crate::request::Operation;
+use crate::scheduler::IoClass;
+use underlay_core::{Bytes, Nanos};
+
+/// A row of which slices are in flight.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RowCopy {
+    pub(super) row: u64,
+    /// Bytes of which the copy has begun.
+    pub(super) begun: u32,
+    /// Slices in flight.
+    pub(super) in_flight: u32,
+    /// A slice failed, or a write was missed: the row stays stale.
+    pub(super) spoiled: bool,
+}
+
+/// What has been copied so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ResyncState {
+    /// Tells slices of an earlier copy from those of the present one.
+    epochs: u32,
+    /// Bytes written by copies, per [`ResyncReason::ALL`].
+    pub(super) copied_bytes: [u64; 4],
+    /// Slices written by copies, likewise.
+    pub(super) slices: [u64; 4],
+    /// Slowly moving average of the pace, bytes per second, and what it is made of.
+    pace: f64,
+    measured_since: Nanos,
+    measured_bytes: u64,
+    /// Whether a retry is scheduled.
+    pub(super) retry_scheduled: bool,
+}
+
+impl ResyncState {
+    /// Number of a copy that begins.
+    pub(super) fn next_epoch(&mut self) -> u32 {
+        self.epochs = self.epochs.wrapping_add(1);
+        self.epochs
+    }
+
+    /// Counts a slice.
+    pub(super) fn count(&mut self, now: Nanos, reason: ResyncReason, bytes: u64) {
+        self.copied_bytes[reason as usize] += bytes;
+        self.slices[reason as usize] += 1;
+        self.measured_bytes += bytes;
+        let span = now.saturating_sub(self.measured_since);
+        if span >= Nanos::from_secs(1) {
+            let pace = self.measured_bytes as f64 / span.as_secs_f64();
+            // A pause longer than 10 s says nothing about the pace of what follows.
+            let fresh = self.pace == 0.0 || span > Nanos::from_secs(10);
+            self.pace = if fresh { pace } else { 0.7 * self.pace + 0.3 * pace };
+            self.measured_since = now;
+            self.measured_bytes = 0;
+        }
+    }
+
+    /// Bytes per second, when known.
+    pub(super) fn pace(&self) -> Option<f64> {
+        (self.pace > 0.0).then_some(self.pace)
+    }
+}
+
+/// How the search for the next slice of a component ended.
+enum Next {
+    Slice(RowRange),
+    /// Everything has begun.
+    Waiting,
+    /// Nothing can begin.
+    Blocked,
+    /// Nothing is stale.
+    Complete,
+}
+
+impl Cluster {
+    /// Makes sure that a stale, reachable component is being filled.
+    pub(super) fn ensure_copy(&mut self, id: ComponentId) {
+        let Some(component) = self.component(id) else { return };
+        if !component.reachable || component.layout != Layout::Present {
+            return;
+        }
+        if component.copy.is_some() {
+            return;
+        }
+        if component.stale.is_empty() {
+            return self.fill_complete(id);
+        }
+        let (volume, reason, group) = (component.volume, component.reason, component.group);
+        let bytes = Bytes(component.stale.count() * self.settings.stripe_unit.0);
+        let epoch = self.resync.next_epoch();
+        if let Some(component) = self.component_mut(id) {
+            component.copy =
+                Some(Box::new(Copy { epoch, rows: Vec::new(), cursor: 0, blocked: false }));
+        }
+        self.groups[group.0 as usize].filling.push_back(id);
+        self.notice(Notice::ResyncStarted { volume, reason, bytes });
+        self.announce(id);
+        self.pump(group);
+    }
+
+    /// Tries blocked and new copies again, and repairs that are overdue.
+    pub(super) fn retry_copies(&mut self) {
+        self.resync.retry_scheduled = false;
+        let ids: Vec<ComponentId> =
+            self.components.iter().flatten().map(|component| component.id).collect();
+        for id in ids {
+            let Some(component) = self.component_mut(id) else { continue };
+            if let Some(copy) = &mut component.copy
+                && copy.blocked
+            {
+                copy.blocked = false;
+                let group = component.group;
+                self.groups[group.0 as usize].filling.push_back(id);
+                self.announce(id);
+            }
+            self.ensure_copy(id);
+            self.repair_if_overdue(id);
+        }
+        for index in 0..self.groups.len() {
+            self.pump(GroupId(index as u32));
+        }
+    }
+
+    /// Begins slices towards a group until its window is full.
+    pub(super) fn pump(&mut self, group: GroupId) {
+        let index = group.0 as usize;
+        while self.groups[index].resync_in_flight < self.settings.resync_window {
+            let mut position = 0;
+            let begun = loop {
+                let Some(id) = self.groups[index].filling.get(position).copied() else {
+                    break false;
+                };
+                match self.next_slice(id) {
+                    Next::Slice(range) => {
+                        self.begin_slice(id, group, range);
+                        break true;
+                    }
+                    Next::Waiting => position += 1,
+                    Next::Blocked => {
+                        self.groups[index].filling.retain(|filled| *filled != id);
+                        if let Some(component) = self.component_mut(id)
+                            && let Some(copy) = &mut component.copy
+                        {
+                            copy.blocked = true;
+                        }
+                        self.announce(id);
+                    }
+                    Next::Complete => {
+                        self.groups[index].filling.retain(|filled| *filled != id);
+                        if let Some(component) = self.component_mut(id) {
+                            component.copy = None;
+                        }
+                        self.fill_complete(id);
+                    }
+                }
+            };
+            if !begun {
+                return;
+            }
+        }
+    }
+
+    fn next_slice(&mut self, id: ComponentId) -> Next {
+        let unit_bytes = self.settings.stripe_unit.0 as u32;
+        let slice_bytes = self.settings.resync_slice.0 as u32;
+        let Some(component) = self.component_mut(id) else { return Next::Complete };
+        let set = component.set;
+        let Some(copy) = &mut component.copy else { return Next::Complete };
+        let open = copy.rows.iter_mut().find(|copied| !copied.spoiled && copied.begun < unit_bytes);
+        if let Some(copied) = open {
+            let start = copied.begun;
+            let length = slice_bytes.min(unit_bytes - start);
+            copied.begun += length;
+            copied.in_flight += 1;
+            return Next::Slice(RowRange { set, row: copied.row, start, length });
+        }
+        self.open_next_row(id)
+    }
+
+    /// Finds the next stale row that has a source, and begins it.
+    fn open_next_row(&mut self, id: ComponentId) -> Next {
+        let first = self.component(id).and_then(|component| component.copy.as_ref());
+        let mut from = first.map_or(0, |copy| copy.cursor);
+        let mut wrapped = false;
+        loop {
+            let Some(component) = self.component(id) else { return Next::Complete };
+            let Some(copy) = &component.copy else { return Next::Complete };
+            if component.stale.is_empty() {
+                return if copy.rows.is_empty() { Next::Complete } else { Next::Waiting };
+            }
+            let Some(row) = component.stale.next_from(from) else {
+                if wrapped {
+                    return if copy.rows.is_empty() { Next::Blocked } else { Next::Waiting };
+                }
+                (from, wrapped) = (0, true);
+                continue;
+            };
+            from = row + 1;
+            if copy.rows.iter().any(|copied| copied.row == row) {
+                continue;
+            }
+            match self.source_of(id, row) {
+                Source::None => {}
+                Source::Nothing => self.row_holds_nothing(id, row),
+                Source::Members if !self.has_room(id, row) => {}
+                Source::Members => {
+                    self.occupy(id, row);
+                    if let Some(component) = self.component_mut(id)
+                        && let Some(copy) = &mut component.copy
+                    {
+                        copy.cursor = row + 1;
+                        copy.rows.push(RowCopy { row, begun: 0, in_flight: 0, spoiled: false });
+                    }
+                    return self.next_slice(id);
+                }
+            }
+        }
+    }
+
+    fn source_of(&self, id: ComponentId, row: u64) -> Source {
+        let Some(piece) = self.sources(id, row) else { return Source::None };
+        let Some(component) = self.component(id) else { return Source::None };
+        let own_slot = piece.current(component.slot).is_some();
+        if !own_slot && !row_is_known(&piece) {
+            return Source::None;
+        }
+        let written = |id: ComponentId| {
+            self.component(id).is_some_and(|component| component.written.contains(row))
+        };
+        let anything = piece
+            .members()
+            .iter()
+            .any(|member| member.content == Content::Current && written(member.component));
+        if anything { Source::Members } else { Source::Nothing }
+    }
+
+    /// The other members of a component's row.
+    fn sources(&self, id: ComponentId, row: u64) -> Option<Piece> {
+        let component = self.component(id)?;
+        let range = RowRange { set: component.set, row, start: 0, length: 0 };
+        let mut target = Failed::NONE;
+        target.push(id, super::operation::FailedHow::Gone);
+        self.piece(component.volume, component.layout, &range, &target)
+    }
+
+    /// A row that holds data nowhere is zero everywhere.
+    fn row_holds_nothing(&mut self, id: ComponentId, row: u64) {
+        let unit_bytes = self.settings.stripe_unit.0;
+        self.command(DataCommand::Zero {
+            component: id,
+            offset_bytes: row * unit_bytes,
+            length_bytes: unit_bytes,
+        });
+        self.release(id, row);
+        if let Some(component) = self.component_mut(id) {
+            component.stale.remove(row);
+        }
+    }
+
+    fn begin_slice(&mut self, id: ComponentId, group: GroupId, range: RowRange) {
+        let Some(component) = self.component(id) else { return };
+        let Some(copy) = &component.copy else { return };
+        let (epoch, volume) = (copy.epoch, component.volume);
+        let purpose = Purpose::Resync { component: id, group, epoch };
+        self.groups[group.0 as usize].resync_in_flight += 1;
+        let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
+        let client = self.host_of(group);
+        let wants = self.slice_reads(id, &range);
+        self.issue_from(part, client, Nanos::ZERO, &wants);
+    }
+
+    fn slice_reads(&self, id: ComponentId, range: &RowRange) -> Wants {
+        let mut wants = Wants::new();
+        let (Some(piece), Some(component)) = (self.sources(id, range.row), self.component(id))
+        else {
+            return wants;
+        };
+        let slice = UnitRange { from: range.start, to: range.start + range.length };
+        let mut ranges = [UnitRange::default(); SLOTS_MAX];
+        if piece.current(component.slot).is_some() {
+            ranges[usize::from(component.slot)] = slice;
+        } else if let SetKind::Mirror { copies } = piece.kind {
+            let first = (range.row % u64::from(copies)) as u8;
+            let slot = (0..copies)
+                .map(|step| (first + step) % copies)
+                .find(|slot| piece.current(*slot).is_some());
+            if let Some(slot) = slot {
+                ranges[usize::from(slot)] = slice;
+            }
+        } else {
+            let current = |slot| piece.current(slot).is_some();
+            ranges = decode(piece.kind, current, slice, ranges).unwrap_or(ranges);
+        }
+        for slot in 0..piece.kind.members() {
+            let slice = ranges[usize::from(slot)];
+            if let (false, Some(component)) = (slice.is_empty(), piece.current(slot)) {
+                wants.push(Wanted {
+                    component,
+                    operation: Operation::Read,
+                    offset: range.row * u64::from(piece.unit_bytes) + u64::from(slice.from),
+                    length: slice.length(),
+                    class: IoClass::Resync,
+                });
+            }
+        }
+        wants
+    }
+
+    pub(super) fn resync_phase_ended(&mut self, key: Key, part: &Part) {
+        let Purpose::Resync { component: id, group, epoch } = part.purpose else { return };
+        let alive = self.component(id).is_some_and(|component| {
+            component.copy.as_ref().is_some_and(|copy| copy.epoch == epoch)
+        });
+        let known = alive
+            && part.failed.is_empty()
+            && self.sources(id, part.range.row).is_some_and(|piece| {
+                let slot = self.component(id).map_or(0, |component| component.slot);
+                piece.current(slot).is_some() || row_is_known(&piece)
+            });
+        if known && part.phase == Phase::Reading {
+            let mut wants = Wants::new();
+            wants.push(Wanted {
+                component: id,
+                operation: Operation::Write,
+                offset: part.range.row * self.settings.stripe_unit.0 + u64::from(part.range.start),
+                length: part.range.length,
+                class: IoClass::Resync,
+            });
+            if let Some(entry) = self.parts.get_mut(key) {
+                entry.phase = Phase::Writing;
+            }
+            let client = self.host_of(group);
+            return self.issue_from(key, client, Nanos::ZERO, &wants);
+        }
+        self.parts.remove(key);
+        self.groups[group.0 as usize].resync_in_flight -= 1;
+        if known {
+            self.commit_slice(id, &part.range);
+        }
+        if alive {
+            self.slice_ended(id, part.range.row, known);
+        }
+        self.pump(group);
+    }
+
+    fn commit_slice(&mut self, id: ComponentId, range: &RowRange) {
+        let (Some(piece), Some(component)) = (self.sources(id, range.row), self.component(id))
+        else {
+            return;
+        };
+        let (slot, reason) = (component.slot, component.reason);
+        let piece = piece.with_range(range.start, range.length);
+        self.command(DataCommand::Resync { piece, target: id, slot });
+        self.resync.count(self.now, reason, u64::from(range.length));
+        if let Some(component) = self.component_mut(id)
+            && let Some(unflushed) = &mut component.unflushed
+        {
+            unflushed.insert(range.row);
+        }
+    }
+
+    fn slice_ended(&mut self, id: ComponentId, row: u64, copied_all: bool) {
+        let unit_bytes = self.settings.stripe_unit.0 as u32;
+        let Some(component) = self.component_mut(id) else { return };
+        let Some(copy) = &mut component.copy else { return };
+        let Some(at) = copy.rows.iter().position(|copied| copied.row == row) else { return };
+        let copied = &mut copy.rows[at];
+        copied.in_flight -= 1;
+        copied.spoiled |= !copied_all;
+        if copied.in_flight > 0 || (!copied.spoiled && copied.begun < unit_bytes) {
+            return;
+        }
+        if !copied.spoiled {
+            component.stale.remove(row);
+        }
+        copy.rows.swap_remove(at);
+    }
+
+    /// Nothing of the component is stale any more.
+    fn fill_complete(&mut self, id: ComponentId) {
+        let Some(component) = self.component_mut(id) else { return };
+        let (volume, set, slot, reason) =
+            (component.volume, component.set, component.slot, component.reason);
+        let was_filling = component.announced != super::event::ComponentState::Active;
+        let Some(object) = self.object_mut(volume, Layout::Present) else { return };
+        let place = object.slot_mut(set, slot);
+        if place.replacement == Some(id) {
+            let old = place.current;
+            *place = super::object::Slot { current: id, replacement: None };
+            self.remove_component(old);
+        } else if place.current == id && place.replacement.is_some() && was_filling {
+            self.drop_replacement(volume, set, slot);
+        }
+        self.announce(id);
+        if was_filling {
+            self.notice(Notice::ResyncFinished { volume, reason });
+            self.fill_changed_object(volume, reason);
+        }
+    }
+
+    fn fill_changed_object(&mut self, volume: VolumeId, reason: ResyncReason) {
+        self.announce_availability(volume);
+        if reason == ResyncReason::Rebalance {
+            self.rebalance_now();
+        }
+    }
+
+    /// Looks again at copies that are blocked, a little later.
+    pub(super) fn schedule_retry(&mut self) {
+        if !self.resync.retry_scheduled {
+            self.resync.retry_scheduled = true;
+            let at = self.now + self.settings.rebalance_interval;
+            self.schedule(at, Timer::RetryCopies);
+        }
+    }
+}
+
+/// Where a row can be copied from.
+enum Source {
+    /// Not enough members are current.
+    None,
+    /// It holds nothing.
+    Nothing,
+    /// The members.
+    Members,
+}

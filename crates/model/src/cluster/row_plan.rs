@@ -1,0 +1,183 @@
+//! Which bytes of which slots a request in one row touches: its own units, and the parity over them.
+
+use super::cluster::Cluster;
+use super::data_command::{Content, Piece, PieceMember};
+use super::geometry::{Role, RowRange, SetKind};
+use super::ids::VolumeId;
+use super::object::Layout;
+use super::operation::Failed;
+
+/// Most slots of a set.
+pub(super) const SLOTS_MAX: usize = 6;
+
+/// A byte range within a unit, empty if `from == to`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct UnitRange {
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+impl UnitRange {
+    /// Whether nothing is in it.
+    pub(super) fn is_empty(self) -> bool {
+        self.from == self.to
+    }
+
+    /// The smallest range that holds both.
+    pub(super) fn unite(self, other: UnitRange) -> UnitRange {
+        match (self.is_empty(), other.is_empty()) {
+            (true, _) => other,
+            (_, true) => self,
+            _ => UnitRange { from: self.from.min(other.from), to: self.to.max(other.to) },
+        }
+    }
+
+    /// Number of bytes.
+    pub(super) fn length(self) -> u32 {
+        self.to - self.from
+    }
+}
+
+/// The range of each data unit that a range of a row covers.
+pub(super) fn unit_ranges(
+    unit_bytes: u32,
+    start: u32,
+    length: u32,
+) -> impl Iterator<Item = (u8, UnitRange)> {
+    let end = start + length;
+    (start / unit_bytes..end.div_ceil(unit_bytes)).map(move |index| {
+        let base = index * unit_bytes;
+        let from = start.max(base) - base;
+        let to = end.min(base + unit_bytes) - base;
+        (index as u8, UnitRange { from, to })
+    })
+}
+
+/// The ranges that a write touches, per slot.
+pub(super) fn touched(kind: SetKind, unit_bytes: u32, range: &RowRange) -> [UnitRange; SLOTS_MAX] {
+    let mut ranges = [UnitRange::default(); SLOTS_MAX];
+    if let SetKind::Mirror { copies } = kind {
+        let all = UnitRange { from: range.start, to: range.start + range.length };
+        ranges[..usize::from(copies)].fill(all);
+        return ranges;
+    }
+    let mut all = UnitRange::default();
+    for (index, part) in unit_ranges(unit_bytes, range.start, range.length) {
+        ranges[usize::from(kind.data_member(range.row, index))] = part;
+        all = all.unite(part);
+    }
+    for index in 0..kind.spare_members() {
+        ranges[usize::from(kind.parity_member(range.row, index))] = all;
+    }
+    ranges
+}
+
+/// The ranges that must be read to serve a read of a row with parity, per slot; none if too few members are current.
+pub(super) fn parity_read(
+    kind: SetKind,
+    unit_bytes: u32,
+    range: &RowRange,
+    current: impl Fn(u8) -> bool,
+) -> Option<[UnitRange; SLOTS_MAX]> {
+    let mut ranges = [UnitRange::default(); SLOTS_MAX];
+    let mut missing = UnitRange::default();
+    for (index, part) in unit_ranges(unit_bytes, range.start, range.length) {
+        let slot = kind.data_member(range.row, index);
+        if current(slot) {
+            ranges[usize::from(slot)] = part;
+        } else {
+            missing = missing.unite(part);
+        }
+    }
+    if missing.is_empty() { Some(ranges) } else { decode(kind, current, missing, ranges) }
+}
+
+/// Extends `ranges` so that `missing` can be decoded: the same range of as many members as there are data units.
+pub(super) fn decode(
+    kind: SetKind,
+    current: impl Fn(u8) -> bool,
+    missing: UnitRange,
+    mut ranges: [UnitRange; SLOTS_MAX],
+) -> Option<[UnitRange; SLOTS_MAX]> {
+    // Members that are read anyway come first.
+    let mut slots: Vec<u8> = (0..kind.members()).filter(|slot| current(*slot)).collect();
+    slots.sort_by_key(|slot| ranges[usize::from(*slot)].is_empty());
+    if slots.len() < usize::from(kind.data_units()) {
+        return None;
+    }
+    for slot in &slots[..usize::from(kind.data_units())] {
+        let range = &mut ranges[usize::from(*slot)];
+        *range = range.unite(missing);
+    }
+    Some(ranges)
+}
+
+/// The ranges that must be read before a write of a row with parity, per slot; empty for a full row, none if too few members
+/// are current.
+pub(super) fn parity_write_reads(
+    kind: SetKind,
+    unit_bytes: u32,
+    range: &RowRange,
+    current: impl Fn(u8) -> bool,
+) -> Option<[UnitRange; SLOTS_MAX]> {
+    let nothing = [UnitRange::default(); SLOTS_MAX];
+    let current_count = (0..kind.members()).filter(|slot| current(*slot)).count();
+    if current_count < usize::from(kind.data_units()) {
+        return None;
+    }
+    if range.length == unit_bytes * u32::from(kind.data_units()) {
+        return Some(nothing);
+    }
+    let touched = touched(kind, unit_bytes, range);
+    let all_current =
+        (0..kind.members()).all(|slot| touched[usize::from(slot)].is_empty() || current(slot));
+    if all_current {
+        // Read-modify-write: the old data and the old parity give the new parity.
+        return Some(touched);
+    }
+    let all = touched.iter().fold(UnitRange::default(), |all, range| all.unite(*range));
+    decode(kind, current, all, nothing)
+}
+
+impl Cluster {
+    /// The reachable components of a row, as the data plane needs them, without those that failed.
+    pub(super) fn piece(
+        &self,
+        volume: VolumeId,
+        layout: Layout,
+        range: &RowRange,
+        without: &Failed,
+    ) -> Option<Piece> {
+        let object = self.object(volume, layout)?;
+        let geometry = &object.geometry;
+        let mut piece = Piece::new(geometry.kind, geometry.unit_bytes, range.row, object.checksum)
+            .with_range(range.start, range.length);
+        for (slot, components) in object.set(range.set).iter().enumerate() {
+            for id in components.components() {
+                let Some(component) = self.components[id.0 as usize].as_deref() else { continue };
+                if !component.reachable || without.contains(id) {
+                    continue;
+                }
+                let content =
+                    if component.is_current(range.row) { Content::Current } else { Content::Stale };
+                piece.push(PieceMember { component: id, slot: slot as u8, content });
+            }
+        }
+        Some(piece)
+    }
+}
+
+/// Whether the members suffice to know the whole row.
+pub(super) fn row_is_known(piece: &Piece) -> bool {
+    let kind = piece.kind;
+    let known = (0..kind.members()).filter(|slot| piece.current(*slot).is_some()).count();
+    known >= usize::from(kind.data_units())
+}
+
+/// Whether the slot holds data that a write of `range` changes.
+pub(super) fn touches(kind: SetKind, unit_bytes: u32, range: &RowRange, slot: u8) -> bool {
+    match kind.role(range.row, slot) {
+        Role::Parity(_) => true,
+        Role::Data(_) => !touched(kind, unit_bytes, range)[usize::from(slot)].is_empty(),
+    }
+}

@@ -1,0 +1,119 @@
+//! A pool of values with small keys that are never confused with those of earlier values.
+//!
+//! Requests in flight live here: in steady state nothing is allocated, and a late completion of something that was
+//! given up meanwhile finds nobody.
+
+/// Names a value: its place, and how often the place was used before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Key {
+    index: u32,
+    generation: u32,
+}
+
+impl Key {
+    /// As one number.
+    pub(super) fn to_u64(self) -> u64 {
+        u64::from(self.generation) << 32 | u64::from(self.index)
+    }
+
+    /// From [`Key::to_u64`].
+    pub(super) fn from_u64(number: u64) -> Key {
+        Key { index: number as u32, generation: (number >> 32) as u32 }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Entry<T> {
+    generation: u32,
+    value: Option<T>,
+}
+
+/// The pool.
+#[derive(Clone, Debug)]
+pub(super) struct Slab<T> {
+    entries: Vec<Entry<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Slab<T> {
+    /// An empty pool.
+    pub(super) fn new() -> Slab<T> {
+        Slab { entries: Vec::new(), free: Vec::new() }
+    }
+
+    /// Stores a value.
+    pub(super) fn insert(&mut self, value: T) -> Key {
+        match self.free.pop() {
+            Some(index) => {
+                let entry = &mut self.entries[index as usize];
+                entry.value = Some(value);
+                Key { index, generation: entry.generation }
+            }
+            None => {
+                let index = self.entries.len() as u32;
+                self.entries.push(Entry { generation: 0, value: Some(value) });
+                Key { index, generation: 0 }
+            }
+        }
+    }
+
+    /// The value, if it is still there.
+    pub(super) fn get(&self, key: Key) -> Option<&T> {
+        let entry = self.entries.get(key.index as usize)?;
+        if entry.generation == key.generation { entry.value.as_ref() } else { None }
+    }
+
+    /// The value, if it is still there.
+    pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
+        let entry = self.entries.get_mut(key.index as usize)?;
+        if entry.generation == key.generation { entry.value.as_mut() } else { None }
+    }
+
+    /// Takes the value out, if it is still there.
+    pub(super) fn remove(&mut self, key: Key) -> Option<T> {
+        let entry = self.entries.get_mut(key.index as usize)?;
+        if entry.generation != key.generation {
+            return None;
+        }
+        let value = entry.value.take()?;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(key.index);
+        Some(value)
+    }
+
+    /// Number of values.
+    pub(super) fn len(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+
+    /// Calls `change` for each value.
+    pub(super) fn for_each_mut(&mut self, change: impl FnMut(&mut T)) {
+        self.entries.iter_mut().filter_map(|entry| entry.value.as_mut()).for_each(change);
+    }
+
+    /// All values with their keys.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Key, &T)> {
+        self.entries.iter().enumerate().filter_map(|(index, entry)| {
+            let key = Key { index: index as u32, generation: entry.generation };
+            entry.value.as_ref().map(|value| (key, value))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Key, Slab};
+
+    #[test]
+    fn an_old_key_finds_nobody() {
+        let mut slab = Slab::new();
+        let first = slab.insert("a");
+        assert_eq!(slab.remove(first), Some("a"));
+        let second = slab.insert("b");
+        assert_eq!(slab.get(first), None);
+        assert_eq!(slab.remove(first), None);
+        assert_eq!(slab.get(Key::from_u64(second.to_u64())), Some(&"b"));
+        assert_eq!(slab.len(), 1);
+        assert_eq!(slab.iter().count(), 1);
+    }
+}

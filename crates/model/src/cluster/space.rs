@@ -1,0 +1,90 @@
+//! Who occupies what: regions of components, and the space of devices.
+//!
+//! A component occupies its written regions or what was reserved for it, whichever is more. A device's used space is the
+//! sum over its components, kept as they change; [`Cluster::space_is_exact`] proves it.
+
+use super::cluster::Cluster;
+use super::data_command::Piece;
+use super::ids::ComponentId;
+use super::operation::Part;
+use super::row_plan::touches;
+
+impl Cluster {
+    /// The component holds data in that row from now on.
+    pub(super) fn occupy(&mut self, id: ComponentId, row: u64) {
+        self.change_space(id, |written| written.insert(row));
+    }
+
+    /// The component holds nothing in that row any more.
+    pub(super) fn release(&mut self, id: ComponentId, row: u64) {
+        self.change_space(id, |written| written.remove(row));
+    }
+
+    fn change_space(
+        &mut self,
+        id: ComponentId,
+        change: impl FnOnce(&mut super::regions::RegionSet) -> bool,
+    ) {
+        let unit_bytes = self.settings.stripe_unit.0 as u32;
+        let Some(component) = self.components[id.0 as usize].as_deref_mut() else { return };
+        let before = component.occupied_bytes(unit_bytes);
+        if !change(&mut component.written) {
+            return;
+        }
+        let after = component.occupied_bytes(unit_bytes);
+        let group = &mut self.groups[component.group.0 as usize];
+        let disk = &mut group.disks[usize::from(component.disk)];
+        disk.used = disk.used + after - before;
+    }
+
+    /// Whether the component's device has room for one more region of it.
+    pub(super) fn has_room(&self, id: ComponentId, row: u64) -> bool {
+        let Some(component) = self.component(id) else { return false };
+        if component.written.contains(row) {
+            return true;
+        }
+        let unit_bytes = self.settings.stripe_unit.0;
+        let within_reserve = (component.written.count() + 1) * unit_bytes <= component.reserved;
+        let group = &self.groups[component.group.0 as usize];
+        within_reserve || group.disks[usize::from(component.disk)].free() >= unit_bytes
+    }
+
+    /// Takes the space a write needs on all members; takes nothing when one of them has no room.
+    pub(super) fn allocate(&mut self, part: &Part, piece: &Piece) -> bool {
+        let row = part.range.row;
+        let new = |member: &super::data_command::PieceMember| {
+            self.component(member.component)
+                .is_some_and(|component| !component.written.contains(row))
+                && touches(piece.kind, piece.unit_bytes, &part.range, member.slot)
+        };
+        if !piece.members().iter().any(new) {
+            return true;
+        }
+        let needing: Vec<ComponentId> =
+            piece.members().iter().filter(|member| new(member)).map(|m| m.component).collect();
+        if !needing.iter().all(|id| self.has_room(*id, row)) {
+            return false;
+        }
+        for id in needing {
+            self.occupy(id, row);
+        }
+        true
+    }
+
+    /// Whether the used space of each device is the sum over its components.
+    pub fn space_is_exact(&self) -> bool {
+        let unit_bytes = self.settings.stripe_unit.0 as u32;
+        self.groups.iter().all(|group| {
+            group.disks.iter().enumerate().all(|(index, disk)| {
+                let here = || {
+                    self.components.iter().flatten().filter(move |component| {
+                        component.group == group.id && usize::from(component.disk) == index
+                    })
+                };
+                let used: u64 = here().map(|component| component.occupied_bytes(unit_bytes)).sum();
+                let promised: u64 = here().map(|component| component.length).sum();
+                used == disk.used && promised == disk.promised
+            })
+        })
+    }
+}

@@ -1,0 +1,242 @@
+//! Looking at the cluster: what is where, in which state, what is being copied, and what each part has done.
+
+use super::cluster::Cluster;
+use super::event::{ComponentState, ResyncReason};
+use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
+use super::object::{Component, Layout, Volume};
+use super::policy::Policy;
+use super::volume_counters::VolumeCounters;
+use underlay_core::{Bytes, Nanos};
+
+/// One component, as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ComponentStatus {
+    /// Its name.
+    pub component: ComponentId,
+    /// Whose it is.
+    pub volume: VolumeId,
+    /// The set it belongs to.
+    pub set: u32,
+    /// Its place in the set.
+    pub slot: u8,
+    /// Where it lies.
+    pub host: HostId,
+    /// Where it lies.
+    pub device: DeviceId,
+    /// Its length.
+    pub length: Bytes,
+    /// What it occupies or has reserved.
+    pub occupied: Bytes,
+    /// What must be copied before it is current.
+    pub stale: Bytes,
+    /// Its state.
+    pub state: ComponentState,
+    /// Whether it is meant to take another one's place.
+    pub role: ComponentRole,
+}
+
+/// What a component is in its slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ComponentRole {
+    /// It fills the slot.
+    Current,
+    /// It is being filled to take the current one's place.
+    Replacement,
+    /// It belongs to the layout that a policy change is filling.
+    NextLayout,
+}
+
+/// One volume, as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeStatus {
+    /// Its number.
+    pub volume: VolumeId,
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub capacity: Bytes,
+    /// Its policy; the old one while a change is in progress.
+    pub policy: Policy,
+    /// The host that serves it.
+    pub owner: HostId,
+    /// Whether all of it can be read and written.
+    pub available: bool,
+    /// Hosts with a witness.
+    pub witnesses: Vec<HostId>,
+    /// All its components.
+    pub components: Vec<ComponentStatus>,
+}
+
+/// What is being copied.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResyncStatus {
+    /// Bytes left on components that are being filled, per [`ResyncReason::ALL`].
+    pub bytes_left: [u64; 4],
+    /// Components being filled, and policy changes in progress.
+    pub active: u32,
+    /// Those that wait for a source or for space.
+    pub suspended: u32,
+    /// Bytes copied so far, per reason.
+    pub copied_bytes: [u64; 4],
+    /// I/Os of copies so far, per reason.
+    pub slices: [u64; 4],
+    /// Slowly moving average of the pace, once known.
+    pub bytes_per_second: Option<f64>,
+    /// When everything will be copied at that pace.
+    pub time_left: Option<Nanos>,
+}
+
+/// Space and state of one capacity device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceStatus {
+    /// The device.
+    pub device: DeviceId,
+    /// Its size.
+    pub capacity: Bytes,
+    /// What components occupy or have reserved.
+    pub used: Bytes,
+    /// Whether it counts as failed.
+    pub failed: bool,
+}
+
+impl Cluster {
+    /// All volumes.
+    pub fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
+        self.volumes.iter().flatten().map(|volume| volume.id)
+    }
+
+    /// One volume, if it exists.
+    pub fn volume_status(&self, volume: VolumeId) -> Option<VolumeStatus> {
+        let Volume { id, name, capacity, policy, object, owner, available, .. } =
+            self.volume(volume)?;
+        Some(VolumeStatus {
+            volume: *id,
+            name: name.clone(),
+            capacity: *capacity,
+            policy: *policy,
+            owner: *owner,
+            available: *available,
+            witnesses: object.witnesses.clone(),
+            components: self
+                .components
+                .iter()
+                .flatten()
+                .filter(|component| component.volume == volume)
+                .map(|component| self.component_status(component))
+                .collect(),
+        })
+    }
+
+    /// Counters of one volume, if it exists.
+    pub fn volume_counters(&self, volume: VolumeId) -> Option<&VolumeCounters> {
+        self.volume(volume).map(|volume| &volume.counters)
+    }
+
+    fn component_status(&self, component: &Component) -> ComponentStatus {
+        let unit_bytes = self.settings.stripe_unit.0;
+        let replacement = self.object(component.volume, component.layout).is_some_and(|object| {
+            let place = object.set(component.set)[usize::from(component.slot)];
+            place.replacement == Some(component.id)
+        });
+        ComponentStatus {
+            component: component.id,
+            volume: component.volume,
+            set: component.set,
+            slot: component.slot,
+            host: self.host_of(component.group),
+            device: DeviceId { group: component.group, member: component.disk + 1 },
+            length: Bytes(component.length),
+            occupied: Bytes(component.occupied_bytes(unit_bytes as u32)),
+            stale: Bytes(component.stale.count() * unit_bytes),
+            state: self.state_of(component),
+            role: match component.layout {
+                Layout::Next => ComponentRole::NextLayout,
+                Layout::Present if replacement => ComponentRole::Replacement,
+                Layout::Present => ComponentRole::Current,
+            },
+        }
+    }
+
+    /// What is being copied, and how long it will take.
+    pub fn resync_status(&self) -> ResyncStatus {
+        let unit_bytes = self.settings.stripe_unit.0;
+        let mut status = ResyncStatus {
+            copied_bytes: self.resync.copied_bytes,
+            slices: self.resync.slices,
+            bytes_per_second: self.resync.pace(),
+            ..ResyncStatus::default()
+        };
+        for component in self.components.iter().flatten().filter(|component| component.reachable) {
+            if component.stale.is_empty() {
+                continue;
+            }
+            status.bytes_left[component.reason as usize] += component.stale.count() * unit_bytes;
+            match &component.copy {
+                Some(copy) if !copy.blocked => status.active += 1,
+                _ => status.suspended += 1,
+            }
+        }
+        for reshape in self.volumes.iter().flatten().filter_map(|volume| volume.reshape.as_ref()) {
+            status.active += 1;
+            status.bytes_left[ResyncReason::Policy as usize] +=
+                reshape.pending.count() * unit_bytes;
+        }
+        let left: u64 = status.bytes_left.iter().sum();
+        status.time_left = status
+            .bytes_per_second
+            .filter(|_| left > 0)
+            .map(|pace| Nanos((left as f64 / pace * 1e9) as u64));
+        status
+    }
+
+    /// All capacity devices.
+    pub fn devices(&self) -> impl Iterator<Item = DeviceStatus> + '_ {
+        self.groups.iter().flat_map(|group| {
+            group.disks.iter().enumerate().map(|(index, disk)| DeviceStatus {
+                device: DeviceId { group: group.id, member: index as u8 + 1 },
+                capacity: Bytes(disk.capacity),
+                used: Bytes(disk.used),
+                failed: !group.works(index as u8),
+            })
+        })
+    }
+
+    /// The component at an address of a capacity device, and how far into it: what a destaged range belongs to.
+    pub fn component_at(
+        &self,
+        group: GroupId,
+        disk: usize,
+        offset_bytes: u64,
+    ) -> Option<(ComponentId, u64)> {
+        self.groups.get(group.0 as usize)?.disks.get(disk)?.owner_of(offset_bytes)
+    }
+
+    /// The host of that name.
+    pub fn find_host(&self, name: &str) -> Option<HostId> {
+        self.hosts.iter().find(|host| host.name == name).map(|host| host.id)
+    }
+
+    /// The device of that name, as [`Cluster::device_name`] writes it: `host/group/cache`, `host/group/disk0`.
+    pub fn find_device(&self, name: &str) -> Option<DeviceId> {
+        self.groups.iter().find_map(|group| {
+            (0..group.members.len() as u8)
+                .map(|member| DeviceId { group: group.id, member })
+                .find(|device| self.device_name(*device) == name)
+        })
+    }
+
+    /// All hosts, in order.
+    pub fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.hosts.iter().map(|host| host.id)
+    }
+
+    /// A host's name.
+    pub fn host_name(&self, host: HostId) -> Option<&str> {
+        self.hosts.get(host.0 as usize).map(|host| host.name.as_str())
+    }
+
+    /// All disk groups, with their host and name.
+    pub fn groups(&self) -> impl Iterator<Item = (GroupId, HostId, &str)> + '_ {
+        self.groups.iter().map(|group| (group.id, group.host, group.name.as_str()))
+    }
+}

@@ -1,0 +1,192 @@
+//! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
+
+use super::cluster::{Cluster, Timer};
+use super::ids::{ComponentId, DeviceId, HostId};
+use super::object::Component;
+use super::operation::{FailedHow, SubState, Subrequest};
+use super::slab::Key;
+use super::topology::travel;
+use crate::disk_group::{GroupFinished, GroupOutcome};
+use crate::request::Operation;
+use crate::scheduler::IoClass;
+use underlay_core::Nanos;
+
+/// One I/O that a part wants done.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    pub(super) component: ComponentId,
+    pub(super) operation: Operation,
+    /// From the component's start.
+    pub(super) offset: u64,
+    pub(super) length: u32,
+    pub(super) class: IoClass,
+}
+
+impl Cluster {
+    /// Sends an I/O on its way; the part counts it as waiting.
+    ///
+    /// `client` is the host that asks, `lead` the time it spends before sending.
+    pub(super) fn issue(&mut self, part: Key, client: HostId, lead: Nanos, wanted: &Wanted) {
+        let Some(component) = self.component(wanted.component) else { return };
+        let Component { group, disk, base, volume, layout, .. } = *component;
+        let side = self.object(volume, layout).and_then(|object| object.side);
+        let host = self.host_of(group);
+        let Some(entry) = self.parts.get_mut(part) else { return };
+        entry.waiting += 1;
+        let sent = if wanted.operation == Operation::Write { wanted.length } else { 0 };
+        let arrival = travel(&self.network, &mut self.hosts, client, host, sent, self.now + lead);
+        let sub = self.subs.insert(Subrequest {
+            part,
+            component: wanted.component,
+            group,
+            disk,
+            host,
+            client,
+            side,
+            class: wanted.class,
+            operation: wanted.operation,
+            offset: base + wanted.offset,
+            length: wanted.length,
+            state: SubState::Travelling,
+        });
+        if arrival > self.now {
+            self.schedule(arrival, Timer::Arrive { sub });
+        } else {
+            self.deliver(sub);
+        }
+    }
+
+    /// The I/O reached its host.
+    pub(super) fn deliver(&mut self, key: Key) {
+        let Some(sub) = self.subs.get_mut(key) else { return };
+        if self.hosts[sub.host.0 as usize].answers(sub.side) {
+            self.submit_to_group(key);
+        } else {
+            sub.state = SubState::Parked;
+        }
+    }
+
+    /// The disk group is done with it.
+    pub(super) fn group_finished(&mut self, key: Key, done: &GroupFinished) {
+        let Some(sub) = self.subs.get_mut(key) else { return };
+        if !self.hosts[sub.host.0 as usize].answers(sub.side) {
+            sub.state = SubState::ParkedAnswer(done.outcome);
+            return;
+        }
+        let hops = if sub.host == sub.client { Nanos::ZERO } else { self.network.latency };
+        let part = sub.part;
+        if let Some(part) = self.parts.get_mut(part) {
+            part.phase_service = part.phase_service.max(done.service + hops + hops);
+        }
+        self.send_answer(key, done.outcome);
+    }
+
+    fn send_answer(&mut self, key: Key, outcome: GroupOutcome) {
+        let Some(sub) = self.subs.get_mut(key) else { return };
+        let carried = if sub.operation == Operation::Read { sub.length } else { 0 };
+        sub.state = SubState::Returning(outcome);
+        let (from, to) = (sub.host, sub.client);
+        let arrival = travel(&self.network, &mut self.hosts, from, to, carried, self.now);
+        if arrival > self.now {
+            self.schedule(arrival, Timer::Answer { sub: key });
+        } else {
+            self.answered(key);
+        }
+    }
+
+    /// The answer reached the owner.
+    pub(super) fn answered(&mut self, key: Key) {
+        let Some(Subrequest { state: SubState::Returning(outcome), .. }) = self.subs.get(key)
+        else {
+            return;
+        };
+        let outcome = *outcome;
+        let Some(sub) = self.subs.remove(key) else { return };
+        let failed = match outcome {
+            GroupOutcome::Ok => None,
+            GroupOutcome::DeviceError { .. } | GroupOutcome::DeviceLost { .. } => {
+                self.device_erred(&sub, outcome);
+                Some(FailedHow::Gone)
+            }
+        };
+        self.sub_ended(&sub, failed);
+    }
+
+    fn sub_ended(&mut self, sub: &Subrequest, failed: Option<FailedHow>) {
+        let Some(part) = self.parts.get_mut(sub.part) else { return };
+        part.waiting -= 1;
+        if let Some(how) = failed {
+            part.failed.push(sub.component, how);
+        }
+        if part.waiting == 0 {
+            part.service += part.phase_service;
+            part.phase_service = Nanos::ZERO;
+            self.part_phase_ended(sub.part);
+        }
+    }
+
+    /// A device answered with an error: a failed write fails it, failed reads do when they become many.
+    fn device_erred(&mut self, sub: &Subrequest, outcome: GroupOutcome) {
+        let (GroupOutcome::DeviceError { device } | GroupOutcome::DeviceLost { device }) = outcome
+        else {
+            return;
+        };
+        let limit = self.settings.device_read_errors;
+        let group = &mut self.groups[sub.group.0 as usize];
+        let Some(member) = group.members.get_mut(device) else { return };
+        member.read_errors += 1;
+        let fatal = sub.operation != Operation::Read
+            || member.read_errors >= limit
+            || matches!(outcome, GroupOutcome::DeviceLost { .. });
+        if fatal && !member.failed {
+            self.device_failed(DeviceId { group: sub.group, member: device as u8 });
+        }
+    }
+
+    /// Fails the I/Os that `hit` selects, except those whose answer is on its way.
+    pub(super) fn fail_subs(
+        &mut self,
+        how: impl Fn(&Subrequest) -> FailedHow,
+        hit: impl Fn(&Subrequest) -> bool,
+    ) {
+        let keys: Vec<Key> = self
+            .subs
+            .iter()
+            .filter(|(_, sub)| !matches!(sub.state, SubState::Returning(_)) && hit(sub))
+            .map(|(key, _)| key)
+            .collect();
+        for key in keys {
+            if let Some(sub) = self.subs.remove(key) {
+                self.sub_ended(&sub, Some(how(&sub)));
+            }
+        }
+    }
+
+    /// A host answers again: what waited for it goes on.
+    pub(super) fn resume_subs(&mut self, host: HostId) {
+        let waiting: Vec<(Key, SubState)> = self
+            .subs
+            .iter()
+            .filter(|(_, sub)| sub.host == host)
+            .map(|(key, sub)| (key, sub.state))
+            .collect();
+        for (key, state) in waiting {
+            match state {
+                SubState::Parked => self.deliver(key),
+                SubState::ParkedAnswer(outcome) => {
+                    let answers = self
+                        .subs
+                        .get(key)
+                        .is_some_and(|sub| self.hosts[sub.host.0 as usize].answers(sub.side));
+                    if answers {
+                        self.send_answer(key, outcome);
+                    }
+                }
+                SubState::Travelling
+                | SubState::InGroup
+                | SubState::Vanished
+                | SubState::Returning(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Hosts, disk groups and devices as the cluster sees them: who answers, what is full, how long a message takes.
+//!
+//! A host's *condition* and *side* are the truth; what the cluster has *seen* lags behind by the detection time. Messages
+//! follow the truth, decisions follow what was seen.
+
+use super::data_command::Durability;
+use super::ids::{ComponentId, GroupId, HostId};
+use super::spec::NetworkSpec;
+use super::stand_in::DiskGroup;
+use crate::disk_group::{DiskGroupSpec, Reduction};
+use std::collections::VecDeque;
+use underlay_core::{Nanos, RootSeed};
+
+/// The side of the cluster on which hosts are unless partitioned.
+pub(super) const MAIN_SIDE: u32 = 0;
+
+/// What a host is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Condition {
+    Up,
+    Frozen,
+    Crashed,
+}
+
+/// One host.
+#[derive(Clone, Debug)]
+pub(super) struct Host {
+    pub(super) id: HostId,
+    pub(super) name: String,
+    pub(super) fault_domain: String,
+    pub(super) condition: Condition,
+    /// Hosts on the same side reach each other.
+    pub(super) side: u32,
+    /// The side on which the cluster sees it; none = it is seen as gone.
+    pub(super) seen: Option<u32>,
+    /// Number of its last change: tells the detection of an earlier fault from the present one.
+    pub(super) epoch: u32,
+    /// Since when it is seen as gone.
+    pub(super) gone_since: Option<Nanos>,
+    /// Components and witnesses it holds.
+    pub(super) components: u32,
+    send_free: Nanos,
+    receive_free: Nanos,
+}
+
+impl Host {
+    /// A running host.
+    pub(super) fn new(id: HostId, name: &str, fault_domain: Option<&str>) -> Host {
+        Host {
+            id,
+            name: name.to_string(),
+            // A host's own domain cannot be confused with a named one.
+            fault_domain: fault_domain
+                .map_or_else(|| format!("host:{name}"), |name| format!("domain:{name}")),
+            condition: Condition::Up,
+            side: MAIN_SIDE,
+            seen: Some(MAIN_SIDE),
+            epoch: 0,
+            gone_since: None,
+            components: 0,
+            send_free: Nanos::ZERO,
+            receive_free: Nanos::ZERO,
+        }
+    }
+
+    /// Whether a message from that side is answered.
+    pub(super) fn answers(&self, side: Option<u32>) -> bool {
+        self.condition == Condition::Up && side == Some(self.side)
+    }
+}
+
+/// When a message sent at `now` has arrived. Host-local messages take no time.
+pub(super) fn travel(
+    network: &NetworkSpec,
+    hosts: &mut [Host],
+    from: HostId,
+    to: HostId,
+    bytes: u32,
+    now: Nanos,
+) -> Nanos {
+    if from == to {
+        return now;
+    }
+    let wire = Nanos(u64::from(bytes) * 1_000_000_000 / network.bytes_per_second);
+    let sender = &mut hosts[from.0 as usize];
+    let departure = now.max(sender.send_free);
+    sender.send_free = departure + wire;
+    let receiver = &mut hosts[to.0 as usize];
+    // The receiver's link is busy for the same time; the switch forwards while it receives.
+    let arrival = (departure + network.latency).max(receiver.receive_free) + wire;
+    receiver.receive_free = arrival;
+    arrival
+}
+
+/// One device of a group, as far as faults are concerned.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) failed: bool,
+    pub(super) epoch: u32,
+    pub(super) read_errors: u32,
+}
+
+/// Space of one capacity device.
+#[derive(Clone, Debug)]
+pub(super) struct Disk {
+    pub(super) capacity: u64,
+    /// Bytes that components occupy or have reserved.
+    pub(super) used: u64,
+    /// Lengths of all components.
+    pub(super) promised: u64,
+    /// Address ranges given out: start, length, component; ascending.
+    pub(super) ranges: Vec<(u64, u64, ComponentId)>,
+}
+
+impl Disk {
+    fn new(capacity: u64) -> Disk {
+        Disk { capacity, used: 0, promised: 0, ranges: Vec::new() }
+    }
+
+    /// Bytes nobody uses or has reserved.
+    pub(super) fn free(&self) -> u64 {
+        self.capacity.saturating_sub(self.used)
+    }
+
+    /// Used share of the capacity in hundredths of a percent.
+    pub(super) fn fullness(&self) -> u64 {
+        (u128::from(self.used) * 10_000 / u128::from(self.capacity)) as u64
+    }
+
+    /// Takes an address range: the first gap that fits. Thin components may exceed the capacity together, so
+    /// that the address space is open at its end.
+    pub(super) fn take_range(&mut self, length: u64, component: ComponentId) -> u64 {
+        let mut base = 0;
+        let mut at = self.ranges.len();
+        for (index, (start, taken, _)) in self.ranges.iter().enumerate() {
+            if base + length <= *start {
+                at = index;
+                break;
+            }
+            base = start + taken;
+        }
+        self.ranges.insert(at, (base, length, component));
+        self.promised += length;
+        base
+    }
+
+    /// Gives the component's address range back.
+    pub(super) fn return_range(&mut self, component: ComponentId) {
+        if let Some(at) = self.ranges.iter().position(|(_, _, owner)| *owner == component) {
+            let (_, length, _) = self.ranges.remove(at);
+            self.promised -= length;
+        }
+    }
+
+    /// Whose address that is, and how far into it.
+    pub(super) fn owner_of(&self, offset: u64) -> Option<(ComponentId, u64)> {
+        let after = self.ranges.partition_point(|(start, _, _)| *start <= offset);
+        let (start, length, component) = self.ranges[..after].last()?;
+        (offset - start < *length).then(|| (*component, offset - start))
+    }
+}
+
+/// One disk group with what the cluster knows about it.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) id: GroupId,
+    pub(super) host: HostId,
+    pub(super) name: String,
+    pub(super) engine: DiskGroup,
+    /// Cache device first.
+    pub(super) members: Vec<Member>,
+    pub(super) disks: Vec<Disk>,
+    pub(super) durability: Durability,
+    /// Whether any failed device fails the group: deduplicated data is spread over all of them.
+    fails_together: bool,
+    /// Components being filled here, in turn.
+    pub(super) filling: VecDeque<ComponentId>,
+    /// Resync I/Os in flight towards this group.
+    pub(super) resync_in_flight: u32,
+}
+
+impl Group {
+    /// A healthy, empty group.
+    pub(super) fn new(id: GroupId, host: HostId, spec: &DiskGroupSpec, seed: RootSeed) -> Group {
+        let member = Member { failed: false, epoch: 0, read_errors: 0 };
+        Group {
+            id,
+            host,
+            name: spec.name.clone(),
+            members: vec![member; spec.capacity.len() + 1],
+            disks: spec.capacity.iter().map(|profile| Disk::new(profile.capacity.0)).collect(),
+            durability: if spec.cache.power_loss_protected || spec.cache.write_buffer.is_none() {
+                Durability::OnWrite
+            } else {
+                Durability::OnFlush
+            },
+            fails_together: spec.reduction != Reduction::Off,
+            engine: DiskGroup::new(spec.clone(), seed.child("disk-group", u64::from(id.0))),
+            filling: VecDeque::new(),
+            resync_in_flight: 0,
+        }
+    }
+
+    /// Whether components on that disk can be used.
+    pub(super) fn works(&self, disk: u8) -> bool {
+        if self.fails_together {
+            return self.members.iter().all(|member| !member.failed);
+        }
+        !self.members[0].failed && !self.members[usize::from(disk) + 1].failed
+    }
+
+    /// Whether the loss of that device leaves the others of the group intact.
+    pub(super) fn device_fails_alone(&self, member: u8) -> bool {
+        member != 0 && !self.fails_together
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ComponentId, Disk, Host, HostId, NetworkSpec, travel};
+    use underlay_core::Nanos;
+
+    #[test]
+    fn address_ranges_never_overlap_and_gaps_are_used_again() {
+        let mut disk = Disk::new(100);
+        let c = ComponentId;
+        assert_eq!(disk.take_range(40, c(1)), 0);
+        assert_eq!(disk.take_range(40, c(2)), 40);
+        assert_eq!(disk.take_range(40, c(3)), 80);
+        disk.return_range(c(2));
+        assert_eq!(disk.owner_of(45), None);
+        assert_eq!(disk.take_range(30, c(4)), 40);
+        assert_eq!(disk.take_range(20, c(5)), 120);
+        assert_eq!(disk.owner_of(69), Some((c(4), 29)));
+        assert_eq!(disk.owner_of(70), None);
+        assert_eq!(disk.owner_of(139), Some((c(5), 19)));
+        assert_eq!(disk.promised, 130);
+    }
+
+    #[test]
+    fn messages_share_links_and_local_ones_are_free() {
+        let network = NetworkSpec { latency: Nanos(100), bytes_per_second: 1_000_000_000 };
+        let mut hosts: Vec<Host> =
+            (0..3).map(|id| Host::new(HostId(id), &format!("h{id}"), None)).collect();
+        let mut send = |from, to, bytes| {
+            travel(&network, &mut hosts, HostId(from), HostId(to), bytes, Nanos(0)).0
+        };
+        assert_eq!(send(0, 0, 1_000_000), 0);
+        assert_eq!(send(0, 1, 1000), 1100);
+        assert_eq!(send(0, 1, 1000), 2100, "the same link again");
+        assert_eq!(send(2, 1, 1000), 3100, "the receiver's link is busy");
+        assert_eq!(send(1, 2, 1000), 1100, "the other direction is free");
+    }
+}

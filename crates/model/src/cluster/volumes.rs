@@ -1,0 +1,212 @@
+//! Volumes: created, changed, removed.
+
+use super::cluster::Cluster;
+use super::event::ResyncReason;
+use super::geometry::Geometry;
+use super::ids::{HostId, VolumeId};
+use super::iops_limit::IopsLimit;
+use super::object::{Layout, Object, Slot, Volume};
+use super::placement::{Demand, Placed, PlacementRefusal, place_object};
+use super::policy::Policy;
+use super::regions::RegionSet;
+use super::replacement::NewComponent;
+use super::topology::MAIN_SIDE;
+use super::volume_counters::VolumeCounters;
+use underlay_core::{Bytes, Nanos};
+
+impl Cluster {
+    /// Makes a volume that reads as zeros.
+    ///
+    /// # Errors
+    /// When the policy cannot be kept here, with what is missing and what to do.
+    pub fn create_volume(
+        &mut self,
+        now: Nanos,
+        name: &str,
+        capacity: Bytes,
+        policy: Policy,
+    ) -> Result<VolumeId, PlacementRefusal> {
+        self.run_until(now);
+        if self.volumes.iter().flatten().any(|volume| volume.name == name) {
+            return Err(PlacementRefusal::NameTaken(name.to_string()));
+        }
+        if capacity.0 == 0 || !capacity.0.is_multiple_of(4096) {
+            return Err(PlacementRefusal::Capacity(capacity));
+        }
+        let id = VolumeId(self.volumes.len() as u32);
+        let (geometry, placed) = self.plan(capacity, &policy)?;
+        let object = self.build(id, Layout::Present, geometry, &policy, &placed);
+        let owner = self.first_host(&object);
+        self.volumes.push(Some(Box::new(Volume {
+            id,
+            name: name.to_string(),
+            capacity,
+            policy,
+            object,
+            reshape: None,
+            wanted: None,
+            repair_blocked: None,
+            owner,
+            limit: policy.iops_limit.map(IopsLimit::new),
+            available: true,
+            counters: VolumeCounters::default(),
+        })));
+        self.membership_changed();
+        Ok(id)
+    }
+
+    /// Removes a volume with its data. Requests in flight end with an error.
+    ///
+    /// # Errors
+    /// If there is none of that number.
+    pub fn remove_volume(&mut self, now: Nanos, volume: VolumeId) -> Result<(), PlacementRefusal> {
+        self.run_until(now);
+        if self.volume(volume).is_none() {
+            return Err(PlacementRefusal::NoVolume);
+        }
+        self.abandon_reshape(volume);
+        self.fail_operations_of(volume);
+        let Some(state) = self.volumes[volume.0 as usize].take() else { return Ok(()) };
+        for id in state.object.components().collect::<Vec<_>>() {
+            self.remove_component(id);
+        }
+        for host in &state.object.witnesses {
+            self.hosts[host.0 as usize].components -= 1;
+        }
+        Ok(())
+    }
+
+    /// Changes a volume's policy. What concerns only the limit takes effect at once; everything else fills a new
+    /// layout beside the old one, while the volume serves.
+    ///
+    /// # Errors
+    /// When the new policy cannot be kept here; the old one stays.
+    pub fn set_policy(
+        &mut self,
+        now: Nanos,
+        volume: VolumeId,
+        policy: Policy,
+    ) -> Result<(), PlacementRefusal> {
+        self.run_until(now);
+        let Some(state) = self.volume(volume) else { return Err(PlacementRefusal::NoVolume) };
+        let problems = policy.problems();
+        if !problems.is_empty() {
+            return Err(PlacementRefusal::Policy(problems));
+        }
+        let (capacity, present) = (state.capacity, state.policy);
+        self.abandon_reshape(volume);
+        if let Some(state) = self.volume_mut(volume) {
+            state.wanted = None;
+            if state.policy.iops_limit != policy.iops_limit {
+                state.limit = policy.iops_limit.map(IopsLimit::new);
+                state.policy.iops_limit = policy.iops_limit;
+            }
+        }
+        if (Policy { iops_limit: policy.iops_limit, ..present }) == policy {
+            return Ok(());
+        }
+        let (geometry, placed) = self.plan(capacity, &policy)?;
+        let object = self.build(volume, Layout::Next, geometry, &policy, &placed);
+        self.begin_reshape(volume, object, policy);
+        Ok(())
+    }
+
+    /// The volume of that name.
+    pub fn find_volume(&self, name: &str) -> Option<VolumeId> {
+        self.volumes.iter().flatten().find(|volume| volume.name == name).map(|volume| volume.id)
+    }
+
+    /// Says that the volume was filled before the beginning: all its space is occupied, and a rebuild copies all of it.
+    /// For simulations; the data plane is not told.
+    ///
+    /// # Errors
+    /// If there is no such volume, or no room for all of it.
+    pub fn assume_written(&mut self, volume: VolumeId) -> Result<(), PlacementRefusal> {
+        let Some(object) = self.object(volume, Layout::Present) else {
+            return Err(PlacementRefusal::NoVolume);
+        };
+        let rows = object.geometry.rows_per_set();
+        for id in object.components().collect::<Vec<_>>() {
+            for row in 0..rows {
+                if !self.has_room(id, row) {
+                    let needed = Bytes(rows * self.settings.stripe_unit.0);
+                    return Err(PlacementRefusal::Space { needed, free: Bytes::ZERO });
+                }
+                self.occupy(id, row);
+            }
+        }
+        Ok(())
+    }
+
+    /// The address map of a volume with that policy, and where its parts go.
+    fn plan(
+        &self,
+        capacity: Bytes,
+        policy: &Policy,
+    ) -> Result<(Geometry, Placed), PlacementRefusal> {
+        let problems = policy.problems();
+        if !problems.is_empty() {
+            return Err(PlacementRefusal::Policy(problems));
+        }
+        let kind = policy.set_kind();
+        let unit_bytes = self.settings.stripe_unit.0;
+        let data = capacity.0.div_ceil(u64::from(kind.data_units()));
+        let limit = self.settings.component_limit.0 / unit_bytes * unit_bytes;
+        let sets = data.div_ceil(limit).max(u64::from(policy.stripe_width)) as u32;
+        let geometry =
+            Geometry { kind, sets, unit_bytes: unit_bytes as u32, capacity_bytes: capacity.0 };
+        let component_bytes = reserved_bytes(&geometry, policy);
+        let demand = Demand { geometry: &geometry, policy, component_bytes };
+        let placed = place_object(&self.map(), &demand)?;
+        Ok((geometry, placed))
+    }
+
+    /// Makes the components of a layout.
+    fn build(
+        &mut self,
+        volume: VolumeId,
+        layout: Layout,
+        geometry: Geometry,
+        policy: &Policy,
+        placed: &Placed,
+    ) -> Object {
+        let members = usize::from(geometry.kind.members());
+        let mut slots = Vec::with_capacity(placed.places.len());
+        for (index, place) in placed.places.iter().enumerate() {
+            let current = self.create_component(&NewComponent {
+                volume,
+                layout,
+                set: (index / members) as u32,
+                slot: (index % members) as u8,
+                place: *place,
+                length: geometry.component_bytes(),
+                reserved: reserved_bytes(&geometry, policy),
+                reason: ResyncReason::Policy,
+            });
+            slots.push(Slot { current, replacement: None });
+        }
+        for host in &placed.witnesses {
+            self.hosts[host.0 as usize].components += 1;
+        }
+        let rows = geometry.rows_per_set();
+        Object {
+            geometry,
+            checksum: policy.checksum,
+            slots,
+            witnesses: placed.witnesses.clone(),
+            side: Some(MAIN_SIDE),
+            in_doubt: (0..geometry.sets).map(|_| RegionSet::new(rows)).collect(),
+        }
+    }
+
+    fn first_host(&self, object: &Object) -> HostId {
+        let first = object.components().next().and_then(|id| self.component(id));
+        first.map_or(HostId(0), |component| self.host_of(component.group))
+    }
+}
+
+fn reserved_bytes(geometry: &Geometry, policy: &Policy) -> u64 {
+    let percent = u64::from(policy.space_reservation_percent);
+    let rows = (geometry.rows_per_set() * percent).div_ceil(100);
+    rows * u64::from(geometry.unit_bytes)
+}
