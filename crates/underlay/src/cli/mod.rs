@@ -5,6 +5,7 @@
 //! turns the outcome into an exit code.
 
 mod answer;
+mod calibrate;
 mod check;
 mod clean;
 mod compare;
@@ -51,6 +52,8 @@ enum Command {
     Export(export::Arguments),
     /// Only the load generator, against any database.
     Drive(drive::Arguments),
+    /// Measure a file or block device and write a device profile.
+    Calibrate(calibrate::Arguments),
     /// What this host can do, and what to do about the rest.
     Doctor(doctor::Arguments),
     /// Remove what a killed run left behind.
@@ -98,6 +101,7 @@ pub fn main() -> Result<(), Stop> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),
+        Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
