@@ -33,6 +33,8 @@ mod write_buffer;
 
 pub mod device;
 
+pub mod device_condition;
+
 pub mod store;
 
 pub mod closed_loop;
@@ -46,6 +48,7 @@ pub mod disk_group;
 pub mod cluster;
 
 pub use device::{Completion, Device};
+pub use device_condition::DeviceCondition;
 pub use disk_group::{
     CongestionSpec, DiskGroupProblem, DiskGroupSpec, GroupFinished, GroupIo, GroupOutcome,
     GroupRequestId, MemberState, Reduction, ReductionCosts, WriteBufferSpec,
@@ -56,4 +59,4 @@ pub use profile::{
 };
 pub use request::{Operation, Request};
 pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
-pub use store::{Finished, RequestId, Store, StoreDevice, StoreVolume};
+pub use store::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};

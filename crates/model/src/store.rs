@@ -9,8 +9,11 @@
 //! destaging, resync) belongs here, between volumes and devices, behind the same three functions.
 
 use crate::device::Device;
+use crate::device_condition::{DeviceClock, DeviceCondition};
 use crate::profile::DeviceProfile;
 use crate::request::{Operation, Request};
+use crate::service_time::unit_interval;
+use rand_pcg::Pcg64;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use underlay_core::{Bytes, Nanos, RootSeed};
@@ -55,15 +58,49 @@ pub struct Finished {
     pub at: Nanos,
     /// Time it waited for others.
     pub queue: Nanos,
+    /// Whether the device did it.
+    pub outcome: StoreOutcome,
+}
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StoreOutcome {
+    /// As asked.
+    Done,
+    /// The device reported an error.
+    DeviceError,
+    /// The device is gone.
+    DeviceLost,
 }
 
 /// Devices, the volumes on them, and the requests in flight.
 #[derive(Clone, Debug)]
 pub struct Store {
-    devices: Vec<Device>,
+    devices: Vec<DeviceState>,
     volumes: Vec<Extent>,
     in_flight: BinaryHeap<Reverse<Pending>>,
     submitted: u64,
+    /// What stuck devices hold, in order of arrival.
+    held: Vec<Held>,
+    /// Decides which requests an erroring device fails.
+    random: Pcg64,
+}
+
+#[derive(Clone, Debug)]
+struct DeviceState {
+    device: Device,
+    condition: DeviceCondition,
+    clock: DeviceClock,
+}
+
+/// A request that a stuck device has accepted. The request is already placed on the device.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    device: usize,
+    volume: usize,
+    placed: Request,
+    id: RequestId,
+    arrived: Nanos,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +152,11 @@ impl Store {
             .zip(&used)
             .map(|(device, used)| {
                 let extent = Bytes((*used).max(EXTENT_ALIGNMENT_BYTES));
-                Device::with_extent(&device.profile, extent, seed, &device.name)
+                DeviceState {
+                    device: Device::with_extent(&device.profile, extent, seed, &device.name),
+                    condition: DeviceCondition::Healthy,
+                    clock: DeviceClock::wall(),
+                }
             })
             .collect();
         Store {
@@ -123,6 +164,8 @@ impl Store {
             volumes: extents,
             in_flight: BinaryHeap::with_capacity(4096),
             submitted: 0,
+            held: Vec::new(),
+            random: seed.stream("device-errors", 0),
         }
     }
 
@@ -135,19 +178,62 @@ impl Store {
         let end = request.offset_bytes + u64::from(request.length_bytes);
         assert!(end <= extent.capacity.0, "request beyond the end of volume {volume}");
         let placed = Request { offset_bytes: extent.base + request.offset_bytes, ..*request };
-        let completion = self.devices[extent.device].submit(now, &placed);
+        let held = Held { device: extent.device, volume, placed, id, arrived: now };
+        if self.devices[extent.device].condition == DeviceCondition::Stuck {
+            self.held.push(held);
+        } else {
+            self.begin(now, held);
+        }
+    }
+
+    /// Hands a request to a device that is not stuck.
+    fn begin(&mut self, now: Nanos, Held { device, volume, placed, id, arrived }: Held) {
+        let DeviceState { device, condition, clock } = &mut self.devices[device];
+        let (at, queue, outcome) = if *condition == DeviceCondition::Lost {
+            (now, Nanos::ZERO, StoreOutcome::DeviceLost)
+        } else {
+            let began = clock.at(now);
+            let completion = device.submit(began, &placed);
+            let took = clock.on_the_wall(completion.at.saturating_sub(began));
+            let fails = matches!(*condition, DeviceCondition::Erroring { probability }
+                if unit_interval(&mut self.random) < probability);
+            let outcome = if fails { StoreOutcome::DeviceError } else { StoreOutcome::Done };
+            (now + took, clock.on_the_wall(completion.queue).min(took), outcome)
+        };
         self.submitted += 1;
+        let queue = queue + (now - arrived);
+        let operation = placed.operation;
         self.in_flight.push(Reverse(Pending {
             sequence: self.submitted,
-            finished: Finished {
-                request: id,
-                volume,
-                operation: request.operation,
-                arrived: now,
-                at: completion.at,
-                queue: completion.queue,
-            },
+            finished: Finished { request: id, volume, operation, arrived, at, queue, outcome },
         }));
+    }
+
+    /// Changes how a device works from `now` on. Requests that it has keep the time they were given; those that it
+    /// held while it was stuck begin now.
+    ///
+    /// # Panics
+    /// If the condition has a [`DeviceCondition::problem`].
+    pub fn set_condition(&mut self, now: Nanos, device: usize, condition: DeviceCondition) {
+        assert_eq!(condition.problem(), None, "condition of device {device}");
+        let state = &mut self.devices[device];
+        state.condition = condition;
+        state.clock.change(now, condition);
+        if condition == DeviceCondition::Stuck {
+            return;
+        }
+        let (released, kept) =
+            std::mem::take(&mut self.held).into_iter().partition(|held| held.device == device);
+        self.held = kept;
+        let released: Vec<Held> = released;
+        for held in released {
+            self.begin(now, held);
+        }
+    }
+
+    /// How a device works.
+    pub fn condition(&self, device: usize) -> DeviceCondition {
+        self.devices[device].condition
     }
 
     /// When [`Store::advance`] will next have something to do; `None` when nothing is in flight.
@@ -166,25 +252,28 @@ impl Store {
         }
     }
 
-    /// Number of requests in flight.
+    /// Number of requests in flight, those that stuck devices hold included.
     pub fn in_flight(&self) -> usize {
-        self.in_flight.len()
+        self.in_flight.len() + self.held.len()
     }
 
     /// Bytes in the write buffer of a device at `now`.
     pub fn buffer_fill(&mut self, device: usize, now: Nanos) -> Bytes {
-        self.devices[device].buffer_fill(now)
+        let DeviceState { device, clock, .. } = &mut self.devices[device];
+        device.buffer_fill(clock.at(now))
     }
 
     /// Bytes that left the write buffer of a device for its medium up to `now`.
     pub fn drained_bytes(&mut self, device: usize, now: Nanos) -> Bytes {
-        self.devices[device].drained_bytes(now)
+        let DeviceState { device, clock, .. } = &mut self.devices[device];
+        device.drained_bytes(clock.at(now))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{RequestId, Store, StoreDevice, StoreVolume};
+    use super::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};
+    use crate::DeviceCondition;
     use crate::builtin;
     use crate::request::Request;
     use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -272,6 +361,58 @@ mod tests {
         };
         assert_eq!(latency(None), latency(Some(2)));
         assert!(latency(Some(1)).0 > 3 * latency(None).0);
+    }
+
+    fn finish(store: &mut Store) -> Vec<Finished> {
+        let mut finished = Vec::new();
+        store.advance(Nanos(u64::MAX), &mut finished);
+        finished
+    }
+
+    #[test]
+    fn a_slow_device_takes_that_much_longer_and_does_that_much_less() {
+        let last = |condition| {
+            let mut store = store("dc1500m-960");
+            store.set_condition(Nanos(0), 0, condition);
+            for i in 0..1000 {
+                store.submit(Nanos(0), 0, &Request::read(i * 4096, 4096), RequestId(i));
+            }
+            finish(&mut store).last().expect("a thousand").at.0 as f64
+        };
+        let slow = last(DeviceCondition::Slow { factor: 8.0 });
+        assert!((slow / last(DeviceCondition::Healthy) - 8.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn stuck_devices_hold_and_lost_ones_fail_and_come_back() {
+        let mut store = store("dc1500m-960");
+        store.set_condition(Nanos(0), 0, DeviceCondition::Stuck);
+        store.submit(Nanos(5), 0, &Request::read(0, 4096), RequestId(1));
+        store.submit(Nanos(5), 2, &Request::read(0, 4096), RequestId(2));
+        assert_eq!(finish(&mut store).len(), 1, "the other device works");
+        assert_eq!((store.in_flight(), store.next_wakeup()), (1, None));
+        store.set_condition(Nanos(1_000_000), 0, DeviceCondition::Healthy);
+        let finished = finish(&mut store);
+        assert_eq!((finished[0].request, finished[0].arrived), (RequestId(1), Nanos(5)));
+        assert!(finished[0].at > Nanos(1_000_000) && finished[0].queue >= Nanos(999_995));
+        store.set_condition(Nanos(2_000_000), 0, DeviceCondition::Lost);
+        store.submit(Nanos(2_000_000), 1, &Request::write(0, 4096), RequestId(3));
+        assert_eq!(finish(&mut store)[0].outcome, StoreOutcome::DeviceLost);
+        store.set_condition(Nanos(3_000_000), 0, DeviceCondition::Healthy);
+        store.submit(Nanos(3_000_000), 1, &Request::write(0, 4096), RequestId(4));
+        assert_eq!(finish(&mut store)[0].outcome, StoreOutcome::Done);
+    }
+
+    #[test]
+    fn an_erroring_device_fails_its_share() {
+        let mut store = store("dc1500m-960");
+        store.set_condition(Nanos(0), 0, DeviceCondition::Erroring { probability: 0.25 });
+        for i in 0..2000 {
+            store.submit(Nanos(i), 0, &Request::read(0, 4096), RequestId(i));
+        }
+        let failed = |done: &&Finished| done.outcome == StoreOutcome::DeviceError;
+        let failed = finish(&mut store).iter().filter(failed).count();
+        assert!((400..600).contains(&failed), "{failed}");
     }
 
     #[test]
