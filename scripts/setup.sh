@@ -35,6 +35,8 @@ if [ "$goal" != demo ]; then
   need xfsprogs "xfs on volumes" mkfs.xfs /sbin/mkfs.xfs /usr/sbin/mkfs.xfs
   need fio "the judge of block latency" fio
   need chromium "opens the report in tests" chromium chromium-browser google-chrome
+  need libnbd-bin "nbdinfo and nbdcopy, clients that check the NBD server" nbdinfo
+  need qemu-utils "qemu-img, another client that checks the NBD server" qemu-img
 fi
 if [ "$goal" = bench ]; then
   need nbdkit "the peer of the block export" nbdkit

@@ -3,6 +3,7 @@
 //! The only place where a device profile is written down for another process; the mirror types are here
 //! because the model's own types know no format.
 
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -16,14 +17,26 @@ use crate::spec::Durability;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct ServerConfig {
-    /// Directory over which the volumes' files are mounted.
-    pub(crate) mount_point: PathBuf,
+    /// Directory over which the volumes' files are mounted; none = NBD only, which needs no root.
+    pub(crate) mount_point: Option<PathBuf>,
+    /// Where NBD clients are accepted.
+    #[serde(default)]
+    pub(crate) nbd: NbdConfig,
     /// Unix socket for commands.
     pub(crate) control_socket: PathBuf,
     pub(crate) seed: u64,
     pub(crate) durability: DurabilityConfig,
     pub(crate) devices: Vec<DeviceConfig>,
     pub(crate) volumes: Vec<VolumeConfig>,
+}
+
+/// Where NBD clients are accepted; nowhere when both are absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct NbdConfig {
+    pub(crate) socket: Option<PathBuf>,
+    /// Loopback only: there is no authentication.
+    pub(crate) address: Option<SocketAddr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -2,14 +2,18 @@
 //!
 //! Both ends are built from this file and come from the same program, so the protocol has no version.
 
+use std::net::SocketAddr;
+
 use serde::{Deserialize, Serialize};
 use underlay_core::Histogram;
 use underlay_core::histogram::DecodeError;
+use underlay_model::DeviceCondition;
 
+use crate::config::VolumeConfig;
 use crate::path_cost::PathLine;
 
 /// What the server can be told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Command {
     /// Are you there?
@@ -28,6 +32,49 @@ pub(crate) enum Command {
     PowerCut,
     /// Serve again.
     PowerOn,
+    /// Serve one volume more. Answered with its number.
+    AddVolume(VolumeConfig),
+    /// Serve a volume no longer; its backing file stays. Refused while requests are in flight.
+    RemoveVolume { name: String },
+    /// Change how a device works.
+    SetCondition { device: String, condition: Condition },
+    /// Stop serving, even if nothing was unmounted.
+    End,
+}
+
+/// How well a device works.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Condition {
+    Healthy,
+    Slow { factor: f64 },
+    Stuck,
+    Erroring { probability: f64 },
+    Lost,
+}
+
+impl From<Condition> for DeviceCondition {
+    fn from(condition: Condition) -> DeviceCondition {
+        match condition {
+            Condition::Healthy => DeviceCondition::Healthy,
+            Condition::Slow { factor } => DeviceCondition::Slow { factor },
+            Condition::Stuck => DeviceCondition::Stuck,
+            Condition::Erroring { probability } => DeviceCondition::Erroring { probability },
+            Condition::Lost => DeviceCondition::Lost,
+        }
+    }
+}
+
+impl From<DeviceCondition> for Condition {
+    fn from(condition: DeviceCondition) -> Condition {
+        match condition {
+            DeviceCondition::Healthy => Condition::Healthy,
+            DeviceCondition::Slow { factor } => Condition::Slow { factor },
+            DeviceCondition::Stuck => Condition::Stuck,
+            DeviceCondition::Erroring { probability } => Condition::Erroring { probability },
+            DeviceCondition::Lost => Condition::Lost,
+        }
+    }
 }
 
 /// What decides when a request is answered.
@@ -51,6 +98,7 @@ pub(crate) enum Answer {
     Latency(Vec<LatencyEntry>),
     Timing(TimingEntry),
     PowerCut { kept: u64, lost: u64, torn: u64 },
+    Added { number: usize },
     Refused { reason: String },
 }
 
@@ -70,11 +118,18 @@ pub(crate) struct Stat {
     pub(crate) errors: u64,
     /// The serving thread has real-time priority.
     pub(crate) realtime: bool,
+    /// Where NBD clients are accepted over TCP.
+    pub(crate) nbd_address: Option<SocketAddr>,
+    /// CPU time of the server so far: what emulating costs this host.
+    pub(crate) cpu_ns: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct VolumeStat {
+    pub(crate) name: String,
+    /// Never given to another volume.
+    pub(crate) number: usize,
     /// In the order of `Operation::ALL`.
     pub(crate) operations: [OperationStat; 4],
     pub(crate) in_flight: u64,
@@ -93,9 +148,13 @@ pub(crate) struct OperationStat {
     pub(crate) queue_ns: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) struct DeviceStat {
+    pub(crate) name: String,
+    pub(crate) condition: Condition,
+    /// Not taken by any volume.
+    pub(crate) free_bytes: u64,
     pub(crate) buffer_fill_bytes: u64,
     pub(crate) drained_bytes: u64,
 }

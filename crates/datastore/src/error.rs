@@ -1,6 +1,7 @@
 //! What can go wrong with a datastore, each with what, where, and a remedy.
 
 use std::io;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use underlay_core::{Bytes, Nanos};
@@ -28,6 +29,19 @@ pub enum DatastoreError {
     System {
         /// The verb phrase.
         action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A socket address that others could reach.
+    #[error(
+        "NBD clients cannot be accepted on {0}, which is not a loopback address: there is no authentication; use 127.0.0.1 or [::1] and a tunnel"
+    )]
+    NotLoopback(SocketAddr),
+    /// A socket address that cannot be used.
+    #[error("could not listen on {address}: {source}; choose another port, or 0 for any free one")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
         /// The system's reason.
         source: io::Error,
     },
@@ -167,6 +181,58 @@ pub enum DatastoreError {
     /// Power cuts and timing exist only where devices are emulated.
     #[error("a `path` datastore cannot {0}; use an emulated one")]
     NotEmulated(&'static str),
+    /// A directory that holds no datastore.
+    #[error("there is no datastore in `{}`; `underlay volume create` makes one", .0.display())]
+    NotADatastore(PathBuf),
+    /// A directory that holds something else.
+    #[error("`{}` is not empty and holds no datastore; name a directory that is empty or does not exist", .0.display())]
+    NotEmpty(PathBuf),
+    /// Sockets below it could not be reached.
+    #[error("the path `{}` is too long for the sockets below it; use one of at most {most} bytes", path.display())]
+    PathTooLong {
+        /// The directory.
+        path: PathBuf,
+        /// The longest possible, in bytes.
+        most: usize,
+    },
+    /// A description that cannot be understood.
+    #[error("`{}` does not describe a datastore: {reason}", path.display())]
+    BadDescription {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A datastore that must run and does not.
+    #[error("the datastore in `{}` does not run; start it with `underlay volume start {}`", .0.display(), .0.display())]
+    NotRunning(PathBuf),
+    /// A datastore that must not run and does.
+    #[error("the datastore in `{}` runs; stop it with `underlay volume stop {}`", .0.display(), .0.display())]
+    Running(PathBuf),
+    /// The keeper ended while it was starting.
+    #[error("the datastore in `{}` could not be started: {last_words}", directory.display())]
+    KeeperEnded {
+        /// Where the datastore lives.
+        directory: PathBuf,
+        /// What it said last.
+        last_words: String,
+    },
+    /// The keeper does not get anywhere.
+    #[error("the datastore did not {action} within {seconds} s; see `{}`", log.display())]
+    KeeperSilent {
+        /// What it should have done.
+        action: &'static str,
+        /// How long it was waited for.
+        seconds: u64,
+        /// Its log.
+        log: PathBuf,
+    },
+    /// The keeper would not do it; nothing was changed.
+    #[error("{0}")]
+    KeeperRefused(String),
+    /// The keeper tried, and it went wrong.
+    #[error("{0}")]
+    KeeperFailed(String),
     /// The configuration of the server process.
     #[error("`{}` is not a server configuration: {source}", path.display())]
     BadConfig {

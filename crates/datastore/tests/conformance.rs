@@ -1,17 +1,18 @@
 //! One suite that everything that stores bytes must pass: a plain file, the raw export without and with
-//! delays, and a file on a mounted volume.
+//! delays, NBD, and a file on a mounted volume.
 
 mod common;
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::thread;
+use std::time::Duration;
 
-use common::raw_server::{RawServer, RawSpec, flash, instant};
+use common::nbd_client::NbdClient;
+use common::raw_server::{RawServer, RawSpec, Ways, flash, instant};
+use common::storage::Storage;
 use common::{Site, cannot_emulate, emulated, profile, volume};
 use rand::{Rng, RngExt};
-use rustix::fs::{FallocateFlags, fallocate};
 use underlay_core::RootSeed;
 use underlay_datastore::Durability;
 use underlay_host::{FileSystem, skip};
@@ -26,53 +27,52 @@ enum End {
 }
 
 /// Everything that must hold, whatever is behind the file.
-fn conform(file: &File, end: End) {
+fn conform(file: &dyn Storage, end: End) {
     starts_with_zeros(file);
     returns_what_was_written(file);
     discarded_ranges_are_zeros(file);
     behaves_like_memory(file, 1);
     behaves_like_memory(file, 2);
     parallel_writers_do_not_mix(file);
-    file.sync_data().unwrap();
+    file.flush().unwrap();
     if end == End::Fixed {
         refuses_what_is_beyond_the_end(file);
     }
 }
 
-fn starts_with_zeros(file: &File) {
+fn starts_with_zeros(file: &dyn Storage) {
     let mut contents = vec![1; 1 << 20];
-    file.read_exact_at(&mut contents, CAPACITY - (1 << 20)).unwrap();
+    file.read(CAPACITY - (1 << 20), &mut contents).unwrap();
     assert!(contents.iter().all(|byte| *byte == 0));
 }
 
-fn returns_what_was_written(file: &File) {
+fn returns_what_was_written(file: &dyn Storage) {
     for (i, length) in [512, 4096, 4097, 65_536, 1 << 20, (1 << 20) + 4096].into_iter().enumerate()
     {
         for offset in [0, 512, 4096 - 512, 12_345, 1 << 20] {
             let data = pattern(length, (i * 7 + offset) as u64);
-            file.write_all_at(&data, offset as u64).unwrap();
+            file.write(offset as u64, &data).unwrap();
             let mut found = vec![0; length];
-            file.read_exact_at(&mut found, offset as u64).unwrap();
+            file.read(offset as u64, &mut found).unwrap();
             assert!(found == data, "{length} bytes at {offset}");
         }
     }
-    file.sync_all().unwrap();
+    file.flush().unwrap();
 }
 
-fn discarded_ranges_are_zeros(file: &File) {
-    file.write_all_at(&[0xff; 65_536], 0).unwrap();
-    let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    fallocate(file, flags, 4096, 8192).unwrap();
+fn discarded_ranges_are_zeros(file: &dyn Storage) {
+    file.write(0, &[0xff; 65_536]).unwrap();
+    file.discard(4096, 8192).unwrap();
     let mut found = vec![1; 65_536];
-    file.read_exact_at(&mut found, 0).unwrap();
+    file.read(0, &mut found).unwrap();
     let expected = |i: usize| if (4096..12_288).contains(&i) { 0 } else { 0xff };
     assert!(found.iter().enumerate().all(|(i, byte)| *byte == expected(i)));
 }
 
-fn behaves_like_memory(file: &File, seed: u64) {
+fn behaves_like_memory(file: &dyn Storage, seed: u64) {
     let mut random = RootSeed(seed).stream("operations", 0);
     let mut memory = vec![0; CAPACITY as usize];
-    file.read_exact_at(&mut memory, 0).unwrap();
+    file.read(0, &mut memory).unwrap();
     for step in 0..300 {
         let length = random.random_range(1..=if step % 10 == 0 { 200_000 } else { 10_000 });
         let offset = random.random_range(0..memory.len() - length);
@@ -80,30 +80,31 @@ fn behaves_like_memory(file: &File, seed: u64) {
         match random.random_range(0..10) {
             0..5 => {
                 let data = pattern(length, random.next_u64());
-                file.write_all_at(&data, offset as u64).unwrap();
+                file.write(offset as u64, &data).unwrap();
                 memory[range].copy_from_slice(&data);
             }
             5..9 => {
                 let mut found = vec![0; length];
-                file.read_exact_at(&mut found, offset as u64).unwrap();
+                file.read(offset as u64, &mut found).unwrap();
                 assert!(found == memory[range], "seed {seed}, step {step}");
             }
-            _ => file.sync_data().unwrap(),
+            _ => file.flush().unwrap(),
         }
     }
     let mut found = vec![0; memory.len()];
-    file.read_exact_at(&mut found, 0).unwrap();
+    file.read(0, &mut found).unwrap();
     assert!(found == memory, "seed {seed}");
 }
 
-fn parallel_writers_do_not_mix(file: &File) {
+fn parallel_writers_do_not_mix(file: &dyn Storage) {
     let share = CAPACITY / 8;
     thread::scope(|scope| {
         for writer in 0..8u64 {
+            let file = file.another();
             scope.spawn(move || {
                 for i in 0..20 {
                     let data = pattern(16_384, writer * 1000 + i);
-                    file.write_all_at(&data, writer * share + i * 16_384).unwrap();
+                    file.write(writer * share + i * 16_384, &data).unwrap();
                 }
             });
         }
@@ -111,16 +112,16 @@ fn parallel_writers_do_not_mix(file: &File) {
     for writer in 0..8u64 {
         for i in 0..20 {
             let mut found = vec![0; 16_384];
-            file.read_exact_at(&mut found, writer * share + i * 16_384).unwrap();
+            file.read(writer * share + i * 16_384, &mut found).unwrap();
             assert!(found == pattern(16_384, writer * 1000 + i), "writer {writer}, block {i}");
         }
     }
 }
 
-fn refuses_what_is_beyond_the_end(file: &File) {
-    assert!(file.write_at(&[1; 4096], CAPACITY).is_err());
-    assert!(file.write_at(&[1; 4096], CAPACITY - 512).is_err());
-    assert_eq!(file.read_at(&mut [0; 4096], CAPACITY).unwrap(), 0);
+fn refuses_what_is_beyond_the_end(file: &dyn Storage) {
+    assert!(file.write(CAPACITY, &[1; 4096]).is_err());
+    assert!(file.write(CAPACITY - 512, &[1; 4096]).is_err());
+    assert!(file.read(CAPACITY, &mut [0; 4096]).is_err());
 }
 
 fn pattern(length: usize, seed: u64) -> Vec<u8> {
@@ -167,6 +168,35 @@ fn the_raw_export_with_delays_conforms() {
 #[test]
 fn the_raw_export_of_a_volatile_device_conforms() {
     check_raw(flash(false), "profile");
+}
+
+fn check_nbd(profile: serde_json::Value, structured: bool) {
+    let site = Site::new();
+    let spec = RawSpec { profile, durability: "profile", capacity_bytes: CAPACITY, seed: 1 };
+    let mut server = RawServer::start_with(&site, &spec, Ways::NbdAndTcp);
+    let client = NbdClient::connect(&server.nbd_socket, "data", structured).unwrap();
+    conform(&client, End::Fixed);
+    drop(client);
+    let stat = &server.ask("stat".into())["stat"];
+    assert_eq!(stat["errors"], 0, "{stat}");
+    assert_eq!(stat["volumes"][0]["in-flight"], 0, "{stat}");
+    assert_eq!(server.ask("end".into()), "done");
+    assert!(server.process.wait_for(Duration::from_secs(5)).unwrap().is_some());
+}
+
+#[test]
+fn nbd_without_delays_conforms() {
+    check_nbd(instant(), false);
+}
+
+#[test]
+fn nbd_with_delays_conforms() {
+    check_nbd(flash(true), true);
+}
+
+#[test]
+fn nbd_to_a_volatile_device_conforms() {
+    check_nbd(flash(false), true);
 }
 
 fn check_mounted(profile_name: &str, file_system: FileSystem, mebibytes: u64) {

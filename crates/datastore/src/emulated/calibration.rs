@@ -46,8 +46,30 @@ pub(crate) fn calibrate(
     directory: &Path,
 ) -> Result<Nanos, DatastoreError> {
     let path = directory.join(".underlay-calibration");
-    let outcome = measure(server, &path);
+    server.done(&Command::SetTiming(TimingMode::Off))?;
+    let file = create(&path).map_err(DatastoreError::file("write", &path));
+    let outcome = file.and_then(|file| measure(server, &file, &path));
     std::fs::remove_file(&path).map_err(DatastoreError::file("remove", &path))?;
+    conclude(server, outcome)
+}
+
+/// The same through a block device, of which the first megabyte is read and nothing is written. Nobody else may use
+/// any volume meanwhile.
+pub(crate) fn calibrate_device(
+    server: &mut ServerProcess,
+    device: &Path,
+) -> Result<Nanos, DatastoreError> {
+    server.done(&Command::SetTiming(TimingMode::Off))?;
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(device);
+    let file = file.map_err(DatastoreError::file("open", device));
+    let outcome = file.and_then(|file| measure(server, &file, device));
+    conclude(server, outcome)
+}
+
+fn conclude(
+    server: &mut ServerProcess,
+    outcome: Result<(Nanos, PathLine), DatastoreError>,
+) -> Result<Nanos, DatastoreError> {
     server.done(&Command::SetTiming(TimingMode::Off))?;
     let (floor, line) = outcome?;
     tracing::info!(?floor, ?line, "calibrated the export path");
@@ -55,14 +77,16 @@ pub(crate) fn calibrate(
     Ok(floor)
 }
 
-fn measure(server: &mut ServerProcess, path: &Path) -> Result<(Nanos, PathLine), DatastoreError> {
-    server.done(&Command::SetTiming(TimingMode::Off))?;
-    let file = create(path).map_err(DatastoreError::file("write", path))?;
-    let floor = least_median(&file).map_err(DatastoreError::file("read", path))?;
+fn measure(
+    server: &mut ServerProcess,
+    file: &File,
+    path: &Path,
+) -> Result<(Nanos, PathLine), DatastoreError> {
+    let floor = least_median(file).map_err(DatastoreError::file("read", path))?;
     server.done(&Command::SetTiming(TimingMode::Constant { latency_ns: CONSTANT.0 }))?;
     let mut point = || -> Result<PathPoint, DatastoreError> {
         server.done(&Command::Compensate(PathLine::default()))?;
-        let seen = least_median(&file).map_err(DatastoreError::file("read", path))?;
+        let seen = least_median(file).map_err(DatastoreError::file("read", path))?;
         let wake_ns = usual_wake(server)?;
         let beyond_ns = seen.saturating_sub(CONSTANT).min(BEYOND_MAX).0;
         let wake_ns = wake_ns.min(beyond_ns);

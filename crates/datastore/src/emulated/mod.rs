@@ -13,11 +13,11 @@
 
 mod backing;
 mod block_counters;
-mod calibration;
+pub(crate) mod calibration;
 mod checks;
 mod mounted;
 mod series;
-mod server_process;
+pub(crate) mod server_process;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ use underlay_core::{Evidence, Histogram, Nanos, RootSeed};
 use underlay_host::{Resource, Teardown, Ticket};
 use underlay_model::{DeviceProfile, Operation};
 
-use crate::config::{DeviceConfig, ProfileConfig, ServerConfig, VolumeConfig};
+use crate::config::{DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig};
 use crate::control::{Answer, Command, EncodedHistogram, Stat, TimingMode};
 use crate::datastore::{Datastore, VolumeLatency};
 use crate::error::DatastoreError;
@@ -43,6 +43,8 @@ use mounted::{MountedFile, VolumeSite};
 use server_process::{ServerProcess, unexpected};
 
 pub(crate) use backing::check_space;
+pub(crate) use checks::{check_devices, check_floor, check_host};
+pub(crate) use mounted::{MOUNT_OPTIONS, SECTOR_BYTES};
 
 /// How long the server may take to end after its mount is gone.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -212,7 +214,8 @@ impl Layout {
             profile: ProfileConfig::from_profile(profile),
         });
         ServerConfig {
-            mount_point: self.export.clone(),
+            mount_point: Some(self.export.clone()),
+            nbd: NbdConfig::default(),
             control_socket: self.socket.clone(),
             seed: emulation.seed.0,
             durability: emulation.durability.into(),

@@ -7,9 +7,9 @@ use underlay_host::{FileSystem, LoopDevice, Mount, Teardown, User, make_file_sys
 use crate::error::DatastoreError;
 
 /// Sectors of the block device: what flash devices and databases work with.
-const SECTOR_BYTES: u32 = 4096;
+pub(crate) const SECTOR_BYTES: u32 = 4096;
 /// Access times would add writes that no workload asked for.
-const MOUNT_OPTIONS: &str = "noatime";
+pub(crate) const MOUNT_OPTIONS: &str = "noatime";
 
 /// A volume that is attached and mounted.
 pub(crate) struct MountedFile {

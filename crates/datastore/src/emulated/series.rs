@@ -52,13 +52,19 @@ pub(crate) fn values(stat: &Stat) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::{declare, values};
-    use crate::control::{DeviceStat, Stat, VolumeStat};
+    use crate::control::{Condition, DeviceStat, Stat, VolumeStat};
 
     #[test]
     fn every_declared_series_has_a_value_in_its_place() {
         let mut stat = Stat {
             volumes: vec![VolumeStat::default(); 2],
-            devices: vec![DeviceStat::default()],
+            devices: vec![DeviceStat {
+                name: "nvme".to_string(),
+                condition: Condition::Healthy,
+                free_bytes: 0,
+                buffer_fill_bytes: 0,
+                drained_bytes: 0,
+            }],
             lateness_ns: 9,
             ..Stat::default()
         };

@@ -8,12 +8,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
+use underlay_core::Bytes;
+use underlay_model::DeviceCondition;
 
 use super::service::Service;
 use super::statistics::take;
+use crate::config::VolumeConfig;
 use crate::control::{
-    Answer, Command, DeviceStat, EncodedHistogram, LatencyEntry, Stat, TimingEntry, VolumeStat,
+    Answer, Command, Condition, DeviceStat, EncodedHistogram, LatencyEntry, Stat, TimingEntry,
+    VolumeStat,
 };
 use crate::path_cost::PathCost;
 
@@ -107,28 +112,114 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
             info!("power on");
             finished(Answer::Done)
         }
+        Command::AddVolume(volume) => finished(add_volume(service, volume)),
+        Command::RemoveVolume { name } => finished(remove_volume(service, name)),
+        Command::SetCondition { device, condition } => {
+            finished(set_condition(service, device, *condition))
+        }
+        Command::End => {
+            service.is_ending = true;
+            finished(Answer::Done)
+        }
     }
 }
 
+fn refused(reason: impl Into<String>) -> Answer {
+    Answer::Refused { reason: reason.into() }
+}
+
 fn stat(service: &mut Service) -> Stat {
-    let (now, engine) = (service.clock.now(), &mut service.engine);
-    let volumes = service.volumes.iter().enumerate().map(|(volume, exported)| VolumeStat {
-        operations: engine.statistics.volumes[volume].operations,
-        in_flight: engine.in_flight(volume),
+    let now = service.clock.now();
+    let volumes = service.present().map(|(number, exported)| VolumeStat {
+        name: exported.name.clone(),
+        number,
+        operations: service.engine.statistics.volumes[number].operations,
+        in_flight: service.engine.in_flight(number),
         volatile_bytes: exported.data.volatile_bytes(),
     });
     let volumes = volumes.collect();
-    let device =
-        |(buffer_fill_bytes, drained_bytes)| DeviceStat { buffer_fill_bytes, drained_bytes };
+    let buffers = service.engine.buffers(now);
+    let engine = &service.engine;
+    let devices = engine.devices().iter().zip(buffers).enumerate();
+    let devices =
+        devices.map(|(number, (device, (buffer_fill_bytes, drained_bytes)))| DeviceStat {
+            name: device.name.clone(),
+            condition: engine.condition(number).into(),
+            free_bytes: engine.free_bytes(number),
+            buffer_fill_bytes,
+            drained_bytes,
+        });
     Stat {
         volumes,
-        devices: engine.buffers(now).into_iter().map(device).collect(),
+        devices: devices.collect(),
         delayed: engine.statistics.delayed.total,
         host_limited: engine.statistics.host_limited.total,
         lateness_ns: engine.statistics.lateness_ns,
         errors: engine.statistics.errors,
         realtime: service.is_realtime,
+        nbd_address: service.nbd.address(),
+        cpu_ns: cpu_ns(),
     }
+}
+
+/// CPU time of the whole process.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn add_volume(service: &mut Service, volume: &VolumeConfig) -> Answer {
+    if service.present().any(|(_, present)| present.name == volume.name) {
+        return refused(format!("there is a volume `{}` already", volume.name));
+    }
+    let Some(device) = service.engine.devices().get(volume.device) else {
+        return refused(format!("there is no device {}", volume.device));
+    };
+    let free_bytes = service.engine.free_bytes(volume.device);
+    if volume.capacity_bytes > free_bytes {
+        return refused(format!(
+            "the volume needs {}, but only {} of device `{}` are free",
+            Bytes(volume.capacity_bytes),
+            Bytes(free_bytes),
+            device.name,
+        ));
+    }
+    match service.open_volume(volume) {
+        Ok(opened) => {
+            let number = service.add_volume(opened, volume.device);
+            info!(name = volume.name, number, "volume added");
+            Answer::Added { number }
+        }
+        Err(error) => refused(error.to_string()),
+    }
+}
+
+fn remove_volume(service: &mut Service, name: &str) -> Answer {
+    let Some((number, _)) = service.present().find(|(_, volume)| volume.name == name) else {
+        return refused(format!("there is no volume `{name}`"));
+    };
+    match service.remove_volume(number) {
+        Some(_) => {
+            info!(name, "volume removed");
+            Answer::Done
+        }
+        None => refused(format!("requests to volume `{name}` are in flight")),
+    }
+}
+
+fn set_condition(service: &mut Service, device: &str, condition: Condition) -> Answer {
+    let condition = DeviceCondition::from(condition);
+    if let Some(problem) = condition.problem() {
+        return refused(problem);
+    }
+    let devices = service.engine.devices();
+    let Some(number) = devices.iter().position(|known| known.name == device) else {
+        let known: Vec<&str> = devices.iter().map(|device| &*device.name).collect();
+        return refused(format!("there is no device `{device}`; there are {}", known.join(", ")));
+    };
+    service.engine.set_condition(service.clock.now(), number, condition);
+    info!(device, ?condition, "condition set");
+    Answer::Done
 }
 
 fn latency(service: &mut Service) -> Unfinished {

@@ -6,8 +6,8 @@
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::{
-    Basis, DeviceProfile, Finished, Flash, Medium, Operation, Request, RequestId, Store,
-    StoreDevice, StoreVolume,
+    Basis, DeviceCondition, DeviceProfile, Finished, Flash, Medium, Operation, Request, RequestId,
+    Store, StoreDevice, StoreOutcome, StoreVolume,
 };
 
 use super::slab::Slab;
@@ -26,6 +26,8 @@ pub(crate) struct Engine<R> {
     store: Store,
     /// Stands in for `store` while calibrating; finishes what it was given afterwards.
     constant: Option<Store>,
+    /// What stood in for `store` before volumes came or went, as long as it has something to finish.
+    retired: Vec<Store>,
     mode: TimingMode,
     pending: Slab<Pending<R>>,
     finished: Vec<Finished>,
@@ -35,6 +37,7 @@ pub(crate) struct Engine<R> {
     last_arrival: Nanos,
     is_powered: bool,
     power_cycles: u64,
+    layouts: u64,
 }
 
 struct Pending<R> {
@@ -48,6 +51,8 @@ struct Pending<R> {
 pub(crate) struct Due<R> {
     pub(crate) reply: R,
     pub(crate) answered: Answered,
+    /// The device could not do it.
+    pub(crate) failed: bool,
 }
 
 impl<R> Engine<R> {
@@ -59,6 +64,7 @@ impl<R> Engine<R> {
         Engine {
             store: Store::new(&devices, &volumes, seed),
             constant: None,
+            retired: Vec::new(),
             mode: TimingMode::Modelled,
             pending: Slab::with_capacity(IN_FLIGHT_EXPECTED),
             finished: Vec::with_capacity(IN_FLIGHT_EXPECTED),
@@ -68,6 +74,7 @@ impl<R> Engine<R> {
             last_arrival: Nanos::ZERO,
             is_powered: true,
             power_cycles: 0,
+            layouts: 0,
             devices,
             volumes,
             seed,
@@ -77,8 +84,13 @@ impl<R> Engine<R> {
     /// Whether requests to the volume are to be answered at once, without being submitted.
     pub(crate) fn is_immediate(&self, volume: usize) -> bool {
         match self.mode {
-            TimingMode::Off => true,
-            TimingMode::Modelled => self.devices[self.volumes[volume].device].profile.is_instant(),
+            // A device that cannot answer cannot do so faster.
+            TimingMode::Off => !self.store.condition(self.volumes[volume].device).fails(),
+            TimingMode::Modelled => {
+                let device = self.volumes[volume].device;
+                self.devices[device].profile.is_instant()
+                    && self.store.condition(device) == DeviceCondition::Healthy
+            }
             TimingMode::Constant { .. } => false,
         }
     }
@@ -118,6 +130,12 @@ impl<R> Engine<R> {
         if let Some(constant) = &mut self.constant {
             constant.advance(until, &mut self.finished);
         }
+        if !self.retired.is_empty() {
+            for store in &mut self.retired {
+                store.advance(until, &mut self.finished);
+            }
+            self.retired.retain(|store| store.in_flight() > 0);
+        }
         for finished in self.finished.drain(..) {
             let Some(pending) = self.pending.remove(finished.request.0) else { continue };
             self.in_flight[finished.volume] -= 1;
@@ -125,6 +143,7 @@ impl<R> Engine<R> {
             due.push(Due {
                 answered: answered(&finished, pending.bytes, delayed),
                 reply: pending.reply,
+                failed: finished.outcome != StoreOutcome::Done,
             });
         }
     }
@@ -132,7 +151,8 @@ impl<R> Engine<R> {
     /// When the next request is to be answered; `None` = nothing is in flight.
     pub(crate) fn next_answer(&self) -> Option<Nanos> {
         let constant = self.constant.as_ref().and_then(Store::next_wakeup);
-        let next = [self.store.next_wakeup(), constant].into_iter().flatten().min()?;
+        let retired = self.retired.iter().filter_map(Store::next_wakeup).min();
+        let next = [self.store.next_wakeup(), constant, retired].into_iter().flatten().min()?;
         Some(next.saturating_sub(self.path.compensation()))
     }
 
@@ -163,16 +183,64 @@ impl<R> Engine<R> {
     pub(crate) fn power_off(&mut self) -> Vec<R> {
         self.is_powered = false;
         self.constant = None;
+        self.retired.clear();
         self.in_flight.fill(0);
         self.power_cycles += 1;
         // Devices come back idle, and not with the same random numbers as the first time.
         let seed = self.seed.child("power-cycle", self.power_cycles);
+        let conditions: Vec<DeviceCondition> =
+            (0..self.devices.len()).map(|device| self.store.condition(device)).collect();
         self.store = Store::new(&self.devices, &self.volumes, seed);
+        for (device, condition) in conditions.into_iter().enumerate() {
+            self.store.set_condition(Nanos::ZERO, device, condition);
+        }
         self.pending.drain().into_iter().map(|pending| pending.reply).collect()
     }
 
     pub(crate) fn power_on(&mut self) {
         self.is_powered = true;
+    }
+
+    /// Adds a volume and returns its number. The devices begin anew, idle and drained: where volumes lie on them
+    /// has changed.
+    pub(crate) fn add_volume(&mut self, now: Nanos, device: usize, capacity_bytes: u64) -> usize {
+        self.volumes.push(StoreVolume { device, capacity: Bytes(capacity_bytes) });
+        self.in_flight.push(0);
+        self.statistics.add_volume();
+        self.lay_out_anew(now);
+        self.volumes.len() - 1
+    }
+
+    /// Takes a volume away that has nothing in flight. Its number is not given to another one.
+    pub(crate) fn remove_volume(&mut self, now: Nanos, volume: usize) {
+        self.volumes[volume].capacity = Bytes::ZERO;
+        self.lay_out_anew(now);
+    }
+
+    /// How a device works.
+    pub(crate) fn condition(&self, device: usize) -> DeviceCondition {
+        self.store.condition(device)
+    }
+
+    /// Changes how a device works.
+    pub(crate) fn set_condition(&mut self, now: Nanos, device: usize, condition: DeviceCondition) {
+        self.store.set_condition(now.max(self.last_arrival), device, condition);
+    }
+
+    fn lay_out_anew(&mut self, now: Nanos) {
+        self.layouts += 1;
+        let seed = self.seed.child("layout", self.layouts);
+        let mut store = Store::new(&self.devices, &self.volumes, seed);
+        for device in 0..self.devices.len() {
+            store.set_condition(now, device, self.store.condition(device));
+        }
+        let old = std::mem::replace(&mut self.store, store);
+        if old.in_flight() > 0 {
+            self.retired.push(old);
+        }
+        if self.constant.is_some() {
+            self.set_mode(self.mode);
+        }
     }
 
     /// Number of times the power was cut.
@@ -182,6 +250,18 @@ impl<R> Engine<R> {
 
     pub(crate) fn in_flight(&self, volume: usize) -> u64 {
         self.in_flight[volume]
+    }
+
+    /// The devices by number.
+    pub(crate) fn devices(&self) -> &[StoreDevice] {
+        &self.devices
+    }
+
+    /// Bytes of a device that no volume takes.
+    pub(crate) fn free_bytes(&self, device: usize) -> u64 {
+        let on_device = self.volumes.iter().filter(|volume| volume.device == device);
+        let used: u64 = on_device.map(|volume| volume.capacity.0.next_multiple_of(1 << 20)).sum();
+        self.devices[device].profile.capacity.0.saturating_sub(used)
     }
 
     /// (bytes in the write buffer, bytes drained) per device.

@@ -13,8 +13,9 @@ use underlay_core::Nanos;
 use super::alarm::Alarm;
 use super::commands::Commands;
 use super::fuse_device::Received;
+use super::fuse_front::MAX_REQUEST_BYTES;
 use super::fuse_protocol::{WRITE_OVERHEAD_BYTES, parse};
-use super::service::{MAX_REQUEST_BYTES, Service};
+use super::service::Service;
 
 /// The kernel wants room for the largest write and a little more.
 const REQUEST_BUFFER_BYTES: usize = MAX_REQUEST_BYTES as usize + WRITE_OVERHEAD_BYTES + 4096;
@@ -22,15 +23,33 @@ const REQUEST_BUFFER_BYTES: usize = MAX_REQUEST_BYTES as usize + WRITE_OVERHEAD_
 /// the wake-up of a CPU), so staying awake for less is cheaper as well as more punctual.
 const SHORTEST_SLEEP: Nanos = Nanos(10_000);
 
-/// Serves until the file system is unmounted.
+/// As long as there are no NBD clients, new ones are looked for once in so many turns: each look costs as much as a
+/// request.
+const TURNS_BETWEEN_LOOKS: u32 = 256;
+
+/// Serves until the file system is unmounted, or until told to end.
 pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> {
     let mut buffer = vec![1u8; REQUEST_BUFFER_BYTES].into_boxed_slice();
     let mut alarm = Alarm::new(service.clock)?;
     let mut arrivals = Arrivals::default();
+    let mut turn = 0u32;
     loop {
         service.answer_due();
         commands.obey_waiting(service);
-        match service.device.receive(&mut buffer)? {
+        if service.is_ending {
+            break;
+        }
+        turn = turn.wrapping_add(1);
+        if (service.nbd.has_clients() || turn.is_multiple_of(TURNS_BETWEEN_LOOKS))
+            && service.serve_nbd()?
+        {
+            arrivals.note(service.clock.now());
+        }
+        let received = match &service.device {
+            Some(device) => device.receive(&mut buffer)?,
+            None => Received::Nothing,
+        };
+        match received {
             Received::Request(length) => match parse(&buffer[..length]) {
                 Ok(request) => {
                     arrivals.note(service.clock.now());
@@ -39,10 +58,23 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
                 Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
             },
             Received::Nothing if is_worth_waiting(service, &arrivals) => std::hint::spin_loop(),
-            Received::Nothing => sleep(service, commands, &mut alarm)?,
-            Received::Unmounted => return Ok(()),
+            Received::Nothing => {
+                if sleep(service, commands, &mut alarm)? == Woken::ByClient {
+                    turn = TURNS_BETWEEN_LOOKS - 1;
+                }
+            }
+            Received::Unmounted => break,
         }
     }
+    Ok(())
+}
+
+/// What ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Woken {
+    /// Somebody on an NBD socket.
+    ByClient,
+    Otherwise,
 }
 
 /// How closely requests follow each other.
@@ -73,28 +105,36 @@ impl Arrivals {
 /// Whether something will be to be done so soon that sleeping until then would cost more.
 fn is_worth_waiting(service: &Service, arrivals: &Arrivals) -> bool {
     let now = service.clock.now();
+    if service.nbd.has_resumable() {
+        return true;
+    }
     let is_answer_close =
         service.engine.next_answer().is_some_and(|next| next <= now + SHORTEST_SLEEP);
     is_answer_close || arrivals.is_next_close(now)
 }
 
 /// Sleeps until something is to be done.
-fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::Result<()> {
+fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::Result<Woken> {
     let began = service.clock.now();
     if let Some(next) = service.engine.next_answer() {
         alarm.by(next)?;
     }
     let mut sources = [
-        PollFd::new(&service.device, PollFlags::IN),
         PollFd::new(commands, PollFlags::IN),
         PollFd::new(alarm, PollFlags::IN),
+        PollFd::new(&service.nbd, PollFlags::IN),
+        // Without a file system there is one source less; this one is asked for nothing.
+        PollFd::new(commands, PollFlags::empty()),
     ];
+    if let Some(device) = &service.device {
+        sources[3] = PollFd::new(device, PollFlags::IN);
+    }
     match poll(&mut sources, None) {
         Ok(_) => {}
-        Err(Errno::INTR) => return Ok(()),
+        Err(Errno::INTR) => return Ok(Woken::Otherwise),
         Err(error) => return Err(error.into()),
     }
-    let [_, bell, expired] = sources.map(|source| source.revents().contains(PollFlags::IN));
+    let [bell, expired, client, _] = sources.map(|source| source.revents().contains(PollFlags::IN));
     if bell {
         commands.quiet_bell()?;
     }
@@ -102,7 +142,7 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
     if expired && let Some(set_to) = alarm.expired()?.filter(|set_to| *set_to > began) {
         service.engine.path.observe_wake(service.clock.now().saturating_sub(set_to));
     }
-    Ok(())
+    Ok(if client { Woken::ByClient } else { Woken::Otherwise })
 }
 
 #[cfg(test)]

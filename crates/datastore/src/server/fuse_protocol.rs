@@ -29,7 +29,7 @@ const OPEN_DIRECT_IO: u32 = 1 << 0;
 const OPEN_NOFLUSH: u32 = 1 << 5;
 const OPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
-/// Attributes and names never change behind the kernel's back; seconds.
+/// Attributes of an inode never change behind the kernel's back; seconds.
 const VALID_SECONDS: u64 = 86_400;
 const PAGE_BYTES: u32 = 4096;
 
@@ -231,8 +231,9 @@ pub(crate) enum Node {
 /// The answer to [`Body::Lookup`].
 pub(crate) fn entry(inode: u64, node: Node) -> [u8; 128] {
     let mut layout = Layout::new();
-    // Inode, generation, validity of name and attributes in seconds, and their nanoseconds.
-    layout.u64(inode).u64(0).u64(VALID_SECONDS).u64(VALID_SECONDS).u32(0).u32(0);
+    // Inode, generation, validity of name and attributes in seconds, and their nanoseconds. Names are asked for anew
+    // at every open: a volume may have been removed, and another one of that name created.
+    layout.u64(inode).u64(0).u64(0).u64(VALID_SECONDS).u32(0).u32(0);
     attributes_into(&mut layout, inode, node);
     layout.finish()
 }

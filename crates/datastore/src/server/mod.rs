@@ -3,9 +3,10 @@
 //! ```text
 //!                    +--------------------- one thread (event_loop) ----------------------+
 //! kernel --FUSE-->   |  request --bytes--> backing files (volume, undo_log)    data plane  |
-//! (fuse_device,      |     |                                                               |
-//!  fuse_protocol)    |     +--request--> engine (model) --deadline--+          timing plane |
-//! kernel <--answer-- |  answer when the deadline has come <---------+                       |
+//! (fuse_*)           |     |                                                               |
+//! client --NBD-->    |     +--request--> engine (model) --deadline--+          timing plane |
+//! (nbd, nbd_front)   |     |                                        |                       |
+//! both <--answer--   |  answer when the deadline has come <---------+                       |
 //!                    +---------------------------------------------------------------------+
 //! control socket --commands--^
 //! ```
@@ -24,7 +25,10 @@ mod control_socket;
 mod engine;
 mod event_loop;
 mod fuse_device;
+mod fuse_front;
 mod fuse_protocol;
+mod nbd;
+mod nbd_front;
 mod realtime;
 mod service;
 mod slab;
@@ -41,14 +45,15 @@ use std::thread;
 use underlay_core::Bytes;
 use underlay_model::{DeviceProfile, StoreDevice, StoreVolume};
 
-use crate::config::{ServerConfig, VolumeConfig};
+use crate::config::{DeviceConfig, ServerConfig, VolumeConfig};
 use crate::error::DatastoreError;
 use crate::spec::Durability;
 use clock::Clock;
 use commands::{CommandSender, commands};
 use engine::Engine;
 use fuse_device::FuseDevice;
-use service::{ExportedVolume, Service};
+use nbd::listener::NbdListener;
+use service::{ExportedVolume, Exports, Service};
 use volume::VolumeData;
 
 /// Above everything a normal process does, below the kernel's own real-time threads.
@@ -57,28 +62,40 @@ const PRIORITY: i32 = 10;
 /// a disk.
 const DEFAULT_VOLATILE: Bytes = Bytes::from_mib(32);
 
-/// Runs the server process of an emulated datastore until its mount is taken away.
+/// Runs the server process of an emulated datastore until its mount is taken away, or it is told to end.
 ///
-/// `config` is the file that [`crate::open`] wrote. Returns when the file system was unmounted.
+/// `config` is the file that [`crate::open`] wrote.
 pub fn serve(config: &Path) -> Result<(), DatastoreError> {
     let config = ServerConfig::read(config)?;
     realtime::prepare_process();
     let durability = Durability::from(config.durability);
     let devices = store_devices(&config, durability);
-    let volumes = exported_volumes(&config, durability)?;
     let engine = Engine::new(devices, store_volumes(&config.volumes), config.root_seed());
     let (sender, receiver) = commands().map_err(DatastoreError::system("create an event"))?;
-    let device = FuseDevice::mount(&config.mount_point)
-        .map_err(DatastoreError::file("mount the volumes on", &config.mount_point))?;
-    let mut service = Service::new(Clock::start(), device, engine, volumes, config.root_seed());
+    let nbd = NbdListener::bind(config.nbd.socket.as_deref(), config.nbd.address)?;
+    let device = config.mount_point.as_deref().map(mount).transpose()?;
+    let mut service = Service::new(
+        Clock::start(),
+        Exports { device, nbd },
+        engine,
+        VolumeOpener::new(&config, durability),
+        config.root_seed(),
+    );
+    for volume in &config.volumes {
+        let opened = service.open_volume(volume)?;
+        service.volumes.push(Some(opened));
+    }
     // Whoever connects now is answered once the loop below runs, so may rely on everything.
     let listener = UnixListener::bind(&config.control_socket)
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;
     start_control(sender, listener)?;
     // After the other threads have started: they need no priority.
     service.is_realtime = realtime::prioritise(PRIORITY);
-    event_loop::run(&mut service, &receiver)
-        .map_err(DatastoreError::system("serve the file system"))
+    event_loop::run(&mut service, &receiver).map_err(DatastoreError::system("serve the volumes"))
+}
+
+fn mount(target: &Path) -> Result<FuseDevice, DatastoreError> {
+    FuseDevice::mount(target).map_err(DatastoreError::file("mount the volumes on", target))
 }
 
 /// The devices as the models see them under this durability: one that can lose what it acknowledged
@@ -106,23 +123,30 @@ fn store_volumes(volumes: &[VolumeConfig]) -> Vec<StoreVolume> {
         .collect()
 }
 
-fn exported_volumes(
-    config: &ServerConfig,
-    durability: Durability,
-) -> Result<Vec<ExportedVolume>, DatastoreError> {
-    config
-        .volumes
-        .iter()
-        .map(|volume| {
-            let profile = config.devices[volume.device].profile.to_profile();
-            let volatile = volatile_bytes(&profile, durability);
-            Ok(ExportedVolume {
-                name: volume.name.clone(),
-                data: VolumeData::open(&volume.backing_file, volume.capacity_bytes, volatile.0)?,
-                lies: durability == Durability::Lying,
-            })
+/// How volumes are opened: what a power cut can take away depends on their device.
+pub(crate) struct VolumeOpener {
+    volatile_bytes: Vec<u64>,
+    lies: bool,
+}
+
+impl VolumeOpener {
+    fn new(config: &ServerConfig, durability: Durability) -> VolumeOpener {
+        let volatile =
+            |device: &DeviceConfig| volatile_bytes(&device.profile.to_profile(), durability).0;
+        VolumeOpener {
+            volatile_bytes: config.devices.iter().map(volatile).collect(),
+            lies: durability == Durability::Lying,
+        }
+    }
+
+    fn open(&self, volume: &VolumeConfig) -> Result<ExportedVolume, DatastoreError> {
+        let volatile = self.volatile_bytes[volume.device];
+        Ok(ExportedVolume {
+            name: volume.name.clone(),
+            data: VolumeData::open(&volume.backing_file, volume.capacity_bytes, volatile)?,
+            lies: self.lies,
         })
-        .collect()
+    }
 }
 
 /// How many acknowledged bytes a power cut can take away.

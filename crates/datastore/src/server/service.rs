@@ -3,6 +3,8 @@
 //! All of it happens on one thread, so there are no locks. Data moves at once. The model then says when the
 //! request would be done; until then the answer waits in the engine. Requests to devices without delay, and all
 //! requests while timing is off, are answered at once.
+//!
+//! Clients come through the kernel's FUSE (`fuse_front`) or over NBD (`nbd_front`); here they are the same.
 
 use std::io;
 
@@ -10,39 +12,53 @@ use rustix::io::Errno;
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::{Operation, Request};
 
+use super::VolumeOpener;
 use super::buffers::BufferPool;
 use super::clock::Clock;
 use super::engine::{Due, Engine};
 use super::fuse_device::FuseDevice;
-use super::fuse_protocol::{
-    Body, FuseRequest, Limits, Node, ROOT_INODE, attributes, directory, entry, file_system_status,
-    initialised, is_compatible, opened_directory, opened_file, written,
-};
+use super::fuse_protocol::written;
+use super::nbd::connection::Phase;
+use super::nbd::listener::{ConnectionId, NbdListener};
+use super::nbd::protocol::ReplyForm;
 use super::statistics::Answered;
 use super::undo_log::{Generation, PowerCut};
-use super::volume::VolumeData;
+use super::volume::{VolumeData, Zeroing};
+use crate::config::VolumeConfig;
+use crate::error::DatastoreError;
 
-/// Largest request; the kernel's limit for FUSE.
-pub(crate) const MAX_REQUEST_BYTES: u32 = 1 << 20;
-/// Asynchronous requests in flight. The usual default of 12 to 16 would cap the queue depth.
-const MAX_BACKGROUND: u16 = 1024;
-const FIRST_VOLUME_INODE: u64 = 2;
+/// Data that is answered at once without a buffer of its own; the kernel's limit for FUSE.
+pub(crate) const MAX_SCRATCH_BYTES: usize = 1 << 20;
 /// Small buffers ready from the start.
 const READY_BUFFERS: usize = 256;
 
-/// One server: its volumes, its model, its connection to the kernel.
+/// One server: its volumes, its model, its connections to clients.
 pub(crate) struct Service {
     pub(crate) clock: Clock,
-    pub(crate) device: FuseDevice,
+    /// Present when volumes are exported as files for block devices.
+    pub(crate) device: Option<FuseDevice>,
+    pub(crate) nbd: NbdListener,
     pub(crate) engine: Engine<Reply>,
-    pub(crate) volumes: Vec<ExportedVolume>,
+    /// By number; the place of a removed volume stays empty.
+    pub(crate) volumes: Vec<Option<ExportedVolume>>,
     pub(crate) seed: RootSeed,
     pub(crate) is_realtime: bool,
+    /// Somebody asked for the end.
+    pub(crate) is_ending: bool,
+    opener: VolumeOpener,
     buffers: BufferPool,
     /// For reads that are answered at once.
     scratch: Box<[u8]>,
     /// Answers about to be sent; empty in between, kept for its memory.
     due: Vec<Due<Reply>>,
+    /// Clients about to be looked at; the same.
+    pub(super) ready: Vec<ConnectionId>,
+}
+
+/// The ways in which clients come.
+pub(crate) struct Exports {
+    pub(crate) device: Option<FuseDevice>,
+    pub(crate) nbd: NbdListener,
 }
 
 /// One volume as the export sees it.
@@ -53,9 +69,16 @@ pub(crate) struct ExportedVolume {
     pub(crate) lies: bool,
 }
 
+/// Who asked, and how the answer finds its way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Client {
+    Fuse { unique: u64 },
+    Nbd { connection: ConnectionId, cookie: u64, form: ReplyForm, offset: u64, reply_bytes: u32 },
+}
+
 /// The answer to a request, ready to be sent.
 pub(crate) struct Reply {
-    unique: u64,
+    client: Client,
     content: Content,
 }
 
@@ -64,6 +87,8 @@ enum Content {
     Data { buffer: Box<[u8]>, length: usize },
     /// A write of so many bytes.
     Written { length: u32 },
+    /// A write or a zeroing that is durable from its answer on.
+    Durable { volume: usize, offset: u64, length: u32 },
     /// A flush; durable from its answer on.
     Flushed { volume: usize, generation: Option<Generation> },
     /// A discard.
@@ -73,85 +98,44 @@ enum Content {
 impl Service {
     pub(crate) fn new(
         clock: Clock,
-        device: FuseDevice,
+        exports: Exports,
         engine: Engine<Reply>,
-        volumes: Vec<ExportedVolume>,
+        opener: VolumeOpener,
         seed: RootSeed,
     ) -> Service {
         Service {
             clock,
-            device,
+            device: exports.device,
+            nbd: exports.nbd,
             engine,
-            volumes,
+            opener,
+            volumes: Vec::new(),
             seed,
             is_realtime: false,
+            is_ending: false,
             buffers: BufferPool::new(READY_BUFFERS),
             // Written, not just allocated, so that no page is touched for the first time later.
-            scratch: vec![1; MAX_REQUEST_BYTES as usize].into_boxed_slice(),
+            scratch: vec![1; MAX_SCRATCH_BYTES].into_boxed_slice(),
             due: Vec::with_capacity(1024),
+            ready: Vec::new(),
         }
     }
 
-    /// Serves one request of the kernel.
-    pub(crate) fn serve(&mut self, request: &FuseRequest<'_>) {
-        let FuseRequest { unique, inode, body } = *request;
-        let outcome = match body {
-            Body::Read { offset, size } => self.read(unique, inode, offset, size),
-            Body::Write { offset, data } => self.write(unique, inode, offset, data),
-            Body::Synchronise => self.flush(unique, inode),
-            Body::Allocate { offset, length, mode } => {
-                self.allocate(unique, inode, offset, length, mode)
-            }
-            _ => self.serve_metadata(unique, inode, body),
-        };
-        if let Err(errno) = outcome {
-            self.device.refuse(unique, errno);
-        }
-    }
-
-    fn serve_metadata(&mut self, unique: u64, inode: u64, body: Body<'_>) -> Result<(), Errno> {
-        match body {
-            Body::Init { major, minor, flags } => {
-                if !is_compatible(major, minor, flags) {
-                    return Err(Errno::PROTO);
-                }
-                let limits =
-                    Limits { request_bytes: MAX_REQUEST_BYTES, background: MAX_BACKGROUND };
-                self.device.answer(unique, &initialised(limits));
-            }
-            Body::Lookup { name } => {
-                let found = |volume: &ExportedVolume| volume.name.as_bytes() == name;
-                let index = self.volumes.iter().position(found).ok_or(Errno::NOENT)?;
-                let inode = FIRST_VOLUME_INODE + index as u64;
-                self.device.answer(unique, &entry(inode, self.node(inode)?));
-            }
-            Body::GetAttributes => {
-                self.device.answer(unique, &attributes(inode, self.node(inode)?));
-            }
-            Body::Open => {
-                self.volume_of(inode)?;
-                self.device.answer(unique, &opened_file());
-            }
-            Body::OpenDirectory => self.device.answer(unique, &opened_directory()),
-            Body::ReadDirectory { offset, size } => {
-                let names = self.volumes.iter().map(|volume| volume.name.as_str());
-                let entries = (FIRST_VOLUME_INODE..).zip(names);
-                self.device.answer(unique, &directory(entries, offset, size));
-            }
-            Body::Release => self.device.answer(unique, &[]),
-            Body::FileSystemStatus => self.device.answer(unique, &file_system_status()),
-            Body::Forget | Body::Destroy => {}
-            _ => return Err(Errno::NOSYS),
-        }
-        Ok(())
+    /// The volumes there are, with their numbers.
+    pub(crate) fn present(&self) -> impl Iterator<Item = (usize, &ExportedVolume)> {
+        self.volumes.iter().enumerate().filter_map(|(i, volume)| Some((i, volume.as_ref()?)))
     }
 
     /// Sends what is due.
     pub(crate) fn answer_due(&mut self) {
         let mut due = std::mem::take(&mut self.due);
         self.engine.take_due(self.clock.now(), &mut due);
-        for Due { reply, answered } in due.drain(..) {
-            self.send(reply);
+        for Due { reply, answered, failed } in due.drain(..) {
+            if failed {
+                self.fail(reply);
+            } else {
+                self.send(reply);
+            }
             let replied = self.clock.now();
             self.engine.record(&Answered { replied, ..answered });
         }
@@ -166,7 +150,7 @@ impl Service {
         }
         let cycle = self.engine.power_cycles();
         let mut total = PowerCut::default();
-        for volume in &mut self.volumes {
+        for volume in self.volumes.iter_mut().flatten() {
             let mut random = self.seed.stream(&format!("power-cut.{}", volume.name), cycle);
             let outcome = volume.data.power_cut(&mut random)?;
             total.kept += outcome.kept;
@@ -176,105 +160,153 @@ impl Service {
         Ok(total)
     }
 
-    fn node(&self, inode: u64) -> Result<Node, Errno> {
-        if inode == ROOT_INODE {
-            return Ok(Node::Directory);
+    /// Opens a volume's data.
+    pub(crate) fn open_volume(
+        &self,
+        volume: &VolumeConfig,
+    ) -> Result<ExportedVolume, DatastoreError> {
+        self.opener.open(volume)
+    }
+
+    /// Adds a volume and returns its number. Requests in flight to others are not disturbed.
+    pub(crate) fn add_volume(&mut self, volume: ExportedVolume, device: usize) -> usize {
+        let capacity_bytes = volume.data.capacity_bytes();
+        let now = self.clock.now();
+        self.volumes.push(Some(volume));
+        let number = self.engine.add_volume(now, device, capacity_bytes);
+        debug_assert_eq!(number + 1, self.volumes.len());
+        number
+    }
+
+    /// Takes a volume away, with its NBD clients. `None` when requests to it are still in flight.
+    pub(crate) fn remove_volume(&mut self, number: usize) -> Option<ExportedVolume> {
+        for id in self.nbd.clients() {
+            let serves = self.nbd.get(id).is_some_and(
+                |client| matches!(client.phase, Phase::Serving { volume, .. } if volume == number),
+            );
+            if serves {
+                self.nbd.close(id);
+            }
         }
-        let volume = &self.volumes[self.volume_of(inode)?];
-        Ok(Node::File { size_bytes: volume.data.capacity_bytes() })
+        if self.engine.in_flight(number) > 0 {
+            return None;
+        }
+        let removed = self.volumes.get_mut(number)?.take();
+        if removed.is_some() {
+            self.engine.remove_volume(self.clock.now(), number);
+        }
+        removed
     }
 
-    fn volume_of(&self, inode: u64) -> Result<usize, Errno> {
-        let index = inode.checked_sub(FIRST_VOLUME_INODE).ok_or(Errno::ISDIR)?;
-        let index = usize::try_from(index).map_err(|_| Errno::NOENT)?;
-        if index < self.volumes.len() { Ok(index) } else { Err(Errno::NOENT) }
+    fn volume(&mut self, number: usize) -> Result<&mut ExportedVolume, Errno> {
+        self.volumes.get_mut(number).and_then(Option::as_mut).ok_or(Errno::NOENT)
     }
 
-    /// The volume of an inode, if it has power.
-    fn powered(&self, inode: u64) -> Result<usize, Errno> {
-        let volume = self.volume_of(inode)?;
-        if self.engine.is_powered() { Ok(volume) } else { Err(Errno::IO) }
+    /// The volume, if it has power and the range lies within it.
+    fn powered_range(
+        &mut self,
+        number: usize,
+        offset: u64,
+        length: u64,
+    ) -> Result<&mut ExportedVolume, Errno> {
+        let is_powered = self.engine.is_powered();
+        let volume = self.volume(number)?;
+        if !is_powered {
+            return Err(Errno::IO);
+        }
+        if volume.data.contains(offset, length) { Ok(volume) } else { Err(Errno::INVAL) }
     }
 
-    fn powered_range(&self, inode: u64, offset: u64, length: u64) -> Result<usize, Errno> {
-        let volume = self.powered(inode)?;
-        let inside = self.volumes[volume].data.contains(offset, length);
-        if inside { Ok(volume) } else { Err(Errno::INVAL) }
-    }
-
-    fn read(&mut self, unique: u64, inode: u64, offset: u64, size: u32) -> Result<(), Errno> {
-        let volume = self.powered(inode)?;
+    /// Reads a range that lies within the volume.
+    pub(super) fn read(
+        &mut self,
+        client: Client,
+        volume: usize,
+        offset: u64,
+        length: u32,
+    ) -> Result<(), Errno> {
         let arrived = self.clock.now();
-        // Direct reads reach beyond the end; a short answer is how the kernel learns where that is.
-        let capacity = self.volumes[volume].data.capacity_bytes();
-        let size = u64::from(size.min(MAX_REQUEST_BYTES)).min(capacity.saturating_sub(offset));
-        let length = size as usize;
-        if length == 0 {
-            self.device.answer(unique, &[]);
-            return Ok(());
+        let bytes = length as usize;
+        self.powered_range(volume, offset, u64::from(length))?;
+        if self.engine.is_immediate(volume) && bytes <= self.scratch.len() {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            let outcome = self.volume(volume)?.data.read(offset, &mut scratch[..bytes]);
+            let outcome = self.moved(outcome);
+            if outcome.is_ok() {
+                self.send_data(client, &scratch[..bytes]);
+                self.count_immediate(volume, Operation::Read, length, arrived);
+            }
+            self.scratch = scratch;
+            return outcome;
         }
-        if self.engine.is_immediate(volume) {
-            let buffer = &mut self.scratch[..length];
-            let outcome = self.volumes[volume].data.read(offset, buffer);
-            moved(&mut self.engine, outcome)?;
-            self.device.answer(unique, &self.scratch[..length]);
-            self.count_immediate(volume, Operation::Read, length as u32, arrived);
-            return Ok(());
-        }
-        let mut buffer = self.buffers.take(length);
-        let outcome = self.volumes[volume].data.read(offset, &mut buffer[..length]);
-        moved(&mut self.engine, outcome)?;
-        let content = Content::Data { buffer, length };
-        let request = Request::read(offset, length as u32);
-        self.submit(arrived, volume, &request, Reply { unique, content });
+        let mut buffer = self.buffers.take(bytes);
+        let outcome = self.volume(volume)?.data.read(offset, &mut buffer[..bytes]);
+        self.moved(outcome)?;
+        let content = Content::Data { buffer, length: bytes };
+        let request = Request::read(offset, length);
+        self.answer_or_submit(arrived, volume, &request, Reply { client, content });
         Ok(())
     }
 
-    fn write(&mut self, unique: u64, inode: u64, offset: u64, data: &[u8]) -> Result<(), Errno> {
-        let volume = self.powered_range(inode, offset, data.len() as u64)?;
+    pub(super) fn write(
+        &mut self,
+        client: Client,
+        volume: usize,
+        offset: u64,
+        data: &[u8],
+        durability: Force,
+    ) -> Result<(), Errno> {
         let arrived = self.clock.now();
-        let outcome = self.volumes[volume].data.write(offset, data);
-        moved(&mut self.engine, outcome)?;
+        let target = self.powered_range(volume, offset, data.len() as u64)?;
+        let lies = target.lies;
+        let outcome = target.data.write(offset, data);
+        self.moved(outcome)?;
         let length = data.len() as u32;
-        let reply = Reply { unique, content: Content::Written { length } };
-        self.answer_or_submit(arrived, volume, &Request::write(offset, length), reply);
+        let mut request = Request::write(offset, length);
+        let content = if durability == Force::UnitAccess && !lies {
+            request.force_unit_access = true;
+            Content::Durable { volume, offset, length }
+        } else {
+            Content::Written { length }
+        };
+        self.answer_or_submit(arrived, volume, &request, Reply { client, content });
         Ok(())
     }
 
-    fn flush(&mut self, unique: u64, inode: u64) -> Result<(), Errno> {
-        let volume = self.powered(inode)?;
+    pub(super) fn flush(&mut self, client: Client, volume: usize) -> Result<(), Errno> {
         let arrived = self.clock.now();
-        if self.volumes[volume].lies {
-            self.device.answer(unique, &[]);
+        let target = self.powered_range(volume, 0, 0)?;
+        if target.lies {
+            self.send(Reply { client, content: Content::Done });
             self.count_immediate(volume, Operation::Flush, 0, arrived);
             return Ok(());
         }
-        let generation = self.volumes[volume].data.flush_arrives();
-        let reply = Reply { unique, content: Content::Flushed { volume, generation } };
+        let generation = target.data.flush_arrives();
+        let reply = Reply { client, content: Content::Flushed { volume, generation } };
         self.answer_or_submit(arrived, volume, &Request::flush(), reply);
         Ok(())
     }
 
-    /// Discards arrive as holes to punch, zeroing as ranges to zero. A volume has no other allocation.
-    fn allocate(
+    /// Frees a range, or zeroes it; both are durable at once.
+    pub(super) fn discard(
         &mut self,
-        unique: u64,
-        inode: u64,
+        client: Client,
+        volume: usize,
         offset: u64,
         length: u64,
-        mode: u32,
+        zeroing: Zeroing,
     ) -> Result<(), Errno> {
-        let volume = self.powered_range(inode, offset, length)?;
-        let known = (libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_ZERO_RANGE) as u32;
-        if mode & known == 0 {
-            return Err(Errno::OPNOTSUPP);
-        }
         let arrived = self.clock.now();
-        let outcome = self.volumes[volume].data.discard(offset, length);
-        moved(&mut self.engine, outcome)?;
+        let outcome =
+            self.powered_range(volume, offset, length)?.data.discard(offset, length, zeroing);
+        self.moved(outcome)?;
         // The model's request is shorter than what a discard may cover; its length costs nothing.
-        let request = Request::discard(offset, u32::try_from(length).unwrap_or(u32::MAX));
-        self.answer_or_submit(arrived, volume, &request, Reply { unique, content: Content::Done });
+        let length = u32::try_from(length).unwrap_or(u32::MAX);
+        let request = match zeroing {
+            Zeroing::FreesSpace => Request::discard(offset, length),
+            Zeroing::KeepsSpace => Request::write(offset, length),
+        };
+        self.answer_or_submit(arrived, volume, &request, Reply { client, content: Content::Done });
         Ok(())
     }
 
@@ -283,12 +315,8 @@ impl Service {
             self.send(reply);
             self.count_immediate(volume, request.operation, request.length_bytes, arrived);
         } else {
-            self.submit(arrived, volume, request, reply);
+            self.engine.submit(arrived, self.clock.now(), volume, request, reply);
         }
-    }
-
-    fn submit(&mut self, arrived: Nanos, volume: usize, request: &Request, reply: Reply) {
-        self.engine.submit(arrived, self.clock.now(), volume, request, reply);
     }
 
     fn count_immediate(&mut self, volume: usize, operation: Operation, bytes: u32, arrived: Nanos) {
@@ -298,38 +326,82 @@ impl Service {
     }
 
     fn send(&mut self, reply: Reply) {
-        let unique = reply.unique;
+        let client = reply.client;
         match reply.content {
             Content::Data { buffer, length } => {
-                self.device.answer(unique, &buffer[..length]);
+                self.send_data(client, &buffer[..length]);
                 self.buffers.give(buffer);
             }
-            Content::Written { length } => self.device.answer(unique, &written(length)),
+            Content::Written { length } => self.send_written(client, length),
+            Content::Durable { volume, offset, length } => {
+                if let Ok(volume) = self.volume(volume) {
+                    volume.data.persist(offset, u64::from(length));
+                }
+                self.send_written(client, length);
+            }
             Content::Flushed { volume, generation } => {
                 // Before the answer: once the client has it, a power cut must not take anything.
-                if let Some(generation) = generation {
-                    self.volumes[volume].data.flush_completes(generation);
+                if let (Some(generation), Ok(volume)) = (generation, self.volume(volume)) {
+                    volume.data.flush_completes(generation);
                 }
-                self.device.answer(unique, &[]);
+                self.send_done(client);
             }
-            Content::Done => self.device.answer(unique, &[]),
+            Content::Done => self.send_done(client),
+        }
+    }
+
+    fn send_data(&mut self, client: Client, data: &[u8]) {
+        match client {
+            Client::Fuse { unique } => self.fuse_answer(unique, data),
+            Client::Nbd { .. } => self.nbd_data(client, data),
+        }
+    }
+
+    fn send_written(&mut self, client: Client, length: u32) {
+        match client {
+            Client::Fuse { unique } => self.fuse_answer(unique, &written(length)),
+            Client::Nbd { .. } => self.nbd_done(client),
+        }
+    }
+
+    fn send_done(&mut self, client: Client) {
+        match client {
+            Client::Fuse { unique } => self.fuse_answer(unique, &[]),
+            Client::Nbd { .. } => self.nbd_done(client),
+        }
+    }
+
+    /// Answers with an error.
+    pub(super) fn refuse(&mut self, client: Client, errno: Errno) {
+        match client {
+            Client::Fuse { unique } => self.fuse_refuse(unique, errno),
+            Client::Nbd { .. } => self.nbd_refuse(client, errno),
         }
     }
 
     /// Answers with an I/O error.
     fn fail(&mut self, reply: Reply) {
-        self.device.refuse(reply.unique, Errno::IO);
+        self.refuse(reply.client, Errno::IO);
         if let Content::Data { buffer, .. } = reply.content {
             self.buffers.give(buffer);
         }
     }
+
+    /// Counts and reports a failure of the backing file.
+    fn moved(&mut self, outcome: io::Result<()>) -> Result<(), Errno> {
+        outcome.map_err(|error| {
+            self.engine.count_error();
+            tracing::error!("the backing file failed: {error}");
+            if error.kind() == io::ErrorKind::StorageFull { Errno::NOSPC } else { Errno::IO }
+        })
+    }
 }
 
-/// Counts and reports a failure of the backing file.
-fn moved(engine: &mut Engine<Reply>, outcome: io::Result<()>) -> Result<(), Errno> {
-    outcome.map_err(|error| {
-        engine.count_error();
-        tracing::error!("the backing file failed: {error}");
-        Errno::IO
-    })
+/// Whether a write is done when it is durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Force {
+    /// It may stay volatile until the next flush.
+    Nothing,
+    /// It is durable when it is answered.
+    UnitAccess,
 }

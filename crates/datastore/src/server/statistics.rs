@@ -84,6 +84,11 @@ impl Statistics {
         }
     }
 
+    /// There is one volume more.
+    pub(crate) fn add_volume(&mut self) {
+        self.volumes.push(VolumeStatistics::default());
+    }
+
     /// Counts an answered request. `way` is what the path adds for the client (see `TimingReport`).
     pub(crate) fn record(&mut self, answered: &Answered, way: Nanos) {
         let index = answered.operation.index();

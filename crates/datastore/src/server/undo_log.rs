@@ -117,14 +117,22 @@ impl UndoLog {
         }
     }
 
-    /// The range holds something new that is durable at once (a discard): nothing older comes back.
+    /// What the range holds now is durable at once (a discard, a forced write): nothing older comes back.
     pub(crate) fn forget(&mut self, offset_bytes: u64, length_bytes: u64) {
         let range = blocks_of(offset_bytes, length_bytes);
+        let mut forgotten = 0;
         for generation in &mut self.generations {
             let before = generation.old.len();
-            generation.old.retain(|block, _| !range.contains(block));
-            self.blocks -= before - generation.old.len();
+            if range.end - range.start < before as u64 {
+                for block in range.clone() {
+                    self.spare.extend(generation.old.remove(&block));
+                }
+            } else {
+                generation.old.retain(|block, _| !range.contains(block));
+            }
+            forgotten += before - generation.old.len();
         }
+        self.blocks -= forgotten;
         // The order lists may name forgotten blocks; draining skips them.
     }
 

@@ -11,9 +11,17 @@ use std::path::Path;
 
 use rand_pcg::Pcg64;
 use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::Errno;
 
 use super::undo_log::{BLOCK_BYTES, Generation, PowerCut, UndoLog};
 use crate::error::DatastoreError;
+
+/// What becomes of the space of a range that is to read as zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Zeroing {
+    FreesSpace,
+    KeepsSpace,
+}
 
 /// One volume's bytes.
 #[derive(Debug)]
@@ -69,17 +77,52 @@ impl VolumeData {
         self.file.write_all_at(data, offset_bytes)
     }
 
-    /// Frees a range; it reads as zeros afterwards, durably.
-    pub(crate) fn discard(&mut self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+    /// Frees a range, or keeps its space; it reads as zeros afterwards, durably.
+    pub(crate) fn discard(
+        &mut self,
+        offset_bytes: u64,
+        length_bytes: u64,
+        zeroing: Zeroing,
+    ) -> io::Result<()> {
         if length_bytes == 0 {
             return Ok(());
         }
-        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-        fallocate(&self.file, flags, offset_bytes, length_bytes)?;
+        match zeroing {
+            Zeroing::FreesSpace => {
+                let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+                fallocate(&self.file, flags, offset_bytes, length_bytes)?;
+            }
+            Zeroing::KeepsSpace => self.write_zeros(offset_bytes, length_bytes)?,
+        }
         if let Some(undo) = &mut self.undo {
             undo.forget(offset_bytes, length_bytes);
         }
         Ok(())
+    }
+
+    /// Not every file system can zero a range and keep its space, so zeros are written where it cannot.
+    fn write_zeros(&self, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+        let flags = FallocateFlags::ZERO_RANGE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.file, flags, offset_bytes, length_bytes) {
+            Err(Errno::OPNOTSUPP) => {}
+            outcome => return Ok(outcome?),
+        }
+        let zeros = [0; 64 << 10];
+        let end = offset_bytes + length_bytes;
+        let mut at = offset_bytes;
+        while at < end {
+            let length = (end - at).min(zeros.len() as u64);
+            self.file.write_all_at(&zeros[..length as usize], at)?;
+            at += length;
+        }
+        Ok(())
+    }
+
+    /// What was written to the range is durable from now on.
+    pub(crate) fn persist(&mut self, offset_bytes: u64, length_bytes: u64) {
+        if let Some(undo) = &mut self.undo {
+            undo.forget(offset_bytes, length_bytes);
+        }
     }
 
     /// A flush arrives. Returns what to declare durable when it completes.
@@ -133,7 +176,7 @@ fn block_range(capacity_bytes: u64, block: u64) -> (u64, usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::VolumeData;
+    use super::{VolumeData, Zeroing};
     use underlay_core::RootSeed;
 
     fn volume(volatile_bytes: u64) -> (tempfile::TempDir, VolumeData) {
@@ -167,6 +210,18 @@ mod tests {
     }
 
     #[test]
+    fn what_was_forced_survives() {
+        for seed in 0..20 {
+            let (_directory, mut volume) = volume(1 << 20);
+            volume.write(0, &[1; 8_192]).unwrap();
+            volume.persist(0, 4_096);
+            assert_eq!(volume.volatile_bytes(), 4_096);
+            volume.power_cut(&mut RootSeed(seed).stream("power", 0)).unwrap();
+            assert_eq!(contents(&volume)[..4_096], [1; 4_096]);
+        }
+    }
+
+    #[test]
     fn nothing_is_lost_when_nothing_is_volatile() {
         let (_directory, mut volume) = volume(0);
         volume.write(0, &[7; 10_000]).unwrap();
@@ -179,8 +234,11 @@ mod tests {
     fn discarded_ranges_read_as_zeros() {
         let (_directory, mut volume) = volume(1 << 20);
         volume.write(0, &[7; 10_000]).unwrap();
-        volume.discard(4_096, 4_096).unwrap();
+        volume.discard(4_096, 4_096, Zeroing::FreesSpace).unwrap();
         assert_eq!(contents(&volume)[4_096..8_192], [0; 4_096]);
+        volume.discard(1_000, 1_000, Zeroing::KeepsSpace).unwrap();
+        assert_eq!(contents(&volume)[1_000..2_000], [0; 1_000]);
+        assert_eq!(contents(&volume)[999], 7);
         assert!(volume.contains(9_999, 1) && !volume.contains(9_999, 2));
         assert!(!volume.contains(u64::MAX, 2));
     }

@@ -3,7 +3,9 @@
 // Every test program uses its part of this.
 #![allow(dead_code)]
 
+pub mod nbd_client;
 pub mod raw_server;
+pub mod storage;
 
 use std::path::{Path, PathBuf};
 

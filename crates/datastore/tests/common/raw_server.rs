@@ -15,7 +15,18 @@ use super::Site;
 pub struct RawServer {
     control: BufReader<UnixStream>,
     pub file: PathBuf,
+    /// Where NBD clients are accepted.
+    pub nbd_socket: PathBuf,
     pub process: Process,
+}
+
+/// How the volume is exported.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Ways {
+    /// As a file in a mount, for which root is needed, and over NBD.
+    FileAndNbd,
+    /// Over NBD, also on a TCP port.
+    NbdAndTcp,
 }
 
 /// What to serve.
@@ -63,13 +74,22 @@ pub fn glacial() -> Value {
 
 impl RawServer {
     pub fn start(site: &Site, spec: &RawSpec) -> RawServer {
+        RawServer::start_with(site, spec, Ways::FileAndNbd)
+    }
+
+    pub fn start_with(site: &Site, spec: &RawSpec, ways: Ways) -> RawServer {
         let base = site.scratch.join("raw");
         site.teardown.create_directory(&base).unwrap();
         let (mount_point, socket, config) =
             (base.join("m"), base.join("c.sock"), base.join("server.json"));
         std::fs::create_dir(&mount_point).unwrap();
+        let nbd_socket = base.join("nbd.sock");
+        let (mounted, address) = match ways {
+            Ways::FileAndNbd => (Some(&mount_point), None),
+            Ways::NbdAndTcp => (None, Some("127.0.0.1:0")),
+        };
         let text = json!({
-            "mount-point": mount_point, "control-socket": socket, "seed": spec.seed,
+            "mount-point": mounted, "nbd": { "socket": nbd_socket, "address": address }, "control-socket": socket, "seed": spec.seed,
             "durability": spec.durability,
             "devices": [{ "name": "device", "profile": spec.profile }],
             "volumes": [{
@@ -78,7 +98,9 @@ impl RawServer {
             }],
         });
         std::fs::write(&config, text.to_string()).unwrap();
-        site.teardown.register(Resource::Mount { target: mount_point.clone() }).unwrap();
+        if ways == Ways::FileAndNbd {
+            site.teardown.register(Resource::Mount { target: mount_point.clone() }).unwrap();
+        }
         let process = Process::spawn(
             &site.teardown,
             &ProcessSpec {
@@ -104,7 +126,8 @@ impl RawServer {
                 }
             }
         };
-        RawServer { control: BufReader::new(stream), file: mount_point.join("data"), process }
+        let file = mount_point.join("data");
+        RawServer { control: BufReader::new(stream), file, nbd_socket, process }
     }
 
     /// Sends a command in its JSON form and returns the answer.

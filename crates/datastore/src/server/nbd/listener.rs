@@ -1,0 +1,258 @@
+//! All sockets of the NBD server behind one descriptor.
+//!
+//! The serving thread asks now and then which clients have something to say. New clients are accepted on the way.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use rustix::event::{Timespec, epoll};
+use rustix::io::Errno;
+use tracing::{debug, warn};
+
+use super::connection::Connection;
+use crate::error::DatastoreError;
+
+/// More clients than this are turned away; each costs a quarter of a megabyte and more.
+const CONNECTIONS_MAX: usize = 128;
+/// Marks the events of the listening sockets.
+const UNIX_LISTENER: u64 = u64::MAX;
+const TCP_LISTENER: u64 = u64::MAX - 1;
+const EVENTS: usize = 64;
+
+/// Names a connection; never names another one later.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct ConnectionId {
+    slot: u32,
+    generation: u32,
+}
+
+/// Listening sockets and clients.
+pub(crate) struct NbdListener {
+    epoll: OwnedFd,
+    unix: Option<UnixListener>,
+    tcp: Option<TcpListener>,
+    slots: Vec<Slot>,
+    connected: usize,
+    /// Clients that may have complete requests in their buffers.
+    resumable: Vec<ConnectionId>,
+    events: Vec<epoll::Event>,
+}
+
+struct Slot {
+    generation: u32,
+    connection: Option<Connection>,
+    /// Whether the kernel reports when it can be sent to.
+    watches_output: bool,
+}
+
+impl NbdListener {
+    /// Listens on a unix socket, on a loopback address, on both or on neither.
+    pub(crate) fn bind(
+        unix: Option<&Path>,
+        tcp: Option<SocketAddr>,
+    ) -> Result<NbdListener, DatastoreError> {
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)
+            .map_err(DatastoreError::system("create an event queue"))?;
+        let watch = |source: BorrowedFd<'_>, token| {
+            let data = epoll::EventData::new_u64(token);
+            epoll::add(&epoll, source, data, epoll::EventFlags::IN)
+                .map_err(DatastoreError::system("watch a socket"))
+        };
+        let unix = unix
+            .map(|path| {
+                let listener = UnixListener::bind(path)
+                    .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                    .map_err(DatastoreError::file("listen on", path))?;
+                watch(listener.as_fd(), UNIX_LISTENER)?;
+                Ok::<_, DatastoreError>(listener)
+            })
+            .transpose()?;
+        let tcp = tcp
+            .map(|address| {
+                if !address.ip().is_loopback() {
+                    return Err(DatastoreError::NotLoopback(address));
+                }
+                let listener = TcpListener::bind(address)
+                    .and_then(|listener| listener.set_nonblocking(true).map(|()| listener))
+                    .map_err(|source| DatastoreError::Listen { address, source })?;
+                watch(listener.as_fd(), TCP_LISTENER)?;
+                Ok(listener)
+            })
+            .transpose()?;
+        Ok(NbdListener {
+            epoll,
+            unix,
+            tcp,
+            slots: Vec::new(),
+            connected: 0,
+            resumable: Vec::new(),
+            events: Vec::with_capacity(EVENTS),
+        })
+    }
+
+    /// The address on which TCP clients are accepted, with the port that the system chose.
+    pub(crate) fn address(&self) -> Option<SocketAddr> {
+        self.tcp.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Whether there are clients.
+    pub(crate) fn has_clients(&self) -> bool {
+        self.connected > 0
+    }
+
+    /// Appends the clients that have something to say, or can be sent to, or were resumed; accepts new ones.
+    pub(crate) fn ready(&mut self, ready: &mut Vec<ConnectionId>) -> io::Result<()> {
+        ready.append(&mut self.resumable);
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let mut events = std::mem::take(&mut self.events);
+        events.clear();
+        let outcome =
+            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut events), Some(&at_once));
+        match outcome {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        for event in &events {
+            match event.data.u64() {
+                UNIX_LISTENER => self.accept_unix(),
+                TCP_LISTENER => self.accept_tcp(),
+                token => {
+                    let id = ConnectionId::from_token(token);
+                    if !ready.contains(&id) {
+                        ready.push(id);
+                    }
+                }
+            }
+        }
+        self.events = events;
+        Ok(())
+    }
+
+    /// A client, unless it is gone.
+    pub(crate) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        let slot = self.slots.get_mut(id.slot as usize)?;
+        if slot.generation == id.generation { slot.connection.as_mut() } else { None }
+    }
+
+    /// All clients.
+    pub(crate) fn clients(&self) -> Vec<ConnectionId> {
+        let present = self.slots.iter().zip(0u32..).filter(|(slot, _)| slot.connection.is_some());
+        present
+            .map(|(slot, index)| ConnectionId { slot: index, generation: slot.generation })
+            .collect()
+    }
+
+    /// Has the client looked at again soon, even if nothing arrives from it.
+    pub(crate) fn resume(&mut self, id: ConnectionId) {
+        if !self.resumable.contains(&id) {
+            self.resumable.push(id);
+        }
+    }
+
+    /// Whether some client waits to be looked at again.
+    pub(crate) fn has_resumable(&self) -> bool {
+        !self.resumable.is_empty()
+    }
+
+    /// Closes a client's connection.
+    pub(crate) fn close(&mut self, id: ConnectionId) {
+        if self.get(id).is_some() {
+            let slot = &mut self.slots[id.slot as usize];
+            // Closing the only descriptor also ends its being watched.
+            slot.connection = None;
+            slot.generation = slot.generation.wrapping_add(1);
+            self.connected -= 1;
+        }
+    }
+
+    /// Watches for the client being ready to take more, if something waits for it; stops reading from one that
+    /// is paused.
+    pub(crate) fn update_watch(&mut self, id: ConnectionId) {
+        let Some(connection) = self.get(id) else { return };
+        let wanted = connection.has_output();
+        let (paused, slot) = (connection.is_paused(), id.slot as usize);
+        let mut flags = epoll::EventFlags::empty();
+        flags.set(epoll::EventFlags::IN, !paused);
+        flags.set(epoll::EventFlags::OUT, wanted);
+        // The usual case, reading and nothing to send, is what was set at the beginning.
+        let unusual = wanted || paused;
+        if !unusual && !self.slots[slot].watches_output {
+            return;
+        }
+        self.slots[slot].watches_output = unusual;
+        let data = epoll::EventData::new_u64(id.token());
+        let epoll = &self.epoll;
+        if let Some(connection) = &self.slots[slot].connection
+            && let Err(error) = epoll::modify(epoll, connection, data, flags)
+        {
+            warn!("an NBD client is not watched any more: {error}");
+        }
+    }
+
+    fn accept_unix(&mut self) {
+        while let Some(Ok((stream, _))) = self.unix.as_ref().map(UnixListener::accept) {
+            match stream.set_nonblocking(true) {
+                Ok(()) => self.welcome(stream.into()),
+                Err(error) => warn!("an NBD client could not be served: {error}"),
+            }
+        }
+    }
+
+    fn accept_tcp(&mut self) {
+        while let Some(Ok((stream, _))) = self.tcp.as_ref().map(TcpListener::accept) {
+            // Without delay: replies are small and somebody waits for each.
+            match stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)) {
+                Ok(()) => self.welcome(stream.into()),
+                Err(error) => warn!("an NBD client could not be served: {error}"),
+            }
+        }
+    }
+
+    fn welcome(&mut self, socket: OwnedFd) {
+        if self.connected >= CONNECTIONS_MAX {
+            warn!("an NBD client was turned away: {CONNECTIONS_MAX} are connected already");
+            return;
+        }
+        let connection = match Connection::new(socket) {
+            Ok(connection) => connection,
+            Err(error) => {
+                debug!("an NBD client left at once: {error}");
+                return;
+            }
+        };
+        let free = self.slots.iter().position(|slot| slot.connection.is_none());
+        let slot = free.unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, connection: None, watches_output: false });
+            self.slots.len() - 1
+        });
+        let id = ConnectionId { slot: slot as u32, generation: self.slots[slot].generation };
+        let data = epoll::EventData::new_u64(id.token());
+        match epoll::add(&self.epoll, &connection, data, epoll::EventFlags::IN) {
+            Ok(()) => {
+                self.slots[slot].connection = Some(connection);
+                self.slots[slot].watches_output = false;
+                self.connected += 1;
+            }
+            Err(error) => warn!("an NBD client could not be served: {error}"),
+        }
+    }
+}
+
+impl AsFd for NbdListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl ConnectionId {
+    fn token(self) -> u64 {
+        u64::from(self.slot) << 32 | u64::from(self.generation)
+    }
+
+    fn from_token(token: u64) -> ConnectionId {
+        ConnectionId { slot: (token >> 32) as u32, generation: token as u32 }
+    }
+}
