@@ -4,6 +4,8 @@
 //! they do, and takes them away again. The `emulated` kind moves real bytes to backing files at once
 //! and answers when the device model of `underlay-model` says so.
 //!
+//! [`persistent`] is the same for anyone: volumes in a directory of the user's choice, which outlive every program.
+//!
 //! What is deliberately not here: how a device behaves (the `model` crate), what runs on the
 //! volumes, and any decision about which design to use.
 
@@ -23,6 +25,8 @@ mod scheduling;
 
 mod emulated;
 mod server;
+
+pub mod persistent;
 
 pub use datastore::{Datastore, VolumeLatency};
 pub use error::DatastoreError;

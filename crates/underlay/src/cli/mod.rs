@@ -9,6 +9,7 @@ mod calibrate;
 mod check;
 mod clean;
 mod compare;
+mod datastore_keeper;
 mod datastore_server;
 mod doctor;
 mod drive;
@@ -21,6 +22,7 @@ mod schema;
 mod show;
 mod studies;
 mod terminal;
+mod volume;
 
 use crate::exit_code;
 use crate::stop::Stop;
@@ -52,6 +54,8 @@ enum Command {
     Export(export::Arguments),
     /// Only the load generator, against any database.
     Drive(drive::Arguments),
+    /// Emulated volumes for any program: block devices, file systems, NBD.
+    Volume(volume::Arguments),
     /// Measure a file or block device and write a device profile.
     Calibrate(calibrate::Arguments),
     /// What this host can do, and what to do about the rest.
@@ -68,6 +72,9 @@ enum Command {
     /// The emulated datastore's server process (started by Underlay itself).
     #[command(hide = true)]
     DatastoreServer(datastore_server::Arguments),
+    /// The process that holds a running datastore (started by `underlay volume`).
+    #[command(hide = true)]
+    DatastoreKeeper(datastore_keeper::Arguments),
 }
 
 fn after_help() -> String {
@@ -105,6 +112,8 @@ pub fn main() -> Result<(), Stop> {
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
+        Command::Volume(arguments) => volume::run(&arguments),
+        Command::DatastoreKeeper(arguments) => datastore_keeper::run(&arguments),
         Command::DatastoreServer(arguments) => datastore_server::run(&arguments),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "underlay", &mut std::io::stdout());

@@ -1,0 +1,36 @@
+//! Datastores for anyone: volumes that live in a directory of the user's choice, and outlive every program.
+//!
+//! ```text
+//! DIRECTORY/
+//!   datastore.json        what it is made of, and its volumes (see `description`)
+//!   volumes/<name>        the bytes of each volume, sparse
+//!   keeper.log            what the keeper said
+//!   lock                  held by the keeper while the datastore runs
+//!   run/                  only while it runs:
+//!     k.sock              the keeper's socket: what `underlay volume` talks to
+//!     nbd.sock            NBD clients
+//!     dev/<name>          symbolic link to the block device
+//!     mnt/<name>          where it is mounted, unless another place was chosen
+//!     datastore/          the server's own files
+//! ```
+//!
+//! The **keeper** is a process without terminal that starts the server process, attaches block devices, mounts, and answers
+//! `underlay volume`. It owns a teardown stack, so that whatever remains after it was killed is removed by `underlay
+//! clean` or by the next start; the directory itself is never on that stack.
+//!
+//! Data survives a stop, and the death of server, keeper or both. It is written through the page cache and
+//! synchronised when the datastore stops, not at every flush of a client: a crash of the host itself may lose what
+//! was written since the last start.
+
+mod client;
+mod description;
+mod home;
+mod keeper;
+mod protocol;
+mod volumes;
+
+pub use client::{Connection, Forced};
+pub use description::{Description, DeviceDescription, VolumeDescription};
+pub use home::Home;
+pub use keeper::keep;
+pub use protocol::{DeviceStatus, Latency, NewVolume, OperationStatus, Status, VolumeStatus};

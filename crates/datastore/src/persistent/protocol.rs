@@ -1,0 +1,191 @@
+//! What `underlay volume` asks a keeper, and what comes back: one JSON line each over a unix socket.
+//!
+//! Both ends are built from this file. A keeper of an older program may still run, so an answer that cannot be
+//! understood says so instead of guessing.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::control::Condition;
+
+/// What a keeper can be asked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Question {
+    Status,
+    /// Latencies since the last such question.
+    Latencies,
+    Create(NewVolume),
+    Remove {
+        name: String,
+    },
+    SetCondition {
+        device: String,
+        condition: Condition,
+    },
+    PowerCut,
+    PowerOn,
+    Stop {
+        /// Also when somebody uses the volumes.
+        forced: bool,
+    },
+}
+
+/// What it answers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Reply {
+    Done,
+    Status(Box<Status>),
+    Latencies(Vec<Latency>),
+    Created(Box<VolumeStatus>),
+    /// It would not be right to do it; nothing was done.
+    Refused {
+        reason: String,
+    },
+    /// It was tried and went wrong.
+    Failed {
+        reason: String,
+    },
+}
+
+/// A volume to be created.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NewVolume {
+    /// Lower case letters, digits and `-`.
+    pub name: String,
+    /// Its size; a multiple of 4,096.
+    pub capacity_bytes: u64,
+    /// The device it is to lie on; `None` = the first one.
+    pub device: Option<String>,
+    /// `ext4` or `xfs`; `None` = a bare block device.
+    pub file_system: Option<String>,
+    /// An existing directory to mount it on; `None` = a place of the datastore's own. Only with a file
+    /// system.
+    pub mount: Option<PathBuf>,
+}
+
+/// What a running datastore does. Counters are since its start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Status {
+    /// Where it lives.
+    pub directory: PathBuf,
+    /// The keeper's and the server's process.
+    pub keeper_pid: u32,
+    /// The server's process.
+    pub server_pid: u32,
+    /// Whether there is power.
+    pub powered: bool,
+    /// Why there are no block devices, if so; volumes are then served over NBD only.
+    pub no_block_devices: Option<String>,
+    /// The unix socket for NBD clients.
+    pub nbd_socket: PathBuf,
+    /// Where NBD clients are accepted over TCP.
+    pub nbd_address: Option<SocketAddr>,
+    /// The devices.
+    pub devices: Vec<DeviceStatus>,
+    /// The volumes, in the order of their creation.
+    pub volumes: Vec<VolumeStatus>,
+    /// Requests held back until the model said they were done.
+    pub delayed: u64,
+    /// Requests for which this host was slower than the modelled device.
+    pub host_limited: u64,
+    /// Sum of the lateness of delayed requests, ns.
+    pub lateness_ns: u64,
+    /// Requests whose data could not be moved.
+    pub errors: u64,
+    /// CPU time that the server took, ns.
+    pub cpu_ns: u64,
+    /// Resident memory of the server.
+    pub memory_bytes: u64,
+}
+
+/// One device.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DeviceStatus {
+    /// Its name.
+    pub name: String,
+    /// Its profile.
+    pub profile: String,
+    /// `healthy`, `slow`, `stuck`, `erroring` or `lost`.
+    pub condition: String,
+    /// What it holds.
+    pub capacity_bytes: u64,
+    /// What no volume takes.
+    pub free_bytes: u64,
+    /// Bytes in its write buffer.
+    pub buffer_fill_bytes: u64,
+    /// Bytes that left its write buffer.
+    pub drained_bytes: u64,
+}
+
+/// One volume.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct VolumeStatus {
+    /// Its name.
+    pub name: String,
+    /// Its size.
+    pub capacity_bytes: u64,
+    /// What its data takes on this host.
+    pub stored_bytes: u64,
+    /// The device it lies on.
+    pub device: String,
+    /// `ext4`, `xfs`, or a bare block device.
+    pub file_system: Option<String>,
+    /// Its block device, such as `/dev/loop3`.
+    pub block_device: Option<PathBuf>,
+    /// A name of the block device that stays the same: a symbolic link in the datastore's directory.
+    pub link: Option<PathBuf>,
+    /// Where it is mounted.
+    pub mount: Option<PathBuf>,
+    /// For NBD clients.
+    pub nbd_uri: String,
+    /// For NBD clients that only speak TCP.
+    pub nbd_tcp_uri: Option<String>,
+    /// Requests under way.
+    pub in_flight: u64,
+    /// Bytes that a power cut could take away.
+    pub volatile_bytes: u64,
+    /// Per operation: read, write, flush, discard.
+    pub operations: Vec<OperationStatus>,
+}
+
+/// What a volume did of one kind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct OperationStatus {
+    /// `read`, `write`, `flush` or `discard`.
+    pub operation: String,
+    /// How many.
+    pub ios: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// Sum of latencies as a client sees them.
+    pub latency_ns: u64,
+    /// Sum of the modelled waiting for other requests.
+    pub queue_ns: u64,
+}
+
+/// Latencies of one operation on one volume over some span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Latency {
+    /// The volume.
+    pub volume: String,
+    /// The operation.
+    pub operation: String,
+    /// How many.
+    pub ios: u64,
+    /// Percentiles of the latency a client sees.
+    pub p50_ns: u64,
+    /// See [`Latency::p50_ns`].
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}

@@ -1,0 +1,169 @@
+//! `underlay volume create`: a volume, and the datastore around it when there is none.
+
+use super::{home, program, show, stop};
+use crate::stop::{Stop, chain};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use underlay_core::{Bytes, RootSeed};
+use underlay_datastore::Durability;
+use underlay_datastore::persistent::{
+    Connection, Description, DeviceDescription, Forced, Home, NewVolume,
+};
+use underlay_host::FileSystem;
+use underlay_model::{DeviceProfile, builtin};
+use underlay_study::{Source, parse_profile};
+
+/// Arguments of `underlay volume create`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The directory of the datastore; created when it does not exist.
+    directory: PathBuf,
+    /// The volume's name: lower case letters, digits and `-`.
+    name: String,
+    /// Its size, such as `20GiB`. Only what is written takes space on this host.
+    #[arg(long)]
+    size: Bytes,
+    /// Format it, and mount it while the datastore runs. Without, it is a bare block device.
+    #[arg(long, value_name = "ext4|xfs", value_parser = file_system)]
+    format: Option<FileSystem>,
+    /// An existing directory to mount it on. Without, one of the datastore's own.
+    #[arg(long, value_name = "DIR", requires = "format")]
+    mount: Option<PathBuf>,
+    /// The device it is to lie on, when the datastore has several. Without, the first.
+    #[arg(long, value_name = "DEVICE")]
+    on: Option<String>,
+    #[command(flatten)]
+    datastore: NewDatastore,
+    /// Print the volume as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// What a new datastore is made of.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "For a new datastore")]
+struct NewDatastore {
+    /// A modelled device: a built-in profile (`underlay list devices`) or a profile's file; may be repeated. Volumes on
+    /// one device disturb each other.
+    #[arg(long = "device", value_name = "[NAME=]PROFILE")]
+    devices: Vec<String>,
+    /// What a power cut takes away: `profile` (as the device), `flushed` (all that was not flushed), `acknowledged`
+    /// (nothing), `lying` (also what was flushed).
+    #[arg(long, value_parser = durability)]
+    durability: Option<Durability>,
+    /// What all random numbers derive from.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Accept NBD clients on this loopback address, beside the unix socket; port 0 = any free one.
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    nbd: Option<SocketAddr>,
+}
+
+fn file_system(word: &str) -> Result<FileSystem, String> {
+    FileSystem::from_word(word).ok_or_else(|| "use ext4 or xfs".to_string())
+}
+
+fn durability(word: &str) -> Result<Durability, String> {
+    Durability::from_word(word)
+        .ok_or_else(|| "use profile, flushed, acknowledged or lying".to_string())
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let is_new = !arguments.directory.join("datastore.json").exists();
+    let home = if is_new { make(arguments)? } else { existing(arguments)? };
+    let volume = NewVolume {
+        name: arguments.name.clone(),
+        capacity_bytes: arguments.size.0,
+        device: arguments.on.clone(),
+        file_system: arguments.format.map(|system| system.as_str().to_string()),
+        mount: arguments.mount.as_deref().map(absolute).transpose()?,
+    };
+    let connection = home.start(&program()?).map_err(|error| stop(&error))?;
+    let created = connection.create(volume).map_err(|error| {
+        if is_new {
+            undo(home, connection);
+        }
+        stop(&error)
+    })?;
+    if arguments.json {
+        show::json(&created)
+    } else {
+        show::volume(&created);
+        Ok(())
+    }
+}
+
+/// A datastore that was made for a volume that cannot be goes again. What does not work is not worth hiding why.
+fn undo(home: Home, connection: Connection) {
+    let stopped = connection.stop(Forced::Yes).and_then(|()| home.wait_stopped());
+    if let Err(error) = stopped.and_then(|()| home.remove()) {
+        eprintln!("underlay: the new datastore stays: {}", chain(&error));
+    }
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Stop> {
+    path.canonicalize()
+        .map_err(|error| Stop::bad_input(format!("could not resolve {}: {error}", path.display())))
+}
+
+fn existing(arguments: &Arguments) -> Result<Home, Stop> {
+    let new = &arguments.datastore;
+    let asks_for_new = !new.devices.is_empty()
+        || new.durability.is_some()
+        || new.seed.is_some()
+        || new.nbd.is_some();
+    if asks_for_new {
+        return Err(Stop::bad_input(format!(
+            "there is a datastore in {} already, whose devices, durability, seed and address stay as they are",
+            arguments.directory.display()
+        ))
+        .with_hint("leave these options out; `--on DEVICE` chooses among its devices"));
+    }
+    home(&arguments.directory)
+}
+
+fn make(arguments: &Arguments) -> Result<Home, Stop> {
+    let new = &arguments.datastore;
+    if new.devices.is_empty() {
+        return Err(Stop::bad_input(format!(
+            "there is no datastore in {} yet, and a new one needs a device",
+            arguments.directory.display()
+        ))
+        .with_hint("name one, such as `--device dc1500m-960`; `underlay list devices` shows all"));
+    }
+    let devices = new.devices.iter().map(|text| device(text)).collect::<Result<_, _>>()?;
+    let description = Description {
+        seed: RootSeed(new.seed.unwrap_or(1)),
+        durability: new.durability.unwrap_or(Durability::Profile),
+        devices,
+        nbd_address: new.nbd,
+        volumes: Vec::new(),
+    };
+    Home::create(&arguments.directory, &description).map_err(|error| stop(&error))
+}
+
+/// `PROFILE`, `NAME=PROFILE`, where a profile is built in or a file.
+fn device(text: &str) -> Result<DeviceDescription, Stop> {
+    let (name, profile) = text.split_once('=').unwrap_or(("", text));
+    let profile = match builtin::find(profile) {
+        Some(profile) => profile,
+        None if Path::new(profile).is_file() => profile_file(Path::new(profile))?,
+        None => {
+            return Err(Stop::bad_input(format!("there is no device profile `{profile}`"))
+                .with_hint(
+                    "`underlay list devices` shows those built in; a profile's file works too",
+                ));
+        }
+    };
+    let name = if name.is_empty() { profile.name.clone() } else { name.to_string() };
+    Ok(DeviceDescription { name, profile })
+}
+
+fn profile_file(path: &Path) -> Result<DeviceProfile, Stop> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Stop::bad_input(format!("could not read {}: {error}", path.display())))?;
+    let source = Source { name: path.display().to_string(), text };
+    parse_profile(&source).map_err(|problems| Stop::bad_input(chain(&problems)))
+}

@@ -1,0 +1,74 @@
+//! `underlay volume start`, `stop` and `rm`.
+
+use super::{home, program, running, show, stop as stopped_by};
+use crate::stop::Stop;
+use clap::Args;
+use std::path::PathBuf;
+use underlay_datastore::persistent::Forced;
+
+/// Arguments of `underlay volume start`.
+#[derive(Debug, Args)]
+pub struct StartArguments {
+    /// The directory of the datastore.
+    directory: PathBuf,
+    /// Print the datastore as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Arguments of `underlay volume stop`.
+#[derive(Debug, Args)]
+pub struct StopArguments {
+    /// The directory of the datastore.
+    directory: PathBuf,
+    /// Also when volumes are in use; their users see I/O errors.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Arguments of `underlay volume rm`.
+#[derive(Debug, Args)]
+pub struct RmArguments {
+    /// The directory of the datastore.
+    directory: PathBuf,
+    /// The volume.
+    #[arg(required_unless_present = "all")]
+    name: Option<String>,
+    /// The whole datastore: all volumes, all data, the directory.
+    #[arg(long, conflicts_with = "name")]
+    all: bool,
+}
+
+/// Starts a datastore.
+pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
+    let connection =
+        home(&arguments.directory)?.start(&program()?).map_err(|error| stopped_by(&error))?;
+    let status = connection.status().map_err(|error| stopped_by(&error))?;
+    if arguments.json {
+        show::json(&status)
+    } else {
+        show::datastore(&status);
+        Ok(())
+    }
+}
+
+/// Stops a datastore; one that does not run is what was asked for.
+pub fn stop(arguments: &StopArguments) -> Result<(), Stop> {
+    let home = home(&arguments.directory)?;
+    if let Some(connection) = home.connect().map_err(|error| stopped_by(&error))? {
+        let forced = if arguments.force { Forced::Yes } else { Forced::No };
+        connection.stop(forced).map_err(|error| stopped_by(&error))?;
+    }
+    home.wait_stopped().map_err(|error| stopped_by(&error))
+}
+
+/// Removes a volume or everything.
+pub fn remove(arguments: &RmArguments) -> Result<(), Stop> {
+    if let Some(name) = &arguments.name {
+        let connection = running(&arguments.directory)?;
+        return connection.remove(name).map_err(|error| stopped_by(&error));
+    }
+    let home = home(&arguments.directory)?;
+    stop(&StopArguments { directory: arguments.directory.clone(), force: false })?;
+    home.remove().map_err(|error| stopped_by(&error))
+}

@@ -1,0 +1,100 @@
+//! `underlay volume`: emulated volumes for any program, in a directory of the user's choice.
+
+mod create;
+mod fault;
+mod lifecycle;
+mod list;
+mod show;
+mod stat;
+
+use crate::stop::{Stop, chain};
+use clap::{Args, Subcommand};
+use std::path::{Path, PathBuf};
+use underlay_datastore::DatastoreError;
+use underlay_datastore::persistent::{Connection, Home};
+
+/// Arguments of `underlay volume`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "A datastore lives in a directory: its devices, its volumes and all their data. The first `create` makes \
+it. It runs until `stop`, also after this program has ended; `start` brings it back with everything in it.
+
+Example:
+  underlay volume create /srv/store data --size 20GiB --device dc1500m-960 --format ext4
+  underlay volume create /srv/store vm --size 8GiB
+  underlay volume stat /srv/store
+  underlay volume fault /srv/store slow dc1500m-960 --factor 10
+  underlay volume stop /srv/store";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Create a volume, and the datastore in which it lives if there is none yet.
+    Create(create::Arguments),
+    /// What is in a datastore: devices, volumes, and how to reach them.
+    List(list::Arguments),
+    /// What the volumes do: IOPS, MB/s, latencies, over an interval and since the start.
+    Stat(stat::Arguments),
+    /// Break something, or mend it: a slow, stuck, failing or lost device, a power cut.
+    Fault(fault::Arguments),
+    /// Remove a volume, or with `--all` the whole datastore, with its data.
+    Rm(lifecycle::RmArguments),
+    /// Start a datastore with all its volumes.
+    Start(lifecycle::StartArguments),
+    /// Stop a datastore; its data stays.
+    Stop(lifecycle::StopArguments),
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    match &arguments.command {
+        Command::Create(arguments) => create::run(arguments),
+        Command::List(arguments) => list::run(arguments),
+        Command::Stat(arguments) => stat::run(arguments),
+        Command::Fault(arguments) => fault::run(arguments),
+        Command::Rm(arguments) => lifecycle::remove(arguments),
+        Command::Start(arguments) => lifecycle::start(arguments),
+        Command::Stop(arguments) => lifecycle::stop(arguments),
+    }
+}
+
+/// The datastore in a directory.
+fn home(directory: &Path) -> Result<Home, Stop> {
+    Home::open(directory).map_err(|error| stop(&error))
+}
+
+/// The datastore in a directory, which must run.
+fn running(directory: &Path) -> Result<Connection, Stop> {
+    home(directory)?.running().map_err(|error| stop(&error))
+}
+
+/// This program: it also is the keeper and the server.
+fn program() -> Result<PathBuf, Stop> {
+    std::env::current_exe()
+        .map_err(|error| Stop::host(format!("could not find this program's own file: {error}")))
+}
+
+/// What went wrong with a datastore, with its exit code: 2 = what was asked makes no sense and nothing was
+/// touched, 3 = this host lacks something, 4 = the datastore failed.
+fn stop(error: &DatastoreError) -> Stop {
+    let text = chain(error);
+    match error {
+        DatastoreError::Host(_)
+        | DatastoreError::EmulationUnavailable { .. }
+        | DatastoreError::NoSpace { .. }
+        | DatastoreError::Listen { .. }
+        | DatastoreError::File { .. }
+        | DatastoreError::System { .. } => Stop::host(text),
+        DatastoreError::KeeperEnded { .. }
+        | DatastoreError::KeeperSilent { .. }
+        | DatastoreError::KeeperFailed(_)
+        | DatastoreError::ServerDied { .. }
+        | DatastoreError::ServerSilent { .. }
+        | DatastoreError::BadAnswer { .. } => Stop::run_failed(text),
+        _ => Stop::bad_input(text),
+    }
+}

@@ -1,0 +1,298 @@
+//! `underlay volume` as users meet it: volumes that outlive programs, kills and stops; clear refusals; nothing left behind.
+
+mod common;
+
+use common::{Bench, Ended};
+use serde_json::Value;
+use std::fs::{self, File, OpenOptions};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// A datastore's directory; stopped at the end, whatever happens.
+struct Store {
+    bench: Bench,
+    directory: PathBuf,
+}
+
+impl Store {
+    fn new() -> Store {
+        let bench = Bench::new();
+        let directory = bench.path().canonicalize().expect("a folder").join("store");
+        Store { bench, directory }
+    }
+
+    /// `underlay volume COMMAND DIRECTORY ...`.
+    fn volume(&self, command: &str, arguments: &[&str]) -> Ended {
+        let directory = self.directory.to_str().expect("a readable path");
+        self.bench.run(&[&["volume", command, directory], arguments].concat())
+    }
+
+    fn json(&self, command: &str, arguments: &[&str]) -> Value {
+        let text = self.volume(command, &[arguments, &["--json"]].concat()).expect(0);
+        serde_json::from_str(&text).expect("JSON")
+    }
+
+    fn refusal(&self, command: &str, arguments: &[&str], said: &str) {
+        let ended = self.volume(command, arguments);
+        assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    }
+
+    /// Mounts, loop devices and processes that have to do with the directory.
+    fn on_host(&self) -> Vec<String> {
+        let directory = self.directory.to_string_lossy().into_owned();
+        let mounts = fs::read_to_string("/proc/mounts").unwrap_or_default();
+        let mut found: Vec<String> =
+            mounts.lines().filter(|line| line.contains(&directory)).map(str::to_string).collect();
+        for entry in fs::read_dir("/sys/block").into_iter().flatten().flatten() {
+            let backing =
+                fs::read_to_string(entry.path().join("loop/backing_file")).unwrap_or_default();
+            if backing.contains(&directory) {
+                found.push(backing);
+            }
+        }
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let command = fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default();
+            if command.contains(&directory) {
+                found.push(command.replace('\0', " "));
+            }
+        }
+        found
+    }
+
+    fn wait_for_nothing_on_host(&self) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.on_host().is_empty() {
+            assert!(Instant::now() < deadline, "still there: {:?}", self.on_host());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        if self.directory.exists() {
+            self.volume("stop", &["--force"]);
+            self.bench.run(&["clean"]);
+        }
+    }
+}
+
+fn cannot_attach() -> Option<&'static str> {
+    // SAFETY: geteuid has no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        Some("block devices need root")
+    } else if !Path::new("/dev/fuse").exists() || !Path::new("/dev/loop-control").exists() {
+        Some("needs /dev/fuse and /dev/loop-control")
+    } else {
+        None
+    }
+}
+
+fn path_of(volume: &Value, key: &str) -> PathBuf {
+    PathBuf::from(volume[key].as_str().unwrap_or_else(|| panic!("{key} of {volume}")))
+}
+
+fn kill(pid: &Value) {
+    let pid = i32::try_from(pid.as_i64().expect("a number")).expect("a process");
+    // SAFETY: the process belongs to this test.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+}
+
+/// What is in a datastore after all that was done to it: a file, and bytes on a bare block device.
+struct Witness {
+    number: u8,
+}
+
+impl Witness {
+    fn write(&mut self, store: &Store) {
+        self.number += 1;
+        let (file, device) = places(store);
+        fs::write(&file, vec![self.number; 1 << 20]).expect("a file");
+        File::open(&file).and_then(|file| file.sync_all()).expect("synced");
+        let mut device = OpenOptions::new().write(true).open(device).expect("a device");
+        device.seek(SeekFrom::Start(12 << 20)).expect("a place");
+        device.write_all(&vec![self.number; 1 << 20]).expect("written");
+        device.sync_all().expect("synced");
+    }
+
+    #[track_caller]
+    fn check(&self, store: &Store) {
+        let (file, device) = places(store);
+        let mut found = fs::read(file).expect("the file");
+        assert!(found == vec![self.number; 1 << 20], "the file has changed");
+        let mut device = File::open(device).expect("a device");
+        device.seek(SeekFrom::Start(12 << 20)).expect("a place");
+        device.read_exact(&mut found).expect("bytes");
+        assert!(found == vec![self.number; 1 << 20], "the block device has changed");
+    }
+}
+
+fn places(store: &Store) -> (PathBuf, PathBuf) {
+    let listed = store.json("list", &[]);
+    assert_eq!(listed["running"], true);
+    let volumes = &listed["datastore"]["volumes"];
+    (path_of(&volumes[0], "mount").join("witness"), path_of(&volumes[1], "link"))
+}
+
+#[test]
+fn volumes_outlive_stops_and_kills() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let device = ["--device", "flash=dc1500m-960", "--seed", "3"];
+    let data = store
+        .json("create", &[&["data", "--size", "64MiB", "--format", "ext4"], &device[..]].concat());
+    assert_eq!((&data["name"], &data["device"]), (&"data".into(), &"flash".into()));
+    let bare = store.json("create", &["bare", "--size", "32MiB"]);
+    assert!(bare["nbd-uri"].as_str().expect("a URI").starts_with("nbd+unix:///bare?socket="));
+    let mut witness = Witness { number: 0 };
+    witness.write(&store);
+
+    store.volume("stop", &[]).expect(0);
+    store.wait_for_nothing_on_host();
+    assert_eq!(store.json("list", &[])["running"], false);
+    store.refusal("stat", &[], "does not run");
+    store.volume("start", &[]).expect(0);
+    witness.check(&store);
+    witness.write(&store);
+
+    // The server dies: the keeper takes down what cannot work any more.
+    kill(&store.json("list", &[])["datastore"]["server-pid"]);
+    store.wait_for_nothing_on_host();
+    store.volume("start", &[]).expect(0);
+    witness.check(&store);
+    witness.write(&store);
+
+    // The keeper dies: the volumes go on working, and can be cleaned away; the data stays.
+    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+    let mounted = store.directory.join("run/mnt/data/witness");
+    assert_eq!(fs::read(mounted).expect("still there").len(), 1 << 20);
+    store.bench.run(&["clean"]).expect(0);
+    store.wait_for_nothing_on_host();
+    assert_eq!(store.bench.run(&["clean"]).expect(0).trim(), "nothing to remove");
+    store.volume("start", &[]).expect(0);
+    witness.check(&store);
+
+    // Both die, and the next start clears up by itself.
+    let status = &store.json("list", &[])["datastore"];
+    kill(&status["keeper-pid"]);
+    kill(&status["server-pid"]);
+    store.volume("start", &[]).expect(0);
+    witness.check(&store);
+
+    let in_use = File::open(places(&store).0).expect("a file");
+    store.refusal("stop", &[], "is in use");
+    store.refusal("rm", &["data"], "is in use");
+    witness.check(&store);
+    drop(in_use);
+    store.volume("rm", &["data"]).expect(0);
+    assert!(!store.directory.join("volumes/data").exists());
+    // A volume of the same name begins empty.
+    let again = store.json("create", &["data", "--size", "32MiB", "--format", "ext4"]);
+    assert!(!path_of(&again, "mount").join("witness").exists());
+    store.volume("rm", &["--all"]).expect(0);
+    assert!(!store.directory.exists());
+    store.wait_for_nothing_on_host();
+    assert_eq!(store.bench.left_on_host(), Vec::<String>::new());
+}
+
+#[test]
+fn faults_are_felt_and_mended() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let volume = store.json(
+        "create",
+        &[
+            "data",
+            "--size",
+            "64MiB",
+            "--format",
+            "ext4",
+            "--device",
+            "dc1500m-960",
+            "--durability",
+            "flushed",
+        ],
+    );
+    let mount = path_of(&volume, "mount");
+    let synced = |name: &str| {
+        let begin = Instant::now();
+        fs::write(mount.join(name), vec![1; 1 << 20])
+            .and_then(|()| File::open(mount.join(name))?.sync_all())
+            .map(|()| begin.elapsed())
+    };
+    synced("before").expect("it works");
+    store.volume("fault", &["slow", "dc1500m-960", "--factor", "1000"]).expect(0);
+    let slow = synced("slow").expect("slow, but it works");
+    assert!(slow > Duration::from_millis(100), "{slow:?}");
+    assert_eq!(store.json("list", &[])["datastore"]["devices"][0]["condition"], "slow");
+    store.volume("fault", &["mend", "dc1500m-960"]).expect(0);
+    synced("mended").expect("it works");
+
+    let stat = store.volume("stat", &["data", "--interval", "100ms"]).expect(0);
+    assert!(stat.contains("host:"), "{stat}");
+    let totals = store.json("stat", &["--interval", "0s"]);
+    assert!(totals["volumes"][0]["operations"][1]["bytes"].as_u64() >= Some(3 << 20), "{totals}");
+
+    store.volume("fault", &["power-cut"]).expect(0);
+    assert!(synced("dark").is_err());
+    store.refusal("create", &["other", "--size", "1MiB"], "the power is off");
+    store.volume("fault", &["power-on"]).expect(0);
+    for name in ["before", "slow", "mended"] {
+        assert_eq!(fs::read(mount.join(name)).expect("it was synced"), vec![1; 1 << 20]);
+    }
+    store.refusal("fault", &["power-on"], "the power is on");
+
+    store.volume("fault", &["lost", "dc1500m-960"]).expect(0);
+    assert!(synced("lost").is_err(), "the loss is reported");
+    store.volume("stop", &["--force"]).expect(0);
+    store.wait_for_nothing_on_host();
+    store.volume("start", &[]).expect(0);
+    assert_eq!(fs::read(mount.join("before")).expect("it is there"), vec![1; 1 << 20]);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_and_nothing_is_touched() {
+    let store = Store::new();
+    store.refusal("create", &["data", "--size", "1MiB"], "a new one needs a device");
+    store.refusal(
+        "create",
+        &["data", "--size", "1MiB", "--device", "dc9999"],
+        "no device profile `dc9999`",
+    );
+    store.refusal(
+        "create",
+        &["data", "--size", "1MiB", "--device", "null", "--nbd", "192.0.2.1:10809"],
+        "not a loopback address",
+    );
+    assert!(!store.directory.exists());
+    for command in ["list", "start", "stop", "stat"] {
+        store.refusal(command, &[], "there is no datastore");
+    }
+    let device = ["--device", "null", "--nbd", "127.0.0.1:0"];
+    store.volume("create", &[&["data", "--size", "4MiB"], &device[..]].concat()).expect(0);
+    store.refusal("create", &["data", "--size", "1MiB"], "there is a volume `data` already");
+    store.refusal("create", &["DATA", "--size", "1MiB"], "is not a volume name");
+    store.refusal("create", &["odd", "--size", "1000B"], "a multiple of 4 KiB");
+    store.refusal("create", &["more", "--size", "1MiB", "--on", "x"], "no device `x`");
+    store.refusal("create", &["more", "--size", "1MiB", "--device", "null"], "already");
+    store.refusal("create", &["huge", "--size", "1000TiB"], "are free there");
+    store.refusal("rm", &["more"], "there is no volume `more`; there are: data");
+    store.refusal("fault", &["slow", "null", "--factor", "0.1"], "must lie between");
+    store.refusal("fault", &["lost", "other"], "there is no device `other`; there are null");
+    let status = store.json("list", &[]);
+    let volumes = status["datastore"]["volumes"].as_array().expect("a list");
+    assert_eq!(volumes.len(), 1);
+    assert!(volumes[0]["nbd-tcp-uri"].as_str().expect("TCP").starts_with("nbd://127.0.0.1:"));
+    fs::write(store.directory.join("mine"), "not the datastore's").expect("a file");
+    let kept = store.volume("rm", &["--all"]);
+    assert_eq!(kept.code, Some(3), "{}", kept.stderr);
+    assert_eq!(fs::read(store.directory.join("mine")).expect("kept"), b"not the datastore's");
+}
