@@ -99,7 +99,10 @@ fn no_answer_comes_before_the_model_allows() {
     };
     let read = &stat["volumes"][0]["operations"][0];
     assert_eq!((&read["ios"], &read["bytes"]), (&json!(reads), &json!(reads * 4096)));
-    assert_eq!(stat["delayed"], reads);
+    // On a busy host moving the data may now and then take longer than the device.
+    let (delayed, limited) = (&stat["delayed"], &stat["host-limited"]);
+    assert_eq!(delayed.as_u64().unwrap() + limited.as_u64().unwrap(), reads);
+    assert!(delayed.as_u64().unwrap() > reads / 2);
     assert!(read["latency-ns"].as_u64().unwrap() >= reads * 60_000);
 }
 

@@ -28,13 +28,21 @@ pub(crate) fn listen(commands: &CommandSender, listener: &UnixListener) {
 fn converse(commands: &CommandSender, connection: &UnixStream) -> io::Result<()> {
     let mut writer = connection;
     for line in BufReader::new(connection).lines() {
-        let answer = match serde_json::from_str::<Command>(&line?) {
+        let command = serde_json::from_str::<Command>(&line?);
+        let ends = matches!(command, Ok(Command::End));
+        let answer = match command {
+            // Answered before it is obeyed: afterwards there may be nobody left to answer.
+            Ok(Command::End) => Answer::Done,
             Ok(command) => commands.ask(command),
             Err(error) => Answer::Refused { reason: error.to_string() },
         };
         let mut text = serde_json::to_string(&answer)?;
         text.push('\n');
-        writer.write_all(text.as_bytes())?;
+        let written = writer.write_all(text.as_bytes());
+        if ends {
+            commands.ask(Command::End);
+        }
+        written?;
     }
     Ok(())
 }
