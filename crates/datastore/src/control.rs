@@ -10,7 +10,6 @@ use underlay_core::histogram::DecodeError;
 use underlay_model::DeviceCondition;
 
 use crate::config::VolumeConfig;
-use crate::path_cost::PathLine;
 
 /// What the server can be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,8 +25,12 @@ pub(crate) enum Command {
     Timing,
     /// Switch the models on or off.
     SetTiming(TimingMode),
-    /// Answer before deadlines by what the path costs; a line of zeros = not at all.
-    Compensate(PathLine),
+    /// Answer before deadlines by what the path costs.
+    Compensate { ns: u64 },
+    /// Answer reads of the first 4 KiB of any volume after this time, uncounted, whatever the model says.
+    Probe { latency_ns: u64 },
+    /// No longer.
+    EndProbe,
     /// Fail all I/O and take away what is volatile.
     PowerCut,
     /// Serve again.
@@ -85,8 +88,6 @@ pub(crate) enum TimingMode {
     Modelled,
     /// Nothing: at once.
     Off,
-    /// A constant, for calibration.
-    Constant { latency_ns: u64 },
 }
 
 /// What the server answers.
@@ -122,6 +123,9 @@ pub(crate) struct Stat {
     pub(crate) nbd_address: Option<SocketAddr>,
     /// CPU time of the server so far: what emulating costs this host.
     pub(crate) cpu_ns: u64,
+    /// Reads and writes answered by a model, and the sum of their modelled latencies.
+    pub(crate) modelled_ios: u64,
+    pub(crate) modelled_ns: u64,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -178,8 +182,6 @@ pub(crate) struct TimingEntry {
     /// Reads and writes answered by a model, held back or not, and their modelled latencies.
     pub(crate) modelled_ios: u64,
     pub(crate) modelled_ns: u64,
-    /// The usual wake-up of the server at the moment.
-    pub(crate) wake_ns: u64,
     /// By how much requests are answered early at the moment.
     pub(crate) compensation_ns: u64,
 }

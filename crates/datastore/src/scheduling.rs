@@ -1,15 +1,10 @@
-//! How threads are scheduled: with real-time priority, or only when nobody else wants the CPU.
+//! How threads are scheduled: with real-time priority.
 
 use std::io;
 
 /// Gives the calling thread a real-time priority: 1 (lowest) to 99.
 pub(crate) fn prioritise_thread(priority: i32) -> io::Result<()> {
     set_policy(libc::SCHED_FIFO, priority)
-}
-
-/// Lets the calling thread run only on CPUs that would otherwise be idle.
-pub(crate) fn yield_to_everybody() -> io::Result<()> {
-    set_policy(libc::SCHED_IDLE, 0)
 }
 
 fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {

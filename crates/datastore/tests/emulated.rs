@@ -99,10 +99,10 @@ fn no_answer_comes_before_the_model_allows() {
     };
     let read = &stat["volumes"][0]["operations"][0];
     assert_eq!((&read["ios"], &read["bytes"]), (&json!(reads), &json!(reads * 4096)));
-    // On a busy host moving the data may now and then take longer than the device.
-    let (delayed, limited) = (&stat["delayed"], &stat["host-limited"]);
-    assert_eq!(delayed.as_u64().unwrap() + limited.as_u64().unwrap(), reads);
-    assert!(delayed.as_u64().unwrap() > reads / 2);
+    // Where the host took the server's CPU away between arrival and answer, nothing was left to be held back.
+    let number = |field: &str| stat[field].as_u64().unwrap();
+    assert_eq!(number("delayed") + number("host-limited"), reads, "{stat}");
+    assert!(number("delayed") >= reads * 9 / 10, "{stat}");
     assert!(read["latency-ns"].as_u64().unwrap() >= reads * 60_000);
 }
 

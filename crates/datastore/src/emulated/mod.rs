@@ -13,9 +13,10 @@
 
 mod backing;
 mod block_counters;
-pub(crate) mod calibration;
 mod checks;
 mod mounted;
+pub(crate) mod path_calibration;
+pub(crate) mod path_follower;
 mod series;
 pub(crate) mod server_process;
 
@@ -38,8 +39,9 @@ use crate::spec::{Context, Durability, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::{Observed, TimingReport};
 use backing::Backing;
 use block_counters::BlockCounters;
-use calibration::calibrate;
 use mounted::{MountedFile, VolumeSite};
+use path_calibration::{Calibration, calibrate};
+use path_follower::PathFollower;
 use server_process::{ServerProcess, unexpected};
 
 pub(crate) use backing::check_space;
@@ -68,7 +70,10 @@ pub(crate) struct EmulatedDatastore {
     /// In the order of registration.
     directories: Vec<Ticket>,
     export: Ticket,
-    floor: Nanos,
+    /// None when nothing is delayed.
+    calibration: Option<Calibration>,
+    /// Runs while volumes that delay are mounted.
+    follower: Option<PathFollower>,
     /// Reads and writes at the block layer up to the last report.
     block: BlockCounters,
 }
@@ -96,7 +101,7 @@ pub(crate) fn open(
         .iter()
         .map(|site| site.create(context.teardown, context.owner))
         .collect::<Result<Vec<_>, _>>()?;
-    let floor = start_timing(&mut server, emulation.devices, &sites[0].target)?;
+    let calibration = start_timing(&mut server, emulation.devices, mounted[0].block_device())?;
     let mut datastore = EmulatedDatastore {
         teardown: context.teardown.clone(),
         server,
@@ -106,10 +111,12 @@ pub(crate) fn open(
         devices: emulation.devices.iter().map(|(name, _)| name.clone()).collect(),
         directories: layout.tickets,
         export,
-        floor,
+        calibration,
+        follower: None,
         block: BlockCounters::default(),
     };
     datastore.note_block_devices();
+    datastore.follow_path()?;
     datastore.take_block_counters();
     Ok(datastore)
 }
@@ -123,22 +130,23 @@ fn described((request, target): (&VolumeRequest, &PathBuf)) -> MountedVolume {
     }
 }
 
-/// Calibrates where something is to be delayed, and puts the models in force. Returns the floor.
+/// Calibrates where something is to be delayed, and puts the models in force.
 fn start_timing(
     server: &mut ServerProcess,
     devices: &[(String, DeviceProfile)],
-    directory: &Path,
-) -> Result<Nanos, DatastoreError> {
-    let mut floor = Nanos::ZERO;
+    block_device: &str,
+) -> Result<Option<Calibration>, DatastoreError> {
+    let mut calibration = None;
     if devices.iter().any(|(_, profile)| !profile.is_instant()) {
-        floor = calibrate(server, directory)?;
-        checks::check_floor(devices, floor)?;
+        let found = calibrate(server, &Path::new("/dev").join(block_device))?;
+        checks::check_floor(devices, found.floor)?;
+        calibration = Some(found);
     }
     // What calibration did is not the volumes' history.
     server.ask(&Command::Latency)?;
     server.ask(&Command::Timing)?;
     server.done(&Command::SetTiming(TimingMode::Modelled))?;
-    Ok(floor)
+    Ok(calibration)
 }
 
 /// Where everything is.
@@ -273,7 +281,19 @@ impl EmulatedDatastore {
         }
     }
 
+    /// Where something is delayed, the compensation has to follow the load.
+    fn follow_path(&mut self) -> Result<(), DatastoreError> {
+        let Some(Calibration { compensation, .. }) = self.calibration else { return Ok(()) };
+        let devices = self.volumes.iter().filter_map(|volume| volume.block_device.clone());
+        let control = self.server.connect()?;
+        self.follower = Some(PathFollower::start(control, devices.collect(), compensation)?);
+        Ok(())
+    }
+
     fn unmount_volumes(&mut self) -> Result<(), DatastoreError> {
+        if let (Some(follower), Some(calibration)) = (self.follower.take(), &mut self.calibration) {
+            calibration.compensation = follower.stop();
+        }
         while let Some(mounted) = self.mounted.pop() {
             mounted.close()?;
         }
@@ -325,7 +345,7 @@ impl Datastore for EmulatedDatastore {
             lateness: decode(&entry.lateness)?,
             modelled: decode(&entry.modelled)?,
             host_limited_share,
-            floor: self.floor,
+            floor: self.calibration.map_or(Nanos::ZERO, |calibration| calibration.floor),
             compensation: Nanos(entry.compensation_ns),
             modelled_mean: mean(entry.modelled_ns, entry.modelled_ios),
             block_mean: mean(block.ns, block.ios),
@@ -364,6 +384,7 @@ impl Datastore for EmulatedDatastore {
             self.mounted.push(site.reopen(&self.teardown)?);
         }
         self.note_block_devices();
+        self.follow_path()?;
         self.take_block_counters();
         Ok(())
     }

@@ -23,9 +23,13 @@ const LAST_WORDS_BYTES: usize = 2000;
 /// A running server and the connection to it.
 pub(crate) struct ServerProcess {
     process: Process,
-    connection: BufReader<UnixStream>,
+    connection: ControlConnection,
+    control_socket: PathBuf,
     log: PathBuf,
 }
+
+/// One connection to a server.
+pub(crate) struct ControlConnection(BufReader<UnixStream>);
 
 impl ServerProcess {
     /// Starts the server with a configuration file and waits until it serves.
@@ -59,12 +63,19 @@ impl ServerProcess {
                 Err(_) => return Err(silent("start", START_LIMIT, &log)),
             }
         };
-        stream
-            .set_read_timeout(Some(ANSWER_LIMIT))
+        let connection = ControlConnection::over(stream)
             .map_err(DatastoreError::system("limit the wait for answers"))?;
-        let mut server = ServerProcess { process, connection: BufReader::new(stream), log };
+        let control_socket = control_socket.to_path_buf();
+        let mut server = ServerProcess { process, connection, control_socket, log };
         server.done(&Command::Ping)?;
         Ok(server)
+    }
+
+    /// Another connection, for a thread of its own.
+    pub(crate) fn connect(&self) -> Result<ControlConnection, DatastoreError> {
+        UnixStream::connect(&self.control_socket)
+            .and_then(ControlConnection::over)
+            .map_err(DatastoreError::system("connect to the datastore server"))
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -74,17 +85,11 @@ impl ServerProcess {
     /// Sends a command and returns the answer. A refusal is an error.
     pub(crate) fn ask(&mut self, command: &Command) -> Result<Answer, DatastoreError> {
         let line = serde_json::to_string(command).expect("commands are plain data");
-        let text = match self.exchange(&line) {
+        let text = match self.connection.exchange(&line) {
             Ok(text) if !text.is_empty() => text,
             failed => return Err(self.explain(failed.err())),
         };
-        match serde_json::from_str(&text) {
-            Ok(Answer::Refused { reason }) => {
-                Err(DatastoreError::Refused { command: line, reason })
-            }
-            Ok(answer) => Ok(answer),
-            Err(_) => Err(DatastoreError::BadAnswer { command: line, answer: text }),
-        }
+        understand(line, text)
     }
 
     /// Sends a command whose only good answer is that it was done.
@@ -112,15 +117,6 @@ impl ServerProcess {
         Ok(())
     }
 
-    fn exchange(&mut self, line: &str) -> io::Result<String> {
-        let mut stream = self.connection.get_ref();
-        stream.write_all(line.as_bytes())?;
-        stream.write_all(b"\n")?;
-        let mut answer = String::new();
-        self.connection.read_line(&mut answer)?;
-        Ok(answer)
-    }
-
     /// Why there is no answer. A process that is dying needs a moment to be dead.
     fn explain(&self, error: Option<io::Error>) -> DatastoreError {
         match self.process.wait_for(Duration::from_millis(500)) {
@@ -138,6 +134,47 @@ impl ServerProcess {
             Ok(None) => silent("answer", ANSWER_LIMIT, &self.log),
             Err(error) => error.into(),
         }
+    }
+}
+
+impl ControlConnection {
+    fn over(stream: UnixStream) -> io::Result<ControlConnection> {
+        stream.set_read_timeout(Some(ANSWER_LIMIT))?;
+        Ok(ControlConnection(BufReader::new(stream)))
+    }
+
+    /// Sends a command and returns the answer. A refusal is an error.
+    pub(crate) fn ask(&mut self, command: &Command) -> Result<Answer, DatastoreError> {
+        let line = serde_json::to_string(command).expect("commands are plain data");
+        let text =
+            self.exchange(&line).map_err(DatastoreError::system("talk to the datastore server"))?;
+        understand(line, text)
+    }
+
+    /// Sends a command whose only good answer is that it was done.
+    pub(crate) fn done(&mut self, command: &Command) -> Result<(), DatastoreError> {
+        match self.ask(command)? {
+            Answer::Done => Ok(()),
+            other => Err(unexpected(command, &other)),
+        }
+    }
+
+    /// The answer as text; empty when the server has ended.
+    fn exchange(&mut self, line: &str) -> io::Result<String> {
+        let mut stream = self.0.get_ref();
+        stream.write_all(line.as_bytes())?;
+        stream.write_all(b"\n")?;
+        let mut answer = String::new();
+        self.0.read_line(&mut answer)?;
+        Ok(answer)
+    }
+}
+
+fn understand(command: String, text: String) -> Result<Answer, DatastoreError> {
+    match serde_json::from_str(&text) {
+        Ok(Answer::Refused { reason }) => Err(DatastoreError::Refused { command, reason }),
+        Ok(answer) => Ok(answer),
+        Err(_) => Err(DatastoreError::BadAnswer { command, answer: text }),
     }
 }
 

@@ -25,7 +25,7 @@ use super::protocol::{
 use super::volumes::{Attached, Contents, Places, stored_bytes};
 use crate::config::{DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig};
 use crate::control::{Answer, Command, Condition, Stat, TimingMode};
-use crate::emulated::calibration::calibrate_device;
+use crate::emulated::path_calibration::calibrate;
 use crate::emulated::server_process::{ServerProcess, unexpected};
 use crate::emulated::{check_floor, check_host, check_space};
 use crate::error::DatastoreError;
@@ -188,7 +188,7 @@ impl Keeper {
         if self.is_calibrated || all_instant {
             return Ok(());
         }
-        let floor = calibrate_device(&mut self.server, first.block_device())?;
+        let found = calibrate(&mut self.server, first.block_device())?;
         self.server.ask(&Command::Latency)?;
         self.server.ask(&Command::Timing)?;
         self.server.done(&Command::SetTiming(TimingMode::Modelled))?;
@@ -200,7 +200,7 @@ impl Keeper {
             .map(|device| (device.name.clone(), device.profile.clone()))
             .collect();
         // Nobody measures here, so a device too fast for the host is used as fast as the host can.
-        if let Err(error) = check_floor(&devices, floor) {
+        if let Err(error) = check_floor(&devices, found.floor) {
             warn!("{error}");
         }
         Ok(())

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
-use underlay_core::Bytes;
+use underlay_core::{Bytes, Nanos};
 use underlay_model::DeviceCondition;
 
 use super::service::Service;
@@ -20,7 +20,6 @@ use crate::control::{
     Answer, Command, Condition, DeviceStat, EncodedHistogram, LatencyEntry, Stat, TimingEntry,
     VolumeStat,
 };
-use crate::path_cost::PathCost;
 
 /// An answer that its receiver finishes.
 type Unfinished = Box<dyn FnOnce() -> Answer + Send>;
@@ -99,11 +98,19 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
         Command::Latency => latency(service),
         Command::Timing => timing(service),
         Command::SetTiming(mode) => {
-            service.engine.set_mode(*mode);
+            service.set_mode(*mode);
             finished(Answer::Done)
         }
-        Command::Compensate(line) => {
-            service.engine.path = PathCost::calibrated(*line);
+        Command::Compensate { ns } => {
+            service.engine.path.compensate(Nanos(*ns));
+            finished(Answer::Done)
+        }
+        Command::Probe { latency_ns } => {
+            service.engine.set_probe(Some(Nanos(*latency_ns)));
+            finished(Answer::Done)
+        }
+        Command::EndProbe => {
+            service.engine.set_probe(None);
             finished(Answer::Done)
         }
         Command::PowerCut => finished(power_cut(service)),
@@ -155,6 +162,8 @@ fn stat(service: &mut Service) -> Stat {
         delayed: engine.statistics.delayed.total,
         host_limited: engine.statistics.host_limited.total,
         lateness_ns: engine.statistics.lateness_ns,
+        modelled_ios: engine.statistics.modelled_ios.total,
+        modelled_ns: engine.statistics.modelled_ns.total,
         errors: engine.statistics.errors,
         realtime: service.is_realtime,
         nbd_address: service.nbd.address(),
@@ -236,7 +245,7 @@ fn latency(service: &mut Service) -> Unfinished {
 
 fn timing(service: &mut Service) -> Unfinished {
     let engine = &mut service.engine;
-    let (wake, compensation) = (engine.path.wake(), engine.path.compensation());
+    let compensation = engine.path.compensation();
     let statistics = &mut engine.statistics;
     let (lateness, modelled) = (take(&mut statistics.lateness), take(&mut statistics.modelled));
     let (delayed, host_limited) = (statistics.delayed.take(), statistics.host_limited.take());
@@ -250,7 +259,6 @@ fn timing(service: &mut Service) -> Unfinished {
             host_limited,
             modelled_ios,
             modelled_ns,
-            wake_ns: wake.0,
             compensation_ns: compensation.0,
         })
     })

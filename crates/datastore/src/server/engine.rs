@@ -4,10 +4,12 @@
 //! each a deadline; [`Engine::take_due`] hands out those whose deadline, less the compensation, has
 //! come.
 
+use std::collections::VecDeque;
+
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::{
-    Basis, DeviceCondition, DeviceProfile, Finished, Flash, Medium, Operation, Request, RequestId,
-    Store, StoreDevice, StoreOutcome, StoreVolume,
+    DeviceCondition, Finished, Operation, Request, RequestId, Store, StoreDevice, StoreOutcome,
+    StoreVolume,
 };
 
 use super::slab::Slab;
@@ -24,11 +26,13 @@ pub(crate) struct Engine<R> {
     volumes: Vec<StoreVolume>,
     seed: RootSeed,
     store: Store,
-    /// Stands in for `store` while calibrating; finishes what it was given afterwards.
-    constant: Option<Store>,
     /// What stood in for `store` before volumes came or went, as long as it has something to finish.
     retired: Vec<Store>,
     mode: TimingMode,
+    /// After how long probes are answered; none = there are none.
+    probe: Option<Nanos>,
+    /// Probes in flight: when each is to be seen by its client, in this order.
+    probes: VecDeque<(Nanos, R)>,
     pending: Slab<Pending<R>>,
     finished: Vec<Finished>,
     pub(crate) statistics: Statistics,
@@ -47,10 +51,14 @@ struct Pending<R> {
     ready: Nanos,
 }
 
+/// The length of a probe, at the start of a volume; see `emulated::path_calibration`.
+const PROBE_BYTES: u32 = 4096;
+
 /// A request to be answered now.
 pub(crate) struct Due<R> {
     pub(crate) reply: R,
-    pub(crate) answered: Answered,
+    /// What to count; none for probes.
+    pub(crate) answered: Option<Answered>,
     /// The device could not do it.
     pub(crate) failed: bool,
 }
@@ -63,9 +71,10 @@ impl<R> Engine<R> {
     ) -> Engine<R> {
         Engine {
             store: Store::new(&devices, &volumes, seed),
-            constant: None,
             retired: Vec::new(),
             mode: TimingMode::Modelled,
+            probe: None,
+            probes: VecDeque::new(),
             pending: Slab::with_capacity(IN_FLIGHT_EXPECTED),
             finished: Vec::with_capacity(IN_FLIGHT_EXPECTED),
             statistics: Statistics::new(volumes.len()),
@@ -91,7 +100,6 @@ impl<R> Engine<R> {
                 self.devices[device].profile.is_instant()
                     && self.store.condition(device) == DeviceCondition::Healthy
             }
-            TimingMode::Constant { .. } => false,
         }
     }
 
@@ -113,23 +121,39 @@ impl<R> Engine<R> {
     ) {
         assert!(self.is_powered, "the caller checks the power");
         let key = self.pending.insert(Pending { reply, bytes: request.length_bytes, ready: now });
-        let store = match (&self.mode, &mut self.constant) {
-            (TimingMode::Constant { .. }, Some(constant)) => constant,
-            _ => &mut self.store,
-        };
-        store.submit(arrived, volume, request, RequestId(key));
+        self.store.submit(arrived, volume, request, RequestId(key));
         self.last_arrival = arrived;
         self.in_flight[volume] += 1;
+    }
+
+    /// Whether a read is a probe of the path.
+    pub(crate) fn is_probe(&self, offset_bytes: u64, length_bytes: u32) -> bool {
+        self.probe.is_some() && offset_bytes == 0 && length_bytes == PROBE_BYTES
+    }
+
+    /// Accepts a probe that arrived at `arrived`.
+    pub(crate) fn submit_probe(&mut self, arrived: Nanos, reply: R) {
+        self.probes.push_back((arrived + self.probe.unwrap_or(Nanos::ZERO), reply));
+    }
+
+    /// Probes are answered after this time from now on; none = there are none any more.
+    pub(crate) fn set_probe(&mut self, latency: Option<Nanos>) {
+        self.probe = latency;
+    }
+
+    /// Whether the models delay anything.
+    pub(crate) fn is_any_delayed(&self) -> bool {
+        self.devices.iter().any(|device| !device.profile.is_instant())
     }
 
     /// Takes out what is to be answered at `now`.
     pub(crate) fn take_due(&mut self, now: Nanos, due: &mut Vec<Due<R>>) {
         let compensation = self.path.compensation();
         let until = now + compensation;
-        self.store.advance(until, &mut self.finished);
-        if let Some(constant) = &mut self.constant {
-            constant.advance(until, &mut self.finished);
+        while let Some((_, reply)) = self.probes.pop_front_if(|(at, _)| *at <= until) {
+            due.push(Due { reply, answered: None, failed: false });
         }
+        self.store.advance(until, &mut self.finished);
         if !self.retired.is_empty() {
             for store in &mut self.retired {
                 store.advance(until, &mut self.finished);
@@ -141,7 +165,7 @@ impl<R> Engine<R> {
             self.in_flight[finished.volume] -= 1;
             let delayed = finished.at > pending.ready + compensation;
             due.push(Due {
-                answered: answered(&finished, pending.bytes, delayed),
+                answered: Some(answered(&finished, pending.bytes, delayed)),
                 reply: pending.reply,
                 failed: finished.outcome != StoreOutcome::Done,
             });
@@ -150,14 +174,18 @@ impl<R> Engine<R> {
 
     /// When the next request is to be answered; `None` = nothing is in flight.
     pub(crate) fn next_answer(&self) -> Option<Nanos> {
-        let constant = self.constant.as_ref().and_then(Store::next_wakeup);
+        let probe = self.probes.front().map(|(at, _)| *at);
         let retired = self.retired.iter().filter_map(Store::next_wakeup).min();
-        let next = [self.store.next_wakeup(), constant, retired].into_iter().flatten().min()?;
+        let next = [self.store.next_wakeup(), probe, retired].into_iter().flatten().min()?;
         Some(next.saturating_sub(self.path.compensation()))
     }
 
     /// Counts an answered request.
     pub(crate) fn record(&mut self, answered: &Answered) {
+        if let Some(modelled) = answered.modelled.filter(|modelled| modelled.delayed) {
+            let leaves = modelled.deadline.saturating_sub(self.path.compensation());
+            self.path.observe_answer(answered.replied.saturating_sub(leaves));
+        }
         self.statistics.record(answered, self.path.way());
     }
 
@@ -167,22 +195,12 @@ impl<R> Engine<R> {
     }
 
     pub(crate) fn set_mode(&mut self, mode: TimingMode) {
-        if let TimingMode::Constant { latency_ns } = mode {
-            let device = StoreDevice {
-                name: "constant".to_string(),
-                profile: constant_profile(Nanos(latency_ns)),
-            };
-            let volumes: Vec<StoreVolume> =
-                self.volumes.iter().map(|volume| StoreVolume { device: 0, ..*volume }).collect();
-            self.constant = Some(Store::new(&[device], &volumes, self.seed));
-        }
         self.mode = mode;
     }
 
     /// Stops accepting requests and returns the answers of all in flight, to be failed.
     pub(crate) fn power_off(&mut self) -> Vec<R> {
         self.is_powered = false;
-        self.constant = None;
         self.retired.clear();
         self.in_flight.fill(0);
         self.power_cycles += 1;
@@ -194,7 +212,8 @@ impl<R> Engine<R> {
         for (device, condition) in conditions.into_iter().enumerate() {
             self.store.set_condition(Nanos::ZERO, device, condition);
         }
-        self.pending.drain().into_iter().map(|pending| pending.reply).collect()
+        let pending = self.pending.drain().into_iter().map(|pending| pending.reply);
+        pending.chain(self.probes.drain(..).map(|(_, reply)| reply)).collect()
     }
 
     pub(crate) fn power_on(&mut self) {
@@ -237,9 +256,6 @@ impl<R> Engine<R> {
         let old = std::mem::replace(&mut self.store, store);
         if old.in_flight() > 0 {
             self.retired.push(old);
-        }
-        if self.constant.is_some() {
-            self.set_mode(self.mode);
         }
     }
 
@@ -286,41 +302,10 @@ fn answered(finished: &Finished, bytes: u32, delayed: bool) -> Answered {
     }
 }
 
-/// A device that answers every read after exactly this time, however many there are.
-fn constant_profile(latency: Nanos) -> DeviceProfile {
-    DeviceProfile {
-        name: "constant".to_string(),
-        description: String::new(),
-        source: String::new(),
-        basis: Basis::Assumed,
-        fit_error_percent: None,
-        capacity: Bytes(1 << 60),
-        medium: Medium::Flash(Flash {
-            read_command: Nanos(1),
-            write_command: Nanos(1),
-            base: latency.saturating_sub(Nanos(2)),
-            units: 4096,
-            unit_bytes: 4096,
-            read_service: Nanos(1),
-            read_service_cv: 0.0,
-            slow_probability: 0.0,
-            slow: Nanos::ZERO,
-            program: Nanos(1),
-            program_bytes: 4096,
-        }),
-        link: None,
-        write_buffer: None,
-        flush: Nanos::ZERO,
-        power_loss_protected: true,
-        divisor: 1,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::Engine;
     use crate::control::TimingMode;
-    use crate::path_cost::{PathCost, PathLine, PathPoint};
     use underlay_core::{Bytes, Nanos, RootSeed};
     use underlay_model::{Request, StoreDevice, StoreVolume, builtin};
 
@@ -331,11 +316,7 @@ mod tests {
         Engine::new(vec![device], vec![volume], RootSeed(1))
     }
 
-    /// 60 us in all.
-    fn path() -> PathCost {
-        let point = PathPoint { wake_ns: 20_000, way_ns: 40_000 };
-        PathCost::calibrated(PathLine { awake: point, asleep: point })
-    }
+    const PATH: Nanos = Nanos::from_micros(60);
 
     fn due(engine: &mut Engine<u32>, now: Nanos) -> Vec<u32> {
         let mut due = Vec::new();
@@ -344,27 +325,33 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_answered_before_their_deadline_by_the_compensation() {
+    fn answers_leave_before_their_deadline_by_the_compensation() {
         let mut engine = engine("dc1500m-960");
-        engine.set_mode(TimingMode::Constant { latency_ns: 200_000 });
-        engine.path = path();
+        engine.set_probe(Some(Nanos::from_micros(200)));
+        engine.path.compensate(PATH);
         let arrived = Nanos::from_micros(1_000);
-        engine.submit(arrived, arrived, 0, &Request::read(0, 4096), 7);
+        assert!(engine.is_probe(0, 4096) && !engine.is_probe(4096, 4096));
+        engine.submit_probe(arrived, 7);
         assert_eq!(engine.next_answer(), Some(Nanos::from_micros(1_140)));
         assert!(due(&mut engine, Nanos(1_139_999)).is_empty());
-        assert_eq!(engine.in_flight(0), 1);
         assert_eq!(due(&mut engine, Nanos::from_micros(1_140)), [7]);
+        engine.submit(arrived, arrived, 0, &Request::read(1 << 20, 4096), 8);
+        let deadline = engine.next_answer().expect("in flight") + PATH;
+        assert!(deadline > arrived + PATH, "the device takes longer than the path");
+        assert!(due(&mut engine, deadline.saturating_sub(PATH + Nanos(1))).is_empty());
+        assert_eq!(engine.in_flight(0), 1);
+        assert_eq!(due(&mut engine, deadline.saturating_sub(PATH)), [8]);
         assert_eq!((engine.in_flight(0), engine.next_answer()), (0, None));
     }
 
     #[test]
     fn what_the_host_is_too_slow_for_is_due_at_once() {
         let mut engine = engine("dc1500m-960");
-        engine.path = path();
+        engine.path.compensate(PATH);
         engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
         let mut due = Vec::new();
         engine.take_due(Nanos(0), &mut due);
-        assert!(!due[0].answered.modelled.unwrap().delayed);
+        assert!(!due[0].answered.unwrap().modelled.unwrap().delayed);
     }
 
     #[test]
@@ -373,7 +360,9 @@ mod tests {
         for reply in 0..3 {
             engine.submit(Nanos(0), Nanos(0), 0, &Request::read(0, 4096), reply);
         }
-        assert_eq!(engine.power_off(), [0, 1, 2]);
+        engine.set_probe(Some(Nanos(5)));
+        engine.submit_probe(Nanos(0), 3);
+        assert_eq!(engine.power_off(), [0, 1, 2, 3]);
         assert!(!engine.is_powered());
         assert!(due(&mut engine, Nanos::from_secs(1)).is_empty());
         engine.power_on();

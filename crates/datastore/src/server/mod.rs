@@ -37,6 +37,7 @@ mod undo_log;
 #[cfg(test)]
 mod undo_log_tests;
 mod volume;
+mod wakeful;
 
 use std::os::unix::net::UnixListener;
 use std::path::Path;

@@ -24,7 +24,9 @@ use super::nbd::protocol::ReplyForm;
 use super::statistics::Answered;
 use super::undo_log::{Generation, PowerCut};
 use super::volume::{VolumeData, Zeroing};
+use super::wakeful::CpusAwake;
 use crate::config::VolumeConfig;
+use crate::control::TimingMode;
 use crate::error::DatastoreError;
 
 /// Data that is answered at once without a buffer of its own; the kernel's limit for FUSE.
@@ -46,6 +48,8 @@ pub(crate) struct Service {
     /// Somebody asked for the end.
     pub(crate) is_ending: bool,
     opener: VolumeOpener,
+    /// Held while modelled times are to be kept.
+    awake: Option<CpusAwake>,
     buffers: BufferPool,
     /// For reads that are answered at once.
     scratch: Box<[u8]>,
@@ -113,11 +117,26 @@ impl Service {
             seed,
             is_realtime: false,
             is_ending: false,
+            awake: None,
             buffers: BufferPool::new(READY_BUFFERS),
             // Written, not just allocated, so that no page is touched for the first time later.
             scratch: vec![1; MAX_SCRATCH_BYTES].into_boxed_slice(),
             due: Vec::with_capacity(1024),
             ready: Vec::new(),
+        }
+    }
+
+    /// Switches the models on or off. While they are on, idle CPUs do not sleep.
+    pub(crate) fn set_mode(&mut self, mode: TimingMode) {
+        self.engine.set_mode(mode);
+        let delays = mode == TimingMode::Modelled && self.engine.is_any_delayed();
+        if !delays {
+            self.awake = None;
+        } else if self.awake.is_none() {
+            match CpusAwake::hold() {
+                Ok(awake) => self.awake = Some(awake),
+                Err(error) => tracing::warn!("idle CPUs will sleep: {error}; answers may be late"),
+            }
         }
     }
 
@@ -136,8 +155,10 @@ impl Service {
             } else {
                 self.send(reply);
             }
-            let replied = self.clock.now();
-            self.engine.record(&Answered { replied, ..answered });
+            if let Some(answered) = answered {
+                let replied = self.clock.now();
+                self.engine.record(&Answered { replied, ..answered });
+            }
         }
         self.due = due;
     }
@@ -228,6 +249,14 @@ impl Service {
         let arrived = self.clock.now();
         let bytes = length as usize;
         self.powered_range(volume, offset, u64::from(length))?;
+        if self.engine.is_probe(offset, length) {
+            let mut buffer = self.buffers.take(bytes);
+            let outcome = self.volume(volume)?.data.read(offset, &mut buffer[..bytes]);
+            self.moved(outcome)?;
+            let content = Content::Data { buffer, length: bytes };
+            self.engine.submit_probe(arrived, Reply { client, content });
+            return Ok(());
+        }
         if self.engine.is_immediate(volume) && bytes <= self.scratch.len() {
             let mut scratch = std::mem::take(&mut self.scratch);
             let outcome = self.volume(volume)?.data.read(offset, &mut scratch[..bytes]);

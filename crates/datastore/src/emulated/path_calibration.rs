@@ -1,0 +1,122 @@
+//! Measuring what the export path costs an idle host, through the path that will be used.
+//!
+//! The probe is a direct read of the first block of one volume's block device, which the server answers after a
+//! constant time and does not count. What it sees beyond the constant is what the path costs. Later, under
+//! load, `path_follower` corrects what was found here.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Instant;
+
+use underlay_core::Nanos;
+
+use super::server_process::ServerProcess;
+use crate::control::{Command, TimingMode};
+use crate::error::DatastoreError;
+use crate::path_cost::Compensation;
+
+/// The first block of the device.
+const PROBE_BYTES: usize = 4096;
+/// A latency in the middle of those that matter.
+const CONSTANT: Nanos = Nanos::from_micros(200);
+/// Probes for the floor; the median of the best of several such rows counts, for other work only adds.
+const FLOOR_PROBES: usize = 200;
+const FLOOR_ROWS: usize = 5;
+/// The start is done when two corrections in a row are smaller than this.
+const SETTLED: i64 = 3_000;
+/// A busy host never settles.
+const SETTLE_STEPS_MAX: usize = 60;
+
+/// The probe's file and where its corrections go.
+struct Prober {
+    device: File,
+    block: AlignedBlock,
+    compensation: Compensation,
+}
+
+/// What the path costs an idle host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Calibration {
+    /// A read through the path without any delay.
+    pub(crate) floor: Nanos,
+    /// By how much answers must leave early.
+    pub(crate) compensation: Nanos,
+}
+
+/// Measures what the path costs while the host is idle, through a volume's block device that nobody else uses, and
+/// tells the server. Leaves the models in force.
+pub(crate) fn calibrate(
+    server: &mut ServerProcess,
+    block_device: &Path,
+) -> Result<Calibration, DatastoreError> {
+    let failed = |action| DatastoreError::file(action, block_device);
+    let mut prober = Prober::open(block_device).map_err(failed("open"))?;
+    // In force while the path is measured, so that CPUs are as awake as they will be.
+    server.done(&Command::SetTiming(TimingMode::Modelled))?;
+    server.done(&Command::Compensate { ns: 0 })?;
+    server.done(&Command::Probe { latency_ns: 0 })?;
+    let floor = prober.floor().map_err(failed("read"))?;
+    server.done(&Command::Probe { latency_ns: CONSTANT.0 })?;
+    let mut settled = 0;
+    for _ in 0..SETTLE_STEPS_MAX {
+        let error_ns = loop {
+            let seen = prober.read().map_err(failed("read"))?;
+            if let Some(error_ns) = prober.compensation.observe(CONSTANT, seen) {
+                break error_ns;
+            }
+        };
+        server.done(&Command::Compensate { ns: prober.compensation.value().0 })?;
+        settled = if error_ns.abs() < SETTLED { settled + 1 } else { 0 };
+        if settled == 2 {
+            break;
+        }
+    }
+    server.done(&Command::EndProbe)?;
+    let calibration = Calibration { floor, compensation: prober.compensation.value() };
+    tracing::info!(?calibration, "calibrated the export path");
+    Ok(calibration)
+}
+
+impl Prober {
+    fn open(path: &Path) -> io::Result<Prober> {
+        let device = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
+        Ok(Prober { device, block: AlignedBlock::new(), compensation: Compensation::default() })
+    }
+
+    fn read(&mut self) -> io::Result<Nanos> {
+        let begin = Instant::now();
+        self.device.read_exact_at(self.block.bytes(), 0)?;
+        Ok(Nanos::from(begin.elapsed()))
+    }
+
+    fn floor(&mut self) -> io::Result<Nanos> {
+        let mut least = Nanos(u64::MAX);
+        for _ in 0..FLOOR_ROWS {
+            let row: io::Result<Vec<Nanos>> = (0..FLOOR_PROBES).map(|_| self.read()).collect();
+            let mut row = row?;
+            let (_, median, _) = row.select_nth_unstable(FLOOR_PROBES / 2);
+            least = least.min(*median);
+        }
+        Ok(least)
+    }
+}
+
+/// Memory aligned for direct I/O.
+struct AlignedBlock {
+    memory: Vec<u8>,
+    from: usize,
+}
+
+impl AlignedBlock {
+    fn new() -> AlignedBlock {
+        let memory = vec![0x5a; 2 * PROBE_BYTES];
+        let from = memory.as_ptr().align_offset(PROBE_BYTES);
+        AlignedBlock { memory, from }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        &mut self.memory[self.from..self.from + PROBE_BYTES]
+    }
+}
