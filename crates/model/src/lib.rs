@@ -19,6 +19,8 @@ pub mod profile;
 
 pub mod builtin;
 
+mod stripe_set;
+
 mod service_time;
 
 mod flash;
@@ -60,3 +62,4 @@ pub use profile::{
 pub use request::{Operation, Request};
 pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
 pub use store::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};
+pub use stripe_set::{MEMBERS_MAX as STRIPE_MEMBERS_MAX, stripe_set};

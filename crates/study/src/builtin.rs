@@ -41,10 +41,32 @@ const STUDIES: [(&str, &str); 3] = [
     ("example", include_str!("../builtin/studies/example.toml")),
 ];
 
-const DESIGNS: [(&str, &str); 5] = [
+const DESIGNS: [(&str, &str); 18] = [
     ("kingston-nvme", include_str!("../builtin/designs/kingston-nvme.toml")),
     ("kingston-sata-dc500m", include_str!("../builtin/designs/kingston-sata-dc500m.toml")),
     ("kingston-sata-5200eco", include_str!("../builtin/designs/kingston-sata-5200eco.toml")),
+    ("kingston-nvme-vsan", include_str!("../builtin/designs/kingston-nvme-vsan.toml")),
+    (
+        "kingston-sata-dc500m-vsan",
+        include_str!("../builtin/designs/kingston-sata-dc500m-vsan.toml"),
+    ),
+    (
+        "kingston-sata-5200eco-vsan",
+        include_str!("../builtin/designs/kingston-sata-5200eco-vsan.toml"),
+    ),
+    ("storagereview-optane", include_str!("../builtin/designs/storagereview-optane.toml")),
+    (
+        "storagereview-optane-reduced",
+        include_str!("../builtin/designs/storagereview-optane-reduced.toml"),
+    ),
+    ("vmware-pm1725a", include_str!("../builtin/designs/vmware-pm1725a.toml")),
+    ("demartek-nvme-board", include_str!("../builtin/designs/demartek-nvme-board.toml")),
+    ("demartek-sata-pool", include_str!("../builtin/designs/demartek-sata-pool.toml")),
+    ("demartek-sata-individual", include_str!("../builtin/designs/demartek-sata-individual.toml")),
+    ("demartek-sm1715", include_str!("../builtin/designs/demartek-sm1715.toml")),
+    ("demartek-log-array", include_str!("../builtin/designs/demartek-log-array.toml")),
+    ("demartek-log-nvme", include_str!("../builtin/designs/demartek-log-nvme.toml")),
+    ("demartek-log-nvram", include_str!("../builtin/designs/demartek-log-nvram.toml")),
     ("hdd", include_str!("../builtin/designs/hdd.toml")),
     ("null", include_str!("../builtin/designs/null.toml")),
 ];
@@ -147,7 +169,7 @@ mod tests {
     fn every_embedded_file_reads() {
         defaults();
         assert_eq!(builtin_studies().len(), 3);
-        assert_eq!(builtin_designs().len(), 5);
+        assert_eq!(builtin_designs().len(), 18);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);
         assert!(devices.contains(&"p4800x-375") && devices.contains(&"null"));

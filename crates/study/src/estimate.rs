@@ -149,6 +149,7 @@ fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
     });
     let datastore = match &design.kind {
         DatastoreKind::Path { .. } => Bytes::ZERO,
+        DatastoreKind::Cluster(_) => MEMORY_DATASTORE,
         DatastoreKind::Emulated { devices, .. } => {
             let buffers = devices.iter().map(|(_, profile)| {
                 profile.write_buffer.map_or(Bytes::ZERO, |buffer| buffer.capacity)

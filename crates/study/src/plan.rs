@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_model::DeviceProfile;
+use underlay_model::cluster::{ClusterSpec, Policy};
 
 use crate::finding::Finding;
 use crate::options::PlanOptions;
@@ -143,6 +144,72 @@ pub enum DatastoreKind {
         /// Where the backing files go; `None` = Underlay's own folder.
         backing: Option<PathBuf>,
     },
+    /// A hyper-converged cluster of modelled hosts.
+    Cluster(Box<ClusterPlan>),
+}
+
+/// A cluster and what its volumes ask of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterPlan {
+    /// Hosts, disk groups, network and settings, scaled.
+    pub spec: ClusterSpec,
+    /// The policy of every volume of the design.
+    pub policy: Policy,
+}
+
+/// What happens to data as it leaves the write buffer of a disk group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ReductionKind {
+    /// It is stored as it is.
+    Off,
+    /// Blocks of 4 KiB are deduplicated and compressed.
+    DedupeCompress,
+}
+
+impl ReductionKind {
+    /// All kinds.
+    pub const ALL: [ReductionKind; 2] = [ReductionKind::Off, ReductionKind::DedupeCompress];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ReductionKind::Off => "off",
+            ReductionKind::DedupeCompress => "dedupe-compress",
+        }
+    }
+}
+
+/// How rebuilding shares the devices of a disk group with the volumes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResyncKind {
+    /// Volumes first, rebuilding at least its floor.
+    Adaptive,
+    /// In order of arrival.
+    None,
+    /// At most a fixed rate.
+    StaticLimit,
+    /// A rate that follows the volumes' latency.
+    LatencyWatermark,
+}
+
+impl ResyncKind {
+    /// All kinds.
+    pub const ALL: [ResyncKind; 4] = [
+        ResyncKind::Adaptive,
+        ResyncKind::None,
+        ResyncKind::StaticLimit,
+        ResyncKind::LatencyWatermark,
+    ];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            ResyncKind::Adaptive => "adaptive",
+            ResyncKind::None => "none",
+            ResyncKind::StaticLimit => "static-limit",
+            ResyncKind::LatencyWatermark => "latency-watermark",
+        }
+    }
 }
 
 /// When an emulated device keeps what it acknowledged through a power cut.
@@ -181,7 +248,7 @@ pub struct VolumePlan {
     pub name: String,
     /// Size of the volume.
     pub capacity: Bytes,
-    /// The device it lies on; `None` for datastores of kind path.
+    /// The device it lies on; `None` where volumes do not lie on single devices.
     pub device: Option<String>,
     /// What it is formatted with (emulated datastores only).
     pub file_system: FileSystem,

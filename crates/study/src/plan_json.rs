@@ -6,17 +6,19 @@
 
 use serde_json::{Map, Value, json};
 use underlay_core::{Bytes, Nanos};
-use underlay_model::DeviceProfile;
+use underlay_model::cluster::{ClusterSpec, HostSpec};
+use underlay_model::{DeviceProfile, DiskGroupSpec};
 
 use crate::finding::Finding;
 use crate::options::PlanOptions;
 use crate::parse::Study;
 use crate::plan::{
-    DatastoreKind, DesignPlan, EnginePlan, Estimates, Origin, Pacing, Plan, PublishedSeries, Scale,
-    Setting, Sizes, VolumePlan,
+    ClusterPlan, DatastoreKind, DesignPlan, EnginePlan, Estimates, Origin, Pacing, Plan,
+    PublishedSeries, Scale, Setting, Sizes, VolumePlan,
 };
 use crate::problem::Source;
 use crate::profile_text::profile_toml;
+use crate::words::Words;
 
 /// Version of the JSON form. It grows when a reader of the former version would misunderstand.
 pub const PLAN_FORMAT: u64 = 1;
@@ -146,7 +148,45 @@ fn datastore(kind: &DatastoreKind) -> Value {
                 "backing": backing,
             } })
         }
+        DatastoreKind::Cluster(plan) => json!({ "cluster": cluster(plan) }),
     }
+}
+
+fn cluster(plan: &ClusterPlan) -> Value {
+    let group = |group: &DiskGroupSpec| {
+        let capacity = group.capacity.iter().map(|profile| values_of(&profile_toml(profile)));
+        json!({
+            "name": group.name,
+            "cache": values_of(&profile_toml(&group.cache)),
+            "capacity": capacity.collect::<Vec<_>>(),
+            "write_buffer_bytes": group.write_buffer.usable.0,
+        })
+    };
+    let host = |host: &HostSpec| {
+        json!({
+            "name": host.name,
+            "fault_domain": host.fault_domain,
+            "disk_groups": host.groups.iter().map(group).collect::<Vec<_>>(),
+        })
+    };
+    let ClusterSpec { hosts, network, settings } = &plan.spec;
+    let policy = &plan.policy;
+    json!({
+        "hosts": hosts.iter().map(host).collect::<Vec<_>>(),
+        "network": { "latency_ns": network.latency.0, "bytes_per_second": network.bytes_per_second },
+        "policy": {
+            "failures_to_tolerate": policy.failures_to_tolerate,
+            "method": policy.method.word(),
+            "stripe_width": policy.stripe_width,
+            "iops_limit": policy.iops_limit,
+            "checksum": policy.checksum.word(),
+            "space_reservation_percent": policy.space_reservation_percent,
+        },
+        "repair_delay_ns": settings.repair_delay.0,
+        "owner_overhead_ns": settings.owner_overhead.0,
+        "resync_slice_bytes": settings.resync_slice.0,
+        "resync_window": settings.resync_window,
+    })
 }
 
 fn volume(volume: &VolumePlan) -> Value {

@@ -2,11 +2,15 @@
 
 use std::fmt::Write;
 
-use underlay_core::Evidence;
+use underlay_core::{Bytes, Evidence};
 use underlay_model::DeviceProfile;
 
 use crate::finding::Finding;
-use crate::plan::{DatastoreKind, DesignPlan, Pacing, Plan, Scale, Setting, Sizes, VolumePlan};
+use crate::plan::{
+    ClusterPlan, DatastoreKind, DesignPlan, Pacing, Plan, Scale, Setting, Sizes, VolumePlan,
+};
+use crate::resolve::cluster::described;
+use crate::words::Words;
 
 /// The plan as text of at most `width` columns (at least 60 are used), without colours.
 pub fn render_plan(plan: &Plan, width: usize) -> String {
@@ -138,6 +142,7 @@ fn describe_design(page: &mut Page, design: &DesignPlan) {
                 page.line(&format!("    backing files in {}", backing.display()));
             }
         }
+        DatastoreKind::Cluster(plan) => describe_cluster(page, plan),
     }
     let volumes: Vec<String> = design.volumes.iter().map(|v| volume(design, v)).collect();
     page.wrapped("    ", "      ", &format!("volumes {}", volumes.join(", ")));
@@ -145,6 +150,38 @@ fn describe_design(page: &mut Page, design: &DesignPlan) {
         let overrides = design.engine_overrides.join(", ");
         page.wrapped("    ", "      ", &format!("own engine values: {overrides}"));
     }
+}
+
+fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
+    let mut hosts: Vec<(Vec<&str>, String)> = Vec::new();
+    for host in &plan.spec.hosts {
+        let text = described(&host.groups);
+        match hosts.iter_mut().find(|(_, known)| *known == text) {
+            Some((names, _)) => names.push(&host.name),
+            None => hosts.push((vec![&host.name], text)),
+        }
+    }
+    for (names, text) in hosts {
+        let text = format!("hosts {}: {text}", names.join(", "));
+        page.wrapped("    ", "      ", &text);
+    }
+    let network = &plan.spec.network;
+    page.line(&format!(
+        "    network {} per second and host, {} one way",
+        Bytes(network.bytes_per_second),
+        network.latency
+    ));
+    let policy = &plan.policy;
+    let limit =
+        policy.iops_limit.map_or(String::new(), |limit| format!(", limit {limit} I/Os per second"));
+    page.line(&format!(
+        "    policy {} {} tolerated by {}, stripe width {}, checksum {}{limit}",
+        policy.failures_to_tolerate,
+        if policy.failures_to_tolerate == 1 { "failure" } else { "failures" },
+        policy.method.word(),
+        policy.stripe_width,
+        policy.checksum.word()
+    ));
 }
 
 fn device(name: &str, profile: &DeviceProfile) -> String {

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use underlay_model::cluster::{Checksum, Method};
 use underlay_model::{Basis, Duplex};
 
-use crate::plan::{Arrivals, Durability, EngineKind, FileSystem, Mode, Order};
+use crate::plan::{
+    Arrivals, Durability, EngineKind, FileSystem, Mode, Order, ReductionKind, ResyncKind,
+};
 
 /// A closed set of words.
 pub(crate) trait Words: Copy + 'static {
@@ -42,8 +45,40 @@ words! {
     Mode, "mode", Mode::ALL;
     Arrivals, "arrival process", Arrivals::ALL;
     Order, "order", Order::ALL;
+    ReductionKind, "data reduction", ReductionKind::ALL;
+    ResyncKind, "resync policy", ResyncKind::ALL;
     Basis, "basis", [Basis::Datasheet, Basis::Fitted, Basis::Assumed];
     Duplex, "duplex", [Duplex::Half, Duplex::Full];
+}
+
+impl Words for Method {
+    const NAME: &'static str = "method";
+
+    fn all() -> &'static [Method] {
+        &[Method::Mirror, Method::ErasureCoding]
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Method::Mirror => "mirror",
+            Method::ErasureCoding => "erasure-coding",
+        }
+    }
+}
+
+impl Words for Checksum {
+    const NAME: &'static str = "checksum";
+
+    fn all() -> &'static [Checksum] {
+        &[Checksum::On, Checksum::Off]
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Checksum::On => "on",
+            Checksum::Off => "off",
+        }
+    }
 }
 
 /// Stands for one of the words of `T` in a schema.

@@ -88,3 +88,52 @@ fn the_published_numbers_are_the_headline_of_the_paper() {
     assert!((ratio - 2.33).abs() < 0.01, "{ratio}");
     assert_eq!(plan.published.len(), 9);
 }
+
+/// A study on two designs that come with Underlay.
+fn on_designs(first: &str, second: &str) -> underlay_study::Source {
+    let text = format!(
+        "name = \"two\"\nquestion = \"Which?\"\n[engine]\nmemory-limit = \"1GiB\"\n[engine.settings]\nshared_buffers = \"256MB\"\n\
+         [volumes]\ndata = {{ capacity = \"40GiB\" }}\nwal = {{ capacity = \"10GiB\" }}\nbackup = {{ capacity = \"20GiB\" }}\n\
+         [[design]]\nuse = \"{first}\"\n[[design]]\nuse = \"{second}\"\n\
+         [workload.tpcc]\nwarehouses = 50\n[procedure]\nusers = [1, 4]\n"
+    );
+    underlay_study::Source { name: "two.toml".to_string(), text }
+}
+
+#[test]
+fn every_built_in_design_plans_at_full_size_and_at_one_eighth() {
+    for design in underlay_study::builtin_designs() {
+        for divisor in [1, 8] {
+            let options = PlanOptions { scale: Some(Scale { divisor }), ..PlanOptions::default() };
+            let other = if design.name == "null" { "hdd" } else { "null" };
+            let source = on_designs(&design.name, other);
+            if let Err(problems) = check(&source, &options, &HostView::unlimited()) {
+                // Logs of 16 GB lie on cards of 16 GB: an eighth of a card does not hold a log.
+                let text = problems.render(100, Colour::Plain);
+                panic!("{} at 1/{divisor}\n{text}", design.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_cluster_is_resolved_into_hosts_groups_and_policy() {
+    let source = on_designs("storagereview-optane-reduced", "vmware-pm1725a");
+    let (_, plan) =
+        check(&source, &PlanOptions::default(), &HostView::unlimited()).expect("both are built in");
+    let underlay_study::DatastoreKind::Cluster(cluster) = &plan.designs[0].kind else {
+        panic!("a cluster")
+    };
+    assert_eq!(cluster.spec.hosts.len(), 4);
+    assert_eq!(cluster.spec.hosts[3].name, "node-4");
+    let groups = &cluster.spec.hosts[0].groups;
+    assert_eq!((groups.len(), groups[1].capacity.len()), (2, 2));
+    assert_eq!(groups[0].cache.name, "p4800x-375");
+    assert!(matches!(groups[0].reduction, underlay_model::Reduction::DedupeCompress(_)));
+    assert_eq!(cluster.policy, underlay_model::cluster::Policy::DEFAULT);
+    let json = underlay_study::plan_json(&plan);
+    let host = &json["designs"][1]["datastore"]["cluster"]["hosts"][2];
+    assert_eq!(host["disk_groups"][1]["capacity"].as_array().map(Vec::len), Some(3));
+    assert!(plan.findings.iter().any(|finding| finding.code == "cluster-in-virtual-time"));
+    insta::assert_snapshot!(underlay_study::render_plan(&plan, 100));
+}

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use underlay_core::Bytes;
 
 use crate::entry::{Entry, Section};
+use crate::file::cluster::{self, Cluster};
 use crate::file::{Engine, Profile};
 use crate::plan::{Durability, FileSystem};
 use crate::reader::Keys;
@@ -33,7 +34,7 @@ pub(crate) struct Design {
     pub engine: Section<Engine>,
 }
 
-/// Where the volumes live: exactly one of the two.
+/// Where the volumes live: exactly one of the three.
 #[derive(Clone, Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("maxProperties" = 1))]
@@ -42,6 +43,8 @@ pub(crate) struct Datastore {
     pub path: Section<PathStore>,
     /// Modelled devices under real file systems, in real time.
     pub emulated: Section<Emulated>,
+    /// A hyper-converged cluster of modelled hosts.
+    pub cluster: Section<Cluster>,
 }
 
 /// A directory of the host.
@@ -75,6 +78,9 @@ pub(crate) struct Device {
     pub name: Entry<String>,
     /// A built-in device profile; `underlay list devices` shows them.
     pub profile: Entry<String>,
+    /// How many such devices are striped into one. 1, when left out.
+    #[schemars(range(min = 1, max = 64))]
+    pub members: Entry<u64>,
     /// Values that differ from that profile.
     pub overrides: Section<Profile>,
 }
@@ -124,6 +130,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Design {
     keys.alias("devices", "datastore");
     keys.alias("path", "datastore");
     keys.alias("emulated", "datastore");
+    keys.alias("cluster", "datastore");
     keys.alias("storage", "datastore");
     keys.alias("volume", "volumes");
     Design {
@@ -164,6 +171,7 @@ fn read_volume(keys: &mut Keys<'_, '_>) -> Volume {
 fn read_datastore(keys: &mut Keys<'_, '_>) -> Datastore {
     keys.alias("directory", "path");
     keys.alias("devices", "emulated");
+    keys.alias("hosts", "cluster");
     Datastore {
         path: keys.section("path", |keys| PathStore {
             directory: keys.take("directory", |item, report| item.text(report)),
@@ -173,6 +181,7 @@ fn read_datastore(keys: &mut Keys<'_, '_>) -> Datastore {
             durability: keys.take("durability", |item, report| item.word(report)),
             backing: keys.take("backing", |item, report| item.text(report)),
         }),
+        cluster: keys.section("cluster", cluster::read),
     }
 }
 
@@ -180,6 +189,7 @@ fn read_device(keys: &mut Keys<'_, '_>) -> Device {
     Device {
         name: keys.take("name", |item, report| item.text(report)),
         profile: keys.take("profile", |item, report| item.text(report)),
+        members: keys.take("members", |item, report| item.integer(report, 1..=64)),
         overrides: keys.section("overrides", super::profile::read),
     }
 }

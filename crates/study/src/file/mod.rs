@@ -3,6 +3,7 @@
 //! The doc comments of these types are the descriptions in the JSON schema. What a missing key means is
 //! not decided here but by `defaults.toml` and the resolver.
 
+pub(crate) mod cluster;
 pub(crate) mod design;
 pub(crate) mod engine;
 pub(crate) mod procedure;

@@ -1,9 +1,10 @@
 //! Where the volumes of a design live: a directory of the host, or modelled devices.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use underlay_core::Bytes;
-use underlay_model::{DeviceProfile, builtin as model};
+use underlay_model::{DeviceProfile, builtin as model, stripe_set};
 
 use super::Resolver;
 use super::chosen::{Chosen, Layer, Pick};
@@ -26,27 +27,40 @@ impl Resolver<'_> {
         rows: &mut Vec<Setting>,
     ) -> Option<DatastoreKind> {
         let file = &draft.file.datastore;
-        if file.refused || file.path.refused || file.emulated.refused {
+        if file.refused || file.path.refused || file.emulated.refused || file.cluster.refused {
             return None;
         }
-        if let (Some(_), Some(emulated)) = (&file.path.span, &file.emulated.span) {
+        let named = [
+            ("path", &file.path.span),
+            ("emulated", &file.emulated.span),
+            ("cluster", &file.cluster.span),
+        ];
+        let named: Vec<(&str, &Range<usize>)> =
+            named.iter().filter_map(|(key, span)| Some((*key, span.as_ref()?))).collect();
+        if let [(first, _), (second, span), ..] = named[..] {
             self.report.at(
-                emulated,
+                span,
                 "conflict",
-                format!("design `{}` names both `path` and `emulated`", draft.name.value),
+                format!("design `{}` names both `{first}` and `{second}`", draft.name.value),
                 "volumes live in one place",
                 "keep one of them",
             );
             return None;
         }
+        // What the file itself names replaces whatever the built-in design names.
+        let own = !named.is_empty();
         let base = draft.base.map(|(name, design)| (name, &design.datastore));
         let base_has_path = base.is_some_and(|(_, base)| base.path.is_present());
         let base_has_devices = base.is_some_and(|(_, base)| base.emulated.is_present());
-        if file.path.is_present() || (!file.emulated.is_present() && base_has_path) {
+        let base_has_cluster = base.is_some_and(|(_, base)| base.cluster.is_present());
+        if file.path.is_present() || (!own && base_has_path) {
             return self.path_store(draft, path, rows);
         }
-        if file.emulated.is_present() || base_has_devices {
+        if file.emulated.is_present() || (!own && base_has_devices) {
             return self.emulated(draft, path, rows);
+        }
+        if file.cluster.is_present() || (!own && base_has_cluster) {
+            return self.cluster(draft, path, rows);
         }
         self.report.add(
             file.span.clone().or_else(|| draft.file.span.clone()),
@@ -264,7 +278,9 @@ impl Resolver<'_> {
         if let Pick::Found(name) = self.pick(&format!("{path}.name"), &[(layer, &section.name)]) {
             self.check_name(&name);
         }
-        let known = profile.as_deref().and_then(|profile| self.known_profile(profile, section));
+        let known = profile
+            .as_deref()
+            .and_then(|profile| self.known_profile(profile, section.profile.span()));
         let (profile, places) = file::profile::lower(
             &section.overrides,
             Some(&known?),
@@ -276,14 +292,45 @@ impl Resolver<'_> {
             return None;
         }
         let chosen = self.pick(&format!("{path}.profile"), &[(layer, &section.profile)]).found()?;
+        let members = self.members(section)?;
         let overridden = if section.overrides.is_present() { " with overrides" } else { "" };
-        rows.push(chosen.setting(format!("{}{overridden}", chosen.value)));
+        let striped = if members > 1 { format!("{members} x ") } else { String::new() };
+        rows.push(chosen.setting(format!("{striped}{}{overridden}", chosen.value)));
         for (key, span) in places.into_iter().filter(|_| layer == Layer::File) {
             let origin = Origin::File { line: position(self.text, span.start).0 };
             let value = self.text[span].trim_matches('"').to_string();
             rows.push(Setting { path: format!("{path}.overrides.{key}"), value, origin });
         }
+        let profile = self.striped(profile, members, section)?;
         Some((name?, self.scale_device(profile, &chosen)))
+    }
+
+    /// How many drives are striped into the device.
+    fn members(&mut self, section: &Section<Device>) -> Option<u32> {
+        match &section.members {
+            Entry::Refused => None,
+            // The range was checked on reading.
+            members => Some(members.get().copied().unwrap_or(1) as u32),
+        }
+    }
+
+    fn striped(
+        &mut self,
+        profile: DeviceProfile,
+        members: u32,
+        section: &Section<Device>,
+    ) -> Option<DeviceProfile> {
+        let set = stripe_set(&profile, members);
+        if set.is_none() {
+            self.report.add(
+                section.members.span().or_else(|| section.span.clone()),
+                "conflict",
+                format!("{members} devices of profile `{}` cannot be striped", profile.name),
+                "arms of rotating disks do not add up",
+                "leave `members` out, or use a profile without moving parts",
+            );
+        }
+        set
     }
 
     fn scale_device(&mut self, full: DeviceProfile, chosen: &Chosen<String>) -> DeviceProfile {
@@ -328,7 +375,12 @@ impl Resolver<'_> {
         entry.get().cloned()
     }
 
-    fn known_profile(&mut self, name: &str, section: &Section<Device>) -> Option<DeviceProfile> {
+    /// The built-in profile of that name; `span` is where it is named.
+    pub(super) fn known_profile(
+        &mut self,
+        name: &str,
+        span: Option<Range<usize>>,
+    ) -> Option<DeviceProfile> {
         let found = model::find(name);
         if found.is_none() {
             let all = model::all();
@@ -338,7 +390,7 @@ impl Resolver<'_> {
                 None => "no built-in profile has this name".to_string(),
             };
             self.report.add(
-                section.profile.span(),
+                span,
                 "unknown-name",
                 format!("the device profile `{name}` is not known"),
                 label,
@@ -353,6 +405,7 @@ impl Resolver<'_> {
         let directory = match kind {
             DatastoreKind::Path { directory } => Some(directory),
             DatastoreKind::Emulated { backing, .. } => backing.as_ref(),
+            DatastoreKind::Cluster(_) => None,
         };
         match directory {
             None => (self.host.free_space, "the host".to_string()),

@@ -197,6 +197,9 @@ impl Resolver<'_> {
         if let (Some(kind), Some(volumes)) = (&kind, &volumes) {
             self.check_capacity(kind, volumes);
             self.check_contents(volumes, &engine, workload);
+            if let DatastoreKind::Cluster(plan) = kind {
+                self.check_placement(draft, plan, volumes);
+            }
         }
         self.provenance.extend(rows);
         let kind = kind?;
@@ -208,7 +211,7 @@ impl Resolver<'_> {
             based_on: draft.base.map(|(name, _)| name.to_string()),
             evidence: match kind {
                 DatastoreKind::Path { .. } => Evidence::Measured,
-                DatastoreKind::Emulated { .. } => Evidence::Emulated,
+                DatastoreKind::Emulated { .. } | DatastoreKind::Cluster(_) => Evidence::Emulated,
             },
             kind,
             volumes: volumes?.into_iter().map(VolumeChoice::plan).collect(),
@@ -299,6 +302,7 @@ fn same(a: &DesignPlan, b: &DesignPlan) -> bool {
             DatastoreKind::Emulated { devices: a, durability: x, backing: p },
             DatastoreKind::Emulated { devices: b, durability: y, backing: q },
         ) => a.iter().map(|(_, d)| d).eq(b.iter().map(|(_, d)| d)) && x == y && p == q,
+        (DatastoreKind::Cluster(a), DatastoreKind::Cluster(b)) => a == b,
         _ => false,
     };
     let volume = |volume: &VolumePlan| (volume.name.clone(), volume.capacity, volume.file_system);

@@ -4,6 +4,7 @@
 //! that would need it; a plan exists only when no problem was found.
 
 mod chosen;
+pub(crate) mod cluster;
 mod datastore;
 mod design;
 mod engine;

@@ -112,7 +112,13 @@ impl Resolver<'_> {
                 Some(self.device_of_volume(draft, devices, device, &path)?)
             }
             Some(DatastoreKind::Path { .. }) => {
-                self.check_no_device(draft, own);
+                let why = ("lies in a directory and has no devices", "a directory has no devices");
+                self.check_no_device(draft, own, why);
+                None
+            }
+            Some(DatastoreKind::Cluster(_)) => {
+                let why = ("is a cluster, which places volumes itself", "decided by the policy");
+                self.check_no_device(draft, own, why);
                 None
             }
             None => None,
@@ -120,7 +126,7 @@ impl Resolver<'_> {
         let (full, file_system) = (capacity.found()?, file_system?);
         let capacity = self.scale_capacity(&full, file_system.value);
         rows.push(capacity.setting(exact::size(capacity.value)));
-        if matches!(kind, Some(DatastoreKind::Emulated { .. })) {
+        if matches!(kind, Some(DatastoreKind::Emulated { .. } | DatastoreKind::Cluster(_))) {
             rows.extend(device.as_ref().map(|c| c.setting(c.value.clone())));
             rows.push(file_system.setting(file_system.value.as_str().to_string()));
         }
@@ -162,15 +168,20 @@ impl Resolver<'_> {
         None
     }
 
-    /// Reports a device that the design itself names for a volume in a directory. `[volumes]` may name
+    /// Reports a device that the design itself names for a volume that does not lie on one. `[volumes]` may name
     /// one for the other designs of the study.
-    fn check_no_device(&mut self, draft: &Draft<'_>, own: &Volume) {
+    fn check_no_device(
+        &mut self,
+        draft: &Draft<'_>,
+        own: &Volume,
+        (what, label): (&str, &'static str),
+    ) {
         if let Some(span) = own.device.span() {
             self.report.at(
                 &span,
                 "conflict",
-                format!("design `{}` lies in a directory and has no devices", draft.name.value),
-                "a directory has no devices",
+                format!("design `{}` {what}", draft.name.value),
+                label,
                 "remove `device`",
             );
         }
@@ -356,6 +367,16 @@ impl Resolver<'_> {
 }
 
 impl VolumeChoice {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its size.
+    pub fn capacity(&self) -> Bytes {
+        self.capacity.value
+    }
+
     /// The volume as the plan holds it.
     pub fn plan(self) -> VolumePlan {
         VolumePlan {

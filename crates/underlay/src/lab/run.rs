@@ -206,6 +206,12 @@ impl ActiveRun<'_> {
                 backing_directory: backing.clone(),
                 durability: datastore_durability(*durability),
             },
+            DatastoreKind::Cluster(_) => {
+                return Err(Abort::Failed(format!(
+                    "design `{}` is a cluster, which a database cannot be put on yet",
+                    self.design.name
+                )));
+            }
         };
         let volumes: Vec<VolumeRequest> = self
             .design

@@ -1,0 +1,475 @@
+//! A hyper-converged cluster: hosts and disk groups written out, its policy checked, its volumes placed on trial.
+
+use std::ops::Range;
+
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::{
+    Cluster, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy,
+};
+use underlay_model::scheduler::{Policy as ResyncPolicy, SchedulerSpec};
+use underlay_model::{DeviceProfile, DiskGroupSpec, Reduction, ReductionCosts};
+
+use super::Resolver;
+use super::chosen::{Chosen, Layer};
+use super::design::Draft;
+use super::volumes::VolumeChoice;
+use crate::entry::{Entry, Section};
+use crate::exact;
+use crate::file::cluster::{Cluster as ClusterFile, DiskGroup, Host};
+use crate::finding::Severity;
+use crate::plan::{ClusterPlan, DatastoreKind, ReductionKind, ResyncKind, Setting};
+use crate::words::Words;
+
+/// Of the latency watermarks, which are settings of the releases that had them (recalled).
+const WATERMARK_LOW: Nanos = Nanos::from_millis(5);
+const WATERMARK_HIGH: Nanos = Nanos::from_millis(20);
+const WATERMARK_INTERVAL: Nanos = Nanos::from_secs(1);
+const WATERMARK_STEP: u64 = 10_000_000;
+/// The limits of a rate that is not given.
+const RESYNC_RATE: u64 = 50_000_000;
+
+impl Resolver<'_> {
+    /// Decides what the cluster of a design is.
+    pub(super) fn cluster(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> Option<DatastoreKind> {
+        let path = format!("{path}.datastore.cluster");
+        let file = &draft.file.datastore.cluster;
+        let base = draft.base.map(|(name, design)| (name, &design.datastore.cluster));
+        let mut keys = ClusterKeys { path: &path, file, base, rows };
+        let hosts = self.hosts(draft, &mut keys);
+        let latency =
+            self.key(&mut keys, "network.latency", |c| &c.network.latency, |v| exact::time(*v));
+        let rate = self.key(
+            &mut keys,
+            "network.bytes-per-second",
+            |c| &c.network.bytes_per_second,
+            |v| exact::size(Bytes(*v)),
+        );
+        let network = self.network(draft, latency, rate);
+        let policy = self.policy(&mut keys);
+        let scheduler = self.scheduler(&mut keys);
+        let reduction = self
+            .key(&mut keys, "reduction", |c| &c.reduction, |v| v.as_str().to_string())
+            .map_or(ReductionKind::Off, |chosen| chosen.value);
+        let defaults = ClusterSettings::default();
+        let time = |v: &Nanos| exact::time(*v);
+        let repair_delay = self
+            .key(&mut keys, "repair-delay", |c| &c.repair_delay, time)
+            .map_or(defaults.repair_delay, |chosen| chosen.value);
+        let owner_overhead = self
+            .key(&mut keys, "owner-overhead", |c| &c.owner_overhead, time)
+            .map_or(defaults.owner_overhead, |chosen| chosen.value);
+        let (mut hosts, network) = (hosts?, network?);
+        for group in hosts.iter_mut().flat_map(|host| &mut host.groups) {
+            group.scheduler = scheduler;
+            group.reduction = match reduction {
+                ReductionKind::Off => Reduction::Off,
+                ReductionKind::DedupeCompress => Reduction::DedupeCompress(ReductionCosts::DEFAULT),
+            };
+        }
+        let k = u64::from(self.scale.divisor);
+        let component_limit = Bytes((defaults.component_limit.0 / k).max(defaults.stripe_unit.0));
+        let settings = ClusterSettings {
+            repair_delay,
+            owner_overhead,
+            component_limit,
+            resync_slice: scheduler.slice,
+            resync_window: scheduler.window,
+            ..defaults
+        };
+        let spec = ClusterSpec { hosts, network, settings };
+        let problems = spec.problems();
+        for problem in &problems {
+            self.report.add(
+                place(file, draft),
+                "out-of-range",
+                format!("the cluster of design `{}` cannot be built: {problem}", draft.name.value),
+                problem.rule.clone(),
+                "change the cluster",
+            );
+        }
+        problems.is_empty().then(|| DatastoreKind::Cluster(Box::new(ClusterPlan { spec, policy })))
+    }
+
+    /// Places the volumes on a cluster of that kind, and says why where that is not possible.
+    pub(super) fn check_placement(
+        &mut self,
+        draft: &Draft<'_>,
+        plan: &ClusterPlan,
+        volumes: &[VolumeChoice],
+    ) {
+        // What specification and policy violate was reported when they were made.
+        if !plan.policy.problems().is_empty() {
+            return;
+        }
+        let Ok(mut cluster) = Cluster::new(plan.spec.clone(), RootSeed(0)) else { return };
+        for volume in volumes {
+            let (name, capacity) = (volume.name(), volume.capacity());
+            if let Err(refusal) = cluster.create_volume(Nanos::ZERO, name, capacity, plan.policy) {
+                self.report.add(
+                    draft
+                        .file
+                        .datastore
+                        .cluster
+                        .policy
+                        .span
+                        .clone()
+                        .or_else(|| place(&draft.file.datastore.cluster, draft)),
+                    "cannot-be-placed",
+                    format!(
+                        "volume `{name}` cannot be placed on the cluster of design `{}`",
+                        draft.name.value
+                    ),
+                    refusal.to_string(),
+                    "change the policy, the volumes or the hosts",
+                );
+                return;
+            }
+        }
+        self.finding(
+            Severity::Note,
+            "cluster-in-virtual-time",
+            format!("design `{}` is a cluster: it is checked and placed here", draft.name.value),
+            "`underlay simulate --design` runs block workloads on it",
+            None,
+        );
+    }
+
+    fn hosts(
+        &mut self,
+        draft: &Draft<'_>,
+        keys: &mut ClusterKeys<'_, '_>,
+    ) -> Option<Vec<HostSpec>> {
+        let (file, base) = (keys.file, keys.base);
+        let (layer, sections) = match (&file.hosts, base) {
+            (Entry::Refused, _) => return None,
+            (Entry::Given { value, .. }, _) => (Layer::File, value.as_slice()),
+            (Entry::Absent, Some((name, base))) => {
+                (Layer::Builtin(name), base.hosts.get().map_or(&[][..], Vec::as_slice))
+            }
+            (Entry::Absent, None) => (Layer::File, &[][..]),
+        };
+        if sections.is_empty() {
+            self.report.add(
+                file.hosts.span().or_else(|| place(file, draft)),
+                "missing-key",
+                format!("the cluster of design `{}` has no hosts", draft.name.value),
+                "a cluster needs at least one",
+                "add hosts = [{ name = \"host\", count = 4, disk-groups = [{ cache = \"p4800x-375\", capacity = \
+                 [\"p4500-2000\"] }] }]",
+            );
+            return None;
+        }
+        let mut hosts: Vec<HostSpec> = Vec::new();
+        let mut complete = true;
+        for section in sections {
+            let Some(found) = self.equal_hosts(layer, section, keys) else {
+                complete = false;
+                continue;
+            };
+            if let Some(twice) =
+                found.iter().find(|host| hosts.iter().any(|known| known.name == host.name))
+            {
+                self.report.add(
+                    section.name.span().or_else(|| section.span.clone()),
+                    "duplicate-name",
+                    format!(
+                        "two hosts of design `{}` are called `{}`",
+                        draft.name.value, twice.name
+                    ),
+                    "already taken",
+                    "give each host a `name` of its own, or use `count`",
+                );
+                complete = false;
+            }
+            hosts.extend(found);
+        }
+        complete.then_some(hosts)
+    }
+
+    /// The hosts that one entry stands for.
+    fn equal_hosts(
+        &mut self,
+        layer: Layer<'_>,
+        section: &Section<Host>,
+        keys: &mut ClusterKeys<'_, '_>,
+    ) -> Option<Vec<HostSpec>> {
+        if section.refused {
+            return None;
+        }
+        let missing = |report: &mut crate::report::Report, what: &str, example: &str| {
+            report.add(
+                section.span.clone(),
+                "missing-key",
+                format!("a host does not say its {what}"),
+                format!("{what} missing"),
+                format!("add {example}"),
+            );
+        };
+        if section.name.is_absent() {
+            missing(&mut self.report, "name", "name = \"host\"");
+        }
+        if section.disk_groups.is_absent() {
+            let example = "disk-groups = [{ cache = \"p4800x-375\", capacity = [\"p4500-2000\"] }]";
+            missing(&mut self.report, "disk groups", example);
+        }
+        let mut groups = Vec::new();
+        let mut complete =
+            section.count != Entry::Refused && section.fault_domain != Entry::Refused;
+        for group in section.disk_groups.get().map_or(&[][..], Vec::as_slice) {
+            match self.equal_groups(group) {
+                Some(found) => groups.extend(found),
+                None => complete = false,
+            }
+        }
+        let name = section.name.get()?;
+        section.disk_groups.get()?;
+        if !complete {
+            return None;
+        }
+        for (number, group) in groups.iter_mut().enumerate() {
+            group.name = format!("group-{}", number + 1);
+        }
+        let count = section.count.get().copied().unwrap_or(1);
+        if let super::chosen::Pick::Found(chosen) =
+            self.pick(&format!("{}.hosts.{name}", keys.path), &[(layer, &section.name)])
+        {
+            keys.rows.push(chosen.setting(format!("{count} x {}", described(&groups))));
+        }
+        let host = |number: u64| HostSpec {
+            name: if count == 1 { name.clone() } else { format!("{name}-{number}") },
+            fault_domain: section.fault_domain.get().cloned(),
+            groups: groups.clone(),
+        };
+        Some((1..=count).map(host).collect())
+    }
+
+    /// The disk groups that one entry stands for; their names come later.
+    fn equal_groups(&mut self, section: &Section<DiskGroup>) -> Option<Vec<DiskGroupSpec>> {
+        if section.refused {
+            return None;
+        }
+        for (key, absent, example) in [
+            ("cache", section.cache.is_absent(), "cache = \"p4800x-375\""),
+            ("capacity", section.capacity.is_absent(), "capacity = [\"p4500-2000\"]"),
+        ] {
+            if absent {
+                self.report.add(
+                    section.span.clone(),
+                    "missing-key",
+                    format!("a disk group does not say its `{key}`"),
+                    format!("`{key}` is missing"),
+                    format!("add {example}"),
+                );
+            }
+        }
+        let cache = section.cache.get().and_then(|name| self.member(name, section.cache.span()));
+        let span = section.capacity.span();
+        let names = section.capacity.get()?;
+        let capacity: Vec<Option<DeviceProfile>> =
+            names.iter().map(|name| self.member(name, span.clone())).collect();
+        let capacity: Vec<DeviceProfile> = capacity.into_iter().collect::<Option<_>>()?;
+        let most = DiskGroupSpec::CAPACITY_DEVICES_MAX;
+        if !(1..=most).contains(&capacity.len()) {
+            self.report.add(
+                span,
+                "out-of-range",
+                format!("a disk group has {} capacity devices", capacity.len()),
+                format!("1 to {most}"),
+                "a group is one cache device and 1 to 7 capacity devices; use several groups for more",
+            );
+            return None;
+        }
+        let count = match &section.count {
+            Entry::Refused => return None,
+            count => count.get().copied().unwrap_or(1),
+        };
+        let group = DiskGroupSpec::new("group", cache?, capacity);
+        Some(vec![group; count as usize])
+    }
+
+    /// A device of a disk group, scaled.
+    fn member(&mut self, name: &str, span: Option<Range<usize>>) -> Option<DeviceProfile> {
+        let full = self.known_profile(name, span)?;
+        Some(crate::scale::device(&full, self.scale).profile)
+    }
+
+    fn network(
+        &mut self,
+        draft: &Draft<'_>,
+        latency: Option<Chosen<Nanos>>,
+        rate: Option<Chosen<u64>>,
+    ) -> Option<NetworkSpec> {
+        let network = &draft.file.datastore.cluster.network;
+        for (key, absent, example) in [
+            ("latency", latency.is_none(), "latency = \"20us\""),
+            ("bytes-per-second", rate.is_none(), "bytes-per-second = \"1250MB\""),
+        ] {
+            let refused = network.refused
+                || match key {
+                    "latency" => network.latency == Entry::Refused,
+                    _ => network.bytes_per_second == Entry::Refused,
+                };
+            if absent && !refused {
+                self.report.add(
+                    network.span.clone().or_else(|| place(&draft.file.datastore.cluster, draft)),
+                    "missing-key",
+                    format!(
+                        "the network of design `{}` does not say its `{key}`",
+                        draft.name.value
+                    ),
+                    format!("`{key}` is missing"),
+                    format!("add {example} under datastore.cluster.network"),
+                );
+            }
+        }
+        let k = u64::from(self.scale.divisor);
+        Some(NetworkSpec {
+            latency: latency?.value,
+            bytes_per_second: (rate?.value / k).max(1_000_000),
+        })
+    }
+
+    fn policy(&mut self, keys: &mut ClusterKeys<'_, '_>) -> Policy {
+        let number = |v: &u64| v.to_string();
+        let default = Policy::DEFAULT;
+        let failures = self.key(
+            keys,
+            "policy.failures-to-tolerate",
+            |c| &c.policy.failures_to_tolerate,
+            number,
+        );
+        let method =
+            self.key(keys, "policy.method", |c| &c.policy.method, |v| v.word().to_string());
+        let width = self.key(keys, "policy.stripe-width", |c| &c.policy.stripe_width, number);
+        let limit = self.key(keys, "policy.iops-limit", |c| &c.policy.iops_limit, number);
+        let checksum =
+            self.key(keys, "policy.checksum", |c| &c.policy.checksum, |v| v.word().to_string());
+        let reservation = self.key(
+            keys,
+            "policy.space-reservation-percent",
+            |c| &c.policy.space_reservation_percent,
+            number,
+        );
+        let k = u64::from(self.scale.divisor);
+        // The ranges were checked on reading, so all of these are small.
+        let small =
+            |chosen: Option<Chosen<u64>>, default: u8| chosen.map_or(default, |c| c.value as u8);
+        let policy = Policy {
+            failures_to_tolerate: small(failures, default.failures_to_tolerate),
+            method: method.map_or(default.method, |chosen| chosen.value),
+            stripe_width: small(width, default.stripe_width),
+            iops_limit: limit.map(|chosen| (chosen.value / k).max(1) as u32),
+            checksum: checksum.map_or(default.checksum, |chosen| chosen.value),
+            space_reservation_percent: small(reservation, default.space_reservation_percent),
+        };
+        for problem in policy.problems() {
+            self.report.add(
+                keys.file.policy.span.clone().or_else(|| keys.file.span.clone()),
+                "conflict",
+                "the policy of the cluster contradicts itself",
+                problem.to_string(),
+                "change `failures-to-tolerate` or `method`",
+            );
+        }
+        policy
+    }
+
+    fn scheduler(&mut self, keys: &mut ClusterKeys<'_, '_>) -> SchedulerSpec {
+        let number = |v: &u64| v.to_string();
+        let kind = self
+            .key(keys, "resync.policy", |c| &c.resync.policy, |v| v.as_str().to_string())
+            .map_or(ResyncKind::Adaptive, |chosen| chosen.value);
+        let floor = self.key(keys, "resync.floor-percent", |c| &c.resync.floor_percent, number);
+        let size = |v: &u64| exact::size(Bytes(*v));
+        let rate = self
+            .key(keys, "resync.bytes-per-second", |c| &c.resync.bytes_per_second, size)
+            .map_or(RESYNC_RATE, |chosen| chosen.value);
+        let slice = self.key(keys, "resync.slice", |c| &c.resync.slice, |v| exact::size(*v));
+        let window = self.key(keys, "resync.window", |c| &c.resync.window, number);
+        let rate = (rate / u64::from(self.scale.divisor)).max(64 << 10);
+        let policy = match kind {
+            ResyncKind::Adaptive => ResyncPolicy::Adaptive {
+                resync_floor: floor.map_or(0.20, |chosen| chosen.value as f64 / 100.0),
+            },
+            ResyncKind::None => ResyncPolicy::None,
+            ResyncKind::StaticLimit => ResyncPolicy::StaticLimit { bytes_per_second: rate },
+            ResyncKind::LatencyWatermark => ResyncPolicy::LatencyWatermark {
+                low: WATERMARK_LOW,
+                high: WATERMARK_HIGH,
+                interval: WATERMARK_INTERVAL,
+                step_bytes_per_second: WATERMARK_STEP,
+                floor_bytes_per_second: rate,
+            },
+        };
+        SchedulerSpec {
+            policy,
+            slice: slice.map_or(SchedulerSpec::DEFAULT.slice, |chosen| chosen.value),
+            window: window.map_or(SchedulerSpec::DEFAULT.window, |chosen| chosen.value as u32),
+        }
+    }
+
+    /// One key of the cluster: the file's, or the built-in design's; noted where it came from.
+    fn key<T: Clone>(
+        &mut self,
+        keys: &mut ClusterKeys<'_, '_>,
+        key: &str,
+        of: impl Fn(&ClusterFile) -> &Entry<T>,
+        written: impl Fn(&T) -> String,
+    ) -> Option<Chosen<T>> {
+        let mut layers = vec![(Layer::File, of(keys.file))];
+        if let Some((name, base)) = keys.base {
+            layers.push((Layer::Builtin(name), of(base)));
+        }
+        let chosen = self.pick(&format!("{}.{key}", keys.path), &layers).found()?;
+        keys.rows.push(chosen.setting(written(&chosen.value)));
+        Some(chosen)
+    }
+}
+
+/// Where the keys of a cluster come from and are noted.
+struct ClusterKeys<'a, 'r> {
+    path: &'a str,
+    file: &'a Section<ClusterFile>,
+    base: Option<(&'static str, &'static Section<ClusterFile>)>,
+    rows: &'r mut Vec<Setting>,
+}
+
+fn place(file: &Section<ClusterFile>, draft: &Draft<'_>) -> Option<Range<usize>> {
+    file.span.clone().or_else(|| draft.file.span.clone())
+}
+
+/// Disk groups in words: `2 groups of p4800x-375 over 2 x p4500-2000`.
+pub(crate) fn described(groups: &[DiskGroupSpec]) -> String {
+    let one = |group: &DiskGroupSpec| {
+        let mut capacity: Vec<(usize, &str)> = Vec::new();
+        for profile in &group.capacity {
+            match capacity.last_mut() {
+                Some((count, name)) if *name == profile.name => *count += 1,
+                _ => capacity.push((1, &profile.name)),
+            }
+        }
+        let capacity: Vec<String> =
+            capacity.iter().map(|(count, name)| format!("{count} x {name}")).collect();
+        format!("{} over {}", group.cache.name, capacity.join(" + "))
+    };
+    let mut counted: Vec<(usize, String)> = Vec::new();
+    for text in groups.iter().map(one) {
+        match counted.last_mut() {
+            Some((count, known)) if *known == text => *count += 1,
+            _ => counted.push((1, text)),
+        }
+    }
+    let texts: Vec<String> = counted
+        .into_iter()
+        .map(|(count, text)| match count {
+            1 => format!("1 group of {text}"),
+            count => format!("{count} groups of {text}"),
+        })
+        .collect();
+    if texts.is_empty() { "no disk group, only witnesses".to_string() } else { texts.join(", ") }
+}
