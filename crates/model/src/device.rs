@@ -136,6 +136,22 @@ impl Device {
         self.buffer.as_mut().map_or(Bytes::ZERO, |buffer| buffer.drained_bytes(now))
     }
 
+    /// The earliest moment at which every stage that serves one request at a time is free for another such
+    /// request: the command stage, the link in its direction, and for a write the room in the buffer. An arm is
+    /// not among them: a drive chooses among what waits for it.
+    pub fn serial_free(&self, operation: Operation) -> Nanos {
+        let link = |pick: fn(&LinkState) -> Nanos| self.link.as_ref().map_or(Nanos::ZERO, pick);
+        match operation {
+            Operation::Read => self.command_free.max(link(LinkState::read_free)),
+            Operation::Write => {
+                let room = self.buffer.as_ref().map_or(Nanos::ZERO, |buffer| buffer.room_free());
+                self.command_free.max(link(LinkState::write_free)).max(room)
+            }
+            Operation::Flush => Nanos::ZERO,
+            Operation::Discard => self.command_free,
+        }
+    }
+
     /// Lets the program operations of the drain that began by now occupy their units.
     fn run_programs(&mut self, now: Nanos) {
         let (Some(buffer), MediumState::Flash(_, units)) = (&mut self.buffer, &mut self.medium)

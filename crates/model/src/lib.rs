@@ -52,8 +52,9 @@ pub mod cluster;
 pub use device::{Completion, Device};
 pub use device_condition::DeviceCondition;
 pub use disk_group::{
-    CongestionSpec, DiskGroupProblem, DiskGroupSpec, GroupFinished, GroupIo, GroupOutcome,
-    GroupRequestId, MemberState, Reduction, ReductionCosts, WriteBufferSpec,
+    ClassCounters, CongestionSpec, DiskGroup, DiskGroupProblem, DiskGroupSpec, GroupCounters,
+    GroupFinished, GroupIo, GroupOutcome, GroupRequestId, LogAccount, MemberCounters, MemberState,
+    Reduction, ReductionCosts, ReductionCounters, WriteBufferCounters, WriteBufferSpec,
 };
 pub use profile::{
     Basis, DeviceProfile, Disk, Duplex, Flash, FlashDatasheet, Link, Medium, ProfileProblem,

@@ -37,6 +37,19 @@ impl LinkState {
         LinkState { link, divisor, read_free: Nanos::ZERO, write_free: Nanos::ZERO }
     }
 
+    /// When the device-to-host direction is free.
+    pub(crate) fn read_free(&self) -> Nanos {
+        self.read_free
+    }
+
+    /// When the host-to-device direction is free.
+    pub(crate) fn write_free(&self) -> Nanos {
+        match self.link.duplex {
+            Duplex::Half => self.read_free,
+            Duplex::Full => self.write_free,
+        }
+    }
+
     /// Reserves the device-to-host direction from `ready` on.
     pub(crate) fn read(&mut self, ready: Nanos, bytes: u64) -> Transfer {
         let rate = self.link.read_bytes_per_second;

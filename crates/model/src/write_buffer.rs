@@ -95,6 +95,11 @@ impl WriteBufferState {
         self.programs.pop_front_if(|start| *start <= now)
     }
 
+    /// When the last write got, or gets, its room: writes are admitted in order.
+    pub(crate) fn room_free(&self) -> Nanos {
+        self.last_admission
+    }
+
     /// When everything admitted so far is on the medium.
     pub(crate) fn drained_at(&self) -> Nanos {
         self.drained_at

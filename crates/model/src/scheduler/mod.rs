@@ -16,4 +16,10 @@
 
 mod spec;
 
+mod lanes;
+
+mod regulator;
+
+pub(crate) use lanes::{Lane, Lanes, Order, Waiting};
+pub(crate) use regulator::Regulator;
 pub use spec::{IoClass, Policy, SchedulerProblem, SchedulerSpec};

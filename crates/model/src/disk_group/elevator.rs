@@ -1,0 +1,354 @@
+//! The elevator: one sweep per capacity device, in the order of addresses, from the buffer to the device.
+//!
+//! It starts when the buffer is filled to a threshold and stops at a lower one, so that what is overwritten
+//! soon never leaves. Between the start and the unthrottle threshold its pace grows from one run at a time
+//! to the whole window; with the fill grows also the share of a device that it may claim against others.
+//! A run is read from the cache device, reduced where the group reduces, and written to the capacity
+//! device. A run that fails is put back and tried again; a device that fails many times in a row is given up:
+//! what was buffered for it is dropped, and its requests are answered with an error until its
+//! state is set again.
+
+use super::buffered::BLOCK_BYTES;
+use super::flights::Event;
+use super::group::{DiskGroup, Power, Task};
+use super::member::NEVER;
+use super::operations::{Op, Run, Stage, Work};
+use super::request::{GroupOutcome, MemberState};
+use crate::request::Operation;
+use crate::scheduler::Lane;
+use underlay_core::Nanos;
+
+/// A device is given up after so many failed runs in a row.
+const FAILURES_MAX: u32 = 32;
+/// Pause after a failed run.
+const RETRY_AFTER: Nanos = Nanos::from_millis(10);
+/// Share of a device that the elevator may claim at its start, and when the buffer is full.
+const FLOOR_AT_START: f64 = 0.10;
+const FLOOR_WHEN_FULL: f64 = 0.45;
+
+/// The state of the sweeps.
+#[derive(Clone, Debug)]
+pub(super) struct Elevator {
+    pub(super) is_running: bool,
+    pub(super) cycles: u64,
+    pub(super) runs: u64,
+    pub(super) failures: u64,
+    /// When a sweep that paused goes on.
+    pub(super) wake: Nanos,
+    sweeps: Vec<Sweep>,
+    /// Failures in a row per member.
+    failures_in_a_row: Vec<u32>,
+}
+
+/// The sweep over one capacity device.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sweep {
+    /// The block after the last one taken.
+    cursor: u64,
+    under_way: u32,
+    paused_until: Nanos,
+}
+
+impl Elevator {
+    pub(super) fn new(disks: usize) -> Elevator {
+        Elevator {
+            is_running: false,
+            cycles: 0,
+            runs: 0,
+            failures: 0,
+            wake: NEVER,
+            sweeps: vec![Sweep::default(); disks],
+            failures_in_a_row: vec![0; disks + 1],
+        }
+    }
+
+    /// Whether a member failed so often that nothing more is tried.
+    pub(super) fn is_given_up(&self, member: usize) -> bool {
+        self.failures_in_a_row[member] >= FAILURES_MAX
+    }
+
+    /// Nothing is under way any more.
+    pub(super) fn forget_runs(&mut self) {
+        self.sweeps.iter_mut().for_each(|sweep| sweep.under_way = 0);
+        (self.is_running, self.wake) = (false, NEVER);
+    }
+
+    /// A member's state was set: what it failed before says nothing any more.
+    pub(super) fn forgive(&mut self, member: usize) {
+        self.failures_in_a_row[member] = 0;
+    }
+}
+
+impl DiskGroup {
+    /// Somebody waits for room: whatever the thresholds say, it must be made.
+    pub(super) fn elevator_needed(&mut self) {
+        if self.elevator.is_given_up(0) {
+            return self.refuse_waiting(GroupOutcome::DeviceError { device: 0 });
+        }
+        self.elevate_all();
+    }
+
+    /// Looks at a disk's sweep after its buffer has changed.
+    pub(super) fn elevate(&mut self, disk: usize) {
+        let was_running = self.elevator.is_running;
+        self.switch();
+        match (was_running, self.elevator.is_running) {
+            (_, false) => {}
+            (false, true) => self.elevate_all(),
+            (true, true) => self.sweep(disk),
+        }
+    }
+
+    pub(super) fn elevate_all(&mut self) {
+        self.switch();
+        if self.elevator.is_running {
+            (0..self.blocks.len()).for_each(|disk| self.sweep(disk));
+        }
+    }
+
+    /// Goes on with the sweeps that paused until now.
+    pub(super) fn elevator_wakes(&mut self, now: Nanos) {
+        if self.elevator.wake > now {
+            return;
+        }
+        let later = self.elevator.sweeps.iter().map(|sweep| sweep.paused_until);
+        self.elevator.wake = later.filter(|at| *at > now).min().unwrap_or(NEVER);
+        self.elevate_all();
+    }
+
+    fn switch(&mut self) {
+        let fill = self.log.fill();
+        let needed = !self.admission.is_empty();
+        let thresholds = &self.spec.write_buffer;
+        let elevator = &mut self.elevator;
+        if !elevator.is_running && (fill >= thresholds.elevator_start || needed) {
+            elevator.is_running = true;
+            self.pace.restart(self.clock);
+        } else if elevator.is_running && fill <= thresholds.elevator_stop && !needed {
+            elevator.is_running = false;
+        }
+    }
+
+    /// Takes runs of one disk until its window is full.
+    fn sweep(&mut self, disk: usize) {
+        let member = disk + 1;
+        let blocked = self.power == Power::Off
+            || self.elevator.is_given_up(0)
+            || self.elevator.is_given_up(member)
+            || self.lost_device(disk).is_some()
+            || self.elevator.sweeps[disk].paused_until > self.clock;
+        if blocked {
+            return;
+        }
+        let (window, floor) = self.claim();
+        self.members[0].lanes.set_floor(Lane::Elevator, floor);
+        self.members[member].lanes.set_floor(Lane::Elevator, floor);
+        while self.elevator.sweeps[disk].under_way < window {
+            let Some(run) = self.take_run(disk) else { return };
+            self.elevator.sweeps[disk].under_way += 1;
+            let op = self.operations.open(Op {
+                work: Work::Destage(run),
+                lane: Lane::Elevator,
+                stage: Stage::Fetch,
+                pieces: 0,
+                arrived: self.clock,
+                service: Nanos::ZERO,
+                is_delayed: false,
+                outcome: GroupOutcome::Ok,
+                rest: (0, 0),
+            });
+            let task = Task {
+                member: 0,
+                lane: Lane::Elevator,
+                operation: Operation::Read,
+                offset_bytes: self.log.address(disk, run.first_block),
+                length_bytes: run.bytes(),
+            };
+            self.enqueue(op, &[task]);
+        }
+    }
+
+    /// Runs at once, and the share of a device, that the elevator claims at this fill.
+    fn claim(&self) -> (u32, f64) {
+        let thresholds = &self.spec.write_buffer;
+        let most = thresholds.elevator_window;
+        let fill = self.log.fill();
+        let above_start = (fill - thresholds.elevator_start).max(0.0);
+        let pressure = (above_start / (1.0 - thresholds.elevator_start).max(0.01)).min(1.0);
+        let floor = FLOOR_AT_START + (FLOOR_WHEN_FULL - FLOOR_AT_START) * pressure;
+        if !self.admission.is_empty() || fill >= thresholds.elevator_unthrottle {
+            return (most, floor);
+        }
+        let ramp = (thresholds.elevator_unthrottle - thresholds.elevator_start).max(1e-6);
+        let share = (above_start / ramp).min(1.0);
+        (1 + (share * f64::from(most - 1)) as u32, floor)
+    }
+
+    fn take_run(&mut self, disk: usize) -> Option<Run> {
+        let most = self.spec.write_buffer.elevator_run.0 / BLOCK_BYTES;
+        let blocks = &mut self.blocks[disk];
+        if blocks.dirty_blocks() == 0 {
+            return None;
+        }
+        let sweep = &mut self.elevator.sweeps[disk];
+        let taken = blocks.take_run(sweep.cursor, most).or_else(|| {
+            self.elevator.cycles += u64::from(sweep.cursor > 0);
+            blocks.take_run(0, most)
+        });
+        let (first_block, count) = taken?;
+        sweep.cursor = first_block + count;
+        Some(Run { disk, first_block, blocks: count })
+    }
+
+    /// A stage of a destage is over.
+    pub(super) fn destage_done(&mut self, op: u32, run: Run) {
+        let (stage, outcome) = {
+            let operation = self.operations.get(op);
+            (operation.stage, operation.outcome)
+        };
+        if outcome != GroupOutcome::Ok {
+            return self.run_failed(op, run, outcome);
+        }
+        match stage {
+            Stage::Fetch => {
+                self.elevator.failures_in_a_row[0] = 0;
+                match &mut self.reducer {
+                    None => self.store(op, run, run.bytes(), 0),
+                    Some(reducer) => {
+                        let ready = reducer.compute(self.clock, run.blocks);
+                        self.operations.get(op).stage = Stage::Compute;
+                        self.calendar.enter(ready, Event::Computed { op });
+                    }
+                }
+            }
+            Stage::Maps => self.store_reduced(op, run),
+            Stage::Store => self.run_arrived(op, run),
+            Stage::Admission | Stage::Data | Stage::Compute => {
+                unreachable!("a destage waits for pieces only in its own stages")
+            }
+        }
+    }
+
+    /// The group's processor is done with a run: its fingerprints are looked up.
+    pub(super) fn computed(&mut self, op: u32) {
+        let Work::Destage(run) = self.operations.get(op).work else {
+            unreachable!("only destages compute")
+        };
+        let reducer = self.reducer.as_mut().expect("only a reducing group computes");
+        let reads = reducer.fingerprint_reads(run.blocks);
+        if reads == 0 {
+            return self.store_reduced(op, run);
+        }
+        self.operations.get(op).stage = Stage::Maps;
+        let tasks = self.metadata(run.disk, Operation::Read, reads);
+        self.enqueue(op, &tasks);
+    }
+
+    fn store_reduced(&mut self, op: u32, run: Run) {
+        let reducer = self.reducer.as_mut().expect("only a reducing group stores reduced blocks");
+        let (bytes, metadata_writes) = reducer.store(run.blocks);
+        self.store(op, run, bytes, metadata_writes);
+    }
+
+    fn store(&mut self, op: u32, run: Run, bytes: u32, metadata_writes: u32) {
+        self.operations.get(op).stage = Stage::Store;
+        let data = Task {
+            member: run.disk + 1,
+            lane: Lane::Elevator,
+            operation: Operation::Write,
+            offset_bytes: run.first_block * BLOCK_BYTES,
+            length_bytes: bytes,
+        };
+        if metadata_writes == 0 {
+            return match bytes {
+                0 => self.run_arrived(op, run),
+                _ => self.enqueue(op, &[data]),
+            };
+        }
+        let mut tasks = self.metadata(run.disk, Operation::Write, metadata_writes);
+        if bytes > 0 {
+            tasks.push(data);
+        }
+        self.enqueue(op, &tasks);
+    }
+
+    fn metadata(&mut self, disk: usize, operation: Operation, count: u32) -> Vec<Task> {
+        let extent = self.members[disk + 1].profile().capacity.0;
+        let reducer = self.reducer.as_mut().expect("only a reducing group has such metadata");
+        let mut task = || Task {
+            member: disk + 1,
+            lane: Lane::Metadata,
+            operation,
+            offset_bytes: reducer.scatter(extent),
+            length_bytes: 4096,
+        };
+        (0..count).map(|_| task()).collect()
+    }
+
+    fn run_arrived(&mut self, op: u32, run: Run) {
+        self.operations.close(op);
+        self.elevator.sweeps[run.disk].under_way -= 1;
+        self.elevator.failures_in_a_row[run.disk + 1] = 0;
+        self.elevator.runs += 1;
+        self.blocks[run.disk].arrived(run.first_block, run.blocks);
+        self.log.destaged(run.blocks);
+        self.pace.add(self.clock, u64::from(run.bytes()));
+        self.record_destaged(run);
+        self.elevate(run.disk);
+        if !self.admission.is_empty() {
+            self.pump_admission();
+        }
+    }
+
+    fn run_failed(&mut self, op: u32, run: Run, outcome: GroupOutcome) {
+        self.operations.close(op);
+        let sweep = &mut self.elevator.sweeps[run.disk];
+        sweep.under_way -= 1;
+        sweep.paused_until = self.clock + RETRY_AFTER;
+        self.elevator.failures += 1;
+        let replaced = self.blocks[run.disk].stay(run.first_block, run.blocks);
+        self.log.overwritten(replaced);
+        let (GroupOutcome::DeviceError { device } | GroupOutcome::DeviceLost { device }) = outcome
+        else {
+            return;
+        };
+        self.elevator.failures_in_a_row[device] += 1;
+        if self.members[device].state == MemberState::Lost || self.elevator.is_given_up(device) {
+            self.drop_buffered(device);
+        } else {
+            let until = self.elevator.sweeps[run.disk].paused_until;
+            self.elevator.wake = self.elevator.wake.min(until);
+        }
+        self.pump_admission();
+    }
+
+    /// Drops what is buffered for a capacity device that will not take it. What a failing cache device
+    /// holds stays: it may come back.
+    pub(super) fn drop_buffered(&mut self, member: usize) {
+        if let Some(disk) = member.checked_sub(1) {
+            let dropped = self.blocks[disk].forget_dirty();
+            self.log.dropped(dropped);
+        }
+    }
+
+    fn record_destaged(&mut self, run: Run) {
+        let Some(destaged) = &mut self.destaged else { return };
+        let (offset, length) = (run.first_block * BLOCK_BYTES, run.bytes());
+        if let Some((disk, last_offset, last_length)) = destaged.last_mut()
+            && *disk == run.disk
+            && *last_offset + u64::from(*last_length) == offset
+            && let Some(joined) = last_length.checked_add(length)
+        {
+            *last_length = joined;
+            return;
+        }
+        destaged.push((run.disk, offset, length));
+    }
+}
+
+impl Run {
+    fn bytes(&self) -> u32 {
+        // A run has at most 16 MiB.
+        (self.blocks * BLOCK_BYTES) as u32
+    }
+}

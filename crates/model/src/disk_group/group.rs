@@ -1,0 +1,441 @@
+//! The group itself: accepting requests, passing time, answering.
+//!
+//! Requests and runs of the elevator are *operations*; each waits for *pieces* of work at the devices. The
+//! calendar says when a piece comes back; then the operation enters its next stage or is answered. The
+//! stages of writes, reads and destaging are in files of their own.
+
+use super::buffered::{BLOCK_BYTES, BufferedBlocks};
+use super::congestion::{self, Pace};
+use super::counters::{
+    ClassCounters, GroupCounters, Latencies, MemberCounters, WriteBufferCounters,
+};
+use super::elevator::Elevator;
+use super::flights::{Calendar, Event};
+use super::log::Log;
+use super::member::{Member, NEVER, Piece, Sent};
+use super::operations::{Op, Operations, Stage, Work};
+use super::reduction_costs::Reducer;
+use super::request::{GroupFinished, GroupIo, GroupOutcome};
+use super::spec::{DiskGroupSpec, WriteBufferSpec};
+use super::write_path::Admission;
+use crate::request::Operation;
+use crate::scheduler::{IoClass, Lane, Lanes, Order, Policy};
+use rand_pcg::Pcg64;
+use underlay_core::{Bytes, Histogram, Nanos, RootSeed};
+
+/// One disk group in some state.
+///
+/// Time is passed in and never goes back. Requests come back from [`DiskGroup::advance`] in order of time, each
+/// exactly once, unless the power is cut; a stuck device keeps those that need it until its state is set
+/// again.
+#[derive(Clone, Debug)]
+pub struct DiskGroup {
+    pub(super) spec: DiskGroupSpec,
+    /// The cache device, then the capacity devices.
+    pub(super) members: Vec<Member>,
+    /// Answers of stuck devices, per member.
+    pub(super) parked: Vec<Vec<Sent>>,
+    pub(super) calendar: Calendar,
+    pub(super) operations: Operations,
+    pub(super) finished: Vec<GroupFinished>,
+    pub(super) clock: Nanos,
+    pub(super) sequence: u64,
+    pub(super) power: Power,
+    pub(super) log: Log,
+    /// Per capacity device.
+    pub(super) blocks: Vec<BufferedBlocks>,
+    /// Writes that wait for room.
+    pub(super) admission: Lanes<Admission>,
+    pub(super) admission_wake: Nanos,
+    pub(super) last_vm_write: Option<Nanos>,
+    pub(super) mean_write_bytes: f64,
+    pub(super) elevator: Elevator,
+    pub(super) pace: Pace,
+    pub(super) reducer: Option<Reducer>,
+    pub(super) destaged: Option<Vec<(usize, u64, u32)>>,
+    pub(super) back_off: Pcg64,
+    pub(super) classes: [ClassCounters; 4],
+    pub(super) buffer_reads: BufferReads,
+    pub(super) latencies: Latencies,
+}
+
+/// Whether the group has power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Power {
+    On,
+    Off,
+}
+
+/// Reads by where their data was.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct BufferReads {
+    pub(super) hits: u64,
+    pub(super) partial_hits: u64,
+    pub(super) misses: u64,
+}
+
+/// Where a piece of an operation goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Task {
+    pub(super) member: usize,
+    pub(super) lane: Lane,
+    pub(super) operation: Operation,
+    pub(super) offset_bytes: u64,
+    pub(super) length_bytes: u32,
+}
+
+impl DiskGroup {
+    /// An idle group with an empty buffer. Equal arguments give equal behaviour.
+    ///
+    /// # Panics
+    /// If the specification has [`DiskGroupSpec::problems`].
+    pub fn new(spec: DiskGroupSpec, seed: RootSeed) -> DiskGroup {
+        let problems = spec.problems();
+        assert!(problems.is_empty(), "disk group `{}`: {problems:?}", spec.name);
+        let profiles: Vec<_> = std::iter::once(&spec.cache).chain(&spec.capacity).collect();
+        let members: Vec<Member> = profiles
+            .iter()
+            .enumerate()
+            .map(|(index, profile)| {
+                let extent = spec.extents.get(index).copied().unwrap_or(profile.capacity);
+                let extent = extent.max(Bytes::from_mib(1));
+                let name = format!("{}.{index}", spec.name);
+                Member::new(index, &name, profile, extent, &spec.scheduler, seed)
+            })
+            .collect();
+        let mut admission = Lanes::new(match spec.scheduler.policy {
+            Policy::Adaptive { .. } => Order::Priority,
+            _ => Order::Arrival,
+        });
+        if let Policy::Adaptive { resync_floor } = spec.scheduler.policy {
+            admission.set_floor(Lane::Resync, resync_floor);
+        }
+        let usable = spec.write_buffer.usable.min(WriteBufferSpec::LOGICAL_LIMIT);
+        DiskGroup {
+            parked: vec![Vec::new(); members.len()],
+            calendar: Calendar::default(),
+            operations: Operations::default(),
+            finished: Vec::with_capacity(1024),
+            clock: Nanos::ZERO,
+            sequence: 0,
+            power: Power::On,
+            log: Log::new(usable),
+            blocks: vec![BufferedBlocks::default(); spec.capacity.len()],
+            admission,
+            admission_wake: NEVER,
+            last_vm_write: None,
+            mean_write_bytes: 8192.0,
+            elevator: Elevator::new(spec.capacity.len()),
+            pace: Pace::new(),
+            reducer: Reducer::new(&spec.reduction),
+            destaged: None,
+            back_off: seed.stream(&format!("group.{}.back-off", spec.name), 0),
+            classes: [ClassCounters::default(); 4],
+            buffer_reads: BufferReads::default(),
+            latencies: Latencies::new(),
+            members,
+            spec,
+        }
+    }
+
+    /// What the group is.
+    pub fn spec(&self) -> &DiskGroupSpec {
+        &self.spec
+    }
+
+    /// Accepts a request at `now`. While the power is off it vanishes, like those in flight at the cut.
+    ///
+    /// # Panics
+    /// If `now` lies before an earlier call, or the disk does not exist.
+    pub fn submit(&mut self, now: Nanos, io: GroupIo) {
+        assert!(io.disk < self.spec.capacity.len(), "there is no disk {}", io.disk);
+        self.run_until(now);
+        if self.power == Power::Off {
+            return;
+        }
+        let class = &mut self.classes[io.class.index()];
+        class.outstanding += 1;
+        class.outstanding_bytes += u64::from(io.length_bytes);
+        let op = self.operations.open(Op {
+            work: Work::Request(io),
+            lane: Lane::of(io.class),
+            stage: Stage::Data,
+            pieces: 0,
+            arrived: now,
+            service: Nanos::ZERO,
+            is_delayed: false,
+            outcome: GroupOutcome::Ok,
+            rest: (0, 0),
+        });
+        if let Some(device) = self.lost_device(io.disk) {
+            return self.finish_with(op, GroupOutcome::DeviceLost { device });
+        }
+        match io.operation {
+            Operation::Write => self.submit_write(op, &io),
+            Operation::Read => self.submit_read(op, &io),
+            // Every acknowledged write is durable already.
+            Operation::Flush => self.finish(op),
+            Operation::Discard => self.submit_discard(op, &io),
+        }
+    }
+
+    /// When [`DiskGroup::advance`] has something to do; none while nothing is under way.
+    pub fn next_wakeup(&self) -> Option<Nanos> {
+        if !self.finished.is_empty() {
+            return Some(self.clock);
+        }
+        Some(self.next_event()).filter(|at| *at != NEVER)
+    }
+
+    /// Lets time pass up to `now` and hands out what was answered until then, in order of time.
+    ///
+    /// # Panics
+    /// If `now` lies before an earlier call.
+    pub fn advance(&mut self, now: Nanos, finished: &mut Vec<GroupFinished>) {
+        self.run_until(now);
+        finished.append(&mut self.finished);
+    }
+
+    /// How congested the group is at `now`: 0 = not at all, 255 = the buffer is as full as it may get.
+    pub fn congestion(&mut self, now: Nanos) -> u8 {
+        self.run_until(now);
+        congestion::value(&self.spec.congestion, self.log.fill())
+    }
+
+    /// How long a virtual machine's next write waits at its client before it is submitted: a random back-off
+    /// that grows with the congestion. Resynchronisation needs none: the group itself makes its writes wait.
+    pub fn ingress_delay(&mut self, now: Nanos) -> Nanos {
+        let value = self.congestion(now);
+        let per_byte_ns = self.pace.bytes_per_second(now).map_or(0.0, |rate| 1e9 / rate.max(1.0));
+        let unit = Nanos((self.mean_write_bytes * per_byte_ns) as u64);
+        congestion::delay(&self.spec.congestion, value, unit, &mut self.back_off)
+    }
+
+    /// Tells what deduplication and compression made of the real bytes; from here on destaging costs
+    /// accordingly. Both in 0 to 1; without effect while reduction is off.
+    pub fn set_reduction_observed(
+        &mut self,
+        stored_bytes_per_destaged_byte: f64,
+        unique_share: f64,
+    ) {
+        if let Some(reducer) = &mut self.reducer {
+            reducer.observe(stored_bytes_per_destaged_byte, unique_share);
+        }
+    }
+
+    /// What was destaged since the last call, as (disk, offset, length), neighbours joined. The first call
+    /// starts the recording and returns nothing.
+    pub fn take_destaged(&mut self) -> Vec<(usize, u64, u32)> {
+        self.destaged.replace(Vec::new()).unwrap_or_default()
+    }
+
+    /// Requests not yet handed out.
+    pub fn in_flight(&self) -> usize {
+        let outstanding: u64 = self.classes.iter().map(|class| class.outstanding).sum();
+        outstanding as usize + self.finished.len()
+    }
+
+    /// Latencies of the answered reads or writes of a class, from submission to answer, ns. None for other
+    /// operations.
+    pub fn latencies(&self, class: IoClass, operation: Operation) -> Option<&Histogram> {
+        self.latencies.of(class, operation)
+    }
+
+    /// What the group has done up to `now`.
+    pub fn counters(&mut self, now: Nanos) -> GroupCounters {
+        self.run_until(now);
+        let buffered: u64 = self.blocks.iter().map(BufferedBlocks::buffered_blocks).sum();
+        let account = &self.log.account;
+        assert!(
+            account.is_balanced() && account.buffered_bytes == buffered * BLOCK_BYTES,
+            "every byte of the buffer is accounted for: {account:?}, {buffered} blocks"
+        );
+        let congestion = congestion::value(&self.spec.congestion, self.log.fill());
+        let members = self.members.iter().enumerate().map(|(index, member)| MemberCounters {
+            is_given_up: self.elevator.is_given_up(index),
+            under_way: member.under_way(),
+            resync_limit_bytes_per_second: member.resync_limit(),
+            ..MemberCounters::new(member.state, &member.done)
+        });
+        GroupCounters {
+            at: now,
+            classes: self.classes,
+            write_buffer: WriteBufferCounters {
+                size: self.spec.write_buffer.usable.min(WriteBufferSpec::LOGICAL_LIMIT),
+                free_percent: (1.0 - self.log.fill()).max(0.0) * 100.0,
+                account: self.log.account,
+                read_hits: self.buffer_reads.hits,
+                read_partial_hits: self.buffer_reads.partial_hits,
+                read_misses: self.buffer_reads.misses,
+                elevator_is_running: self.elevator.is_running,
+                elevator_cycles: self.elevator.cycles,
+                elevator_runs: self.elevator.runs,
+                elevator_failures: self.elevator.failures,
+                drain_bytes_per_second: self.pace.bytes_per_second(now),
+            },
+            reduction: self.reducer.as_ref().map(|reducer| reducer.counters).unwrap_or_default(),
+            congestion,
+            members: members.collect(),
+        }
+    }
+
+    /// The device whose loss takes a disk away, if any.
+    pub(super) fn lost_device(&self, disk: usize) -> Option<usize> {
+        let lost = |member: &usize| self.members[*member].is_lost();
+        let reduces = self.reducer.is_some();
+        let fatal = (0..self.members.len()).filter(|m| *m == 0 || reduces || *m == disk + 1);
+        fatal.into_iter().find(lost)
+    }
+
+    /// Processes everything that happens up to `now`.
+    pub(super) fn run_until(&mut self, now: Nanos) {
+        assert!(now >= self.clock, "time does not go back: {now} after {}", self.clock);
+        loop {
+            let at = self.next_event();
+            if at > now {
+                break;
+            }
+            self.clock = self.clock.max(at);
+            if self.calendar.next() == Some(at) {
+                match self.calendar.take() {
+                    Some(Event::Answer { member, sent }) => self.answer(member, sent),
+                    Some(Event::Computed { op }) => self.computed(op),
+                    None => {}
+                }
+                continue;
+            }
+            for member in 0..self.members.len() {
+                if self.members[member].wake <= at {
+                    self.pump(member);
+                }
+            }
+            if self.admission_wake <= at {
+                self.pump_admission();
+            }
+            self.elevator_wakes(at);
+        }
+        self.clock = now;
+    }
+
+    fn next_event(&self) -> Nanos {
+        let calendar = self.calendar.next().unwrap_or(NEVER);
+        let wakes = self.members.iter().fold(NEVER, |earliest, member| earliest.min(member.wake));
+        calendar.min(wakes).min(self.admission_wake).min(self.elevator.wake)
+    }
+
+    /// Queues the next pieces of an operation. A piece for a lost device comes back at once.
+    pub(super) fn enqueue(&mut self, op: u32, tasks: &[Task]) {
+        self.operations.get(op).pieces += tasks.len() as u32;
+        for task in tasks {
+            if self.members[task.member].is_lost() {
+                let outcome = GroupOutcome::DeviceLost { device: task.member };
+                self.piece_done(op, outcome, Nanos::ZERO);
+                continue;
+            }
+            self.sequence += 1;
+            let slice = match self.spec.scheduler.policy {
+                Policy::Adaptive { .. } if task.lane == Lane::Resync => {
+                    self.spec.scheduler.slice.0 as u32
+                }
+                _ => u32::MAX,
+            };
+            let piece = Piece {
+                op,
+                operation: task.operation,
+                offset_bytes: task.offset_bytes,
+                length_bytes: task.length_bytes,
+                turn_max_bytes: slice,
+                sequence: self.sequence,
+                since: self.clock,
+            };
+            self.members[task.member].lanes.push(task.lane, piece);
+            self.pump(task.member);
+        }
+    }
+
+    /// Sends what a device may be sent now.
+    pub(super) fn pump(&mut self, member: usize) {
+        while let Some(sent) = self.members[member].send_next(self.clock) {
+            let op = self.operations.get(sent.op);
+            op.pieces += u32::from(sent.more);
+            op.is_delayed |= sent.since < self.clock;
+            self.calendar.enter(sent.at, Event::Answer { member, sent });
+        }
+    }
+
+    fn answer(&mut self, member: usize, sent: Sent) {
+        if self.members[member].is_stuck() {
+            return self.parked[member].push(sent);
+        }
+        self.members[member].came_back(self.clock, &sent);
+        self.piece_done(sent.op, sent.outcome, sent.service);
+        self.pump(member);
+    }
+
+    pub(super) fn piece_done(&mut self, index: u32, outcome: GroupOutcome, service: Nanos) {
+        let op = self.operations.get(index);
+        op.pieces -= 1;
+        if op.outcome == GroupOutcome::Ok {
+            op.outcome = outcome;
+        }
+        if op.pieces > 0 {
+            return;
+        }
+        op.service += service;
+        match op.work {
+            Work::Request(io) => self.request_done(index, &io),
+            Work::Destage(run) => self.destage_done(index, run),
+        }
+    }
+
+    fn request_done(&mut self, op: u32, io: &GroupIo) {
+        match io.operation {
+            Operation::Read => self.read_done(op, io),
+            Operation::Write => self.write_done(op, io),
+            Operation::Discard => self.discard_done(op, io),
+            Operation::Flush => self.finish(op),
+        }
+    }
+
+    pub(super) fn finish_with(&mut self, op: u32, outcome: GroupOutcome) {
+        self.operations.get(op).outcome = outcome;
+        self.finish(op);
+    }
+
+    /// Answers a request.
+    pub(super) fn finish(&mut self, index: u32) {
+        let op = self.operations.close(index);
+        let Work::Request(io) = op.work else {
+            unreachable!("a run of the elevator is not answered")
+        };
+        let total = self.clock - op.arrived;
+        let service = op.service.min(total);
+        let queue = total - service;
+        let class = &mut self.classes[io.class.index()];
+        class.outstanding -= 1;
+        class.outstanding_bytes -= u64::from(io.length_bytes);
+        class.queue_ns += queue.0;
+        class.service_ns += service.0;
+        class.delayed += u64::from(op.is_delayed);
+        class.errors += u64::from(op.outcome != GroupOutcome::Ok);
+        let bytes = u64::from(io.length_bytes);
+        match io.operation {
+            Operation::Read => {
+                (class.reads, class.read_bytes) = (class.reads + 1, class.read_bytes + bytes)
+            }
+            Operation::Write => {
+                (class.writes, class.written_bytes) =
+                    (class.writes + 1, class.written_bytes + bytes);
+            }
+            Operation::Flush | Operation::Discard => class.others += 1,
+        }
+        self.latencies.record(io.class, io.operation, total);
+        self.finished.push(GroupFinished {
+            id: io.id,
+            at: self.clock,
+            queue,
+            service,
+            outcome: op.outcome,
+        });
+    }
+}

@@ -1,0 +1,393 @@
+//! One device of a group, the queues in front of it, and its state.
+//!
+//! A device answers for a request at its arrival and revises nothing, so an order of service exists only
+//! for what has not been sent to it. The queues therefore send a piece when the stages of the device that
+//! serve one request at a time (commands, link, room in its own buffer) are about to become free, not
+//! earlier: what is in the device stays short, and nothing is lost, because these stages never wait. Parallel
+//! units are bounded by number, and only while classes compete. A disk gets as many commands as
+//! its own queue holds, because choosing among them is what makes it fast.
+//!
+//! A slow device runs on a clock of its own that is late by a factor; so its latency, its rate and its
+//! buffer slow down together.
+
+use super::request::{GroupOutcome, MemberState};
+use crate::device::Device;
+use crate::profile::{DeviceProfile, Medium};
+use crate::request::{Operation, Request};
+use crate::scheduler::{Lane, Lanes, Order, Policy, Regulator, SchedulerSpec, Waiting};
+use crate::service_time::unit_interval;
+use rand_pcg::Pcg64;
+use underlay_core::{Bytes, Nanos, RootSeed};
+
+/// A class that sent something this recently still competes.
+const COMPETES_FOR: Nanos = Nanos::from_millis(20);
+/// Never.
+pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
+
+/// A part of an operation that waits for a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// Index of the operation it belongs to.
+    pub(crate) op: u32,
+    pub(crate) operation: Operation,
+    pub(crate) offset_bytes: u64,
+    pub(crate) length_bytes: u32,
+    /// Most bytes sent at once.
+    pub(crate) turn_max_bytes: u32,
+    pub(crate) sequence: u64,
+    pub(crate) since: Nanos,
+}
+
+impl Waiting for Piece {
+    fn turn_bytes(&self) -> u64 {
+        // What moves no bytes still costs a command.
+        u64::from(self.length_bytes.min(self.turn_max_bytes)).max(4096)
+    }
+
+    fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+/// What was sent to a device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) op: u32,
+    pub(crate) lane: Lane,
+    pub(crate) operation: Operation,
+    pub(crate) bytes: u32,
+    pub(crate) at: Nanos,
+    pub(crate) service: Nanos,
+    /// Since when it waited.
+    pub(crate) since: Nanos,
+    pub(crate) outcome: GroupOutcome,
+    /// Whether the rest of the piece still waits.
+    pub(crate) more: bool,
+}
+
+/// What a device has done since the start. Cumulative.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) reads: u64,
+    pub(crate) writes: u64,
+    pub(crate) read_bytes: u64,
+    pub(crate) written_bytes: u64,
+    pub(crate) queue_ns: u64,
+    pub(crate) service_ns: u64,
+    pub(crate) errors: u64,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Member {
+    index: usize,
+    device: Device,
+    clock: SlowClock,
+    pub(crate) lanes: Lanes<Piece>,
+    regulator: Option<Regulator>,
+    pub(crate) state: MemberState,
+    /// When to look at the queues again, unless something comes back earlier.
+    pub(crate) wake: Nanos,
+    pub(crate) done: Done,
+    under_way: u32,
+    under_way_max: u32,
+    under_way_max_competing: u32,
+    ahead: Nanos,
+    window: u32,
+    last_vm: Option<Nanos>,
+    last_other: Option<Nanos>,
+    random: Pcg64,
+}
+
+impl Member {
+    pub(crate) fn new(
+        index: usize,
+        name: &str,
+        profile: &DeviceProfile,
+        extent: Bytes,
+        scheduler: &SchedulerSpec,
+        seed: RootSeed,
+    ) -> Member {
+        let order = match scheduler.policy {
+            Policy::Adaptive { .. } => Order::Priority,
+            _ => Order::Arrival,
+        };
+        let mut lanes = Lanes::new(order);
+        if let Policy::Adaptive { resync_floor } = scheduler.policy {
+            lanes.set_floor(Lane::Resync, resync_floor);
+            lanes.set_floor(Lane::Metadata, METADATA_FLOOR);
+            lanes.set_floor(Lane::Namespace, NAMESPACE_FLOOR);
+        }
+        let (under_way_max, under_way_max_competing) = parallelism(profile);
+        let window = match scheduler.policy {
+            Policy::Adaptive { .. } => scheduler.window,
+            _ => u32::MAX,
+        };
+        Member {
+            index,
+            device: Device::with_extent(profile, extent, seed, name),
+            clock: SlowClock::default(),
+            lanes,
+            regulator: Regulator::new(scheduler.policy),
+            state: MemberState::Healthy,
+            wake: NEVER,
+            done: Done::default(),
+            under_way: 0,
+            under_way_max,
+            under_way_max_competing,
+            ahead: ahead(profile),
+            window,
+            last_vm: None,
+            last_other: None,
+            random: seed.stream(&format!("member.{name}"), 0),
+        }
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.state == MemberState::Lost
+    }
+
+    pub(crate) fn is_stuck(&self) -> bool {
+        self.state == MemberState::Stuck
+    }
+
+    pub(crate) fn profile(&self) -> &DeviceProfile {
+        self.device.profile()
+    }
+
+    /// Requests sent and not answered.
+    pub(crate) fn under_way(&self) -> u32 {
+        self.under_way
+    }
+
+    /// The limit on resynchronisation, where the policy has one.
+    pub(crate) fn resync_limit(&self) -> Option<u64> {
+        self.regulator.as_ref().map(Regulator::bytes_per_second)
+    }
+
+    pub(crate) fn set_state(&mut self, now: Nanos, state: MemberState) {
+        self.state = state;
+        let factor = match state {
+            MemberState::Slow { factor } => factor.max(1.0),
+            _ => 1.0,
+        };
+        self.clock.set_factor(now, factor);
+    }
+
+    /// Sends the next piece, if one may go now; otherwise says in `wake` when to ask again.
+    pub(crate) fn send_next(&mut self, now: Nanos) -> Option<Sent> {
+        self.wake = NEVER;
+        if self.lanes.is_empty() || self.is_stuck() || self.is_lost() {
+            return None;
+        }
+        let vm_active = self.is_active(now, self.last_vm, &[Lane::Vm]);
+        let competing =
+            vm_active && self.is_active(now, self.last_other, &[Lane::Resync, Lane::Elevator]);
+        let most = if competing { self.under_way_max_competing } else { self.under_way_max };
+        if self.under_way >= most {
+            return None; // What comes back asks again.
+        }
+        let (device, clock) = (&self.device, &self.clock);
+        let ahead = clock.stretch(self.ahead);
+        let resync_full = vm_active && self.lanes.under_way(Lane::Resync) >= self.window;
+        let resync_from = self.regulator.as_ref().map_or(Nanos::ZERO, Regulator::next);
+        let mut wake = NEVER;
+        let chosen = self.lanes.choose(|lane, piece| {
+            let free = clock.to_host(device.serial_free(piece.operation)).saturating_sub(ahead);
+            let from = if lane == Lane::Resync { free.max(resync_from) } else { free };
+            if lane == Lane::Resync && resync_full {
+                return false;
+            }
+            if from > now {
+                wake = wake.min(from);
+            }
+            from <= now
+        });
+        let Some(lane) = chosen else {
+            self.wake = wake;
+            return None;
+        };
+        Some(self.send(now, lane))
+    }
+
+    /// Notes that what was sent came back.
+    pub(crate) fn came_back(&mut self, now: Nanos, sent: &Sent) {
+        self.under_way -= 1;
+        self.lanes.end(sent.lane);
+        let total = now.saturating_sub(sent.since);
+        if let (Some(regulator), Lane::Vm) = (&mut self.regulator, sent.lane) {
+            regulator.vm_latency(now, total);
+        }
+        let done = &mut self.done;
+        let service = sent.service.min(total);
+        done.service_ns += service.0;
+        done.queue_ns += (total - service).0;
+        match sent.operation {
+            Operation::Read => {
+                done.reads += 1;
+                done.read_bytes += u64::from(sent.bytes);
+            }
+            Operation::Write => {
+                done.writes += 1;
+                done.written_bytes += u64::from(sent.bytes);
+            }
+            Operation::Flush | Operation::Discard => {}
+        }
+        done.errors += u64::from(sent.outcome != GroupOutcome::Ok);
+    }
+
+    /// Forgets what was sent and not answered: a power cut.
+    pub(crate) fn forget(&mut self) {
+        self.under_way = 0;
+        self.lanes.forget_under_way();
+        self.lanes.drain(|_| {});
+        self.wake = NEVER;
+    }
+
+    fn is_active(&self, now: Nanos, last: Option<Nanos>, lanes: &[Lane]) -> bool {
+        last.is_some_and(|last| now.saturating_sub(last) < COMPETES_FOR)
+            || lanes.iter().any(|lane| self.lanes.waits(*lane) || self.lanes.under_way(*lane) > 0)
+    }
+
+    fn send(&mut self, now: Nanos, lane: Lane) -> Sent {
+        let piece = self.lanes.front_mut(lane).expect("a lane is chosen for its front");
+        let bytes = piece.length_bytes.min(piece.turn_max_bytes);
+        let request = Request {
+            operation: piece.operation,
+            offset_bytes: piece.offset_bytes,
+            length_bytes: bytes,
+            // What is acknowledged must be durable, whatever the device's own buffer.
+            force_unit_access: true,
+        };
+        let (op, since, turn) = (piece.op, piece.since, piece.turn_bytes());
+        piece.offset_bytes += u64::from(bytes);
+        piece.length_bytes -= bytes;
+        let more = piece.length_bytes > 0;
+        self.lanes.served(lane, turn);
+        if !more {
+            self.lanes.pop(lane);
+        }
+        self.lanes.begin(lane);
+        self.under_way += 1;
+        match lane {
+            Lane::Vm => self.last_vm = Some(now),
+            Lane::Resync | Lane::Elevator => self.last_other = Some(now),
+            Lane::Metadata | Lane::Namespace => {}
+        }
+        if let (Some(regulator), Lane::Resync) = (&mut self.regulator, lane) {
+            regulator.sent(now, u64::from(bytes));
+        }
+        let device_now = self.clock.to_device(now).max(self.device.last_arrival());
+        let completion = self.device.submit(device_now, &request);
+        Sent {
+            op,
+            lane,
+            operation: request.operation,
+            bytes,
+            at: self.clock.to_host(completion.at).max(now),
+            service: self.clock.stretch(completion.service),
+            since,
+            outcome: self.roll(),
+            more,
+        }
+    }
+
+    fn roll(&mut self) -> GroupOutcome {
+        match self.state {
+            MemberState::Erroring { probability }
+                if unit_interval(&mut self.random) < probability =>
+            {
+                GroupOutcome::DeviceError { device: self.index }
+            }
+            _ => GroupOutcome::Ok,
+        }
+    }
+}
+
+/// Guaranteed to metadata while virtual machines are served (assumed: only the existence of the queue is
+/// known).
+const METADATA_FLOOR: f64 = 0.05;
+/// Guaranteed to the namespace, likewise.
+const NAMESPACE_FLOOR: f64 = 0.02;
+
+/// Requests under way that a device profits from: at all, and while classes compete.
+fn parallelism(profile: &DeviceProfile) -> (u32, u32) {
+    match &profile.medium {
+        Medium::Instant => (u32::MAX, u32::MAX),
+        // Four per unit keep hashed units 90 % busy; the constant covers what is in the pipeline.
+        Medium::Flash(flash) => (u32::MAX, 4 * flash.units.div_ceil(profile.divisor) + 8),
+        Medium::Disk(disk) => (disk.queue_depth, disk.queue_depth),
+    }
+}
+
+/// How long before its serial stages become free a device is sent the next request: long enough for the
+/// request to have passed the command stage when the link becomes free.
+fn ahead(profile: &DeviceProfile) -> Nanos {
+    let divisor = u64::from(profile.divisor);
+    let command = match &profile.medium {
+        Medium::Flash(flash) => flash.read_command.max(flash.write_command),
+        Medium::Instant | Medium::Disk(_) => Nanos::ZERO,
+    };
+    let page = profile
+        .link
+        .map_or(Nanos::ZERO, |link| crate::link::transfer_time(4096, link.read_bytes_per_second));
+    Nanos((2 * command.0 + page.0) * divisor)
+}
+
+/// A clock that runs slow by a factor from some moment on.
+#[derive(Clone, Debug)]
+struct SlowClock {
+    host_base: Nanos,
+    device_base: Nanos,
+    factor: f64,
+}
+
+impl Default for SlowClock {
+    fn default() -> SlowClock {
+        SlowClock { host_base: Nanos::ZERO, device_base: Nanos::ZERO, factor: 1.0 }
+    }
+}
+
+impl SlowClock {
+    fn set_factor(&mut self, now: Nanos, factor: f64) {
+        (self.device_base, self.host_base) = (self.to_device(now), now);
+        self.factor = factor;
+    }
+
+    fn to_device(&self, host: Nanos) -> Nanos {
+        let elapsed = host.saturating_sub(self.host_base);
+        if self.factor == 1.0 {
+            return self.device_base + elapsed;
+        }
+        self.device_base + Nanos((elapsed.0 as f64 / self.factor) as u64)
+    }
+
+    /// Rounded up, so that nothing is early.
+    fn to_host(&self, device: Nanos) -> Nanos {
+        self.host_base + self.stretch(device.saturating_sub(self.device_base))
+    }
+
+    fn stretch(&self, length: Nanos) -> Nanos {
+        if self.factor == 1.0 {
+            return length;
+        }
+        Nanos((length.0 as f64 * self.factor).ceil() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SlowClock;
+    use underlay_core::Nanos;
+
+    #[test]
+    fn a_slow_clock_is_continuous_and_late() {
+        let mut clock = SlowClock::default();
+        assert_eq!(clock.to_host(Nanos(70)), Nanos(70));
+        clock.set_factor(Nanos(1_000), 10.0);
+        assert_eq!(clock.to_device(Nanos(2_000)), Nanos(1_100));
+        assert_eq!(clock.to_host(Nanos(1_100)), Nanos(2_000));
+        clock.set_factor(Nanos(2_000), 1.0);
+        assert_eq!(clock.to_device(Nanos(2_500)), Nanos(1_600));
+        assert_eq!(clock.to_host(Nanos(1_600)), Nanos(2_500));
+    }
+}

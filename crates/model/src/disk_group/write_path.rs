@@ -1,0 +1,160 @@
+//! Writes and discards: room in the buffer, the log on the cache device, the acknowledgement.
+//!
+//! Room is shared like a device: virtual machines first, and a floor for resynchronisation. While congestion makes
+//! virtual machines wait at their clients, the queue here would look empty and resynchronisation would
+//! take all the room; so under congestion it enters by its credit alone, unless the virtual machines have
+//! stopped writing.
+
+use super::buffered::BLOCK_BYTES;
+use super::group::{DiskGroup, Task};
+use super::member::NEVER;
+use super::operations::Stage;
+use super::request::{GroupIo, GroupOutcome};
+use crate::request::Operation;
+use crate::scheduler::{IoClass, Lane, Policy, Waiting};
+use underlay_core::Nanos;
+
+/// Virtual machines that have not written for so long have stopped.
+const QUIET: Nanos = Nanos::from_millis(100);
+
+/// A write that waits for room.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Admission {
+    op: u32,
+    bytes: u64,
+    sequence: u64,
+}
+
+impl Admission {
+    pub(super) fn op(&self) -> u32 {
+        self.op
+    }
+}
+
+impl Waiting for Admission {
+    fn turn_bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn sequence(&self) -> u64 {
+        self.sequence
+    }
+}
+
+/// First block and number of blocks that a request touches.
+pub(super) fn touched_blocks(io: &GroupIo) -> (u64, u64) {
+    let first = io.offset_bytes / BLOCK_BYTES;
+    let end = (io.offset_bytes + u64::from(io.length_bytes)).div_ceil(BLOCK_BYTES);
+    (first, end.saturating_sub(first).max(1))
+}
+
+impl DiskGroup {
+    pub(super) fn submit_write(&mut self, op: u32, io: &GroupIo) {
+        if self.elevator.is_given_up(io.disk + 1) {
+            return self.finish_with(op, GroupOutcome::DeviceError { device: io.disk + 1 });
+        }
+        let (_, blocks) = touched_blocks(io);
+        let bytes = blocks * BLOCK_BYTES;
+        if io.class == IoClass::Vm {
+            self.last_vm_write = Some(self.clock);
+            self.mean_write_bytes += (bytes as f64 - self.mean_write_bytes) / 64.0;
+        }
+        self.operations.get(op).stage = Stage::Admission;
+        self.sequence += 1;
+        let lane = Lane::of(io.class);
+        self.admission.push(lane, Admission { op, bytes, sequence: self.sequence });
+        self.pump_admission();
+    }
+
+    /// Lets writes into the buffer while there is room for them.
+    pub(super) fn pump_admission(&mut self) {
+        self.admission_wake = NEVER;
+        loop {
+            let vm_is_quiet_at =
+                self.last_vm_write.map_or(Nanos::ZERO, |last| Nanos(last.0 + QUIET.0));
+            let holds_resync_back = matches!(self.spec.scheduler.policy, Policy::Adaptive { .. })
+                && self.log.fill() >= self.spec.congestion.low_fill
+                && vm_is_quiet_at > self.clock;
+            let (log, admission) = (&self.log, &self.admission);
+            let chosen = admission.choose(|lane, write| {
+                let may = lane != Lane::Resync || !holds_resync_back || admission.has_credit(lane);
+                may && log.has_room(write.bytes)
+            });
+            let Some(lane) = chosen else {
+                if holds_resync_back && self.admission.waits(Lane::Resync) {
+                    self.admission_wake = vm_is_quiet_at;
+                }
+                break;
+            };
+            let write = self.admission.pop(lane).expect("a lane is chosen for its front");
+            self.admission.served(lane, write.bytes);
+            self.append(write);
+        }
+        if !self.admission.is_empty() {
+            self.elevator_needed();
+        }
+    }
+
+    /// Sends an admitted write to the log.
+    fn append(&mut self, write: Admission) {
+        let offset_bytes = self.log.reserve(write.bytes);
+        let clock = self.clock;
+        let op = self.operations.get(write.op);
+        op.stage = Stage::Data;
+        op.is_delayed |= op.arrived < clock;
+        let lane = op.lane;
+        let length_bytes = u32::try_from(write.bytes).unwrap_or(u32::MAX);
+        let task =
+            Task { member: 0, lane, operation: Operation::Write, offset_bytes, length_bytes };
+        self.enqueue(write.op, &[task]);
+    }
+
+    pub(super) fn write_done(&mut self, op: u32, io: &GroupIo) {
+        let (first, blocks) = touched_blocks(io);
+        let bytes = blocks * BLOCK_BYTES;
+        let outcome = self.operations.get(op).outcome;
+        let disk = io.disk + 1;
+        let refused = match self.lost_device(io.disk) {
+            Some(device) => GroupOutcome::DeviceLost { device },
+            None if self.elevator.is_given_up(disk) => GroupOutcome::DeviceError { device: disk },
+            None => outcome,
+        };
+        if refused != GroupOutcome::Ok {
+            self.log.release(bytes);
+            self.finish_with(op, refused);
+            return self.pump_admission();
+        }
+        let replaced = self.blocks[io.disk].insert(first, blocks);
+        self.log.admit(bytes, replaced * BLOCK_BYTES);
+        self.finish(op);
+        self.elevate(io.disk);
+        if replaced > 0 && !self.admission.is_empty() {
+            self.pump_admission();
+        }
+    }
+
+    /// A discard is a record in the log.
+    pub(super) fn submit_discard(&mut self, op: u32, io: &GroupIo) {
+        let task = Task {
+            member: 0,
+            lane: Lane::of(io.class),
+            operation: Operation::Discard,
+            offset_bytes: io.offset_bytes,
+            length_bytes: io.length_bytes,
+        };
+        self.enqueue(op, &[task]);
+    }
+
+    pub(super) fn discard_done(&mut self, op: u32, io: &GroupIo) {
+        if self.operations.get(op).outcome == GroupOutcome::Ok {
+            let first = io.offset_bytes.div_ceil(BLOCK_BYTES);
+            let end = (io.offset_bytes + u64::from(io.length_bytes)) / BLOCK_BYTES;
+            if end > first {
+                let discarded = self.blocks[io.disk].discard(first, end - first);
+                self.log.discarded(discarded);
+            }
+        }
+        self.finish(op);
+        self.pump_admission();
+    }
+}
