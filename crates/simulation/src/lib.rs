@@ -2,7 +2,8 @@
 //!
 //! The meeting of two pure parts: `workload::block` says what is asked, `model` says how long it takes, and
 //! the loop in [`run`] lets a virtual clock jump from event to event. What comes out are distributions
-//! and seconds, as from a real run, and they are *simulated* evidence: they say what the model does.
+//! and seconds, as from a real run, and they are *simulated* evidence: they say what the model does. The
+//! [`experiments`] put them beside what others published.
 //!
 //! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here: a
 //! database (only blocks), the real I/O generator (it shares the descriptions), printing.
@@ -17,8 +18,16 @@ pub mod run;
 
 pub mod curve;
 
+pub mod stack;
+
+pub mod cluster_target;
+
+pub mod experiments;
+
 pub use client::ClientSpec;
+pub use cluster_target::{ClusterTarget, ClusterTargetError};
 pub use curve::{Curve, CurveSpec, MeasuredPoint, rate_curve};
 pub use result::{Latencies, Second, SimulationResult, StreamResult};
 pub use run::{RunSpec, simulate};
+pub use stack::Stack;
 pub use target::{StoreTarget, Target, TargetFinished, TargetOutcome};

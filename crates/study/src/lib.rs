@@ -18,6 +18,7 @@ mod planner;
 mod plan_json;
 mod plan_text;
 
+mod built_in_datastore;
 mod builtin;
 mod entry;
 mod estimate;
@@ -27,6 +28,7 @@ mod limits;
 mod parse;
 mod postgresql;
 mod profile_text;
+mod published_numbers;
 mod reader;
 mod report;
 mod resolve;
@@ -35,6 +37,7 @@ mod schema;
 mod suggest;
 mod words;
 
+pub use built_in_datastore::builtin_datastore;
 pub use builtin::{
     Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies, find_study, suggest_study,
 };
@@ -52,4 +55,5 @@ pub use plan_text::render_plan;
 pub use planner::{check, parse, plan};
 pub use problem::{Colour, Problem, Problems, Source};
 pub use profile_text::{parse_profile, profile_toml};
+pub use published_numbers::{PublishedNumber, publications, published_numbers};
 pub use schema::{json_schema, profile_json_schema};

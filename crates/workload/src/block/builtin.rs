@@ -65,6 +65,7 @@ pub fn all() -> Vec<NamedWorkload> {
         simple("64k-sequential-90-10", "64 KiB sequential, 90 % reads", MIX, (90, 64, 0.0)),
         simple("128k-sequential-read", "128 KiB sequential reads", MIX, (100, 128, 0.0)),
         simple("128k-sequential-write", "128 KiB sequential writes", MIX, (0, 128, 0.0)),
+        simple("256k-sequential", "256 KiB sequential, half of them reads", MIX, (50, 256, 0.0)),
         simple("sql", "Database-like: 8 KiB random, 97 % reads", VDBENCH_DATABASE, (97, 8, 1.0)),
         simple(
             "sql-90-10",

@@ -1,0 +1,151 @@
+//! A cluster as a target: volumes of one policy, each used by a machine on one of the hosts.
+//!
+//! A request first passes the software stack of its machine's host ([`Stack`]), in order of arrival, and then goes
+//! to the cluster. What the cluster tells its data plane is dropped: there are no bytes here.
+
+use crate::stack::Stack;
+use crate::target::{Target, TargetFinished, TargetOutcome};
+use std::collections::VecDeque;
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::{
+    Cluster, ClusterEvent, ClusterProblem, ClusterSpec, Outcome, PlacementRefusal, Policy, VolumeId,
+};
+use underlay_model::{Request, RequestId};
+
+/// Why a cluster cannot be simulated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ClusterTargetError {
+    /// The specification cannot be used.
+    #[error("the cluster cannot be built: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Spec(Vec<ClusterProblem>),
+    /// A volume cannot be placed.
+    #[error("volume {number} of {capacity} cannot be placed")]
+    Placement {
+        /// Which volume, from 1.
+        number: usize,
+        /// Its size.
+        capacity: Bytes,
+        /// Why not.
+        #[source]
+        refusal: PlacementRefusal,
+    },
+}
+
+/// A cluster with volumes.
+pub struct ClusterTarget {
+    cluster: Cluster,
+    policy: Policy,
+    volumes: Vec<VolumeId>,
+    stack: Stack,
+    /// Per host: when its stack is free, and what is passing it, in order.
+    hosts: Vec<HostStack>,
+    /// Per slot of the simulation: when its request was submitted.
+    submitted: Vec<Nanos>,
+    events: Vec<ClusterEvent>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct HostStack {
+    free: Nanos,
+    passing: VecDeque<(Nanos, u32, usize, Request)>,
+}
+
+impl ClusterTarget {
+    /// Builds the cluster and creates the volumes.
+    ///
+    /// # Errors
+    /// When the specification cannot be used or a volume cannot be placed.
+    pub fn new(
+        spec: &ClusterSpec,
+        policy: Policy,
+        stack: Stack,
+        volumes: &[Bytes],
+        seed: RootSeed,
+    ) -> Result<ClusterTarget, ClusterTargetError> {
+        let mut cluster = Cluster::new(spec.clone(), seed).map_err(ClusterTargetError::Spec)?;
+        let mut created = Vec::with_capacity(volumes.len());
+        for (index, capacity) in volumes.iter().enumerate() {
+            let name = format!("volume-{}", index + 1);
+            let id = cluster.create_volume(Nanos::ZERO, &name, *capacity, policy);
+            let refused = |refusal| ClusterTargetError::Placement {
+                number: index + 1,
+                capacity: *capacity,
+                refusal,
+            };
+            created.push(id.map_err(refused)?);
+        }
+        Ok(ClusterTarget {
+            cluster,
+            policy,
+            volumes: created,
+            stack,
+            hosts: vec![HostStack::default(); spec.hosts.len()],
+            submitted: Vec::new(),
+            events: Vec::new(),
+        })
+    }
+
+    /// The cluster, for its counters.
+    pub fn cluster(&self) -> &Cluster {
+        &self.cluster
+    }
+
+    /// When the next request leaves a stack, and of which host.
+    fn next_passed(&self) -> Option<(Nanos, usize)> {
+        let fronts = self.hosts.iter().enumerate();
+        fronts.filter_map(|(host, stack)| Some((stack.passing.front()?.0, host))).min()
+    }
+
+    fn collect(&mut self, finished: &mut Vec<TargetFinished>) {
+        for event in self.events.drain(..) {
+            let ClusterEvent::Finished(done) = event else { continue };
+            // Slots are 32 bits wide, and were widened by `submit`.
+            let slot = done.request.0 as u32;
+            let in_stack = done.arrived - self.submitted[slot as usize];
+            finished.push(TargetFinished {
+                slot,
+                at: done.at,
+                queue: in_stack.saturating_sub(self.stack.per_io) + done.queue,
+                outcome: match done.outcome {
+                    Outcome::Ok => TargetOutcome::Ok,
+                    Outcome::Error(_) => TargetOutcome::Failed,
+                },
+            });
+        }
+    }
+}
+
+impl Target for ClusterTarget {
+    fn submit(&mut self, now: Nanos, volume: usize, request: &Request, slot: u32) {
+        if slot as usize >= self.submitted.len() {
+            self.submitted.resize(slot as usize + 1, Nanos::ZERO);
+        }
+        self.submitted[slot as usize] = now;
+        let cost = self.stack.cost(request, &self.policy);
+        if cost == Nanos::ZERO {
+            let id = RequestId(u64::from(slot));
+            self.cluster.submit(now, self.volumes[volume], request, id);
+            return;
+        }
+        let count = self.hosts.len();
+        let host = &mut self.hosts[volume % count];
+        host.free = host.free.max(now) + cost;
+        host.passing.push_back((host.free, slot, volume, *request));
+    }
+
+    fn next_wakeup(&self) -> Option<Nanos> {
+        let passed = self.next_passed().map(|(at, _)| at);
+        [passed, self.cluster.next_wakeup()].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Nanos, finished: &mut Vec<TargetFinished>) {
+        while let Some((at, host)) = self.next_passed().filter(|(at, _)| *at <= now) {
+            self.cluster.advance(at, &mut self.events);
+            let (_, slot, volume, request) =
+                self.hosts[host].passing.pop_front().expect("its time was just read");
+            self.cluster.submit(at, self.volumes[volume], &request, RequestId(u64::from(slot)));
+        }
+        self.cluster.advance(now, &mut self.events);
+        self.collect(finished);
+    }
+}
