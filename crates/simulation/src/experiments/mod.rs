@@ -14,5 +14,5 @@ mod fit;
 mod comparison;
 
 pub use catalogue::testbeds;
-pub use comparison::{Comparison, Effort, Role, Row, compare};
+pub use comparison::{Comparison, Effort, Role, Row, compare, median};
 pub use testbed::{Experiment, Load, Prefill, Shape, System, Testbed};

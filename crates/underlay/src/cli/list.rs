@@ -49,16 +49,24 @@ impl Kind {
             Kind::Studies => titles(builtin_studies()),
             Kind::Designs => titles(builtin_designs()),
             Kind::Devices => titles(builtin_devices()),
-            Kind::Workloads => vec![(
-                "tpcc".to_string(),
-                "Order entry, derived from TPC-C; results are not comparable with published TPC results".to_string(),
-            )],
+            Kind::Workloads => {
+                let tpcc = "Order entry, derived from TPC-C; results are not comparable with published TPC results";
+                let blocks = underlay_workload::block::all().into_iter();
+                let blocks = blocks.map(|named| {
+                    (named.workload.name, format!("Blocks, `underlay simulate`: {}", named.title))
+                });
+                std::iter::once(("tpcc".to_string(), tpcc.to_string())).chain(blocks).collect()
+            }
             Kind::Engines => {
                 let found: Vec<String> = find_installs(None)
                     .into_iter()
                     .map(|install| format!("{} in {}", install.version, install.bin_dir.display()))
                     .collect();
-                let found = if found.is_empty() { "none found on this host".to_string() } else { found.join(", ") };
+                let found = if found.is_empty() {
+                    "none found on this host".to_string()
+                } else {
+                    found.join(", ")
+                };
                 vec![("postgresql".to_string(), format!("PostgreSQL 13 to 18; here: {found}"))]
             }
         }

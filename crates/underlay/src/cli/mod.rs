@@ -20,6 +20,7 @@ mod report;
 mod run;
 mod schema;
 mod show;
+mod simulate;
 mod studies;
 mod terminal;
 mod volume;
@@ -56,6 +57,8 @@ enum Command {
     Drive(drive::Arguments),
     /// Emulated volumes for any program: block devices, file systems, NBD.
     Volume(volume::Arguments),
+    /// Block workloads on a design in virtual time, or published experiments simulated.
+    Simulate(simulate::Arguments),
     /// Measure a file or block device and write a device profile.
     Calibrate(calibrate::Arguments),
     /// What this host can do, and what to do about the rest.
@@ -108,6 +111,7 @@ pub fn main() -> Result<(), Stop> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),
+        Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),
         Command::Clean(arguments) => clean::run(&arguments),

@@ -1,0 +1,208 @@
+//! A block workload on the volumes of a built-in design.
+
+use super::default_size;
+use crate::stop::{Stop, chain};
+use clap::Args;
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::Policy;
+use underlay_model::{DeviceProfile, Store, StoreDevice, StoreVolume};
+use underlay_simulation::{
+    ClientSpec, ClusterTarget, Curve, CurveSpec, RunSpec, SimulationResult, Stack, StoreTarget,
+    Target, rate_curve, simulate as drive,
+};
+use underlay_study::{ClusterPlan, DatastoreKind, builtin_datastore, builtin_designs};
+use underlay_workload::arrivals::Arrivals;
+use underlay_workload::block::curve::PERCENTS;
+use underlay_workload::block::{self, BlockWorkload, Concurrency, Pace};
+
+/// The load on the volumes of a design.
+#[derive(Debug, Args)]
+pub struct Load {
+    /// A built-in block workload; `underlay list workloads` shows them.
+    #[arg(long, default_value = "4k-random-70-30", value_name = "NAME")]
+    workload: String,
+    /// Number of equal volumes.
+    #[arg(long, default_value_t = 1)]
+    volumes: u32,
+    /// Bytes used of each volume.
+    #[arg(long, default_value_t = default_size())]
+    size: Bytes,
+    /// Threads per volume.
+    #[arg(long, default_value_t = 1)]
+    threads: u32,
+    /// Requests in flight per thread.
+    #[arg(long, default_value_t = 32)]
+    queue_depth: u32,
+    /// Requests per second over all volumes, by a clock; as fast as possible when left out.
+    #[arg(long, value_name = "PER_SECOND")]
+    rate: Option<f64>,
+    /// A rate curve: the maximum first, then 10 to 120 % of it.
+    #[arg(long, conflicts_with = "rate")]
+    curve: bool,
+    /// Virtual seconds measured at most.
+    #[arg(long, default_value_t = 10.0)]
+    seconds: f64,
+    /// Virtual seconds before that are not measured.
+    #[arg(long, default_value_t = 0.5)]
+    warm_up: f64,
+    /// Microseconds that a host's storage stack is occupied per I/O (clusters only).
+    #[arg(long, default_value_t = 0.0, value_name = "MICROSECONDS")]
+    stack: f64,
+}
+
+/// One simulation.
+pub struct Run<'a> {
+    pub design: &'a str,
+    pub load: &'a Load,
+    pub requests: u64,
+    pub seed: RootSeed,
+}
+
+/// What came out.
+pub enum Outcome {
+    Once(Box<SimulationResult>),
+    Curve(Box<Curve>),
+}
+
+/// Carries it out.
+pub fn simulate(run: &Run<'_>) -> Result<Outcome, Stop> {
+    let load = run.load;
+    let kind = builtin_datastore(run.design).ok_or_else(|| {
+        let names: Vec<&str> = builtin_designs().iter().map(|d| d.name.as_str()).collect();
+        Stop::bad_input(format!("no built-in design is called `{}`", run.design))
+            .with_hint(format!("use one of {}", names.join(", ")))
+    })?;
+    let workload = workload(load)?;
+    let clients = clients(load, &workload)?;
+    let seed = run.seed;
+    match kind {
+        DatastoreKind::Path { .. } => Err(Stop::bad_input(format!(
+            "design `{}` is real storage, which has no model",
+            run.design
+        ))),
+        DatastoreKind::Emulated { devices, .. } => {
+            check_space(&devices, load)?;
+            outcome(|| Ok(on_devices(&devices, load, seed)), &clients, run)
+        }
+        DatastoreKind::Cluster(plan) => outcome(|| on_cluster(&plan, load, seed), &clients, run),
+    }
+}
+
+fn outcome<T: Target>(
+    fresh: impl Fn() -> Result<T, Stop>,
+    clients: &[ClientSpec<'_>],
+    run: &Run<'_>,
+) -> Result<Outcome, Stop> {
+    let spec = RunSpec {
+        begin: Nanos::ZERO,
+        warm_up: nanos(run.load.warm_up, "--warm-up")?,
+        measure: nanos(run.load.seconds, "--seconds")?,
+        requests_max: run.requests,
+    };
+    let mut target = fresh()?;
+    if !run.load.curve {
+        let result = drive(&mut target, clients, &spec, run.seed);
+        return Ok(Outcome::Once(Box::new(result)));
+    }
+    let spec = CurveSpec {
+        percents: PERCENTS.to_vec(),
+        warm_up: spec.warm_up,
+        measure: spec.measure,
+        requests_max: spec.requests_max,
+    };
+    // What can go wrong does not depend on the point, and the first target went well.
+    let fresh = || fresh().unwrap_or_else(|stop| panic!("the same target was just built: {stop}"));
+    Ok(Outcome::Curve(Box::new(rate_curve(fresh, clients, &spec, run.seed))))
+}
+
+fn workload(load: &Load) -> Result<BlockWorkload, Stop> {
+    let found = block::find(&load.workload).map(|named| named.workload);
+    found.ok_or_else(|| {
+        let names: Vec<String> =
+            block::all().into_iter().map(|named| named.workload.name).collect();
+        Stop::bad_input(format!("no block workload is called `{}`", load.workload))
+            .with_hint(format!("use one of {}", names.join(", ")))
+    })
+}
+
+fn clients<'w>(load: &Load, workload: &'w BlockWorkload) -> Result<Vec<ClientSpec<'w>>, Stop> {
+    for (option, value) in [
+        ("--volumes", load.volumes),
+        ("--threads", load.threads),
+        ("--queue-depth", load.queue_depth),
+    ] {
+        if !(1..=4096).contains(&value) {
+            return Err(Stop::bad_input(format!("{option} must lie in 1 to 4096")));
+        }
+    }
+    let pace = match load.rate {
+        None => Pace::CLOSED,
+        Some(rate) if rate > 0.0 && rate <= 1e9 => Pace::Open {
+            rate_per_second: rate / f64::from(load.volumes),
+            arrivals: Arrivals::Poisson,
+        },
+        Some(_) => return Err(Stop::bad_input("--rate must lie above 0, up to 1e9")),
+    };
+    let concurrency = Concurrency { threads: load.threads, queue_depth: load.queue_depth };
+    // Requests reach the end of a volume, so its size is a multiple of theirs.
+    let working_set = Bytes(load.size.0 >> 20 << 20);
+    if let Some(problem) = workload.problems(working_set, concurrency).first() {
+        return Err(Stop::bad_input(problem.to_string()).with_hint("choose a larger --size"));
+    }
+    let client = |volume| ClientSpec {
+        name: workload.name.clone(),
+        volume: volume as usize,
+        workload,
+        working_set,
+        concurrency,
+        pace,
+    };
+    Ok((0..load.volumes).map(client).collect())
+}
+
+/// Volumes go round the devices.
+fn check_space(devices: &[(String, DeviceProfile)], load: &Load) -> Result<(), Stop> {
+    for (index, (name, profile)) in devices.iter().enumerate() {
+        let volumes = (u64::from(load.volumes) + devices.len() as u64 - 1 - index as u64)
+            / devices.len() as u64;
+        let needed = volumes.saturating_mul(load.size.0.next_multiple_of(1 << 20));
+        if needed > profile.capacity.0 {
+            return Err(Stop::bad_input(format!(
+                "{volumes} volumes of {} do not fit device `{name}` of {}",
+                load.size, profile.capacity
+            ))
+            .with_hint("choose a smaller --size or fewer --volumes"));
+        }
+    }
+    Ok(())
+}
+
+fn on_devices(devices: &[(String, DeviceProfile)], load: &Load, seed: RootSeed) -> StoreTarget {
+    let volume =
+        |number: u32| StoreVolume { device: number as usize % devices.len(), capacity: load.size };
+    let volumes: Vec<StoreVolume> = (0..load.volumes).map(volume).collect();
+    let devices: Vec<StoreDevice> = devices
+        .iter()
+        .map(|(name, profile)| StoreDevice { name: name.clone(), profile: profile.clone() })
+        .collect();
+    StoreTarget::new(Store::new(&devices, &volumes, seed))
+}
+
+fn on_cluster(plan: &ClusterPlan, load: &Load, seed: RootSeed) -> Result<ClusterTarget, Stop> {
+    if !(0.0..=1e6).contains(&load.stack) {
+        return Err(Stop::bad_input("--stack must lie in 0 to 1000000 microseconds"));
+    }
+    let stack = Stack { per_io: Nanos((load.stack * 1e3) as u64) };
+    let capacity = Bytes(load.size.0 >> 20 << 20);
+    let volumes = vec![capacity; load.volumes as usize];
+    let policy: Policy = plan.policy;
+    ClusterTarget::new(&plan.spec, policy, stack, &volumes, seed)
+        .map_err(|error| Stop::bad_input(chain(&error)))
+}
+
+fn nanos(seconds: f64, option: &str) -> Result<Nanos, Stop> {
+    if (0.0..=1e6).contains(&seconds) {
+        return Ok(Nanos((seconds * 1e9) as u64));
+    }
+    Err(Stop::bad_input(format!("{option} must lie in 0 to 1000000 seconds")))
+}

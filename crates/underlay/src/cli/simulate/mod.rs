@@ -1,0 +1,153 @@
+//! `underlay simulate`: block workloads against a design in virtual time, or a publication's block experiments
+//! simulated beside what was published.
+
+mod comparison_page;
+mod comparison_text;
+mod design;
+mod workload_text;
+
+use crate::stop::{Stop, chain};
+use clap::Args;
+use serde_json::json;
+use std::path::PathBuf;
+use underlay_core::{Bytes, RootSeed};
+use underlay_simulation::experiments::{Comparison, Effort, compare, median, testbeds};
+
+/// Arguments of `underlay simulate`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Everything printed is simulated: it says what the storage model does, in virtual \
+    time.\n\nExamples:\n  underlay simulate --study storagereview --html curves.html\n  underlay simulate --design \
+    vmware-pm1725a --workload oracle --volumes 8 --threads 24\n  underlay simulate --design hdd --workload \
+    4k-random-read --rate 60 --seconds 30"
+)]
+#[group(id = "subject", required = true, multiple = false, args = ["study", "design"])]
+pub struct Arguments {
+    /// A publication's block experiments: kingston, vmware, storagereview, or all.
+    #[arg(long, value_name = "NAME")]
+    study: Option<String>,
+    /// A built-in design; `underlay list designs` shows them.
+    #[arg(long, value_name = "NAME")]
+    design: Option<String>,
+    #[command(flatten)]
+    load: design::Load,
+    /// Requests measured per run, and per point of a curve.
+    #[arg(long, default_value_t = 100_000)]
+    requests: u64,
+    /// The seed of everything random.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Also write the comparison as one self-contained HTML file (with --study).
+    #[arg(long, value_name = "FILE", requires = "study")]
+    html: Option<PathBuf>,
+    /// Print as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    if arguments.requests == 0 {
+        return Err(Stop::bad_input("--requests must be at least 1"));
+    }
+    match (&arguments.study, &arguments.design) {
+        (Some(study), _) => run_study(arguments, study),
+        (None, Some(name)) => {
+            let run = design::Run {
+                design: name,
+                load: &arguments.load,
+                requests: arguments.requests,
+                seed: RootSeed(arguments.seed),
+            };
+            let outcome = design::simulate(&run)?;
+            if arguments.json {
+                println!("{:#}", workload_text::json(name, &outcome));
+            } else {
+                print!("{}", workload_text::render(name, &outcome));
+            }
+            Ok(())
+        }
+        // The parser asks for one of the two.
+        (None, None) => Err(Stop::bad_input("name a --study or a --design")),
+    }
+}
+
+fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
+    let wanted: Vec<_> = testbeds()
+        .into_iter()
+        .filter(|testbed| study == "all" || testbed.publication == study || testbed.name == study)
+        .collect();
+    if wanted.is_empty() {
+        let mut known: Vec<&str> = testbeds().iter().map(|testbed| testbed.publication).collect();
+        known.dedup();
+        return Err(Stop::bad_input(format!("no block experiments of `{study}` are known"))
+            .with_hint(format!("use one of {}, or all", known.join(", "))));
+    }
+    let effort = Effort { requests: arguments.requests };
+    let mut comparisons: Vec<Comparison> = Vec::new();
+    for testbed in &wanted {
+        eprintln!("simulating: {}", testbed.title);
+        let compared = compare(testbed, effort, RootSeed(arguments.seed));
+        comparisons.push(compared.map_err(|error| Stop::bad_input(chain(&error)))?);
+    }
+    if let Some(path) = &arguments.html {
+        let page = comparison_page::render(&comparisons, arguments.seed);
+        std::fs::write(path, page)
+            .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
+    }
+    if arguments.json {
+        println!("{:#}", comparisons_json(&comparisons, arguments.seed));
+    } else {
+        print!("{}", comparison_text::render(&comparisons));
+    }
+    Ok(())
+}
+
+/// The median error over the predicted rows of all test beds, in percent.
+fn overall(comparisons: &[Comparison]) -> Option<f64> {
+    median(comparisons.iter().flat_map(Comparison::predicted_errors).collect())
+}
+
+fn comparisons_json(comparisons: &[Comparison], seed: u64) -> serde_json::Value {
+    let one = |comparison: &Comparison| {
+        let rows: Vec<_> = comparison
+            .rows
+            .iter()
+            .map(|row| {
+                json!({
+                    "experiment": row.published.experiment,
+                    "variant": row.published.variant,
+                    "metric": row.published.metric,
+                    "unit": row.published.unit,
+                    "published": row.published.value,
+                    "simulated": row.simulated,
+                    "error_percent": row.error_percent(),
+                    "role": row.role.as_str(),
+                    "quality": row.published.quality,
+                    "source": row.published.source,
+                })
+            })
+            .collect();
+        json!({
+            "testbed": comparison.testbed.name,
+            "title": comparison.testbed.title,
+            "stack_ns_per_io": comparison.stack.map(|stack| stack.per_io.0),
+            "assumptions": comparison.testbed.assumptions,
+            "notes": comparison.notes,
+            "median_error_percent": comparison.median_error_percent(),
+            "simulated_requests": comparison.requests,
+            "rows": rows,
+        })
+    };
+    json!({
+        "evidence": "simulated",
+        "seed": seed,
+        "median_error_percent": overall(comparisons),
+        "testbeds": comparisons.iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+/// A size as people write it on the command line.
+fn default_size() -> Bytes {
+    Bytes::from_gib(10)
+}
