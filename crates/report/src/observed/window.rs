@@ -6,7 +6,6 @@ use underlay_core::Histogram;
 use underlay_record::{HistogramRow, Interval, StoredHistogram, TransactionTick, WaitWindow};
 
 use super::run::ObservedRun;
-use super::series::middle;
 
 /// One rung in one run.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +21,7 @@ impl<'a> MeasuredWindow<'a> {
         (self.interval.begin.as_secs_f64(), self.interval.end.as_secs_f64())
     }
 
-    /// The transaction ticks whose middle lies in the window.
+    /// The transaction ticks that lie in the window.
     ///
     /// Ticks are not cut at the edges: counts are divided by the time that their ticks cover, not by the
     /// length of the phase, so that misaligned edges cause no bias.
@@ -96,6 +95,32 @@ pub(crate) fn merged<'a>(histograms: impl Iterator<Item = &'a StoredHistogram>) 
     union
 }
 
+/// Share of a tick that must lie in the window. A tick that reaches into the next phase has seen other users.
+const INSIDE_MIN: f64 = 0.9;
+
 fn contains(span: (f64, f64), interval: Interval) -> bool {
-    (span.0..span.1).contains(&middle(interval))
+    let (begin, end) = (interval.begin.as_secs_f64(), interval.end.as_secs_f64());
+    let inside = end.min(span.1) - begin.max(span.0);
+    inside > 0.0 && inside >= INSIDE_MIN * (end - begin)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::contains;
+    use underlay_core::Nanos;
+    use underlay_record::Interval;
+
+    #[test]
+    fn ticks_that_reach_into_another_phase_do_not_count() {
+        let tick = |begin_ms: u64, end_ms: u64| Interval {
+            begin: Nanos::from_millis(begin_ms),
+            end: Nanos::from_millis(end_ms),
+        };
+        let span = (10.0, 18.0);
+        assert!(contains(span, tick(10_000, 11_000)));
+        assert!(contains(span, tick(17_050, 18_050)), "an edge that is a little off is no harm");
+        assert!(!contains(span, tick(17_500, 18_450)), "half of it saw the next rung");
+        assert!(!contains(span, tick(9_500, 10_500)));
+        assert!(!contains(span, tick(18_000, 19_000)));
+    }
 }
