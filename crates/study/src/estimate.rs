@@ -1,7 +1,7 @@
 //! What a study will need: time, disk and memory, from constants that are documented here.
 //!
-//! Estimates are for deciding whether to start, not for results. Constants were measured with
-//! PostgreSQL 15 on two processors; a faster host finishes earlier.
+//! Estimates are for deciding whether to start, not for results. The constants are round assumptions about
+//! PostgreSQL 15 on two processors, checked by whole runs and not fitted to them; a faster host finishes earlier.
 
 use underlay_core::{Bytes, Nanos};
 

@@ -58,6 +58,17 @@ fn a_bad_study_exits_2_names_all_problems_and_leaves_no_trace() {
 }
 
 #[test]
+fn a_record_that_exists_is_not_written_over() {
+    let bench = Bench::new();
+    let taken = bench.write("taken.sqlite", "precious");
+    let ended = bench.run(&["run", "quickstart", "--out", &taken.to_string_lossy()]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("taken.sqlite"), "{}", ended.stderr);
+    assert_eq!(std::fs::read_to_string(&taken).expect("still there"), "precious");
+    assert!(bench.left_on_host().is_empty());
+}
+
+#[test]
 fn an_unknown_study_is_refused_with_a_suggestion() {
     let ended = Bench::new().run(&["run", "quickstrat"]);
     assert_eq!(ended.code, Some(2));

@@ -81,7 +81,7 @@ impl Resolver<'_> {
 
     /// A server that is killed for lack of memory ends a run in its middle.
     fn doubt_memory(&mut self, limit: &Chosen<Bytes>, buffers: Bytes, users: u32) {
-        /// Private memory of a session that runs short transactions, measured as 5 to 8 MiB.
+        /// Private memory of a session that runs short transactions: assumed, within the 5 to 8 MiB that small sessions show.
         const PER_SESSION: Bytes = Bytes::from_mib(6);
         let wanted = buffers + Bytes(PER_SESSION.0 * u64::from(users));
         if wanted > limit.value {

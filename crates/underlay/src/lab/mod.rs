@@ -28,7 +28,9 @@ use underlay_core::Nanos;
 use underlay_database::postgres::tpcc::{Mode as DatabaseMode, identity};
 use underlay_database::postgres::{Install, find_installs};
 use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
-use underlay_record::{Design, ExecutionStatus, Finding, Manifest, Recorder, RunStatus, Severity};
+use underlay_record::{
+    Design, ExecutionStatus, Finding, Manifest, OpenError, Recorder, RunStatus, Severity,
+};
 use underlay_study::{DatastoreKind, Mode, Plan, plan_json};
 use underlay_workload::tpcc::{Entropy, Parameters};
 
@@ -212,7 +214,18 @@ fn open_record(
     install: &Install,
     parameters: &Parameters,
 ) -> Result<(PathBuf, Recorder), Stop> {
-    let failed = |error: underlay_record::OpenError| Stop::host(chain(&error));
+    let failed = |error: OpenError| match &error {
+        // The path was the user's choice.
+        OpenError::Exists { .. }
+        | OpenError::NotFound { .. }
+        | OpenError::NotARecord { .. }
+        | OpenError::NewerFormat { .. }
+        | OpenError::Finished { .. } => Stop::bad_input(chain(&error)),
+        OpenError::Busy { .. }
+        | OpenError::Directory { .. }
+        | OpenError::Sqlite { .. }
+        | OpenError::Manifest { .. } => Stop::host(chain(&error)),
+    };
     match place {
         Place::Resumed(path) => Ok((path.clone(), Recorder::resume(path).map_err(failed)?)),
         Place::New(path) => {
