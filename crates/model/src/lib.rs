@@ -49,6 +49,8 @@ pub mod disk_group;
 
 pub mod cluster;
 
+pub mod data_plane;
+
 pub use device::{Completion, Device};
 pub use device_condition::DeviceCondition;
 pub use disk_group::{

@@ -69,7 +69,7 @@ pub struct Cluster {
     pub(super) hosts: Vec<Host>,
     pub(super) groups: Vec<Group>,
     /// When each group wants to be called; `u64::MAX` = never.
-    wakeups: Vec<u64>,
+    pub(super) wakeups: Vec<u64>,
     /// By number; removed ones leave a hole.
     pub(super) components: Vec<Option<Box<Component>>>,
     pub(super) volumes: Vec<Option<Box<Volume>>>,
@@ -84,6 +84,10 @@ pub struct Cluster {
     pub(super) random: Pcg64,
     pub(super) seed: RootSeed,
     pub(super) next_side: u32,
+    /// Whether a host is without power; a short cut for the usual case.
+    pub(super) any_crashed: bool,
+    /// Counts changes that must not be forgotten; see [`Cluster::state_generation`].
+    pub(super) generation: u64,
     /// Number of the last change of a host.
     pub(super) host_epoch: u32,
     pub(super) resync: super::resync::ResyncState,
@@ -119,6 +123,8 @@ impl Cluster {
             random: seed.stream("cluster", 0),
             seed,
             next_side: 1,
+            any_crashed: false,
+            generation: 0,
             host_epoch: 0,
             resync: super::resync::ResyncState::default(),
             rebalancing: super::rebalance::Balance::default(),

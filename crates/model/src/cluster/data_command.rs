@@ -101,6 +101,18 @@ impl Piece {
         }
     }
 
+    /// Takes out the components for which `keep` is false.
+    pub fn retain(&mut self, keep: impl Fn(ComponentId) -> bool) {
+        let mut kept = 0;
+        for index in 0..usize::from(self.member_count) {
+            if keep(self.members[index].component) {
+                self.members[kept] = self.members[index];
+                kept += 1;
+            }
+        }
+        self.member_count = kept as u8;
+    }
+
     /// The component that holds the current content of a slot, if one can be reached.
     pub fn current(&self, slot: u8) -> Option<ComponentId> {
         self.members()
@@ -180,7 +192,8 @@ pub enum DataCommand {
         /// The range.
         piece: Piece,
     },
-    /// Restore a range of one component from the other members: by copying, or by decoding.
+    /// Restore a range of one component from the other members: by copying, or by decoding. What is restored is durable
+    /// at once, and so is what was written to the component before.
     Resync {
         /// The other members; `start` and `length_bytes` count within the unit.
         piece: Piece,
@@ -189,14 +202,14 @@ pub enum DataCommand {
         /// The slot it fills.
         slot: u8,
     },
-    /// Copy a range of the volume from its present layout to the next one.
+    /// Copy a range of the volume from its present layout to the next one, durably.
     Reshape {
         /// From where.
         from: Piece,
         /// To where; the same number of bytes.
         to: Piece,
     },
-    /// The range of one component reads as zeros from now on.
+    /// The range of one component reads as zeros from now on, durably.
     Zero {
         /// The component.
         component: ComponentId,

@@ -60,6 +60,9 @@ pub enum IoFailure {
     NoCurrentCopy,
     /// A device is full.
     NoSpace,
+    /// A power cut took acknowledged writes that no flush had made durable, and no member has them. Reported once, by
+    /// the first flush that ends after it, and by those that were in flight.
+    UnflushedLost,
     /// The volume was removed.
     VolumeRemoved,
 }
@@ -70,6 +73,7 @@ impl fmt::Display for IoFailure {
             IoFailure::NoQuorum => "no side of the cluster has more than half of the votes",
             IoFailure::NoCurrentCopy => "no current copy of the data can be reached",
             IoFailure::NoSpace => "a capacity device is full",
+            IoFailure::UnflushedLost => "a power cut took writes that were not flushed",
             IoFailure::VolumeRemoved => "the volume was removed",
         })
     }

@@ -250,6 +250,7 @@ impl Cluster {
                 self.notice(Notice::Host { host: *id, reachability: Reachability::Reachable });
             }
         }
+        self.any_crashed = self.hosts.iter().any(|host| host.condition == Condition::Crashed);
         self.membership_changed();
         // What was in a host's disk groups when its power went will never be answered.
         self.fail_subs(

@@ -2,9 +2,10 @@
 
 use super::cluster::{Cluster, Timer};
 use super::event::{ClusterEvent, IoFailure, Outcome, VolumeFinished};
+use super::geometry::Geometry;
 use super::ids::VolumeId;
 use super::iops_limit::normalised;
-use super::object::Layout;
+use super::object::{Layout, Slot};
 use super::operation::{FrontOperation, Part, Purpose};
 use super::slab::Key;
 use crate::request::{Operation, Request};
@@ -28,6 +29,7 @@ impl Cluster {
             "requests are aligned to 4 KiB"
         );
         state.counters.outstanding += 1;
+        let losses = state.losses;
         let mut start = now;
         if let Some(limit) = &mut state.limit
             && matches!(request.operation, Operation::Read | Operation::Write)
@@ -47,6 +49,7 @@ impl Cluster {
             length: request.length_bytes,
             must_be_durable: request.force_unit_access && request.operation == Operation::Write,
             arrived: now,
+            losses,
             held_back: false,
             parts_left: 0,
             service: Nanos::ZERO,
@@ -84,15 +87,13 @@ impl Cluster {
         };
         let mut delay = Nanos::ZERO;
         for range in volume.object.geometry.split(operation.offset, operation.length) {
-            for slot in volume.object.set(range.set) {
-                for id in slot.components() {
-                    let Some(component) = self.components[id.0 as usize].as_deref() else {
-                        continue;
-                    };
-                    if component.reachable {
-                        let group = &mut self.groups[component.group.0 as usize];
-                        delay = delay.max(group.engine.ingress_delay(self.now));
-                    }
+            for id in volume.object.set(range.set).iter().flat_map(Slot::components) {
+                let Some(component) = self.components[id.0 as usize].as_deref() else { continue };
+                if component.reachable {
+                    let index = component.group.0 as usize;
+                    let engine = &mut self.groups[index].engine;
+                    delay = delay.max(engine.ingress_delay(self.now));
+                    self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
                 }
             }
         }
@@ -114,25 +115,54 @@ impl Cluster {
     fn start_parts(&mut self, key: Key, operation: &FrontOperation) {
         let Some(volume) = self.volume(operation.volume) else { return };
         let geometry = volume.object.geometry;
+        let layout = volume.layout;
         // One more than there are, so that the request cannot end while its parts are being started.
-        let mut parts = 1;
         if let Some(entry) = self.operations.get_mut(key) {
             entry.parts_left = 1;
         }
-        let mut buffer_offset = 0;
-        for range in geometry.split(operation.offset, operation.length) {
+        self.add_parts(key, operation, geometry, layout, 0, operation.length);
+        self.part_of_operation_ended(key, Nanos::ZERO, None);
+    }
+
+    /// Starts the parts of a range of a request.
+    fn add_parts(
+        &mut self,
+        key: Key,
+        operation: &FrontOperation,
+        geometry: Geometry,
+        layout: u32,
+        mut buffer_offset: u32,
+        length: u32,
+    ) {
+        for range in geometry.split(operation.offset + u64::from(buffer_offset), length) {
             let purpose = Purpose::Front { operation: key, buffer_offset };
             buffer_offset += range.length;
-            parts += 1;
             if let Some(entry) = self.operations.get_mut(key) {
                 entry.parts_left += 1;
             }
             let part = Part::new(purpose, operation.volume, operation.operation, range);
-            let part = self.parts.insert(part);
+            let part = self.parts.insert(Part { layout, ..part });
             self.begin_part(part);
         }
-        debug_assert!(parts > 1);
-        self.part_of_operation_ended(key, Nanos::ZERO, None);
+    }
+
+    /// Starts a part again in the present layout, when the one it was planned for has been replaced; tells whether.
+    pub(super) fn replan(&mut self, part: Key) -> bool {
+        let Some(Part { purpose, volume, layout, range, .. }) = self.parts.get(part).copied()
+        else {
+            return false;
+        };
+        let Purpose::Front { operation: key, buffer_offset } = purpose else { return false };
+        let Some(state) = self.volume(volume).filter(|state| state.layout != layout) else {
+            return false;
+        };
+        let (geometry, layout) = (state.object.geometry, state.layout);
+        self.parts.remove(part);
+        if let Some(operation) = self.operations.get(key).copied() {
+            self.add_parts(key, &operation, geometry, layout, buffer_offset, range.length);
+            self.part_of_operation_ended(key, Nanos::ZERO, None);
+        }
+        true
     }
 
     fn start_flush(&mut self, key: Key, operation: &FrontOperation) {
@@ -141,8 +171,10 @@ impl Cluster {
         }
         let range = super::geometry::RowRange { set: 0, row: 0, start: 0, length: 0 };
         let purpose = Purpose::Front { operation: key, buffer_offset: 0 };
+        let Some(volume) = self.volume(operation.volume) else { return };
+        let (layout, losses) = (volume.layout, volume.losses);
         let part = Part::new(purpose, operation.volume, Operation::Flush, range);
-        let part = self.parts.insert(part);
+        let part = self.parts.insert(Part { layout, losses, ..part });
         self.begin_flush(part);
     }
 
@@ -185,6 +217,11 @@ impl Cluster {
 
     fn end_operation(&mut self, key: Key, failure: Option<IoFailure>) {
         let Some(operation) = self.operations.remove(key) else { return };
+        // A part that had taken effect before a power cut may be gone again.
+        let losses = self.volume(operation.volume).map_or(0, |volume| volume.losses);
+        let undone = losses != operation.losses
+            && matches!(operation.operation, Operation::Write | Operation::Discard);
+        let failure = failure.or(undone.then_some(IoFailure::UnflushedLost));
         let took = self.now - operation.arrived;
         let queue = took.saturating_sub(operation.service);
         if let Some(volume) = self.volume_mut(operation.volume) {

@@ -181,6 +181,7 @@ impl Cluster {
         if let Some(component) = self.component_mut(id) {
             component.announced = state;
         }
+        self.generation += 1;
         self.notice(Notice::Component { component: id, volume, state });
     }
 
@@ -266,7 +267,11 @@ impl Cluster {
     /// The component missed a write to that row.
     pub(super) fn mark_stale(&mut self, id: ComponentId, row: u64) {
         let Some(component) = self.component_mut(id) else { return };
-        component.stale.insert(row);
+        if component.stale.insert(row) {
+            let (volume, set) = (component.volume, component.set);
+            self.count_lonely_write(volume, set);
+        }
+        let Some(component) = self.component_mut(id) else { return };
         if let Some(copy) = &mut component.copy {
             for copied in copy.rows.iter_mut().filter(|copied| copied.row == row) {
                 copied.spoiled = true;
@@ -280,11 +285,25 @@ impl Cluster {
         }
     }
 
+    /// After an unclean restart, components that were not active are taken for stale as a whole if enough others were. Where
+    /// that does not hold each stale row counts.
+    fn count_lonely_write(&mut self, volume: VolumeId, set: u32) {
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        let active = object.set(set).iter().filter(|slot| {
+            self.component(slot.current)
+                .is_some_and(|component| component.announced == ComponentState::Active)
+        });
+        if active.count() < usize::from(object.geometry.kind.data_units()) {
+            self.generation += 1;
+        }
+    }
+
     /// The row's members may differ; settled as soon as a member can be chosen as the truth.
     pub(super) fn mark_in_doubt(&mut self, volume: VolumeId, set: u32, row: u64) {
         if let Some(object) = self.object_mut(volume, Layout::Present) {
             object.in_doubt[set as usize].insert(row);
         }
+        self.generation += 1;
         self.settle_doubts(volume);
     }
 
@@ -347,6 +366,7 @@ impl Cluster {
         for host in hosts {
             self.hosts[host.0 as usize].condition = Condition::Crashed;
         }
+        self.any_crashed = true;
         let now = self.now;
         for index in 0..self.groups.len() {
             if hosts.contains(&self.groups[index].host) {
@@ -388,6 +408,7 @@ impl Cluster {
         }
         let seed = self.random.next_u64();
         self.command(DataCommand::PowerCut { component: id, seed });
+        let mut lost = false;
         for row in rows {
             let Some(object) = self.object(volume, Layout::Present) else { return };
             let needed = usize::from(object.geometry.kind.data_units());
@@ -403,8 +424,12 @@ impl Cluster {
             if others >= needed {
                 self.mark_stale(id, row);
             } else {
+                lost = true;
                 self.mark_in_doubt(volume, set, row);
             }
+        }
+        if let Some(volume) = self.volume_mut(volume).filter(|_| lost) {
+            volume.losses = volume.losses.wrapping_add(1);
         }
     }
 }

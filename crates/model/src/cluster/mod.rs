@@ -79,7 +79,11 @@ mod rebalance;
 
 mod status;
 
-mod stand_in;
+mod state;
+
+mod state_saving;
+
+mod state_restoring;
 
 pub use cluster::Cluster;
 pub use data_command::{Content, DataCommand, Durability, MEMBERS_MAX, Piece, PieceMember};
@@ -94,5 +98,9 @@ pub use placement::PlacementRefusal;
 pub use policy::{Checksum, Method, Policy, PolicyProblem};
 pub use regions::RegionSet;
 pub use spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+pub use state::{
+    ClusterState, ComponentRecord, HostCondition, HostRecord, LayoutRecord, PolicyRecord, Restart,
+    RestoreProblem, VolumeRecord,
+};
 pub use status::{ComponentRole, ComponentStatus, DeviceStatus, ResyncStatus, VolumeStatus};
 pub use volume_counters::VolumeCounters;

@@ -148,6 +148,8 @@ pub(super) struct Volume {
     pub(super) capacity: Bytes,
     pub(super) policy: Policy,
     pub(super) object: Object,
+    /// Number of the layout, counted up by each policy change that ends.
+    pub(super) layout: u32,
     /// A policy change in progress.
     pub(super) reshape: Option<Box<Reshape>>,
     /// A policy change that was given up for now.
@@ -158,5 +160,8 @@ pub(super) struct Volume {
     pub(super) owner: HostId,
     pub(super) limit: Option<IopsLimit>,
     pub(super) available: bool,
+    /// Power cuts that took unflushed writes, and how many of them have been reported.
+    pub(super) losses: u32,
+    pub(super) losses_reported: u32,
     pub(super) counters: VolumeCounters,
 }

@@ -26,6 +26,8 @@ pub(super) struct FrontOperation {
     pub(super) length: u32,
     pub(super) must_be_durable: bool,
     pub(super) arrived: Nanos,
+    /// How many losses of unflushed writes the volume had suffered by then.
+    pub(super) losses: u32,
     /// Whether congestion has held it back already.
     pub(super) held_back: bool,
     pub(super) parts_left: u32,
@@ -110,15 +112,22 @@ pub(super) struct Part {
     pub(super) operation: Operation,
     /// For slices of a resync, `start` counts within the unit.
     pub(super) range: RowRange,
+    /// Number of the layout that `range` belongs to: a policy change may end meanwhile.
+    pub(super) layout: u32,
     pub(super) phase: Phase,
+    /// For flushes: how many losses the volume had suffered when it began.
+    pub(super) losses: u32,
     /// I/Os in flight.
     pub(super) waiting: u32,
     /// Attempts so far, for parts that are tried again after a failure.
     pub(super) attempts: u8,
     /// The component a mirror read was sent to.
     pub(super) source: ComponentId,
+    /// Components that failed the present phase.
     pub(super) failed: Failed,
-    /// When the phase began, and the longest service in it and in earlier phases.
+    /// Components that failed earlier attempts of a read.
+    pub(super) avoid: Failed,
+    /// Service in earlier phases, and the longest one in the present phase.
     pub(super) service: Nanos,
     pub(super) phase_service: Nanos,
 }
@@ -136,11 +145,14 @@ impl Part {
             volume,
             operation,
             range,
+            layout: 0,
             phase: Phase::Reading,
+            losses: 0,
             waiting: 0,
             attempts: 0,
             source: ComponentId(u32::MAX),
             failed: Failed::NONE,
+            avoid: Failed::NONE,
             service: Nanos::ZERO,
             phase_service: Nanos::ZERO,
         }

@@ -36,6 +36,9 @@ impl Cluster {
         if object.side.is_none() {
             return self.fail_part(key, IoFailure::NoQuorum);
         }
+        if self.replan(key) {
+            return;
+        }
         match part.operation {
             Operation::Read => self.begin_read(key, &part),
             _ => self.begin_write(key, &part),
@@ -43,14 +46,21 @@ impl Cluster {
     }
 
     fn begin_read(&mut self, key: Key, part: &Part) {
-        let Some(piece) = self.piece(part.volume, Layout::Present, &part.range, &part.failed)
-        else {
-            return;
-        };
-        let Some(reads) = self.reads_of(&piece, &part.range, IoClass::Vm) else {
+        let mut avoid = part.avoid;
+        for (component, how) in part.failed.iter() {
+            avoid.push(component, how);
+        }
+        // Another copy if there is one, else the same again: a device may fail one read and not the next.
+        let reads = [avoid, Failed::NONE].iter().find_map(|without| {
+            let piece = self.piece(part.volume, Layout::Present, &part.range, without)?;
+            self.reads_of(&piece, &part.range, IoClass::Vm)
+        });
+        let Some(reads) = reads else {
             return self.fail_part(key, IoFailure::NoCurrentCopy);
         };
         if let Some(entry) = self.parts.get_mut(key) {
+            entry.avoid = avoid;
+            entry.failed = Failed::NONE;
             entry.phase = Phase::Reading;
             entry.source = reads[0].component;
         }
@@ -253,6 +263,9 @@ impl Cluster {
     /// All I/Os of a phase are done.
     pub(super) fn part_phase_ended(&mut self, key: Key) {
         let Some(part) = self.parts.get(key).copied() else { return };
+        if part.phase != Phase::Flushing && self.replan(key) {
+            return;
+        }
         match (part.purpose, part.phase) {
             (Purpose::Front { .. }, Phase::Flushing) => self.commit_flush(key, &part),
             (Purpose::Front { .. }, Phase::Reading) if !part.failed.is_empty() => self.retry(key),
@@ -281,7 +294,8 @@ impl Cluster {
     }
 
     fn commit_read(&mut self, key: Key, part: &Part, operation: Key, buffer_offset: u32) {
-        let Some(mut piece) = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE)
+        let Some(mut piece) =
+            self.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE)
         else {
             return;
         };
@@ -302,7 +316,7 @@ impl Cluster {
     }
 
     fn commit_write(&mut self, key: Key, part: &Part, operation: Key, buffer_offset: u32) {
-        let Some(piece) = self.piece(part.volume, Layout::Present, &part.range, &part.failed)
+        let Some(piece) = self.piece_now(part.volume, Layout::Present, &part.range, &part.failed)
         else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));
         };
@@ -381,7 +395,8 @@ impl Cluster {
         let mut at = buffer_offset;
         let mut complete = true;
         for range in geometry.split(offset, length) {
-            let Some(piece) = self.piece(part.volume, Layout::Next, &range, &part.failed) else {
+            let Some(piece) = self.piece_now(part.volume, Layout::Next, &range, &part.failed)
+            else {
                 return;
             };
             complete &= piece.members().len() == usize::from(geometry.kind.members());
@@ -403,6 +418,9 @@ impl Cluster {
         let Some(object) = self.object(part.volume, Layout::Present) else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));
         };
+        if !self.unflushed_rows_are_known(part.volume) {
+            return self.end_part(key, Some(IoFailure::NoCurrentCopy));
+        }
         let volatile: Vec<ComponentId> = object
             .components()
             .filter(|id| {
@@ -418,7 +436,29 @@ impl Cluster {
             }
             self.command(DataCommand::Persist { component });
         }
-        self.end_part(key, None);
+        let lost = self.volume_mut(part.volume).is_some_and(|volume| {
+            let unreported = volume.losses != volume.losses_reported;
+            volume.losses_reported = volume.losses;
+            unreported || part.losses != volume.losses
+        });
+        self.end_part(key, lost.then_some(IoFailure::UnflushedLost));
+    }
+
+    /// Whether everything that is volatile on components out of reach is also held by those within reach: only then
+    /// flushing the latter makes it durable.
+    fn unflushed_rows_are_known(&self, volume: VolumeId) -> bool {
+        let Some(object) = self.object(volume, Layout::Present) else { return false };
+        object.components().filter_map(|id| self.component(id)).all(|component| {
+            let Some(unflushed) = component.unflushed.as_ref().filter(|_| !component.reachable)
+            else {
+                return true;
+            };
+            unflushed.iter().filter(|row| component.is_current(*row)).all(|row| {
+                let range = RowRange { set: component.set, row, start: 0, length: 0 };
+                self.piece(volume, Layout::Present, &range, &Failed::NONE)
+                    .is_some_and(|piece| row_is_known(&piece))
+            })
+        })
     }
 
     /// A part cannot be done. What a power cut left of a write stays.
@@ -431,7 +471,11 @@ impl Cluster {
 
     fn leave_torn_writes(&mut self, part: &Part) {
         let Purpose::Front { operation, buffer_offset } = part.purpose else { return };
-        if part.operation != Operation::Write || part.phase != Phase::Writing {
+        let planned_for = self.volume(part.volume).map(|volume| volume.layout);
+        if part.operation != Operation::Write
+            || part.phase != Phase::Writing
+            || planned_for != Some(part.layout)
+        {
             return;
         }
         let Some(request) = self.operations.get(operation).map(|front| front.request) else {
@@ -446,7 +490,8 @@ impl Cluster {
         if crashed.is_empty() {
             return;
         }
-        let Some(mut piece) = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE)
+        let Some(mut piece) =
+            self.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE)
         else {
             return;
         };

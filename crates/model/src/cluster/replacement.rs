@@ -28,6 +28,7 @@ pub(super) struct NewComponent {
 impl Cluster {
     /// Makes an empty component.
     pub(super) fn create_component(&mut self, new: &NewComponent) -> ComponentId {
+        self.generation += 1;
         let id = ComponentId(self.components.len() as u32);
         let rows = new.length / self.settings.stripe_unit.0;
         let group = &mut self.groups[new.place.group.0 as usize];
@@ -71,6 +72,7 @@ impl Cluster {
     pub(super) fn remove_component(&mut self, id: ComponentId) {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
         let Some(component) = self.components[id.0 as usize].take() else { return };
+        self.generation += 1;
         let group = &mut self.groups[component.group.0 as usize];
         group.filling.retain(|filled| *filled != id);
         let disk = &mut group.disks[usize::from(component.disk)];

@@ -195,18 +195,11 @@ impl Cluster {
     }
 
     fn commit_unit_slice(&mut self, part: &Part, unit: u64, next: &RowRange) {
-        let from = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
-        let to = self.piece(part.volume, Layout::Next, next, &Failed::NONE);
+        let from = self.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE);
+        let to = self.piece_now(part.volume, Layout::Next, next, &Failed::NONE);
         let (Some(from), Some(to)) = (from, to) else { return };
         if self.reads_of(&from, &part.range, IoClass::Resync).is_none() {
             return self.unit_slice_ended(part.volume, unit, Copied::No);
-        }
-        for member in to.members() {
-            if let Some(component) = self.component_mut(member.component)
-                && let Some(unflushed) = &mut component.unflushed
-            {
-                unflushed.insert(next.row);
-            }
         }
         self.command(DataCommand::Reshape { from, to });
         self.resync.count(self.now, ResyncReason::Policy, u64::from(part.range.length));
@@ -238,6 +231,7 @@ impl Cluster {
         let Some(reshape) = state.reshape.take() else { return };
         let reshape = *reshape;
         state.policy = reshape.policy;
+        state.layout = state.layout.wrapping_add(1);
         let old = std::mem::replace(&mut state.object, reshape.object);
         for id in old.components().collect::<Vec<_>>() {
             self.remove_component(id);

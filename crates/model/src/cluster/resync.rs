@@ -127,8 +127,8 @@ impl Cluster {
             {
                 copy.blocked = false;
                 let group = component.group;
+                // Announced when a slice begins: most looks change nothing.
                 self.groups[group.0 as usize].filling.push_back(id);
-                self.announce(id);
             }
             self.ensure_copy(id);
             self.repair_if_overdue(id);
@@ -149,6 +149,7 @@ impl Cluster {
                 };
                 match self.next_slice(id) {
                     Next::Slice(range) => {
+                        self.announce(id);
                         self.begin_slice(id, group, range);
                         break true;
                     }
@@ -257,7 +258,7 @@ impl Cluster {
         let range = RowRange { set: component.set, row, start: 0, length: 0 };
         let mut target = Failed::NONE;
         target.push(id, super::operation::FailedHow::Gone);
-        self.piece(component.volume, component.layout, &range, &target)
+        self.piece_now(component.volume, component.layout, &range, &target)
     }
 
     /// A row that holds data nowhere is zero everywhere.
@@ -369,11 +370,6 @@ impl Cluster {
         let piece = piece.with_range(range.start, range.length);
         self.command(DataCommand::Resync { piece, target: id, slot });
         self.resync.count(self.now, reason, u64::from(range.length));
-        if let Some(component) = self.component_mut(id)
-            && let Some(unflushed) = &mut component.unflushed
-        {
-            unflushed.insert(range.row);
-        }
     }
 
     fn slice_ended(&mut self, id: ComponentId, row: u64, copied_all: bool) {

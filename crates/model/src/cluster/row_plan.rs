@@ -6,6 +6,7 @@ use super::geometry::{Role, RowRange, SetKind};
 use super::ids::VolumeId;
 use super::object::Layout;
 use super::operation::Failed;
+use super::topology::Condition;
 
 /// Most slots of a set.
 pub(super) const SLOTS_MAX: usize = 6;
@@ -162,6 +163,29 @@ impl Cluster {
                     if component.is_current(range.row) { Content::Current } else { Content::Stale };
                 piece.push(PieceMember { component: id, slot: slot as u8, content });
             }
+        }
+        Some(piece)
+    }
+}
+
+impl Cluster {
+    /// The same at the moment when something takes effect: without components whose host has lost power meanwhile, even
+    /// if that has not been noticed yet.
+    pub(super) fn piece_now(
+        &self,
+        volume: VolumeId,
+        layout: Layout,
+        range: &RowRange,
+        without: &Failed,
+    ) -> Option<Piece> {
+        let mut piece = self.piece(volume, layout, range, without)?;
+        if self.any_crashed {
+            piece.retain(|id| {
+                self.component(id).is_some_and(|component| {
+                    let host = self.host_of(component.group);
+                    self.hosts[host.0 as usize].condition != Condition::Crashed
+                })
+            });
         }
         Some(piece)
     }

@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::event::{ComponentState, ResyncReason};
+use super::geometry::Geometry;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
 use super::object::{Component, Layout, Volume};
 use super::policy::Policy;
@@ -125,6 +126,11 @@ impl Cluster {
                 .map(|component| self.component_status(component))
                 .collect(),
         })
+    }
+
+    /// The address map of a volume, if it exists.
+    pub fn geometry(&self, volume: VolumeId) -> Option<Geometry> {
+        self.volume(volume).map(|volume| volume.object.geometry)
     }
 
     /// Counters of one volume, if it exists.

@@ -6,8 +6,7 @@
 use super::data_command::Durability;
 use super::ids::{ComponentId, GroupId, HostId};
 use super::spec::NetworkSpec;
-use super::stand_in::DiskGroup;
-use crate::disk_group::{DiskGroupSpec, Reduction};
+use crate::disk_group::{DiskGroup, DiskGroupSpec, Reduction};
 use std::collections::VecDeque;
 use underlay_core::{Nanos, RootSeed};
 
@@ -142,6 +141,13 @@ impl Disk {
         self.ranges.insert(at, (base, length, component));
         self.promised += length;
         base
+    }
+
+    /// Takes an address range that was given out in an earlier life.
+    pub(super) fn restore_range(&mut self, base: u64, length: u64, component: ComponentId) {
+        let at = self.ranges.partition_point(|(start, _, _)| *start < base);
+        self.ranges.insert(at, (base, length, component));
+        self.promised += length;
     }
 
     /// Gives the component's address range back.

@@ -43,12 +43,15 @@ impl Cluster {
             capacity,
             policy,
             object,
+            layout: 0,
             reshape: None,
             wanted: None,
             repair_blocked: None,
             owner,
             limit: policy.iops_limit.map(IopsLimit::new),
             available: true,
+            losses: 0,
+            losses_reported: 0,
             counters: VolumeCounters::default(),
         })));
         self.membership_changed();
@@ -67,6 +70,7 @@ impl Cluster {
         self.abandon_reshape(volume);
         self.fail_operations_of(volume);
         let Some(state) = self.volumes[volume.0 as usize].take() else { return Ok(()) };
+        self.generation += 1;
         for id in state.object.components().collect::<Vec<_>>() {
             self.remove_component(id);
         }
@@ -94,6 +98,7 @@ impl Cluster {
             return Err(PlacementRefusal::Policy(problems));
         }
         let (capacity, present) = (state.capacity, state.policy);
+        self.generation += 1;
         self.abandon_reshape(volume);
         if let Some(state) = self.volume_mut(volume) {
             state.wanted = None;

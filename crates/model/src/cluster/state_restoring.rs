@@ -1,0 +1,341 @@
+//! A cluster from its memory.
+
+use super::cluster::{Cluster, Timer};
+use super::data_command::Durability;
+use super::event::{ComponentState, ResyncReason};
+use super::geometry::Geometry;
+use super::ids::{ComponentId, GroupId, HostId, VolumeId};
+use super::iops_limit::IopsLimit;
+use super::object::{Component, Layout, Object, Slot, Volume};
+use super::policy::{Checksum, Method, Policy};
+use super::regions::RegionSet;
+use super::reshape::Reshape;
+use super::spec::ClusterSpec;
+use super::state::{
+    ClusterState, ComponentRecord, HostCondition, LayoutRecord, PolicyRecord, Restart,
+    RestoreProblem, VERSION, VolumeRecord,
+};
+use super::topology::Condition;
+use super::volume_counters::VolumeCounters;
+use crate::disk_group::MemberState;
+use underlay_core::{Bytes, Nanos, RootSeed};
+
+impl Cluster {
+    /// A cluster as it was; its clock starts at zero. No data command is emitted for components that existed: whoever keeps the
+    /// data attaches their stores.
+    ///
+    /// # Errors
+    /// When the specification has problems, or the state does not belong to it. Hosts and groups may have been added at the
+    /// end of the specification since.
+    pub fn restore(
+        spec: ClusterSpec,
+        seed: RootSeed,
+        state: &ClusterState,
+        restart: Restart,
+    ) -> Result<Cluster, RestoreProblem> {
+        if state.version != VERSION {
+            return Err(RestoreProblem::Version { found: state.version });
+        }
+        let mut cluster = Cluster::new(spec, seed).map_err(RestoreProblem::Specification)?;
+        cluster.restore_hosts(state)?;
+        cluster.restore_components(state)?;
+        cluster.restore_volumes(state)?;
+        if restart == Restart::Unclean {
+            cluster.doubt_everything();
+        }
+        cluster.membership_changed();
+        cluster.restore_repairs(state);
+        Ok(cluster)
+    }
+
+    fn restore_hosts(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
+        for record in &state.hosts {
+            let host = self
+                .hosts
+                .get_mut(record.host as usize)
+                .ok_or_else(|| misfit(format!("there is no host {}", record.host)))?;
+            host.condition = match record.condition {
+                HostCondition::Up => Condition::Up,
+                HostCondition::Frozen => Condition::Frozen,
+                HostCondition::Lost => Condition::Crashed,
+            };
+            host.side = record.side;
+            host.seen = (host.condition == Condition::Up).then_some(record.side);
+            host.gone_since = Some(Nanos::ZERO);
+            self.next_side = self.next_side.max(record.side + 1);
+        }
+        self.any_crashed = self.hosts.iter().any(|host| host.condition == Condition::Crashed);
+        for index in 0..self.groups.len() {
+            let host = self.groups[index].host;
+            if self.hosts[host.0 as usize].condition == Condition::Crashed {
+                self.groups[index].engine.power_cut(Nanos::ZERO);
+            }
+        }
+        if !state.hosts.is_empty() {
+            let at = self.settings.repair_delay;
+            self.schedule(at, Timer::RepairWitnesses);
+        }
+        for (group, member) in &state.failed_devices {
+            let found = self
+                .groups
+                .get_mut(*group as usize)
+                .filter(|found| usize::from(*member) < found.members.len())
+                .ok_or_else(|| misfit(format!("there is no device {member} in group {group}")))?;
+            found.members[usize::from(*member)].failed = true;
+            found.engine.set_member(Nanos::ZERO, usize::from(*member), MemberState::Lost);
+        }
+        Ok(())
+    }
+
+    fn restore_components(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
+        self.components.resize_with(state.next_component as usize, || None);
+        for record in &state.components {
+            let component = self.component_from(record)?;
+            let index = component.id.0 as usize;
+            if index >= self.components.len() || self.components[index].is_some() {
+                return Err(misfit(format!("component {} is out of order", record.component)));
+            }
+            let occupied = component.occupied_bytes(self.settings.stripe_unit.0 as u32);
+            let group = &mut self.groups[component.group.0 as usize];
+            let disk = &mut group.disks[usize::from(component.disk)];
+            disk.restore_range(component.base, component.length, component.id);
+            disk.used += occupied;
+            self.hosts[group.host.0 as usize].components += 1;
+            self.components[index] = Some(Box::new(component));
+        }
+        Ok(())
+    }
+
+    fn component_from(&self, record: &ComponentRecord) -> Result<Component, RestoreProblem> {
+        let number = record.component;
+        let group = self
+            .groups
+            .get(record.group as usize)
+            .filter(|group| usize::from(record.disk) < group.disks.len())
+            .ok_or_else(|| {
+                misfit(format!("component {number} lies on a device that is not there"))
+            })?;
+        let rows = record.length / self.settings.stripe_unit.0;
+        let regions = |runs: &[(u64, u64)]| {
+            RegionSet::from_runs(rows, runs)
+                .ok_or_else(|| misfit(format!("regions of component {number} exceed it")))
+        };
+        let volatile = group.durability == Durability::OnFlush;
+        Ok(Component {
+            id: ComponentId(number),
+            // Filled in by its volume.
+            volume: VolumeId(u32::MAX),
+            layout: Layout::Present,
+            set: 0,
+            slot: 0,
+            group: GroupId(record.group),
+            disk: record.disk,
+            base: record.base,
+            length: record.length,
+            stale: regions(&record.stale)?,
+            written: regions(&record.written)?,
+            reserved: record.reserved,
+            unflushed: volatile.then(|| RegionSet::new(rows)),
+            reachable: true,
+            announced: if record.active { ComponentState::Active } else { ComponentState::Stale },
+            reason: ResyncReason::ALL
+                .into_iter()
+                .find(|reason| reason.as_str() == record.reason)
+                .unwrap_or(ResyncReason::Stale),
+            copy: None,
+            absence: 0,
+            repair_at: None,
+        })
+    }
+
+    fn restore_volumes(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
+        self.volumes.resize_with(state.next_volume as usize, || None);
+        for record in &state.volumes {
+            let id = VolumeId(record.volume);
+            if id.0 as usize >= self.volumes.len() {
+                return Err(misfit(format!("volume {} is out of order", record.volume)));
+            }
+            let (policy, object) =
+                self.object_from(id, record, &record.present, Layout::Present)?;
+            let reshape = match &record.next {
+                Some(next) => Some(self.reshape_from(id, record, next)?),
+                None => None,
+            };
+            let owner = object.components().next().and_then(|id| self.component(id));
+            let owner = owner.map_or(HostId(0), |component| self.host_of(component.group));
+            self.volumes[id.0 as usize] = Some(Box::new(Volume {
+                id,
+                name: record.name.clone(),
+                capacity: Bytes(record.capacity),
+                policy,
+                object,
+                layout: 0,
+                reshape,
+                wanted: record.wanted.map(policy_from),
+                repair_blocked: None,
+                owner,
+                limit: policy.iops_limit.map(IopsLimit::new),
+                available: true,
+                losses: u32::from(record.unreported_loss),
+                losses_reported: 0,
+                counters: VolumeCounters::default(),
+            }));
+        }
+        if self.components.iter().flatten().any(|component| component.volume.0 == u32::MAX) {
+            return Err(misfit("a component belongs to no volume".to_string()));
+        }
+        Ok(())
+    }
+
+    fn reshape_from(
+        &mut self,
+        id: VolumeId,
+        record: &VolumeRecord,
+        next: &LayoutRecord,
+    ) -> Result<Box<Reshape>, RestoreProblem> {
+        let (policy, object) = self.object_from(id, record, next, Layout::Next)?;
+        let units = record.capacity.div_ceil(u64::from(next.unit_bytes));
+        let pending = RegionSet::from_runs(units, &record.pending)
+            .ok_or_else(|| misfit(format!("units of volume {} exceed it", record.volume)))?;
+        Ok(Box::new(Reshape {
+            object,
+            policy,
+            pending,
+            units: Vec::new(),
+            cursor: 0,
+            in_flight: 0,
+            epoch: self.resync.next_epoch(),
+        }))
+    }
+
+    fn object_from(
+        &mut self,
+        volume: VolumeId,
+        record: &VolumeRecord,
+        stored: &LayoutRecord,
+        layout: Layout,
+    ) -> Result<(Policy, Object), RestoreProblem> {
+        let policy = policy_from(stored.policy);
+        if !policy.problems().is_empty() {
+            return Err(misfit(format!("the policy of volume {} is none", record.volume)));
+        }
+        if u64::from(stored.unit_bytes) != self.settings.stripe_unit.0 || stored.sets == 0 {
+            return Err(misfit(format!(
+                "volume {} has stripe units of {} bytes",
+                record.volume, stored.unit_bytes
+            )));
+        }
+        let geometry = Geometry {
+            kind: policy.set_kind(),
+            sets: stored.sets,
+            unit_bytes: stored.unit_bytes,
+            capacity_bytes: record.capacity,
+        };
+        let members = usize::from(geometry.kind.members());
+        if stored.slots.len() != members * stored.sets as usize {
+            return Err(misfit(format!("volume {} has too few slots", record.volume)));
+        }
+        let mut slots = Vec::new();
+        for (index, (current, replacement)) in stored.slots.iter().enumerate() {
+            let slot =
+                Slot { current: ComponentId(*current), replacement: replacement.map(ComponentId) };
+            for id in slot.components() {
+                let component = self
+                    .component_mut(id)
+                    .filter(|component| component.length == geometry.component_bytes())
+                    .ok_or_else(|| misfit(format!("component {id} is not there")))?;
+                component.volume = volume;
+                component.layout = layout;
+                component.set = (index / members) as u32;
+                component.slot = (index % members) as u8;
+            }
+            slots.push(slot);
+        }
+        let witnesses: Vec<HostId> = stored.witnesses.iter().map(|host| HostId(*host)).collect();
+        for host in &witnesses {
+            let host = self
+                .hosts
+                .get_mut(host.0 as usize)
+                .ok_or_else(|| misfit(format!("witness host {} is not there", host.0)))?;
+            host.components += 1;
+        }
+        let rows = geometry.rows_per_set();
+        let in_doubt: Option<Vec<RegionSet>> =
+            stored.in_doubt.iter().map(|runs| RegionSet::from_runs(rows, runs)).collect();
+        let in_doubt = in_doubt
+            .filter(|sets| sets.len() == stored.sets as usize)
+            .ok_or_else(|| misfit(format!("doubts of volume {} exceed it", record.volume)))?;
+        let checksum = policy.checksum;
+        Ok((policy, Object { geometry, checksum, slots, witnesses, side: None, in_doubt }))
+    }
+
+    /// Components that were not active may have missed anything since, where enough others were; members that were active may
+    /// differ in whatever was in flight.
+    fn doubt_everything(&mut self) {
+        let volumes: Vec<VolumeId> =
+            self.volumes.iter().flatten().map(|volume| volume.id).collect();
+        for volume in volumes {
+            self.abandon_reshape(volume);
+            let sets = self.object(volume, Layout::Present).map_or(0, |o| o.geometry.sets);
+            for set in 0..sets {
+                self.doubt_set(volume, set);
+            }
+        }
+    }
+
+    fn doubt_set(&mut self, volume: VolumeId, set: u32) {
+        let rows = self.rows_with_data(volume, set);
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        let needed = usize::from(object.geometry.kind.data_units());
+        let redundant = object.geometry.kind.spare_members() > 0;
+        let active = |id: ComponentId| {
+            self.component(id)
+                .is_some_and(|component| component.announced == ComponentState::Active)
+        };
+        let current = object.set(set).iter().filter(|slot| active(slot.current)).count();
+        let behind: Vec<ComponentId> = object
+            .set(set)
+            .iter()
+            .flat_map(Slot::components)
+            .filter(|id| current >= needed && !active(*id))
+            .collect();
+        for id in behind {
+            if let Some(component) = self.component_mut(id) {
+                component.stale.unite(&rows);
+            }
+        }
+        if let Some(object) = self.object_mut(volume, Layout::Present)
+            && redundant
+        {
+            object.in_doubt[set as usize].unite(&rows);
+        }
+    }
+
+    /// What was left of the repair delay goes on.
+    fn restore_repairs(&mut self, state: &ClusterState) {
+        for record in &state.components {
+            let id = ComponentId(record.component);
+            let Some(left) = record.repair_in_ns else { continue };
+            let Some(component) = self.component_mut(id).filter(|c| !c.reachable) else { continue };
+            component.absence = component.absence.wrapping_add(1);
+            component.repair_at = Some(Nanos(left));
+            let absence = component.absence;
+            self.schedule(Nanos(left), Timer::Repair { component: id, absence });
+        }
+    }
+}
+
+fn policy_from(record: PolicyRecord) -> Policy {
+    Policy {
+        failures_to_tolerate: record.failures_to_tolerate,
+        method: if record.erasure_coding { Method::ErasureCoding } else { Method::Mirror },
+        stripe_width: record.stripe_width,
+        iops_limit: record.iops_limit,
+        checksum: if record.checksum { Checksum::On } else { Checksum::Off },
+        space_reservation_percent: record.space_reservation_percent,
+    }
+}
+
+fn misfit(what: String) -> RestoreProblem {
+    RestoreProblem::Misfit(what)
+}

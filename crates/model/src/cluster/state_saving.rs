@@ -1,0 +1,112 @@
+//! The cluster's memory, written down.
+
+use super::cluster::Cluster;
+use super::event::ComponentState;
+use super::object::{Component, Object, Volume};
+use super::policy::{Checksum, Method, Policy};
+use super::state::{
+    ClusterState, ComponentRecord, HostCondition, HostRecord, LayoutRecord, PolicyRecord, VERSION,
+    VolumeRecord,
+};
+use super::topology::{Condition, MAIN_SIDE};
+
+impl Cluster {
+    /// Everything the cluster must not forget; see [`super::Restart`] for when to store it.
+    pub fn state(&self) -> ClusterState {
+        ClusterState {
+            version: VERSION,
+            next_component: self.components.len() as u32,
+            next_volume: self.volumes.len() as u32,
+            hosts: self.host_records(),
+            failed_devices: self.failed_devices(),
+            components: self
+                .components
+                .iter()
+                .flatten()
+                .map(|component| self.component_record(component))
+                .collect(),
+            volumes: self.volumes.iter().flatten().map(|volume| volume_record(volume)).collect(),
+        }
+    }
+
+    fn host_records(&self) -> Vec<HostRecord> {
+        self.hosts
+            .iter()
+            .filter(|host| host.condition != Condition::Up || host.side != MAIN_SIDE)
+            .map(|host| HostRecord {
+                host: host.id.0,
+                condition: match host.condition {
+                    Condition::Up => HostCondition::Up,
+                    Condition::Frozen => HostCondition::Frozen,
+                    Condition::Crashed => HostCondition::Lost,
+                },
+                side: host.side,
+            })
+            .collect()
+    }
+
+    fn failed_devices(&self) -> Vec<(u32, u8)> {
+        self.groups
+            .iter()
+            .flat_map(|group| {
+                let failed = group.members.iter().enumerate().filter(|(_, member)| member.failed);
+                failed.map(|(member, _)| (group.id.0, member as u8))
+            })
+            .collect()
+    }
+
+    fn component_record(&self, component: &Component) -> ComponentRecord {
+        ComponentRecord {
+            component: component.id.0,
+            group: component.group.0,
+            disk: component.disk,
+            base: component.base,
+            length: component.length,
+            reserved: component.reserved,
+            active: component.announced == ComponentState::Active,
+            stale: component.stale.runs(),
+            written: component.written.runs(),
+            reason: component.reason.as_str().to_string(),
+            repair_in_ns: component.repair_at.map(|at| at.saturating_sub(self.now).0),
+        }
+    }
+}
+
+fn volume_record(volume: &Volume) -> VolumeRecord {
+    VolumeRecord {
+        volume: volume.id.0,
+        name: volume.name.clone(),
+        capacity: volume.capacity.0,
+        present: layout_record(&volume.object, &volume.policy),
+        next: volume.reshape.as_ref().map(|next| layout_record(&next.object, &next.policy)),
+        pending: volume.reshape.as_ref().map_or(Vec::new(), |next| next.pending.runs()),
+        wanted: volume.wanted.as_ref().map(policy_record),
+        unreported_loss: volume.losses != volume.losses_reported,
+    }
+}
+
+fn layout_record(object: &Object, policy: &Policy) -> LayoutRecord {
+    LayoutRecord {
+        policy: policy_record(policy),
+        sets: object.geometry.sets,
+        unit_bytes: object.geometry.unit_bytes,
+        slots: object
+            .slots
+            .iter()
+            .map(|slot| (slot.current.0, slot.replacement.map(|replacement| replacement.0)))
+            .collect(),
+        witnesses: object.witnesses.iter().map(|host| host.0).collect(),
+        in_doubt: object.in_doubt.iter().map(super::regions::RegionSet::runs).collect(),
+    }
+}
+
+fn policy_record(policy: &Policy) -> PolicyRecord {
+    PolicyRecord {
+        failures_to_tolerate: policy.failures_to_tolerate,
+        erasure_coding: policy.method == Method::ErasureCoding,
+        stripe_width: policy.stripe_width,
+        iops_limit: policy.iops_limit,
+        checksum: policy.checksum == Checksum::On,
+        space_reservation_percent: policy.space_reservation_percent,
+    }
+}

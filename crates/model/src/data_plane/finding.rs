@@ -1,0 +1,22 @@
+//! What the data plane noticed while carrying out commands.
+
+use crate::cluster::ComponentId;
+
+/// Something about a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// It did not verify and was restored from other members.
+    Repaired {
+        /// Where it was broken.
+        component: ComponentId,
+        /// The block, from the component's start.
+        offset_bytes: u64,
+    },
+    /// No member has it: whoever reads it gets an I/O error.
+    Lost {
+        /// Where it was wanted.
+        component: ComponentId,
+        /// The block, from the component's start.
+        offset_bytes: u64,
+    },
+}

@@ -1,0 +1,250 @@
+//! One component with its checksums, and what a power cut would take from it.
+
+use super::block_store::{BLOCK_BYTES, BlockStore};
+use super::checksum::{broken_sum, sum_of, sums_of, verifies};
+use crate::cluster::{Checksum, Durability};
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
+use std::collections::VecDeque;
+
+const BLOCK: u64 = BLOCK_BYTES as u64;
+const SECTOR: usize = 512;
+/// Volatile bytes remembered per component at most; older writes count as drained, as they would be in any device.
+const VOLATILE_BYTES_MAX: usize = 64 << 20;
+
+/// What was there before a volatile write.
+#[derive(Clone, Debug)]
+struct Before {
+    offset: u64,
+    bytes: Vec<u8>,
+    sums: Vec<u32>,
+}
+
+/// One component.
+#[derive(Debug)]
+pub(super) struct Held<S> {
+    store: S,
+    durability: Durability,
+    /// Oldest first; empty unless writes are volatile.
+    undo: VecDeque<Before>,
+    undo_bytes: usize,
+    /// Whether blocks carry checksums, as last told.
+    checksum: Checksum,
+    tear_next: Option<u32>,
+}
+
+/// Blocks read, and which of them are good.
+#[derive(Clone, Debug)]
+pub(super) struct Blocks {
+    pub(super) bytes: Vec<u8>,
+    pub(super) good: Vec<bool>,
+}
+
+impl Blocks {
+    /// Whether all are good.
+    pub(super) fn all_good(&self) -> bool {
+        self.good.iter().all(|good| *good)
+    }
+}
+
+/// Whether a block is what was stored. Without checksums only blocks that are known to be lost have one.
+fn is_sound(block: &[u8], sum: u32, checksum: Checksum) -> bool {
+    match checksum {
+        Checksum::On => verifies(block, sum),
+        Checksum::Off => sum == 0,
+    }
+}
+
+impl<S: BlockStore> Held<S> {
+    pub(super) fn new(store: S, durability: Durability) -> Held<S> {
+        Held {
+            store,
+            durability,
+            undo: VecDeque::new(),
+            undo_bytes: 0,
+            checksum: Checksum::On,
+            tear_next: None,
+        }
+    }
+
+    pub(super) fn into_store(self) -> S {
+        self.store
+    }
+
+    pub(super) fn store(&self) -> &S {
+        &self.store
+    }
+
+    pub(super) fn store_mut(&mut self) -> &mut S {
+        &mut self.store
+    }
+
+    /// Reads whole blocks and verifies them.
+    pub(super) fn read(&mut self, offset: u64, length: usize, checksum: Checksum) -> Blocks {
+        let count = length / BLOCK_BYTES;
+        let mut bytes = vec![0; length];
+        if self.store.read(offset, &mut bytes).is_err() {
+            return Blocks { bytes, good: vec![false; count] };
+        }
+        let mut sums = vec![0; count];
+        if self.store.read_sums(offset / BLOCK, &mut sums).is_err() {
+            return Blocks { bytes, good: vec![false; count] };
+        }
+        let good = bytes
+            .chunks_exact(BLOCK_BYTES)
+            .zip(&sums)
+            .map(|(block, sum)| is_sound(block, *sum, checksum))
+            .collect();
+        Blocks { bytes, good }
+    }
+
+    /// Stores whole blocks with their checksums.
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8], checksum: Checksum) {
+        let sums = match checksum {
+            Checksum::On => sums_of(bytes),
+            Checksum::Off => vec![0; bytes.len() / BLOCK_BYTES],
+        };
+        self.checksum = checksum;
+        self.remember(offset, bytes.len());
+        let kept = self.tear_next.take().map_or(bytes.len(), |kept| bytes.len().min(kept as usize));
+        self.put(offset, &bytes[..kept], &sums);
+    }
+
+    fn put(&mut self, offset: u64, bytes: &[u8], sums: &[u32]) {
+        let failed = !bytes.is_empty() && self.store.write(offset, bytes).is_err();
+        let failed = failed || self.store.write_sums(offset / BLOCK, sums).is_err();
+        if failed {
+            // What is there now is unknown: checksums that fit nothing keep it from being taken for data.
+            let lost: Vec<u32> = sums.iter().map(|sum| (!sum).max(1)).collect();
+            let _unwritable_as_well = self.store.write_sums(offset / BLOCK, &lost);
+        }
+    }
+
+    /// Stores the first bytes of a write that a power cut interrupted.
+    pub(super) fn write_torn(
+        &mut self,
+        offset: u64,
+        bytes: &[u8],
+        kept: usize,
+        checksum: Checksum,
+    ) {
+        let whole = kept / BLOCK_BYTES * BLOCK_BYTES;
+        if whole > 0 {
+            self.write(offset, &bytes[..whole], checksum);
+        }
+        if kept > whole {
+            let at = offset + whole as u64;
+            let mut block = self.read(at, BLOCK_BYTES, checksum);
+            block.bytes[..kept - whole].copy_from_slice(&bytes[whole..kept]);
+            if block.all_good() {
+                self.write(at, &block.bytes, checksum);
+            }
+        }
+    }
+
+    /// Makes whole blocks zero.
+    pub(super) fn discard(&mut self, offset: u64, length: u64) {
+        self.remember(offset, length as usize);
+        if self.store.discard(offset, length).is_err() {
+            self.break_sums(offset, length as usize);
+        }
+    }
+
+    /// Says that the content of whole blocks is lost.
+    pub(super) fn break_sums(&mut self, offset: u64, length: usize) {
+        let mut bytes = vec![0; length];
+        let _unreadable_is_lost_as_well = self.store.read(offset, &mut bytes);
+        let sums: Vec<u32> = bytes.chunks_exact(BLOCK_BYTES).map(broken_sum).collect();
+        self.remember(offset, length);
+        let _unwritable_as_well = self.store.write_sums(offset / BLOCK, &sums);
+    }
+
+    /// Everything so far is durable.
+    pub(super) fn persist(&mut self) {
+        self.undo.clear();
+        self.undo_bytes = 0;
+    }
+
+    /// The device was replaced by an empty one.
+    pub(super) fn blank(&mut self) {
+        self.persist();
+        self.tear_next = None;
+        let length = self.store.len_bytes();
+        if self.store.discard(0, length).is_err() {
+            self.break_sums(0, length as usize);
+        }
+    }
+
+    /// The next write stores only its first bytes.
+    pub(super) fn tear_next(&mut self, keep_bytes: u32) {
+        self.tear_next = Some(keep_bytes);
+    }
+
+    /// A bit flips.
+    pub(super) fn flip(&mut self, offset: u64, bit: u8) {
+        let sector = offset / SECTOR as u64 * SECTOR as u64;
+        let mut bytes = [0; SECTOR];
+        if self.store.read(sector, &mut bytes).is_ok() {
+            bytes[(offset - sector) as usize] ^= 1 << bit;
+            let _failure_is_rot_as_well = self.store.write(sector, &bytes);
+        }
+    }
+
+    fn remember(&mut self, offset: u64, length: usize) {
+        if self.durability == Durability::OnWrite {
+            return;
+        }
+        let mut before =
+            Before { offset, bytes: vec![0; length], sums: vec![0; length / BLOCK_BYTES] };
+        let read = self.store.read(offset, &mut before.bytes).is_ok()
+            && self.store.read_sums(offset / BLOCK, &mut before.sums).is_ok();
+        if read {
+            self.undo_bytes += length;
+            self.undo.push_back(before);
+        }
+        while self.undo_bytes > VOLATILE_BYTES_MAX
+            && let Some(drained) = self.undo.pop_front()
+        {
+            self.undo_bytes -= drained.bytes.len();
+        }
+    }
+
+    /// Takes back some volatile writes, newest first: each is kept, lost, or torn at a sector.
+    pub(super) fn power_cut(&mut self, seed: u64) {
+        let mut random = Pcg64::seed_from_u64(seed);
+        self.tear_next = None;
+        self.undo_bytes = 0;
+        while let Some(before) = self.undo.pop_back() {
+            let sectors = before.bytes.len() / SECTOR;
+            let kept = match random.random_range(0..3) {
+                0 => continue,
+                1 => 0,
+                _ => random.random_range(0..=sectors),
+            };
+            self.take_back(&before, kept * SECTOR);
+        }
+    }
+
+    /// Restores what was there before, except for the first `kept` bytes.
+    fn take_back(&mut self, before: &Before, kept: usize) {
+        let checksum = self.checksum;
+        for (index, old) in before.bytes.chunks_exact(BLOCK_BYTES).enumerate() {
+            let start = index * BLOCK_BYTES;
+            let at = before.offset + start as u64;
+            let old_sum = before.sums[index];
+            if kept <= start {
+                self.put(at, old, &[old_sum]);
+            } else if kept < start + BLOCK_BYTES {
+                let mut block = self.read(at, BLOCK_BYTES, checksum);
+                let sound = block.all_good() && is_sound(old, old_sum, checksum);
+                block.bytes[kept - start..].copy_from_slice(&old[kept - start..]);
+                let sum = match (checksum, sound) {
+                    (Checksum::Off, true) => 0,
+                    (Checksum::On, true) => sum_of(&block.bytes),
+                    (_, false) => broken_sum(&block.bytes),
+                };
+                self.put(at, &block.bytes, &[sum]);
+            }
+        }
+    }
+}

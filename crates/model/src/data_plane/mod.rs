@@ -1,0 +1,25 @@
+//! The data plane: what a cluster's data commands do to real bytes.
+//!
+//! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
+//! ([`row`]), and the [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
+//!
+//! Everything here is a value: memory is one kind of store, files are another and live in the `datastore` crate. What is
+//! deliberately not here: time, policy, placement. The cluster has decided all that.
+
+mod block_store;
+
+mod checksum;
+
+mod parity;
+
+mod held;
+
+mod finding;
+
+mod row;
+
+mod plane;
+
+pub use block_store::{BLOCK_BYTES, BlockStore, MemoryStore, MemoryStores, StoreError, StoreMaker};
+pub use finding::Finding;
+pub use plane::{DataPlane, Delivered};

@@ -1,0 +1,240 @@
+//! The data plane: carries out data commands on the bytes of components.
+
+use super::block_store::{BLOCK_BYTES, BlockStore, StoreMaker};
+use super::finding::Finding;
+use super::held::{Blocks, Held};
+use super::row::Row;
+use crate::cluster::{ComponentId, DataCommand, Durability, Piece};
+use crate::store::RequestId;
+use std::collections::HashMap;
+
+/// The components that exist, by number.
+#[derive(Debug)]
+pub(super) struct Components<S> {
+    held: Vec<Option<Held<S>>>,
+}
+
+impl<S> Components<S> {
+    pub(super) fn get_mut(&mut self, id: ComponentId) -> Option<&mut Held<S>> {
+        self.held.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    fn put(&mut self, id: ComponentId, held: Held<S>) {
+        let index = id.0 as usize;
+        if self.held.len() <= index {
+            self.held.resize_with(index + 1, || None);
+        }
+        self.held[index] = Some(held);
+    }
+}
+
+/// A request's bytes while it is in flight.
+#[derive(Clone, Debug)]
+struct Buffer {
+    bytes: Vec<u8>,
+    readable: bool,
+}
+
+/// How a request's data ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// The bytes that were read, or the buffer that was written.
+    Bytes(Vec<u8>),
+    /// At least one block is lost: the request must be answered with an I/O error.
+    Unreadable(Vec<u8>),
+}
+
+/// Bytes of all components, and of the requests in flight.
+///
+/// The driver stages a request, submits it to the cluster, executes every [`DataCommand`] in order, and takes the buffer back
+/// when the request is finished. All results are the same whatever the store is.
+#[derive(Debug)]
+pub struct DataPlane<M: StoreMaker> {
+    maker: M,
+    components: Components<M::Store>,
+    buffers: HashMap<RequestId, Buffer>,
+    findings: Vec<Finding>,
+}
+
+impl<M: StoreMaker> DataPlane<M> {
+    /// Without components.
+    pub fn new(maker: M) -> DataPlane<M> {
+        DataPlane {
+            maker,
+            components: Components { held: Vec::new() },
+            buffers: HashMap::new(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Adds a component that exists already: after a restart.
+    pub fn attach(&mut self, component: ComponentId, store: M::Store, durability: Durability) {
+        self.components.put(component, Held::new(store, durability));
+    }
+
+    /// The bytes of a write that is about to be submitted.
+    pub fn stage_write(&mut self, request: RequestId, bytes: Vec<u8>) {
+        self.buffers.insert(request, Buffer { bytes, readable: true });
+    }
+
+    /// The buffer of a read that is about to be submitted.
+    pub fn stage_read(&mut self, request: RequestId, buffer: Vec<u8>) {
+        self.buffers.insert(request, Buffer { bytes: buffer, readable: true });
+    }
+
+    /// Takes the buffer of a finished request; none if it was not staged.
+    pub fn finish(&mut self, request: RequestId) -> Option<Delivered> {
+        let buffer = self.buffers.remove(&request)?;
+        Some(if buffer.readable {
+            Delivered::Bytes(buffer.bytes)
+        } else {
+            Delivered::Unreadable(buffer.bytes)
+        })
+    }
+
+    /// What was noticed since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// A component's store, for whoever must look at it.
+    pub fn store(&self, component: ComponentId) -> Option<&M::Store> {
+        self.components.held.get(component.0 as usize)?.as_ref().map(Held::store)
+    }
+
+    /// A component's store; what is changed here happens behind the data plane's back.
+    pub fn store_mut(&mut self, component: ComponentId) -> Option<&mut M::Store> {
+        self.components.get_mut(component).map(Held::store_mut)
+    }
+
+    /// The maker of stores.
+    pub fn maker(&mut self) -> &mut M {
+        &mut self.maker
+    }
+
+    /// Carries out one command.
+    pub fn execute(&mut self, command: &DataCommand) {
+        match command {
+            DataCommand::Create { component, length_bytes, device, durability } => {
+                // A store that cannot be made is a component that reads as lost.
+                if let Ok(store) = self.maker.create(*component, *device, *length_bytes) {
+                    self.components.put(*component, Held::new(store, *durability));
+                }
+            }
+            DataCommand::Remove { component } => self.remove(*component),
+            DataCommand::Blank { component } => self.with(*component, Held::blank),
+            DataCommand::Read { request, buffer_offset, piece } => {
+                self.read(*request, *buffer_offset, piece);
+            }
+            DataCommand::Write { request, buffer_offset, piece } => {
+                self.write(*request, *buffer_offset, piece);
+            }
+            DataCommand::WriteTorn { request, buffer_offset, piece, component, keep_bytes } => {
+                self.write_torn(*request, *buffer_offset, piece, *component, *keep_bytes);
+            }
+            DataCommand::Discard { piece } => self.row(piece).discard(),
+            DataCommand::Resync { piece, target, slot } => self.row(piece).resync(*target, *slot),
+            DataCommand::Reshape { from, to } => self.reshape(from, to),
+            DataCommand::Zero { component, offset_bytes, length_bytes } => {
+                let (offset, length) = (*offset_bytes, *length_bytes);
+                self.with(*component, |held| {
+                    held.discard(offset, length);
+                    held.persist();
+                });
+            }
+            DataCommand::Persist { component } => self.with(*component, Held::persist),
+            DataCommand::PowerCut { component, seed } => {
+                self.with(*component, |held| held.power_cut(*seed));
+            }
+            DataCommand::BitRot { component, offset_bytes, bit } => {
+                self.with(*component, |held| held.flip(*offset_bytes, *bit));
+            }
+            DataCommand::TearNextWrite { component, keep_bytes } => {
+                self.with(*component, |held| held.tear_next(*keep_bytes));
+            }
+        }
+    }
+
+    fn with(&mut self, component: ComponentId, act: impl FnOnce(&mut Held<M::Store>)) {
+        if let Some(held) = self.components.get_mut(component) {
+            act(held);
+        }
+    }
+
+    fn row<'a>(&'a mut self, piece: &'a Piece) -> Row<'a, M::Store> {
+        Row { components: &mut self.components, findings: &mut self.findings, piece }
+    }
+
+    fn remove(&mut self, component: ComponentId) {
+        let held = self.components.held.get_mut(component.0 as usize).and_then(Option::take);
+        if let Some(held) = held {
+            self.maker.remove(component, held.into_store());
+        }
+    }
+
+    fn read(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
+        let Blocks { bytes, good } = self.row(piece).read();
+        let Some(buffer) = self.buffers.get_mut(&request) else { return };
+        buffer.bytes[buffer_offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+        if let Some(bad) = good.iter().position(|good| !good) {
+            buffer.readable = false;
+            let component =
+                piece.members().first().map_or(ComponentId(u32::MAX), |member| member.component);
+            let base = piece.row * u64::from(piece.unit_bytes) + u64::from(piece.start);
+            let offset_bytes = base + (bad * BLOCK_BYTES) as u64;
+            self.findings.push(Finding::Lost { component, offset_bytes });
+        }
+    }
+
+    fn write(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
+        let Some(buffer) = self.buffers.get(&request) else { return };
+        let bytes = &buffer.bytes[buffer_offset as usize..][..piece.length_bytes as usize];
+        Row { components: &mut self.components, findings: &mut self.findings, piece }.write(bytes);
+    }
+
+    fn write_torn(
+        &mut self,
+        request: RequestId,
+        buffer_offset: u32,
+        piece: &Piece,
+        component: ComponentId,
+        keep_bytes: u32,
+    ) {
+        let Some(buffer) = self.buffers.get(&request) else { return };
+        let bytes = &buffer.bytes[buffer_offset as usize..][..piece.length_bytes as usize];
+        let offset = piece.row * u64::from(piece.unit_bytes) + u64::from(piece.start);
+        if let Some(held) = self.components.get_mut(component) {
+            held.write_torn(offset, bytes, keep_bytes as usize, piece.checksum);
+        }
+    }
+
+    fn reshape(&mut self, from: &Piece, to: &Piece) {
+        let Blocks { bytes, good } = self.row(from).read();
+        let mut row = self.row(to);
+        if good.iter().all(|good| *good) && bytes.iter().all(|byte| *byte == 0) {
+            row.discard();
+        } else {
+            row.write(&bytes);
+            row.break_range(&good);
+        }
+        // As with copies for resync, what is copied is durable at once.
+        for member in to.members() {
+            self.with(member.component, Held::persist);
+        }
+    }
+}
+
+impl<M: StoreMaker> DataPlane<M>
+where
+    M::Store: BlockStore,
+{
+    /// Components that exist.
+    pub fn components(&self) -> impl Iterator<Item = ComponentId> + '_ {
+        self.components
+            .held
+            .iter()
+            .enumerate()
+            .filter(|(_, held)| held.is_some())
+            .map(|(index, _)| ComponentId(index as u32))
+    }
+}
