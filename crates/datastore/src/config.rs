@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::{Basis, DeviceProfile, Disk, Duplex, Flash, Link, Medium, WriteBuffer};
 
+use crate::cluster_config::{ClusterConfig, PolicyConfig};
 use crate::error::DatastoreError;
 use crate::spec::Durability;
 
@@ -26,8 +27,21 @@ pub(crate) struct ServerConfig {
     pub(crate) control_socket: PathBuf,
     pub(crate) seed: u64,
     pub(crate) durability: DurabilityConfig,
+    /// Devices that volumes lie on directly; none when there is a cluster.
     pub(crate) devices: Vec<DeviceConfig>,
+    /// The cluster that all volumes live on.
+    #[serde(default)]
+    pub(crate) cluster: Option<ClusterServerConfig>,
     pub(crate) volumes: Vec<VolumeConfig>,
+}
+
+/// A cluster and where its data is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct ClusterServerConfig {
+    pub(crate) spec: ClusterConfig,
+    /// An existing directory for components.
+    pub(crate) components: PathBuf,
 }
 
 /// Where NBD clients are accepted; nowhere when both are absent.
@@ -52,9 +66,14 @@ pub(crate) struct VolumeConfig {
     pub(crate) name: String,
     pub(crate) capacity_bytes: u64,
     /// Index into the devices.
+    #[serde(default)]
     pub(crate) device: usize,
-    /// Where the bytes are.
+    /// Where the bytes are, unless they are in the components of a cluster.
+    #[serde(default)]
     pub(crate) backing_file: PathBuf,
+    /// What it asks of the cluster.
+    #[serde(default)]
+    pub(crate) policy: Option<PolicyConfig>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

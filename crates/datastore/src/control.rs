@@ -10,6 +10,7 @@ use underlay_core::histogram::DecodeError;
 use underlay_model::DeviceCondition;
 
 use crate::config::VolumeConfig;
+use crate::fault::{ClusterFault, DatastoreNotice};
 
 /// What the server can be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,6 +42,12 @@ pub(crate) enum Command {
     RemoveVolume { name: String },
     /// Change how a device works.
     SetCondition { device: String, condition: Condition },
+    /// Break something of the cluster, or mend it.
+    Inject(ClusterFault),
+    /// What happened since the last such command.
+    Notices,
+    /// The counters of the cluster; their values come with [`Command::Stat`].
+    ClusterSeries,
     /// Stop serving, even if nothing was unmounted.
     End,
 }
@@ -100,6 +107,8 @@ pub(crate) enum Answer {
     Timing(TimingEntry),
     PowerCut { kept: u64, lost: u64, torn: u64 },
     Added { number: usize },
+    Notices(Vec<DatastoreNotice>),
+    Series(Vec<SeriesEntry>),
     Refused { reason: String },
 }
 
@@ -126,6 +135,27 @@ pub(crate) struct Stat {
     /// Reads and writes answered by a model, and the sum of their modelled latencies.
     pub(crate) modelled_ios: u64,
     pub(crate) modelled_ns: u64,
+    /// In the order of [`Command::ClusterSeries`].
+    pub(crate) cluster: Vec<f64>,
+}
+
+/// A declared series.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct SeriesEntry {
+    pub(crate) name: String,
+    pub(crate) unit: String,
+    pub(crate) is_counter: bool,
+}
+
+impl SeriesEntry {
+    pub(crate) fn counter(name: String, unit: &str) -> SeriesEntry {
+        SeriesEntry { name, unit: unit.to_string(), is_counter: true }
+    }
+
+    pub(crate) fn gauge(name: String, unit: &str) -> SeriesEntry {
+        SeriesEntry { name, unit: unit.to_string(), is_counter: false }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -5,6 +5,7 @@ use underlay_core::{Evidence, Histogram};
 use underlay_model::Operation;
 
 use crate::error::DatastoreError;
+use crate::fault::{ClusterFault, DatastoreNotice};
 use crate::spec::{MountedVolume, Timing};
 use crate::timing_report::TimingReport;
 
@@ -41,6 +42,15 @@ pub trait Datastore: Send {
     /// Restores power and mounts the volumes again, letting their file systems recover. Nothing may
     /// hold files on them open.
     fn power_on(&mut self) -> Result<(), DatastoreError>;
+
+    /// Breaks something of a cluster, or mends it.
+    ///
+    /// Fails with [`DatastoreError::NotEmulated`] where there is no cluster, and with
+    /// [`DatastoreError::Refused`] when what it names does not exist.
+    fn inject(&mut self, fault: &ClusterFault) -> Result<(), DatastoreError>;
+
+    /// What happened since the last call: faults, hosts and devices that went or came, copying; in order.
+    fn notices(&mut self) -> Result<Vec<DatastoreNotice>, DatastoreError>;
 
     /// The processes that do the datastore's work: (name, pid).
     fn processes(&self) -> Vec<(String, u32)>;

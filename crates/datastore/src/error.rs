@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, Nanos};
 use underlay_host::HostError;
 use underlay_model::ProfileProblem;
+use underlay_model::cluster::ClusterProblem;
 
 /// Why a datastore could not be opened, used or closed.
 #[derive(Debug, thiserror::Error)]
@@ -60,6 +61,17 @@ pub enum DatastoreError {
     /// Two devices of the same name.
     #[error("device `{0}` is defined twice; give each its own name")]
     DuplicateDevice(String),
+    /// A cluster that cannot be.
+    #[error("the cluster cannot be used: {}", join(.0))]
+    BadCluster(Vec<ClusterProblem>),
+    /// A volume that the cluster cannot hold.
+    #[error("volume `{volume}` cannot be placed on the cluster: {reason}")]
+    CannotPlace {
+        /// The volume.
+        volume: String,
+        /// What is missing.
+        reason: String,
+    },
     /// A volume on a device that the design does not have.
     #[error("volume `{volume}` wants device `{device}`; the design has {}", known.join(", "))]
     UnknownDevice {
@@ -264,6 +276,6 @@ impl DatastoreError {
     }
 }
 
-fn join(problems: &[ProfileProblem]) -> String {
+fn join<T: ToString>(problems: &[T]) -> String {
     problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }

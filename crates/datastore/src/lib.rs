@@ -14,10 +14,12 @@ pub mod error;
 pub mod spec;
 
 pub mod datastore;
+pub mod fault;
 pub mod timing_report;
 
 mod path;
 
+mod cluster_config;
 mod config;
 mod control;
 mod path_cost;
@@ -30,8 +32,11 @@ pub mod persistent;
 
 pub use datastore::{Datastore, VolumeLatency};
 pub use error::DatastoreError;
+pub use fault::{ClusterFault, DatastoreNotice};
 pub use server::serve;
-pub use spec::{Context, DatastoreSpec, Durability, MountedVolume, Timing, VolumeRequest};
+pub use spec::{
+    ClusterStorage, Context, DatastoreSpec, Durability, MountedVolume, Timing, VolumeRequest,
+};
 pub use timing_report::TimingReport;
 
 use std::collections::HashSet;
@@ -50,10 +55,19 @@ pub fn open(
         DatastoreSpec::Path { directory } => Ok(Box::new(path::open(directory, volumes, context)?)),
         DatastoreSpec::Emulated { devices, seed, backing_directory, durability } => {
             let emulation = emulated::Emulation {
-                devices,
+                storage: emulated::Storage::Devices(devices),
                 seed: *seed,
                 backing_directory: backing_directory.as_deref(),
                 durability: *durability,
+            };
+            Ok(Box::new(emulated::open(&emulation, volumes, context)?))
+        }
+        DatastoreSpec::Cluster { storage, seed, backing_directory } => {
+            let emulation = emulated::Emulation {
+                storage: emulated::Storage::Cluster(storage),
+                seed: *seed,
+                backing_directory: backing_directory.as_deref(),
+                durability: Durability::Profile,
             };
             Ok(Box::new(emulated::open(&emulation, volumes, context)?))
         }

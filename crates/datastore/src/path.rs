@@ -16,6 +16,7 @@ use underlay_host::{Teardown, Ticket};
 use crate::datastore::{Datastore, VolumeLatency};
 use crate::emulated::check_space;
 use crate::error::DatastoreError;
+use crate::fault::{ClusterFault, DatastoreNotice};
 use crate::spec::{Context, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::TimingReport;
 
@@ -128,6 +129,14 @@ impl Datastore for PathDatastore {
 
     fn power_on(&mut self) -> Result<(), DatastoreError> {
         Err(DatastoreError::NotEmulated("lose its power"))
+    }
+
+    fn inject(&mut self, _fault: &ClusterFault) -> Result<(), DatastoreError> {
+        Err(DatastoreError::NotEmulated("break"))
+    }
+
+    fn notices(&mut self) -> Result<Vec<DatastoreNotice>, DatastoreError> {
+        Ok(Vec::new())
     }
 
     fn processes(&self) -> Vec<(String, u32)> {

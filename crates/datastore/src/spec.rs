@@ -1,11 +1,13 @@
 //! What a caller asks for: which datastore, which volumes on it, and in which surroundings.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use underlay_core::{Bytes, RootSeed};
 use underlay_host::{FileSystem, Teardown, User};
 use underlay_model::DeviceProfile;
+use underlay_model::cluster::{ClusterSpec, Method, Policy};
 
 /// One volume to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +56,45 @@ pub enum DatastoreSpec {
         /// What a power cut can take away.
         durability: Durability,
     },
+    /// A modelled hyper-converged cluster over files for its components.
+    Cluster {
+        /// The cluster, and what volumes ask of it.
+        storage: Box<ClusterStorage>,
+        /// What all randomness of the model and of power cuts derives from.
+        seed: RootSeed,
+        /// As in [`DatastoreSpec::Emulated`]; copies and parity need their space too.
+        backing_directory: Option<PathBuf>,
+    },
+}
+
+/// A cluster, and what volumes ask of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusterStorage {
+    /// The cluster.
+    pub spec: ClusterSpec,
+    /// The policy of volumes that have none of their own.
+    pub policy: Policy,
+    /// Policies by the volume's name.
+    pub policies: BTreeMap<String, Policy>,
+}
+
+impl ClusterStorage {
+    /// What a volume asks.
+    pub fn policy_of(&self, volume: &str) -> Policy {
+        self.policies.get(volume).copied().unwrap_or(self.policy)
+    }
+
+    /// What a volume needs at most, copies, parity and checksums included.
+    pub(crate) fn needed(&self, volume: &str, capacity: Bytes) -> Bytes {
+        let policy = self.policy_of(volume);
+        let failures = u64::from(policy.failures_to_tolerate);
+        let stored = match (policy.method, failures) {
+            (Method::ErasureCoding, 1) => capacity.0.div_ceil(3) * 4,
+            (Method::ErasureCoding, _) => capacity.0.div_ceil(4) * 6,
+            (Method::Mirror, _) => capacity.0 * (failures + 1),
+        };
+        Bytes(stored + stored / 1024)
+    }
 }
 
 /// Which acknowledged writes survive a power cut of an emulated device.

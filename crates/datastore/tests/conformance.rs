@@ -1,5 +1,5 @@
 //! One suite that everything that stores bytes must pass: a plain file, the raw export without and with
-//! delays, NBD, and a file on a mounted volume.
+//! delays, NBD, clusters of one disk group, of mirrors and of RAID-5, and a file on a mounted volume.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::nbd_client::NbdClient;
-use common::raw_server::{RawServer, RawSpec, Ways, flash, instant};
+use common::raw_server::{RawCluster, RawServer, RawSpec, Ways, flash, instant};
 use common::storage::Storage;
 use common::{Site, cannot_emulate, emulated, profile, volume};
 use rand::{Rng, RngExt};
@@ -197,6 +197,49 @@ fn nbd_with_delays_conforms() {
 #[test]
 fn nbd_to_a_volatile_device_conforms() {
     check_nbd(flash(false), true);
+}
+
+fn check_cluster(cluster: &RawCluster, ways: Ways) {
+    if ways == Ways::FileAndNbd
+        && let Some(reason) = cannot_emulate()
+    {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec =
+        RawSpec { profile: instant(), durability: "profile", capacity_bytes: CAPACITY, seed: 1 };
+    let mut server = RawServer::start_cluster(&site, &spec, cluster, ways);
+    match ways {
+        Ways::FileAndNbd => conform(&server.open(), End::Fixed),
+        Ways::NbdAndTcp => {
+            let client = NbdClient::connect(&server.nbd_socket, "data", true).unwrap();
+            conform(&client, End::Fixed);
+        }
+    }
+    let stat = &server.ask("stat".into())["stat"];
+    assert_eq!(stat["errors"], 0, "{stat}");
+    assert_eq!(stat["volumes"][0]["in-flight"], 0, "{stat}");
+}
+
+#[test]
+fn one_disk_group_conforms() {
+    let one = RawCluster { hosts: 1, failures_to_tolerate: 0, erasure_coding: false };
+    check_cluster(&one, Ways::FileAndNbd);
+    check_cluster(&one, Ways::NbdAndTcp);
+}
+
+#[test]
+fn a_mirror_conforms() {
+    let mirror = RawCluster { hosts: 3, failures_to_tolerate: 1, erasure_coding: false };
+    check_cluster(&mirror, Ways::FileAndNbd);
+    check_cluster(&mirror, Ways::NbdAndTcp);
+}
+
+#[test]
+fn raid_5_conforms() {
+    let raid_5 = RawCluster { hosts: 4, failures_to_tolerate: 1, erasure_coding: true };
+    check_cluster(&raid_5, Ways::FileAndNbd);
+    check_cluster(&raid_5, Ways::NbdAndTcp);
 }
 
 fn check_mounted(profile_name: &str, file_system: FileSystem, mebibytes: u64) {

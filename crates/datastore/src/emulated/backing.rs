@@ -9,7 +9,6 @@ use underlay_core::Bytes;
 use underlay_host::{available_memory_bytes, free_space};
 
 use crate::error::DatastoreError;
-use crate::spec::VolumeRequest;
 
 /// A directory that is memory on every Linux.
 const MEMORY: &str = "/dev/shm";
@@ -27,9 +26,8 @@ pub(crate) enum Backing {
 pub(crate) fn choose(
     asked: Option<&Path>,
     scratch: &Path,
-    requests: &[VolumeRequest],
+    needed: Bytes,
 ) -> Result<Backing, DatastoreError> {
-    let needed: Bytes = requests.iter().map(|request| request.capacity).sum();
     let backing = match asked {
         Some(directory) => Backing::Elsewhere(
             directory.canonicalize().map_err(DatastoreError::file("resolve", directory))?,
@@ -73,22 +71,15 @@ fn is_tmpfs(line: &str, target: &str) -> bool {
 mod tests {
     use super::{Backing, check_space, choose, fits_in_memory, is_tmpfs};
     use crate::error::DatastoreError;
-    use crate::spec::VolumeRequest;
     use underlay_core::Bytes;
-    use underlay_host::FileSystem;
-
-    fn volume(capacity: Bytes) -> VolumeRequest {
-        let name = "data".to_string();
-        VolumeRequest { name, capacity, file_system: FileSystem::Ext4, device: None }
-    }
 
     #[test]
     fn volumes_larger_than_the_free_space_are_refused() {
         let directory = tempfile::tempdir().unwrap();
-        let refused = choose(Some(directory.path()), directory.path(), &[volume(Bytes(1 << 55))]);
+        let refused = choose(Some(directory.path()), directory.path(), Bytes(1 << 55));
         assert!(matches!(refused, Err(DatastoreError::NoSpace { .. })));
         assert!(matches!(
-            choose(None, directory.path(), &[volume(Bytes(1 << 55))]),
+            choose(None, directory.path(), Bytes(1 << 55)),
             Err(DatastoreError::NoSpace { .. })
         ));
         assert!(check_space(directory.path(), Bytes::from_mib(1)).is_ok());
@@ -97,7 +88,7 @@ mod tests {
     #[test]
     fn the_asked_place_is_taken() {
         let directory = tempfile::tempdir().unwrap();
-        let chosen = choose(Some(directory.path()), directory.path(), &[volume(Bytes(1))]);
+        let chosen = choose(Some(directory.path()), directory.path(), Bytes(1));
         assert_eq!(chosen.unwrap(), Backing::Elsewhere(directory.path().canonicalize().unwrap()));
     }
 

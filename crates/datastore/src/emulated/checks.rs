@@ -3,11 +3,12 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use underlay_core::{Bytes, Nanos};
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::Cluster;
 use underlay_model::{DeviceProfile, Medium};
 
 use crate::error::DatastoreError;
-use crate::spec::VolumeRequest;
+use crate::spec::{ClusterStorage, VolumeRequest};
 
 /// Whether this host can emulate at all.
 pub(crate) fn check_host() -> Result<(), DatastoreError> {
@@ -76,6 +77,22 @@ pub(crate) fn place_volumes(
         }
     }
     Ok(placed)
+}
+
+/// A cluster that can be, and holds these volumes: tried out on one that nobody uses.
+pub(crate) fn check_cluster(
+    storage: &ClusterStorage,
+    requests: &[VolumeRequest],
+) -> Result<(), DatastoreError> {
+    let mut cluster =
+        Cluster::new(storage.spec.clone(), RootSeed(0)).map_err(DatastoreError::BadCluster)?;
+    for VolumeRequest { name, capacity, .. } in requests {
+        let policy = storage.policy_of(name);
+        cluster.create_volume(Nanos::ZERO, name, *capacity, policy).map_err(|refusal| {
+            DatastoreError::CannotPlace { volume: name.clone(), reason: refusal.to_string() }
+        })?;
+    }
+    Ok(())
 }
 
 /// Refuses devices that answer reads faster than the export can hand one through.

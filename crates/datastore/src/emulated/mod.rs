@@ -14,31 +14,30 @@
 mod backing;
 mod block_counters;
 mod checks;
+mod layout;
 mod mounted;
 pub(crate) mod path_calibration;
 pub(crate) mod path_follower;
 mod series;
 pub(crate) mod server_process;
 
-use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use underlay_core::series::SeriesSpec;
-use underlay_core::{Evidence, Histogram, Nanos, RootSeed};
+use underlay_core::{Bytes, Evidence, Histogram, Nanos, RootSeed};
 use underlay_host::{Resource, Teardown, Ticket};
 use underlay_model::{DeviceProfile, Operation};
 
-use crate::config::{DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig};
-use crate::control::{Answer, Command, EncodedHistogram, Stat, TimingMode};
+use crate::control::{Answer, Command, EncodedHistogram, SeriesEntry, Stat, TimingMode};
 use crate::datastore::{Datastore, VolumeLatency};
 use crate::error::DatastoreError;
-use crate::path::{allow_traversal, is_read_only};
-use crate::spec::{Context, Durability, MountedVolume, Timing, VolumeRequest};
+use crate::fault::{ClusterFault, DatastoreNotice};
+use crate::path::is_read_only;
+use crate::spec::{ClusterStorage, Context, Durability, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::{Observed, TimingReport};
-use backing::Backing;
 use block_counters::BlockCounters;
+use layout::Layout;
 use mounted::{MountedFile, VolumeSite};
 use path_calibration::{Calibration, calibrate};
 use path_follower::PathFollower;
@@ -53,10 +52,37 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 
 /// What an emulated datastore is made of.
 pub(crate) struct Emulation<'a> {
-    pub(crate) devices: &'a [(String, DeviceProfile)],
+    pub(crate) storage: Storage<'a>,
     pub(crate) seed: RootSeed,
     pub(crate) backing_directory: Option<&'a Path>,
     pub(crate) durability: Durability,
+}
+
+/// What volumes live on.
+#[derive(Clone, Copy)]
+pub(crate) enum Storage<'a> {
+    /// Each on one of these.
+    Devices(&'a [(String, DeviceProfile)]),
+    Cluster(&'a ClusterStorage),
+}
+
+impl Storage<'_> {
+    /// Whether no device of it takes any time.
+    fn is_instant(&self) -> bool {
+        match self {
+            Storage::Devices(devices) => devices.iter().all(|(_, profile)| profile.is_instant()),
+            Storage::Cluster(_) => false,
+        }
+    }
+
+    /// What volumes need at most once they are filled, copies and parity included.
+    fn needed(&self, requests: &[VolumeRequest]) -> Bytes {
+        let needed = |request: &VolumeRequest| match self {
+            Storage::Devices(_) => request.capacity,
+            Storage::Cluster(cluster) => cluster.needed(&request.name, request.capacity),
+        };
+        requests.iter().map(needed).sum()
+    }
 }
 
 /// An open `emulated` datastore.
@@ -67,6 +93,8 @@ pub(crate) struct EmulatedDatastore {
     mounted: Vec<MountedFile>,
     volumes: Vec<MountedVolume>,
     devices: Vec<String>,
+    /// What is counted of the cluster; nothing without one.
+    cluster_series: Vec<SeriesEntry>,
     /// In the order of registration.
     directories: Vec<Ticket>,
     export: Ticket,
@@ -84,12 +112,22 @@ pub(crate) fn open(
     requests: &[VolumeRequest],
     context: &Context<'_>,
 ) -> Result<EmulatedDatastore, DatastoreError> {
-    checks::check_devices(emulation.devices)?;
-    let placed = checks::place_volumes(emulation.devices, requests)?;
+    let storage = emulation.storage;
+    let placed = match storage {
+        Storage::Devices(devices) => {
+            checks::check_devices(devices)?;
+            checks::place_volumes(devices, requests)?
+        }
+        Storage::Cluster(cluster) => {
+            checks::check_cluster(cluster, requests)?;
+            Vec::new()
+        }
+    };
     checks::check_host()?;
-    let backing = backing::choose(emulation.backing_directory, context.scratch, requests)?;
+    let needed = storage.needed(requests);
+    let backing = backing::choose(emulation.backing_directory, context.scratch, needed)?;
     let layout = Layout::create(&backing, requests, context)?;
-    layout.config(emulation, requests, &placed).write(&layout.config)?;
+    layout.server_config(emulation, requests, &placed).write(&layout.config)?;
     let mount = Resource::Mount { target: layout.export.clone() };
     let export = context.teardown.register(mount)?;
     let mut server =
@@ -101,14 +139,22 @@ pub(crate) fn open(
         .iter()
         .map(|site| site.create(context.teardown, context.owner))
         .collect::<Result<Vec<_>, _>>()?;
-    let calibration = start_timing(&mut server, emulation.devices, mounted[0].block_device())?;
+    let calibration = start_timing(&mut server, storage, mounted[0].block_device())?;
+    let cluster_series = match server.ask(&Command::ClusterSeries)? {
+        Answer::Series(series) => series,
+        other => return Err(unexpected(&Command::ClusterSeries, &other)),
+    };
     let mut datastore = EmulatedDatastore {
         teardown: context.teardown.clone(),
         server,
         sites,
         mounted,
         volumes: requests.iter().zip(&layout.targets).map(described).collect(),
-        devices: emulation.devices.iter().map(|(name, _)| name.clone()).collect(),
+        devices: match storage {
+            Storage::Devices(devices) => devices.iter().map(|(name, _)| name.clone()).collect(),
+            Storage::Cluster(_) => Vec::new(),
+        },
+        cluster_series,
         directories: layout.tickets,
         export,
         calibration,
@@ -133,13 +179,16 @@ fn described((request, target): (&VolumeRequest, &PathBuf)) -> MountedVolume {
 /// Calibrates where something is to be delayed, and puts the models in force.
 fn start_timing(
     server: &mut ServerProcess,
-    devices: &[(String, DeviceProfile)],
+    storage: Storage<'_>,
     block_device: &str,
 ) -> Result<Option<Calibration>, DatastoreError> {
     let mut calibration = None;
-    if devices.iter().any(|(_, profile)| !profile.is_instant()) {
+    if !storage.is_instant() {
         let found = calibrate(server, &Path::new("/dev").join(block_device))?;
-        checks::check_floor(devices, found.floor)?;
+        // The path through a cluster is longer than any host's own.
+        if let Storage::Devices(devices) = storage {
+            checks::check_floor(devices, found.floor)?;
+        }
         calibration = Some(found);
     }
     // What calibration did is not the volumes' history.
@@ -147,115 +196,6 @@ fn start_timing(
     server.ask(&Command::Timing)?;
     server.done(&Command::SetTiming(TimingMode::Modelled))?;
     Ok(calibration)
-}
-
-/// Where everything is.
-struct Layout {
-    export: PathBuf,
-    config: PathBuf,
-    socket: PathBuf,
-    log: PathBuf,
-    backing: PathBuf,
-    targets: Vec<PathBuf>,
-    tickets: Vec<Ticket>,
-}
-
-impl Layout {
-    fn create(
-        backing: &Backing,
-        requests: &[VolumeRequest],
-        context: &Context<'_>,
-    ) -> Result<Layout, DatastoreError> {
-        // Canonical, because mounts and loop devices are found again by their names.
-        let scratch = context
-            .scratch
-            .canonicalize()
-            .map_err(DatastoreError::file("resolve", context.scratch))?;
-        let base = scratch.join("datastore");
-        let mut tickets = vec![context.teardown.create_directory(&base)?];
-        allow_traversal(&base)?;
-        let backing = match backing {
-            Backing::Scratch => {
-                let inside = base.join("backing");
-                create_directory(&inside)?;
-                inside
-            }
-            Backing::Elsewhere(directory) => {
-                let outside = directory.join(unique_name(&scratch));
-                tickets.push(context.teardown.create_directory(&outside)?);
-                outside
-            }
-        };
-        let (export, mounts) = (base.join("export"), base.join("volumes"));
-        create_directory(&export)?;
-        create_directory(&mounts)?;
-        allow_traversal(&mounts)?;
-        let targets: Vec<PathBuf> =
-            requests.iter().map(|request| mounts.join(&request.name)).collect();
-        targets.iter().try_for_each(|target| create_directory(target))?;
-        Ok(Layout {
-            export,
-            config: base.join("server.json"),
-            // Short: the path of a socket has 107 bytes at most.
-            socket: base.join("c.sock"),
-            log: base.join("server.log"),
-            backing,
-            targets,
-            tickets,
-        })
-    }
-
-    fn config(
-        &self,
-        emulation: &Emulation<'_>,
-        requests: &[VolumeRequest],
-        placed: &[usize],
-    ) -> ServerConfig {
-        let volumes = requests.iter().zip(placed).map(|(request, device)| VolumeConfig {
-            name: request.name.clone(),
-            capacity_bytes: request.capacity.0,
-            device: *device,
-            backing_file: self.backing.join(&request.name),
-        });
-        let devices = emulation.devices.iter().map(|(name, profile)| DeviceConfig {
-            name: name.clone(),
-            profile: ProfileConfig::from_profile(profile),
-        });
-        ServerConfig {
-            mount_point: Some(self.export.clone()),
-            nbd: NbdConfig::default(),
-            control_socket: self.socket.clone(),
-            seed: emulation.seed.0,
-            durability: emulation.durability.into(),
-            devices: devices.collect(),
-            volumes: volumes.collect(),
-        }
-    }
-
-    fn sites(&self, requests: &[VolumeRequest]) -> Vec<VolumeSite> {
-        requests
-            .iter()
-            .zip(&self.targets)
-            .map(|(request, target)| VolumeSite {
-                exported_file: self.export.join(&request.name),
-                target: target.clone(),
-                file_system: request.file_system,
-            })
-            .collect()
-    }
-}
-
-/// A name that no other datastore uses, in a directory that several share. Two state directories may have
-/// runs of the same name, hence the process; one process may have two of them, hence the number.
-fn unique_name(scratch: &Path) -> String {
-    static OPENED: AtomicU64 = AtomicU64::new(0);
-    let number = OPENED.fetch_add(1, Ordering::Relaxed);
-    let run = scratch.file_name().unwrap_or_default().to_string_lossy();
-    format!("underlay-{run}-{}-{number}", std::process::id())
-}
-
-fn create_directory(path: &Path) -> Result<(), DatastoreError> {
-    fs::create_dir(path).map_err(DatastoreError::file("create directory", path))
 }
 
 impl EmulatedDatastore {
@@ -313,11 +253,19 @@ impl Datastore for EmulatedDatastore {
     fn series(&self) -> Vec<SeriesSpec> {
         let volumes: Vec<&str> = self.volumes.iter().map(|volume| volume.name.as_str()).collect();
         let devices: Vec<&str> = self.devices.iter().map(String::as_str).collect();
-        series::declare(&volumes, &devices)
+        let mut series = series::declare(&volumes, &devices);
+        series.extend(self.cluster_series.iter().map(|entry| match entry.is_counter {
+            true => SeriesSpec::counter(entry.name.clone(), entry.unit.clone()),
+            false => SeriesSpec::gauge(entry.name.clone(), entry.unit.clone()),
+        }));
+        series
     }
 
     fn counters(&mut self) -> Result<Vec<f64>, DatastoreError> {
-        Ok(series::values(&self.stat()?))
+        let stat = self.stat()?;
+        let mut values = series::values(&stat);
+        values.extend(stat.cluster);
+        Ok(values)
     }
 
     fn set_timing(&mut self, timing: Timing) -> Result<(), DatastoreError> {
@@ -387,6 +335,17 @@ impl Datastore for EmulatedDatastore {
         self.follow_path()?;
         self.take_block_counters();
         Ok(())
+    }
+
+    fn inject(&mut self, fault: &ClusterFault) -> Result<(), DatastoreError> {
+        self.server.done(&Command::Inject(fault.clone()))
+    }
+
+    fn notices(&mut self) -> Result<Vec<DatastoreNotice>, DatastoreError> {
+        match self.server.ask(&Command::Notices)? {
+            Answer::Notices(notices) => Ok(notices),
+            other => Err(unexpected(&Command::Notices, &other)),
+        }
     }
 
     fn processes(&self) -> Vec<(String, u32)> {

@@ -8,26 +8,21 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
-use underlay_core::Bytes;
-use underlay_host::{FileSystem, Resource, StateDir, Teardown, Ticket, clean};
-use underlay_model::Operation;
+use underlay_host::{Resource, StateDir, Teardown, Ticket, clean};
 
 use super::description::{Description, VolumeDescription};
 use super::home::Home;
-use super::protocol::{
-    DeviceStatus, Latency, NewVolume, OperationStatus, Question, Reply, Status, VolumeStatus,
-};
-use super::volumes::{Attached, Contents, Places, stored_bytes};
+use super::protocol::{Question, Reply};
+use super::volumes::{Attached, Contents, Places};
 use crate::config::{DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig};
-use crate::control::{Answer, Command, Condition, Stat, TimingMode};
+use crate::control::{Answer, Command, Condition, TimingMode};
 use crate::emulated::path_calibration::calibrate;
 use crate::emulated::server_process::{ServerProcess, unexpected};
-use crate::emulated::{check_floor, check_host, check_space};
+use crate::emulated::{check_floor, check_host};
 use crate::error::DatastoreError;
 use crate::spec::Context;
 
@@ -39,26 +34,24 @@ const QUESTION_LIMIT: Duration = Duration::from_secs(5);
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
 /// How long the server may take to end after it was told to.
 const END_LIMIT: Duration = Duration::from_secs(10);
-/// A volume whose clients were just sent away may have requests in flight for a moment.
-const REMOVE_ATTEMPTS: u32 = 100;
 
-struct Keeper {
-    home: Home,
-    description: Description,
-    teardown: Teardown,
-    server: ServerProcess,
-    places: Places,
+pub(super) struct Keeper {
+    pub(super) home: Home,
+    pub(super) description: Description,
+    pub(super) teardown: Teardown,
+    pub(super) server: ServerProcess,
+    pub(super) places: Places,
     /// Why there are no block devices, if so.
-    no_block_devices: Option<String>,
-    export: Option<Ticket>,
-    attached: Vec<(String, Attached)>,
-    is_calibrated: bool,
-    is_powered: bool,
-    nbd_socket: PathBuf,
+    pub(super) no_block_devices: Option<String>,
+    pub(super) export: Option<Ticket>,
+    pub(super) attached: Vec<(String, Attached)>,
+    pub(super) is_calibrated: bool,
+    pub(super) is_powered: bool,
+    pub(super) nbd_socket: PathBuf,
 }
 
 /// What a question may end in.
-enum Problem {
+pub(super) enum Problem {
     Refused(String),
     Failed(DatastoreError),
 }
@@ -69,7 +62,7 @@ impl<E: Into<DatastoreError>> From<E> for Problem {
     }
 }
 
-fn refused<T>(reason: impl Into<String>) -> Result<T, Problem> {
+pub(super) fn refused<T>(reason: impl Into<String>) -> Result<T, Problem> {
     Err(Problem::Refused(reason.into()))
 }
 
@@ -135,6 +128,7 @@ impl Keeper {
                     profile: ProfileConfig::from_profile(&device.profile),
                 })
                 .collect(),
+            cluster: None,
             volumes: description
                 .volumes
                 .iter()
@@ -163,7 +157,7 @@ impl Keeper {
         Ok(keeper)
     }
 
-    fn attach_all(&mut self) -> Result<(), DatastoreError> {
+    pub(super) fn attach_all(&mut self) -> Result<(), DatastoreError> {
         if self.no_block_devices.is_some() {
             return Ok(());
         }
@@ -182,7 +176,7 @@ impl Keeper {
     }
 
     /// Measures the path once, through the first block device there is, before anybody uses it.
-    fn calibrate(&mut self) -> Result<(), DatastoreError> {
+    pub(super) fn calibrate(&mut self) -> Result<(), DatastoreError> {
         let all_instant = self.description.devices.iter().all(|device| device.profile.is_instant());
         let Some((_, first)) = self.attached.first() else { return Ok(()) };
         if self.is_calibrated || all_instant {
@@ -285,140 +279,6 @@ impl Keeper {
         (reply, ended)
     }
 
-    fn create(&mut self, new: &NewVolume) -> Result<VolumeStatus, Problem> {
-        let volume = self.checked(new)?;
-        let backing = self.backing(&volume.name);
-        // Not in the description, so left by a creation that was cut short.
-        match fs::remove_file(&backing) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(DatastoreError::file("remove", &backing)(error).into());
-            }
-            _ => {}
-        }
-        let command = Command::AddVolume(volume_config(&self.home, &self.description, &volume));
-        self.server.ask(&command)?;
-        if let Err(error) = self.bring_up(&volume) {
-            self.forget(&volume.name)?;
-            return Err(error.into());
-        }
-        self.description.volumes.push(volume);
-        self.description.write(&self.home.description_file())?;
-        let status = self.status()?;
-        status.volumes.into_iter().next_back().ok_or_else(|| {
-            Problem::Refused("the volume vanished while it was being created".to_string())
-        })
-    }
-
-    /// Everything that can be known to be wrong before anything is touched.
-    fn checked(&self, new: &NewVolume) -> Result<VolumeDescription, Problem> {
-        let name = new.name.clone();
-        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
-            return refused(DatastoreError::BadVolumeName(name).to_string());
-        }
-        if self.description.volume(&name).is_some() {
-            return refused(format!("there is a volume `{name}` already"));
-        }
-        if new.capacity_bytes == 0 || !new.capacity_bytes.is_multiple_of(4096) {
-            return refused("the size of a volume must be a multiple of 4 KiB");
-        }
-        if !self.is_powered {
-            return refused(
-                "the power is off; restore it with `underlay volume fault DIR power-on`",
-            );
-        }
-        let known: Vec<&str> = self.description.devices.iter().map(|it| &*it.name).collect();
-        let device = match &new.device {
-            None => known[0].to_string(),
-            Some(device) if known.contains(&&**device) => device.clone(),
-            Some(device) => {
-                let known = known.join(", ");
-                return refused(format!("there is no device `{device}`; there are {known}"));
-            }
-        };
-        let file_system = match &new.file_system {
-            None => None,
-            Some(word) => match FileSystem::from_word(word) {
-                Some(system) => Some(system),
-                None => return refused(format!("`{word}` is no file system; use ext4 or xfs")),
-            },
-        };
-        if let (Some(_), Some(reason)) = (file_system, &self.no_block_devices) {
-            return refused(format!("a volume cannot be formatted here: {reason}"));
-        }
-        if new.mount.is_some() && file_system.is_none() {
-            return refused("only a volume with a file system can be mounted; name one");
-        }
-        if let Some(target) = new.mount.as_deref().filter(|target| !target.is_dir()) {
-            return refused(format!("`{}` is no directory; create it first", target.display()));
-        }
-        if let Err(error) = check_space(&self.home.volumes(), Bytes(new.capacity_bytes)) {
-            return refused(error.to_string());
-        }
-        let (capacity_bytes, mount) = (new.capacity_bytes, new.mount.clone());
-        Ok(VolumeDescription { name, capacity_bytes, device, file_system, mount })
-    }
-
-    fn bring_up(&mut self, volume: &VolumeDescription) -> Result<(), DatastoreError> {
-        if self.no_block_devices.is_some() {
-            return Ok(());
-        }
-        let attached = self.places.attach(&self.teardown, volume)?;
-        self.attached.push((volume.name.clone(), attached));
-        self.calibrate()?;
-        let Some((_, attached)) = self.attached.last_mut() else { return Ok(()) };
-        // With neighbours, formatting takes the time that the device takes: they must not be let off theirs.
-        let alone = self.description.volumes.is_empty();
-        if alone {
-            self.server.done(&Command::SetTiming(TimingMode::Off))?;
-        }
-        let outcome = self.places.mount(&self.teardown, volume, attached, Contents::New);
-        if alone {
-            self.server.done(&Command::SetTiming(TimingMode::Modelled))?;
-        }
-        outcome
-    }
-
-    fn remove(&mut self, name: &str) -> Result<(), Problem> {
-        let Some(index) = self.description.volumes.iter().position(|it| it.name == name) else {
-            let known: Vec<&str> = self.description.volumes.iter().map(|it| &*it.name).collect();
-            let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
-            return refused(format!("there is no volume `{name}`; there are: {known}"));
-        };
-        self.release(name)?;
-        // From here on it is gone, whatever happens: a file without description is removed later.
-        self.description.volumes.remove(index);
-        self.description.write(&self.home.description_file())?;
-        self.forget(name)?;
-        Ok(())
-    }
-
-    /// Makes sure that nobody on this host uses the volume any more.
-    fn release(&mut self, name: &str) -> Result<(), Problem> {
-        match self.attached.iter_mut().find(|(attached, _)| attached == name) {
-            Some((_, attached)) => attached.release(name).map_err(Problem::Refused),
-            None => Ok(()),
-        }
-    }
-
-    /// Takes a volume away with its data.
-    fn forget(&mut self, name: &str) -> Result<(), DatastoreError> {
-        if let Some(index) = self.attached.iter().position(|(attached, _)| attached == name) {
-            self.attached.remove(index).1.detach()?;
-        }
-        let command = Command::RemoveVolume { name: name.to_string() };
-        let mut attempts = 0;
-        while let Err(error) = self.server.done(&command) {
-            attempts += 1;
-            if attempts == REMOVE_ATTEMPTS {
-                return Err(error);
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-        let backing = self.backing(name);
-        fs::remove_file(&backing).map_err(DatastoreError::file("remove", &backing))
-    }
-
     fn set_condition(&mut self, device: &str, condition: Condition) -> Result<(), Problem> {
         let device = device.to_string();
         Ok(self.server.done(&Command::SetCondition { device, condition })?)
@@ -492,103 +352,8 @@ impl Keeper {
         Ok(())
     }
 
-    fn backing(&self, name: &str) -> PathBuf {
+    pub(super) fn backing(&self, name: &str) -> PathBuf {
         self.home.volumes().join(name)
-    }
-
-    fn stat(&mut self) -> Result<Stat, DatastoreError> {
-        match self.server.ask(&Command::Stat)? {
-            Answer::Stat(stat) => Ok(stat),
-            other => Err(unexpected(&Command::Stat, &other)),
-        }
-    }
-
-    fn status(&mut self) -> Result<Status, Problem> {
-        let stat = self.stat()?;
-        let devices = stat.devices.iter().zip(&self.description.devices);
-        let devices = devices.map(|(device, described)| DeviceStatus {
-            name: device.name.clone(),
-            profile: described.profile.name.clone(),
-            condition: condition_word(device.condition).to_string(),
-            capacity_bytes: described.profile.capacity.0,
-            free_bytes: device.free_bytes,
-            buffer_fill_bytes: device.buffer_fill_bytes,
-            drained_bytes: device.drained_bytes,
-        });
-        let devices = devices.collect();
-        let volumes =
-            self.description.volumes.iter().map(|volume| self.volume_status(volume, &stat));
-        Ok(Status {
-            directory: self.home.directory().to_path_buf(),
-            keeper_pid: std::process::id(),
-            server_pid: self.server.pid(),
-            powered: self.is_powered,
-            no_block_devices: self.no_block_devices.clone(),
-            nbd_socket: self.nbd_socket.clone(),
-            nbd_address: stat.nbd_address,
-            devices,
-            volumes: volumes.collect(),
-            delayed: stat.delayed,
-            host_limited: stat.host_limited,
-            lateness_ns: stat.lateness_ns,
-            errors: stat.errors,
-            cpu_ns: stat.cpu_ns,
-            memory_bytes: resident_bytes(self.server.pid()),
-        })
-    }
-
-    fn volume_status(&self, volume: &VolumeDescription, stat: &Stat) -> VolumeStatus {
-        let attached = self.attached.iter().find(|(name, _)| *name == volume.name);
-        let attached = attached.map(|(_, attached)| attached);
-        let counted = stat.volumes.iter().find(|counted| counted.name == volume.name);
-        let operations = counted.into_iter().flat_map(|counted| {
-            Operation::ALL.into_iter().zip(counted.operations).map(|(operation, counted)| {
-                OperationStatus {
-                    operation: operation.as_str().to_string(),
-                    ios: counted.ios,
-                    bytes: counted.bytes,
-                    latency_ns: counted.latency_ns,
-                    queue_ns: counted.queue_ns,
-                }
-            })
-        });
-        let tcp = stat.nbd_address.map(|address| format!("nbd://{address}/{}", volume.name));
-        VolumeStatus {
-            name: volume.name.clone(),
-            capacity_bytes: volume.capacity_bytes,
-            stored_bytes: stored_bytes(&self.backing(&volume.name)),
-            device: volume.device.clone(),
-            file_system: volume.file_system.map(|system| system.as_str().to_string()),
-            block_device: attached.map(|attached| attached.block_device().to_path_buf()),
-            link: attached.map(|attached| attached.link().to_path_buf()),
-            mount: attached.and_then(Attached::mount_point).map(Path::to_path_buf),
-            nbd_uri: format!("nbd+unix:///{}?socket={}", volume.name, self.nbd_socket.display()),
-            nbd_tcp_uri: tcp,
-            in_flight: counted.map_or(0, |counted| counted.in_flight),
-            volatile_bytes: counted.map_or(0, |counted| counted.volatile_bytes),
-            operations: operations.collect(),
-        }
-    }
-
-    fn latencies(&mut self) -> Result<Vec<Latency>, Problem> {
-        let stat = self.stat()?;
-        let entries = match self.server.ask(&Command::Latency)? {
-            Answer::Latency(entries) => entries,
-            other => return Err(unexpected(&Command::Latency, &other).into()),
-        };
-        let latencies = entries.iter().filter_map(|entry| {
-            let volume = stat.volumes.iter().find(|volume| volume.number == entry.volume)?;
-            let histogram = entry.histogram.decode().ok()?;
-            Some(Latency {
-                volume: volume.name.clone(),
-                operation: Operation::ALL[entry.operation].as_str().to_string(),
-                ios: histogram.count(),
-                p50_ns: histogram.quantile(0.5)?,
-                p99_ns: histogram.quantile(0.99)?,
-                max_ns: histogram.max()?,
-            })
-        });
-        Ok(latencies.collect())
     }
 }
 
@@ -599,7 +364,7 @@ enum Ended {
     No,
 }
 
-fn volume_config(
+pub(super) fn volume_config(
     home: &Home,
     description: &Description,
     volume: &VolumeDescription,
@@ -610,22 +375,6 @@ fn volume_config(
         capacity_bytes: volume.capacity_bytes,
         device: device.unwrap_or(usize::MAX),
         backing_file: home.volumes().join(&volume.name),
+        policy: None,
     }
-}
-
-const fn condition_word(condition: Condition) -> &'static str {
-    match condition {
-        Condition::Healthy => "healthy",
-        Condition::Slow { .. } => "slow",
-        Condition::Stuck => "stuck",
-        Condition::Erroring { .. } => "erroring",
-        Condition::Lost => "lost",
-    }
-}
-
-fn resident_bytes(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
-    kib.unwrap_or(0) << 10
 }

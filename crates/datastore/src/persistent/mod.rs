@@ -23,10 +23,12 @@
 //! was written since the last start.
 
 mod client;
+mod creation;
 mod description;
 mod home;
 mod keeper;
 mod protocol;
+mod status;
 mod volumes;
 
 pub use client::{Connection, Forced};

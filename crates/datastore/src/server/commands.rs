@@ -13,13 +13,17 @@ use tracing::info;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::DeviceCondition;
 
+use super::cluster::faults::resolve;
+use super::cluster::series::ClusterSeries;
 use super::service::Service;
 use super::statistics::take;
+use super::volume::VolumeData;
 use crate::config::VolumeConfig;
 use crate::control::{
     Answer, Command, Condition, DeviceStat, EncodedHistogram, LatencyEntry, Stat, TimingEntry,
     VolumeStat,
 };
+use crate::fault::ClusterFault;
 
 /// An answer that its receiver finishes.
 type Unfinished = Box<dyn FnOnce() -> Answer + Send>;
@@ -115,7 +119,7 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
         }
         Command::PowerCut => finished(power_cut(service)),
         Command::PowerOn => {
-            service.engine.power_on();
+            service.engine.power_on(service.clock.now());
             info!("power on");
             finished(Answer::Done)
         }
@@ -124,6 +128,11 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
         Command::SetCondition { device, condition } => {
             finished(set_condition(service, device, *condition))
         }
+        Command::Inject(fault) => finished(inject(service, fault)),
+        Command::Notices => finished(notices(service)),
+        Command::ClusterSeries => finished(Answer::Series(
+            service.cluster_series.as_ref().map_or_else(Vec::new, ClusterSeries::declare),
+        )),
         Command::End => {
             service.is_ending = true;
             finished(Answer::Done)
@@ -142,7 +151,7 @@ fn stat(service: &mut Service) -> Stat {
         number,
         operations: service.engine.statistics.volumes[number].operations,
         in_flight: service.engine.in_flight(number),
-        volatile_bytes: exported.data.volatile_bytes(),
+        volatile_bytes: exported.data.as_ref().map_or(0, VolumeData::volatile_bytes),
     });
     let volumes = volumes.collect();
     let buffers = service.engine.buffers(now);
@@ -158,7 +167,8 @@ fn stat(service: &mut Service) -> Stat {
         });
     Stat {
         volumes,
-        devices: devices.collect(),
+        // The one device below a cluster is none.
+        devices: if engine.cluster.is_some() { Vec::new() } else { devices.collect() },
         delayed: engine.statistics.delayed.total,
         host_limited: engine.statistics.host_limited.total,
         lateness_ns: engine.statistics.lateness_ns,
@@ -168,6 +178,7 @@ fn stat(service: &mut Service) -> Stat {
         realtime: service.is_realtime,
         nbd_address: service.nbd.address(),
         cpu_ns: cpu_ns(),
+        cluster: service.cluster_values(),
     }
 }
 
@@ -181,26 +192,46 @@ fn add_volume(service: &mut Service, volume: &VolumeConfig) -> Answer {
     if service.present().any(|(_, present)| present.name == volume.name) {
         return refused(format!("there is a volume `{}` already", volume.name));
     }
-    let Some(device) = service.engine.devices().get(volume.device) else {
-        return refused(format!("there is no device {}", volume.device));
-    };
-    let free_bytes = service.engine.free_bytes(volume.device);
-    if volume.capacity_bytes > free_bytes {
-        return refused(format!(
-            "the volume needs {}, but only {} of device `{}` are free",
-            Bytes(volume.capacity_bytes),
-            Bytes(free_bytes),
-            device.name,
-        ));
+    if service.engine.cluster.is_none() {
+        let Some(device) = service.engine.devices().get(volume.device) else {
+            return refused(format!("there is no device {}", volume.device));
+        };
+        let free_bytes = service.engine.free_bytes(volume.device);
+        if volume.capacity_bytes > free_bytes {
+            return refused(format!(
+                "the volume needs {}, but only {} of device `{}` are free",
+                Bytes(volume.capacity_bytes),
+                Bytes(free_bytes),
+                device.name,
+            ));
+        }
     }
-    match service.open_volume(volume) {
-        Ok(opened) => {
-            let number = service.add_volume(opened, volume.device);
+    match service.add_volume(volume) {
+        Ok(number) => {
             info!(name = volume.name, number, "volume added");
             Answer::Added { number }
         }
-        Err(error) => refused(error.to_string()),
+        Err(reason) => refused(reason),
     }
+}
+
+fn inject(service: &mut Service, fault: &ClusterFault) -> Answer {
+    let now = service.clock.now();
+    let Some(plane) = &mut service.engine.cluster else {
+        return refused("there is no cluster, so nothing of it can break");
+    };
+    let outcome = resolve(&plane.cluster, fault)
+        .and_then(|fault| plane.inject(now, fault).map_err(|problem| problem.to_string()));
+    match outcome {
+        Ok(()) => Answer::Done,
+        Err(reason) => refused(reason),
+    }
+}
+
+fn notices(service: &mut Service) -> Answer {
+    let now = service.clock.now();
+    let plane = service.engine.cluster.as_mut();
+    Answer::Notices(plane.map_or_else(Vec::new, |plane| plane.journal.take(now)))
 }
 
 fn remove_volume(service: &mut Service, name: &str) -> Answer {

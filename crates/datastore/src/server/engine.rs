@@ -7,13 +7,16 @@
 use std::collections::VecDeque;
 
 use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::Policy;
 use underlay_model::{
-    DeviceCondition, Finished, Operation, Request, RequestId, Store, StoreDevice, StoreOutcome,
-    StoreVolume,
+    DeviceCondition, DeviceProfile, Finished as StoreFinished, Operation, Request, RequestId,
+    Store, StoreDevice, StoreOutcome, StoreVolume, builtin,
 };
 
+use super::cluster::plane::{Carried, ClusterPlane, Finished, Payload};
 use super::slab::Slab;
 use super::statistics::{Answered, Modelled, Statistics};
+use crate::config::VolumeConfig;
 use crate::control::TimingMode;
 use crate::path_cost::PathCost;
 
@@ -28,13 +31,16 @@ pub(crate) struct Engine<R> {
     store: Store,
     /// What stood in for `store` before volumes came or went, as long as it has something to finish.
     retired: Vec<Store>,
+    /// In place of all these: volumes of a cluster.
+    pub(crate) cluster: Option<ClusterPlane<R>>,
+    carried: Vec<Finished<R>>,
     mode: TimingMode,
     /// After how long probes are answered; none = there are none.
     probe: Option<Nanos>,
     /// Probes in flight: when each is to be seen by its client, in this order.
     probes: VecDeque<(Nanos, R)>,
     pending: Slab<Pending<R>>,
-    finished: Vec<Finished>,
+    finished: Vec<StoreFinished>,
     pub(crate) statistics: Statistics,
     pub(crate) path: PathCost,
     in_flight: Vec<u64>,
@@ -61,6 +67,8 @@ pub(crate) struct Due<R> {
     pub(crate) answered: Option<Answered>,
     /// The device could not do it.
     pub(crate) failed: bool,
+    /// What a cluster read; empty for everything else.
+    pub(crate) buffer: Vec<u8>,
 }
 
 impl<R> Engine<R> {
@@ -72,6 +80,8 @@ impl<R> Engine<R> {
         Engine {
             store: Store::new(&devices, &volumes, seed),
             retired: Vec::new(),
+            cluster: None,
+            carried: Vec::new(),
             mode: TimingMode::Modelled,
             probe: None,
             probes: VecDeque::new(),
@@ -88,6 +98,38 @@ impl<R> Engine<R> {
             volumes,
             seed,
         }
+    }
+
+    /// The timing plane of a cluster, without volumes.
+    pub(crate) fn of_cluster(plane: ClusterPlane<R>, seed: RootSeed) -> Engine<R> {
+        // Nothing is ever asked of this device, but volumes need a number and a place.
+        let device = StoreDevice { name: "nowhere".to_string(), profile: nowhere() };
+        let mut engine = Engine::new(vec![device], Vec::new(), seed);
+        engine.cluster = Some(plane);
+        engine
+    }
+
+    pub(crate) fn mode(&self) -> TimingMode {
+        self.mode
+    }
+
+    /// Hands a request to the cluster; it comes back from [`Engine::take_due`]. `at_once`: it is handed back if nothing keeps
+    /// it.
+    pub(crate) fn carry(
+        &mut self,
+        carried: Carried<R>,
+        request: &Request,
+        payload: Payload,
+        at_once: bool,
+    ) -> Option<Finished<R>> {
+        let plane = self.cluster.as_mut()?;
+        let volume = carried.volume;
+        let id = plane.submit(carried, request, payload);
+        if at_once && let Some(done) = plane.hurry(id) {
+            return Some(done);
+        }
+        self.in_flight[volume] += 1;
+        None
     }
 
     /// Whether requests to the volume are to be answered at once, without being submitted.
@@ -143,7 +185,7 @@ impl<R> Engine<R> {
 
     /// Whether the models delay anything.
     pub(crate) fn is_any_delayed(&self) -> bool {
-        self.devices.iter().any(|device| !device.profile.is_instant())
+        self.cluster.is_some() || self.devices.iter().any(|device| !device.profile.is_instant())
     }
 
     /// Takes out what is to be answered at `now`.
@@ -151,7 +193,7 @@ impl<R> Engine<R> {
         let compensation = self.path.compensation();
         let until = now + compensation;
         while let Some((_, reply)) = self.probes.pop_front_if(|(at, _)| *at <= until) {
-            due.push(Due { reply, answered: None, failed: false });
+            due.push(Due { reply, answered: None, failed: false, buffer: Vec::new() });
         }
         self.store.advance(until, &mut self.finished);
         if !self.retired.is_empty() {
@@ -168,7 +210,15 @@ impl<R> Engine<R> {
                 answered: Some(answered(&finished, pending.bytes, delayed)),
                 reply: pending.reply,
                 failed: finished.outcome != StoreOutcome::Done,
+                buffer: Vec::new(),
             });
+        }
+        if let Some(plane) = &mut self.cluster {
+            plane.advance(until, &mut self.carried);
+            for done in self.carried.drain(..) {
+                self.in_flight[done.carried.volume] -= 1;
+                due.push(done.into_due(compensation));
+            }
         }
     }
 
@@ -176,7 +226,9 @@ impl<R> Engine<R> {
     pub(crate) fn next_answer(&self) -> Option<Nanos> {
         let probe = self.probes.front().map(|(at, _)| *at);
         let retired = self.retired.iter().filter_map(Store::next_wakeup).min();
-        let next = [self.store.next_wakeup(), probe, retired].into_iter().flatten().min()?;
+        let cluster = self.cluster.as_ref().and_then(ClusterPlane::next_wakeup);
+        let all = [self.store.next_wakeup(), probe, retired, cluster];
+        let next = all.into_iter().flatten().min()?;
         Some(next.saturating_sub(self.path.compensation()))
     }
 
@@ -199,7 +251,7 @@ impl<R> Engine<R> {
     }
 
     /// Stops accepting requests and returns the answers of all in flight, to be failed.
-    pub(crate) fn power_off(&mut self) -> Vec<R> {
+    pub(crate) fn power_off(&mut self, now: Nanos) -> Vec<R> {
         self.is_powered = false;
         self.retired.clear();
         self.in_flight.fill(0);
@@ -213,11 +265,33 @@ impl<R> Engine<R> {
             self.store.set_condition(Nanos::ZERO, device, condition);
         }
         let pending = self.pending.drain().into_iter().map(|pending| pending.reply);
-        pending.chain(self.probes.drain(..).map(|(_, reply)| reply)).collect()
+        let mut answers: Vec<R> =
+            pending.chain(self.probes.drain(..).map(|(_, reply)| reply)).collect();
+        if let Some(plane) = &mut self.cluster {
+            plane.power_off(now);
+            answers.extend(plane.abandon().into_iter().map(|carried| carried.reply));
+        }
+        answers
     }
 
-    pub(crate) fn power_on(&mut self) {
+    pub(crate) fn power_on(&mut self, now: Nanos) {
         self.is_powered = true;
+        if let Some(plane) = &mut self.cluster {
+            plane.power_on(now);
+        }
+    }
+
+    /// Places a volume on the cluster and returns its number; an error says why it cannot be placed.
+    pub(crate) fn add_cluster_volume(
+        &mut self,
+        now: Nanos,
+        volume: &VolumeConfig,
+    ) -> Result<usize, String> {
+        let plane = self.cluster.as_mut().ok_or("there is no cluster")?;
+        let policy = volume.policy.map_or(Policy::DEFAULT, Policy::from);
+        let placed = plane.add_volume(now, &volume.name, volume.capacity_bytes, policy);
+        placed.map_err(|refusal| refusal.to_string())?;
+        Ok(self.add_volume(now, 0, volume.capacity_bytes))
     }
 
     /// Adds a volume and returns its number. The devices begin anew, idle and drained: where volumes lie on them
@@ -232,6 +306,9 @@ impl<R> Engine<R> {
 
     /// Takes a volume away that has nothing in flight. Its number is not given to another one.
     pub(crate) fn remove_volume(&mut self, now: Nanos, volume: usize) {
+        if let Some(plane) = &mut self.cluster {
+            plane.remove_volume(now, volume);
+        }
         self.volumes[volume].capacity = Bytes::ZERO;
         self.lay_out_anew(now);
     }
@@ -291,7 +368,13 @@ impl<R> Engine<R> {
     }
 }
 
-fn answered(finished: &Finished, bytes: u32, delayed: bool) -> Answered {
+/// A device that takes no time and holds everything.
+fn nowhere() -> DeviceProfile {
+    let null = builtin::find("null").expect("it is built in");
+    DeviceProfile { capacity: Bytes(1 << 60), ..null }
+}
+
+fn answered(finished: &StoreFinished, bytes: u32, delayed: bool) -> Answered {
     Answered {
         volume: finished.volume,
         operation: finished.operation,
@@ -299,84 +382,5 @@ fn answered(finished: &Finished, bytes: u32, delayed: bool) -> Answered {
         arrived: finished.arrived,
         replied: finished.at,
         modelled: Some(Modelled { deadline: finished.at, queue: finished.queue, delayed }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Engine;
-    use crate::control::TimingMode;
-    use underlay_core::{Bytes, Nanos, RootSeed};
-    use underlay_model::{Request, StoreDevice, StoreVolume, builtin};
-
-    fn engine(profile: &str) -> Engine<u32> {
-        let profile = builtin::find(profile).unwrap();
-        let device = StoreDevice { name: "a".to_string(), profile };
-        let volume = StoreVolume { device: 0, capacity: Bytes::from_mib(64) };
-        Engine::new(vec![device], vec![volume], RootSeed(1))
-    }
-
-    const PATH: Nanos = Nanos::from_micros(60);
-
-    fn due(engine: &mut Engine<u32>, now: Nanos) -> Vec<u32> {
-        let mut due = Vec::new();
-        engine.take_due(now, &mut due);
-        due.into_iter().map(|due| due.reply).collect()
-    }
-
-    #[test]
-    fn answers_leave_before_their_deadline_by_the_compensation() {
-        let mut engine = engine("dc1500m-960");
-        engine.set_probe(Some(Nanos::from_micros(200)));
-        engine.path.compensate(PATH);
-        let arrived = Nanos::from_micros(1_000);
-        assert!(engine.is_probe(0, 4096) && !engine.is_probe(4096, 4096));
-        engine.submit_probe(arrived, 7);
-        assert_eq!(engine.next_answer(), Some(Nanos::from_micros(1_140)));
-        assert!(due(&mut engine, Nanos(1_139_999)).is_empty());
-        assert_eq!(due(&mut engine, Nanos::from_micros(1_140)), [7]);
-        engine.submit(arrived, arrived, 0, &Request::read(1 << 20, 4096), 8);
-        let deadline = engine.next_answer().expect("in flight") + PATH;
-        assert!(deadline > arrived + PATH, "the device takes longer than the path");
-        assert!(due(&mut engine, deadline.saturating_sub(PATH + Nanos(1))).is_empty());
-        assert_eq!(engine.in_flight(0), 1);
-        assert_eq!(due(&mut engine, deadline.saturating_sub(PATH)), [8]);
-        assert_eq!((engine.in_flight(0), engine.next_answer()), (0, None));
-    }
-
-    #[test]
-    fn what_the_host_is_too_slow_for_is_due_at_once() {
-        let mut engine = engine("dc1500m-960");
-        engine.path.compensate(PATH);
-        engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
-        let mut due = Vec::new();
-        engine.take_due(Nanos(0), &mut due);
-        assert!(!due[0].answered.unwrap().modelled.unwrap().delayed);
-    }
-
-    #[test]
-    fn a_power_cut_hands_back_what_is_in_flight() {
-        let mut engine = engine("hdd-7200");
-        for reply in 0..3 {
-            engine.submit(Nanos(0), Nanos(0), 0, &Request::read(0, 4096), reply);
-        }
-        engine.set_probe(Some(Nanos(5)));
-        engine.submit_probe(Nanos(0), 3);
-        assert_eq!(engine.power_off(), [0, 1, 2, 3]);
-        assert!(!engine.is_powered());
-        assert!(due(&mut engine, Nanos::from_secs(1)).is_empty());
-        engine.power_on();
-        engine.submit(Nanos(2), Nanos(2), 0, &Request::read(0, 4096), 10);
-        assert!(due(&mut engine, Nanos(3)).is_empty());
-        assert_eq!(due(&mut engine, Nanos::from_secs(1)), [10]);
-    }
-
-    #[test]
-    fn instant_devices_and_switched_off_timing_are_immediate() {
-        assert!(engine("null").is_immediate(0));
-        let mut engine = engine("hdd-7200");
-        assert!(!engine.is_immediate(0));
-        engine.set_mode(TimingMode::Off);
-        assert!(engine.is_immediate(0));
     }
 }

@@ -6,7 +6,8 @@ use super::fuse_protocol::{
     Body, FuseRequest, Limits, Node, ROOT_INODE, attributes, directory, entry, file_system_status,
     initialised, is_compatible, opened_directory, opened_file,
 };
-use super::service::{Client, Force, MAX_SCRATCH_BYTES, Service};
+use super::reply::Client;
+use super::service::{Force, MAX_SCRATCH_BYTES, Service};
 use super::volume::Zeroing;
 
 /// Largest request; the kernel's limit for FUSE.
@@ -93,7 +94,7 @@ impl Service {
             return Ok(Node::Directory);
         }
         let volume = self.volumes[self.volume_of(inode)?].as_ref().ok_or(Errno::NOENT)?;
-        Ok(Node::File { size_bytes: volume.data.capacity_bytes() })
+        Ok(Node::File { size_bytes: volume.capacity_bytes })
     }
 
     fn volume_of(&self, inode: u64) -> Result<usize, Errno> {

@@ -18,11 +18,15 @@
 //! must read requests and keep deadlines on the same one.
 
 mod alarm;
+mod answers;
 mod buffers;
 mod clock;
+mod cluster;
 mod commands;
 mod control_socket;
 mod engine;
+#[cfg(test)]
+mod engine_tests;
 mod event_loop;
 mod fuse_device;
 mod fuse_front;
@@ -30,6 +34,7 @@ mod fuse_protocol;
 mod nbd;
 mod nbd_front;
 mod realtime;
+mod reply;
 mod service;
 mod slab;
 mod statistics;
@@ -44,16 +49,19 @@ use std::path::Path;
 use std::thread;
 
 use underlay_core::Bytes;
-use underlay_model::{DeviceProfile, StoreDevice, StoreVolume};
+use underlay_model::{DeviceProfile, StoreDevice};
 
 use crate::config::{DeviceConfig, ServerConfig, VolumeConfig};
 use crate::error::DatastoreError;
 use crate::spec::Durability;
 use clock::Clock;
+use cluster::plane::ClusterPlane;
+use cluster::series::ClusterSeries;
 use commands::{CommandSender, commands};
 use engine::Engine;
 use fuse_device::FuseDevice;
 use nbd::listener::NbdListener;
+use reply::Reply;
 use service::{ExportedVolume, Exports, Service};
 use volume::VolumeData;
 
@@ -70,8 +78,7 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
     let config = ServerConfig::read(config)?;
     realtime::prepare_process();
     let durability = Durability::from(config.durability);
-    let devices = store_devices(&config, durability);
-    let engine = Engine::new(devices, store_volumes(&config.volumes), config.root_seed());
+    let engine = engine(&config, durability)?;
     let (sender, receiver) = commands().map_err(DatastoreError::system("create an event"))?;
     let nbd = NbdListener::bind(config.nbd.socket.as_deref(), config.nbd.address)?;
     let device = config.mount_point.as_deref().map(mount).transpose()?;
@@ -83,9 +90,13 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
         config.root_seed(),
     );
     for volume in &config.volumes {
-        let opened = service.open_volume(volume)?;
-        service.volumes.push(Some(opened));
+        service.add_volume(volume).map_err(|reason| DatastoreError::CannotPlace {
+            volume: volume.name.clone(),
+            reason,
+        })?;
     }
+    service.cluster_series =
+        service.engine.cluster.as_ref().map(|plane| ClusterSeries::of(&plane.cluster));
     // Whoever connects now is answered once the loop below runs, so may rely on everything.
     let listener = UnixListener::bind(&config.control_socket)
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;
@@ -117,16 +128,21 @@ fn store_devices(config: &ServerConfig, durability: Durability) -> Vec<StoreDevi
         .collect()
 }
 
-fn store_volumes(volumes: &[VolumeConfig]) -> Vec<StoreVolume> {
-    volumes
-        .iter()
-        .map(|volume| StoreVolume { device: volume.device, capacity: Bytes(volume.capacity_bytes) })
-        .collect()
+fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>, DatastoreError> {
+    let seed = config.root_seed();
+    match &config.cluster {
+        None => Ok(Engine::new(store_devices(config, durability), Vec::new(), seed)),
+        Some(cluster) => {
+            let plane = ClusterPlane::new(cluster.spec.to_spec(), seed, &cluster.components)?;
+            Ok(Engine::of_cluster(plane, seed))
+        }
+    }
 }
 
 /// How volumes are opened: what a power cut can take away depends on their device.
 pub(crate) struct VolumeOpener {
-    volatile_bytes: Vec<u64>,
+    /// Per device; none = bytes are in the components of a cluster.
+    volatile_bytes: Option<Vec<u64>>,
     lies: bool,
 }
 
@@ -135,16 +151,23 @@ impl VolumeOpener {
         let volatile =
             |device: &DeviceConfig| volatile_bytes(&device.profile.to_profile(), durability).0;
         VolumeOpener {
-            volatile_bytes: config.devices.iter().map(volatile).collect(),
+            volatile_bytes: match config.cluster {
+                Some(_) => None,
+                None => Some(config.devices.iter().map(volatile).collect()),
+            },
             lies: durability == Durability::Lying,
         }
     }
 
     fn open(&self, volume: &VolumeConfig) -> Result<ExportedVolume, DatastoreError> {
-        let volatile = self.volatile_bytes[volume.device];
+        let open = |volatile: &Vec<u64>| {
+            let volatile = volatile[volume.device];
+            VolumeData::open(&volume.backing_file, volume.capacity_bytes, volatile)
+        };
         Ok(ExportedVolume {
             name: volume.name.clone(),
-            data: VolumeData::open(&volume.backing_file, volume.capacity_bytes, volatile)?,
+            capacity_bytes: volume.capacity_bytes,
+            data: self.volatile_bytes.as_ref().map(open).transpose()?,
             lies: self.lies,
         })
     }

@@ -12,7 +12,8 @@ use super::nbd::protocol::{
     Holes, Kind, MAX_PAYLOAD_BYTES, NbdError, NbdRequest, Parsed, ProtocolError, ReplyForm,
     data_header, done, failed, parse,
 };
-use super::service::{Client, Force, Service};
+use super::reply::Client;
+use super::service::{Force, Service};
 use super::volume::Zeroing;
 
 /// Requests of one client before the others, the deadlines and the kernel have their turn.
@@ -118,7 +119,7 @@ impl Service {
         let (numbers, exports): (Vec<usize>, Vec<Export>) = self
             .present()
             .map(|(number, volume)| {
-                let size_bytes = volume.data.capacity_bytes();
+                let size_bytes = volume.capacity_bytes;
                 (number, Export { name: volume.name.clone(), size_bytes })
             })
             .unzip();

@@ -15,14 +15,16 @@ use underlay_model::{Operation, Request};
 use super::VolumeOpener;
 use super::buffers::BufferPool;
 use super::clock::Clock;
+use super::cluster::carried::Joint;
+use super::cluster::series::ClusterSeries;
 use super::engine::{Due, Engine};
 use super::fuse_device::FuseDevice;
-use super::fuse_protocol::written;
 use super::nbd::connection::Phase;
 use super::nbd::listener::{ConnectionId, NbdListener};
-use super::nbd::protocol::ReplyForm;
+use super::reply::{Client, Content, Reply};
+use super::slab::Slab;
 use super::statistics::Answered;
-use super::undo_log::{Generation, PowerCut};
+use super::undo_log::PowerCut;
 use super::volume::{VolumeData, Zeroing};
 use super::wakeful::CpusAwake;
 use crate::config::VolumeConfig;
@@ -45,12 +47,16 @@ pub(crate) struct Service {
     pub(crate) volumes: Vec<Option<ExportedVolume>>,
     pub(crate) seed: RootSeed,
     pub(crate) is_realtime: bool,
+    /// What is counted of the cluster.
+    pub(crate) cluster_series: Option<ClusterSeries>,
     /// Somebody asked for the end.
     pub(crate) is_ending: bool,
     opener: VolumeOpener,
     /// Held while modelled times are to be kept.
     awake: Option<CpusAwake>,
-    buffers: BufferPool,
+    /// Requests of clients that became several.
+    pub(super) joints: Slab<Joint>,
+    pub(super) buffers: BufferPool,
     /// For reads that are answered at once.
     scratch: Box<[u8]>,
     /// Answers about to be sent; empty in between, kept for its memory.
@@ -68,35 +74,18 @@ pub(crate) struct Exports {
 /// One volume as the export sees it.
 pub(crate) struct ExportedVolume {
     pub(crate) name: String,
-    pub(crate) data: VolumeData,
+    pub(crate) capacity_bytes: u64,
+    /// Its bytes, if they are in a file of its own; those of a cluster's volume are in components.
+    pub(crate) data: Option<VolumeData>,
     /// Flushes are acknowledged and ignored.
     pub(crate) lies: bool,
 }
 
-/// Who asked, and how the answer finds its way.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Client {
-    Fuse { unique: u64 },
-    Nbd { connection: ConnectionId, cookie: u64, form: ReplyForm, offset: u64, reply_bytes: u32 },
-}
-
-/// The answer to a request, ready to be sent.
-pub(crate) struct Reply {
-    client: Client,
-    content: Content,
-}
-
-enum Content {
-    /// Data read, in a pooled buffer.
-    Data { buffer: Box<[u8]>, length: usize },
-    /// A write of so many bytes.
-    Written { length: u32 },
-    /// A write or a zeroing that is durable from its answer on.
-    Durable { volume: usize, offset: u64, length: u32 },
-    /// A flush; durable from its answer on.
-    Flushed { volume: usize, generation: Option<Generation> },
-    /// A discard.
-    Done,
+impl ExportedVolume {
+    /// Whether a range lies within the volume.
+    pub(crate) fn contains(&self, offset_bytes: u64, length_bytes: u64) -> bool {
+        offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= self.capacity_bytes)
+    }
 }
 
 impl Service {
@@ -113,9 +102,11 @@ impl Service {
             nbd: exports.nbd,
             engine,
             opener,
+            joints: Slab::with_capacity(64),
             volumes: Vec::new(),
             seed,
             is_realtime: false,
+            cluster_series: None,
             is_ending: false,
             awake: None,
             buffers: BufferPool::new(READY_BUFFERS),
@@ -140,6 +131,14 @@ impl Service {
         }
     }
 
+    /// Values of the cluster's series; none without a cluster.
+    pub(crate) fn cluster_values(&self) -> Vec<f64> {
+        match (&self.cluster_series, &self.engine.cluster) {
+            (Some(series), Some(plane)) => series.values(&plane.cluster, &plane.journal),
+            _ => Vec::new(),
+        }
+    }
+
     /// The volumes there are, with their numbers.
     pub(crate) fn present(&self) -> impl Iterator<Item = (usize, &ExportedVolume)> {
         self.volumes.iter().enumerate().filter_map(|(i, volume)| Some((i, volume.as_ref()?)))
@@ -149,7 +148,8 @@ impl Service {
     pub(crate) fn answer_due(&mut self) {
         let mut due = std::mem::take(&mut self.due);
         self.engine.take_due(self.clock.now(), &mut due);
-        for Due { reply, answered, failed } in due.drain(..) {
+        for Due { mut reply, answered, failed, buffer } in due.drain(..) {
+            reply.deliver(buffer);
             if failed {
                 self.fail(reply);
             } else {
@@ -166,14 +166,15 @@ impl Service {
     /// The power fails: no request is served any more, those in flight fail, and what is volatile meets its
     /// fate.
     pub(crate) fn power_cut(&mut self) -> io::Result<PowerCut> {
-        for reply in self.engine.power_off() {
+        for reply in self.engine.power_off(self.clock.now()) {
             self.fail(reply);
         }
         let cycle = self.engine.power_cycles();
         let mut total = PowerCut::default();
         for volume in self.volumes.iter_mut().flatten() {
             let mut random = self.seed.stream(&format!("power-cut.{}", volume.name), cycle);
-            let outcome = volume.data.power_cut(&mut random)?;
+            let Some(data) = &mut volume.data else { continue };
+            let outcome = data.power_cut(&mut random)?;
             total.kept += outcome.kept;
             total.lost += outcome.lost;
             total.torn += outcome.torn;
@@ -189,14 +190,18 @@ impl Service {
         self.opener.open(volume)
     }
 
-    /// Adds a volume and returns its number. Requests in flight to others are not disturbed.
-    pub(crate) fn add_volume(&mut self, volume: ExportedVolume, device: usize) -> usize {
-        let capacity_bytes = volume.data.capacity_bytes();
+    /// Adds a volume and returns its number. Requests in flight to others are not disturbed. An error says why it cannot
+    /// be placed.
+    pub(crate) fn add_volume(&mut self, volume: &VolumeConfig) -> Result<usize, String> {
         let now = self.clock.now();
-        self.volumes.push(Some(volume));
-        let number = self.engine.add_volume(now, device, capacity_bytes);
+        let opened = self.open_volume(volume).map_err(|error| error.to_string())?;
+        let number = match opened.data {
+            Some(_) => self.engine.add_volume(now, volume.device, volume.capacity_bytes),
+            None => self.engine.add_cluster_volume(now, volume)?,
+        };
+        self.volumes.push(Some(opened));
         debug_assert_eq!(number + 1, self.volumes.len());
-        number
+        Ok(number)
     }
 
     /// Takes a volume away, with its NBD clients. `None` when requests to it are still in flight.
@@ -223,6 +228,11 @@ impl Service {
         self.volumes.get_mut(number).and_then(Option::as_mut).ok_or(Errno::NOENT)
     }
 
+    /// The bytes of a volume that has a file of its own.
+    pub(super) fn data(&mut self, number: usize) -> Result<&mut VolumeData, Errno> {
+        self.volume(number)?.data.as_mut().ok_or(Errno::NOENT)
+    }
+
     /// The volume, if it has power and the range lies within it.
     fn powered_range(
         &mut self,
@@ -235,7 +245,7 @@ impl Service {
         if !is_powered {
             return Err(Errno::IO);
         }
-        if volume.data.contains(offset, length) { Ok(volume) } else { Err(Errno::INVAL) }
+        if volume.contains(offset, length) { Ok(volume) } else { Err(Errno::INVAL) }
     }
 
     /// Reads a range that lies within the volume.
@@ -248,18 +258,24 @@ impl Service {
     ) -> Result<(), Errno> {
         let arrived = self.clock.now();
         let bytes = length as usize;
-        self.powered_range(volume, offset, u64::from(length))?;
+        let in_cluster = self.powered_range(volume, offset, u64::from(length))?.data.is_none();
         if self.engine.is_probe(offset, length) {
             let mut buffer = self.buffers.take(bytes);
-            let outcome = self.volume(volume)?.data.read(offset, &mut buffer[..bytes]);
-            self.moved(outcome)?;
+            // What a probe reads is of no interest, and a cluster would have to be asked for it.
+            if !in_cluster {
+                let outcome = self.data(volume)?.read(offset, &mut buffer[..bytes]);
+                self.moved(outcome)?;
+            }
             let content = Content::Data { buffer, length: bytes };
             self.engine.submit_probe(arrived, Reply { client, content });
             return Ok(());
         }
+        if in_cluster {
+            return self.carry_read(client, volume, offset, length);
+        }
         if self.engine.is_immediate(volume) && bytes <= self.scratch.len() {
             let mut scratch = std::mem::take(&mut self.scratch);
-            let outcome = self.volume(volume)?.data.read(offset, &mut scratch[..bytes]);
+            let outcome = self.data(volume)?.read(offset, &mut scratch[..bytes]);
             let outcome = self.moved(outcome);
             if outcome.is_ok() {
                 self.send_data(client, &scratch[..bytes]);
@@ -269,7 +285,7 @@ impl Service {
             return outcome;
         }
         let mut buffer = self.buffers.take(bytes);
-        let outcome = self.volume(volume)?.data.read(offset, &mut buffer[..bytes]);
+        let outcome = self.data(volume)?.read(offset, &mut buffer[..bytes]);
         self.moved(outcome)?;
         let content = Content::Data { buffer, length: bytes };
         let request = Request::read(offset, length);
@@ -287,13 +303,15 @@ impl Service {
     ) -> Result<(), Errno> {
         let arrived = self.clock.now();
         let target = self.powered_range(volume, offset, data.len() as u64)?;
-        let lies = target.lies;
-        let outcome = target.data.write(offset, data);
-        self.moved(outcome)?;
+        let forced = durability == Force::UnitAccess && !target.lies;
         let length = data.len() as u32;
-        let mut request = Request::write(offset, length);
-        let content = if durability == Force::UnitAccess && !lies {
-            request.force_unit_access = true;
+        let request = Request { force_unit_access: forced, ..Request::write(offset, length) };
+        let Some(file) = &mut target.data else {
+            return self.carry_write(client, volume, offset, data, request);
+        };
+        let outcome = file.write(offset, data);
+        self.moved(outcome)?;
+        let content = if forced {
             Content::Durable { volume, offset, length }
         } else {
             Content::Written { length }
@@ -310,7 +328,8 @@ impl Service {
             self.count_immediate(volume, Operation::Flush, 0, arrived);
             return Ok(());
         }
-        let generation = target.data.flush_arrives();
+        let Some(data) = &mut target.data else { return self.carry_flush(client, volume) };
+        let generation = data.flush_arrives();
         let reply = Reply { client, content: Content::Flushed { volume, generation } };
         self.answer_or_submit(arrived, volume, &Request::flush(), reply);
         Ok(())
@@ -326,8 +345,10 @@ impl Service {
         zeroing: Zeroing,
     ) -> Result<(), Errno> {
         let arrived = self.clock.now();
-        let outcome =
-            self.powered_range(volume, offset, length)?.data.discard(offset, length, zeroing);
+        let Some(data) = &mut self.powered_range(volume, offset, length)?.data else {
+            return self.carry_discard(client, volume, offset, length);
+        };
+        let outcome = data.discard(offset, length, zeroing);
         self.moved(outcome)?;
         // The model's request is shorter than what a discard may cover; its length costs nothing.
         let length = u32::try_from(length).unwrap_or(u32::MAX);
@@ -339,7 +360,13 @@ impl Service {
         Ok(())
     }
 
-    fn answer_or_submit(&mut self, arrived: Nanos, volume: usize, request: &Request, reply: Reply) {
+    pub(super) fn answer_or_submit(
+        &mut self,
+        arrived: Nanos,
+        volume: usize,
+        request: &Request,
+        reply: Reply,
+    ) {
         if self.engine.is_immediate(volume) {
             self.send(reply);
             self.count_immediate(volume, request.operation, request.length_bytes, arrived);
@@ -352,68 +379,6 @@ impl Service {
         let replied = self.clock.now();
         let answered = Answered { volume, operation, bytes, arrived, replied, modelled: None };
         self.engine.record(&answered);
-    }
-
-    fn send(&mut self, reply: Reply) {
-        let client = reply.client;
-        match reply.content {
-            Content::Data { buffer, length } => {
-                self.send_data(client, &buffer[..length]);
-                self.buffers.give(buffer);
-            }
-            Content::Written { length } => self.send_written(client, length),
-            Content::Durable { volume, offset, length } => {
-                if let Ok(volume) = self.volume(volume) {
-                    volume.data.persist(offset, u64::from(length));
-                }
-                self.send_written(client, length);
-            }
-            Content::Flushed { volume, generation } => {
-                // Before the answer: once the client has it, a power cut must not take anything.
-                if let (Some(generation), Ok(volume)) = (generation, self.volume(volume)) {
-                    volume.data.flush_completes(generation);
-                }
-                self.send_done(client);
-            }
-            Content::Done => self.send_done(client),
-        }
-    }
-
-    fn send_data(&mut self, client: Client, data: &[u8]) {
-        match client {
-            Client::Fuse { unique } => self.fuse_answer(unique, data),
-            Client::Nbd { .. } => self.nbd_data(client, data),
-        }
-    }
-
-    fn send_written(&mut self, client: Client, length: u32) {
-        match client {
-            Client::Fuse { unique } => self.fuse_answer(unique, &written(length)),
-            Client::Nbd { .. } => self.nbd_done(client),
-        }
-    }
-
-    fn send_done(&mut self, client: Client) {
-        match client {
-            Client::Fuse { unique } => self.fuse_answer(unique, &[]),
-            Client::Nbd { .. } => self.nbd_done(client),
-        }
-    }
-
-    /// Answers with an error.
-    pub(super) fn refuse(&mut self, client: Client, errno: Errno) {
-        match client {
-            Client::Fuse { unique } => self.fuse_refuse(unique, errno),
-            Client::Nbd { .. } => self.nbd_refuse(client, errno),
-        }
-    }
-
-    /// Answers with an I/O error.
-    fn fail(&mut self, reply: Reply) {
-        self.refuse(reply.client, Errno::IO);
-        if let Content::Data { buffer, .. } = reply.content {
-            self.buffers.give(buffer);
-        }
     }
 
     /// Counts and reports a failure of the backing file.

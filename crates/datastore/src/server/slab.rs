@@ -27,6 +27,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// A value, if the key holds one.
+    pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut T> {
+        self.slots.get_mut(key as usize)?.as_mut()
+    }
+
     /// Takes a value out, if the key holds one.
     pub(crate) fn remove(&mut self, key: u64) -> Option<T> {
         let value = self.slots.get_mut(key as usize)?.take()?;

@@ -54,15 +54,6 @@ impl VolumeData {
         })
     }
 
-    pub(crate) fn capacity_bytes(&self) -> u64 {
-        self.capacity_bytes
-    }
-
-    /// Whether a range lies within the volume.
-    pub(crate) fn contains(&self, offset_bytes: u64, length_bytes: u64) -> bool {
-        offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= self.capacity_bytes)
-    }
-
     pub(crate) fn read(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset_bytes)
     }
@@ -239,7 +230,5 @@ mod tests {
         volume.discard(1_000, 1_000, Zeroing::KeepsSpace).unwrap();
         assert_eq!(contents(&volume)[1_000..2_000], [0; 1_000]);
         assert_eq!(contents(&volume)[999], 7);
-        assert!(volume.contains(9_999, 1) && !volume.contains(9_999, 2));
-        assert!(!volume.contains(u64::MAX, 2));
     }
 }

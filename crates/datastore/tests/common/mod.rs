@@ -3,6 +3,7 @@
 // Every test program uses its part of this.
 #![allow(dead_code)]
 
+pub mod cluster;
 pub mod nbd_client;
 pub mod raw_server;
 pub mod storage;

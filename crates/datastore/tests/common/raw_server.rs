@@ -38,6 +38,65 @@ pub struct RawSpec {
     pub seed: u64,
 }
 
+/// A cluster to serve instead of a device.
+pub struct RawCluster {
+    pub hosts: usize,
+    pub failures_to_tolerate: u8,
+    pub erasure_coding: bool,
+}
+
+impl RawCluster {
+    fn json(&self) -> Value {
+        let small = |profile: Value, gibibytes: u64| {
+            let mut profile = profile;
+            profile["capacity-bytes"] = json!(gibibytes << 30);
+            profile
+        };
+        let host = |index: usize| {
+            json!({
+                "name": format!("h{index}"), "fault-domain": null,
+                "groups": [{
+                    "name": format!("g{index}"),
+                    "cache": small(flash(true), 1), "capacity": [small(flash(true), 4)],
+                    "write-buffer": {
+                        "usable-bytes": 1 << 30, "elevator-start": 0.3, "elevator-stop": 0.25,
+                        "elevator-unthrottle": 0.5, "elevator-run-bytes": 65_536, "elevator-window": 32,
+                    },
+                    "congestion": {
+                        "low-fill": 0.6, "high-fill": 0.95, "unit-min-ns": 5_000,
+                        "delay-max-ns": 1_000_000_000u64,
+                    },
+                    "scheduler": {
+                        "policy": { "adaptive": { "resync-floor": 0.2 } }, "slice-bytes": 65_536,
+                        "window": 4,
+                    },
+                    "reduction": null, "extents-bytes": [],
+                }],
+            })
+        };
+        json!({
+            "hosts": (0..self.hosts).map(host).collect::<Vec<_>>(),
+            "network": { "latency-ns": 10_000, "bytes-per-second": 1_250_000_000u64 },
+            "settings": {
+                "stripe-unit-bytes": 1 << 20, "component-limit-bytes": 255_000_000_000u64,
+                "components-per-host": 9_000, "repair-delay-ns": 3_600_000_000_000u64,
+                "failure-detection-ns": 200_000_000, "device-timeout-ns": 500_000_000,
+                "device-read-errors": 10, "resync-slice-bytes": 65_536, "resync-window": 4,
+                "rebalance-full-percent": 80, "rebalance-variance-percent": 30,
+                "rebalance-interval-ns": 60_000_000_000u64, "owner-overhead-ns": 0,
+                "checksum-overhead-per-4k-ns": 0,
+            },
+        })
+    }
+
+    fn policy(&self) -> Value {
+        json!({
+            "failures-to-tolerate": self.failures_to_tolerate, "erasure-coding": self.erasure_coding,
+            "stripe-width": 1, "iops-limit": null, "checksum": true, "space-reservation-percent": 0,
+        })
+    }
+}
+
 /// No delay at all.
 pub fn instant() -> Value {
     json!({
@@ -78,6 +137,20 @@ impl RawServer {
     }
 
     pub fn start_with(site: &Site, spec: &RawSpec, ways: Ways) -> RawServer {
+        RawServer::launch(site, spec, None, ways)
+    }
+
+    /// The volume on a cluster; the profile of `spec` has no meaning.
+    pub fn start_cluster(
+        site: &Site,
+        spec: &RawSpec,
+        cluster: &RawCluster,
+        ways: Ways,
+    ) -> RawServer {
+        RawServer::launch(site, spec, Some(cluster), ways)
+    }
+
+    fn launch(site: &Site, spec: &RawSpec, cluster: Option<&RawCluster>, ways: Ways) -> RawServer {
         let base = site.scratch.join("raw");
         site.teardown.create_directory(&base).unwrap();
         let (mount_point, socket, config) =
@@ -92,9 +165,10 @@ impl RawServer {
             "mount-point": mounted, "nbd": { "socket": nbd_socket, "address": address }, "control-socket": socket, "seed": spec.seed,
             "durability": spec.durability,
             "devices": [{ "name": "device", "profile": spec.profile }],
+            "cluster": cluster.map(|cluster| json!({ "spec": cluster.json(), "components": base })),
             "volumes": [{
                 "name": "data", "capacity-bytes": spec.capacity_bytes, "device": 0,
-                "backing-file": base.join("backing"),
+                "backing-file": base.join("backing"), "policy": cluster.map(RawCluster::policy),
             }],
         });
         std::fs::write(&config, text.to_string()).unwrap();

@@ -1,0 +1,156 @@
+//! How a keeper makes volumes and removes them.
+
+use std::fs;
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use underlay_core::Bytes;
+use underlay_host::FileSystem;
+
+use super::description::VolumeDescription;
+use super::keeper::{Keeper, Problem, refused, volume_config};
+use super::protocol::{NewVolume, VolumeStatus};
+use super::volumes::Contents;
+use crate::control::{Command, TimingMode};
+use crate::emulated::check_space;
+use crate::error::DatastoreError;
+
+/// A volume whose clients were just sent away may have requests in flight for a moment.
+const REMOVE_ATTEMPTS: u32 = 100;
+
+impl Keeper {
+    pub(super) fn create(&mut self, new: &NewVolume) -> Result<VolumeStatus, Problem> {
+        let volume = self.checked(new)?;
+        let backing = self.backing(&volume.name);
+        // Not in the description, so left by a creation that was cut short.
+        match fs::remove_file(&backing) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(DatastoreError::file("remove", &backing)(error).into());
+            }
+            _ => {}
+        }
+        let command = Command::AddVolume(volume_config(&self.home, &self.description, &volume));
+        self.server.ask(&command)?;
+        if let Err(error) = self.bring_up(&volume) {
+            self.forget(&volume.name)?;
+            return Err(error.into());
+        }
+        self.description.volumes.push(volume);
+        self.description.write(&self.home.description_file())?;
+        let status = self.status()?;
+        status.volumes.into_iter().next_back().ok_or_else(|| {
+            Problem::Refused("the volume vanished while it was being created".to_string())
+        })
+    }
+
+    /// Everything that can be known to be wrong before anything is touched.
+    fn checked(&self, new: &NewVolume) -> Result<VolumeDescription, Problem> {
+        let name = new.name.clone();
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if name.is_empty() || name.len() > 64 || !name.chars().all(allowed) {
+            return refused(DatastoreError::BadVolumeName(name).to_string());
+        }
+        if self.description.volume(&name).is_some() {
+            return refused(format!("there is a volume `{name}` already"));
+        }
+        if new.capacity_bytes == 0 || !new.capacity_bytes.is_multiple_of(4096) {
+            return refused("the size of a volume must be a multiple of 4 KiB");
+        }
+        if !self.is_powered {
+            return refused(
+                "the power is off; restore it with `underlay volume fault DIR power-on`",
+            );
+        }
+        let known: Vec<&str> = self.description.devices.iter().map(|it| &*it.name).collect();
+        let device = match &new.device {
+            None => known[0].to_string(),
+            Some(device) if known.contains(&&**device) => device.clone(),
+            Some(device) => {
+                let known = known.join(", ");
+                return refused(format!("there is no device `{device}`; there are {known}"));
+            }
+        };
+        let file_system = match &new.file_system {
+            None => None,
+            Some(word) => match FileSystem::from_word(word) {
+                Some(system) => Some(system),
+                None => return refused(format!("`{word}` is no file system; use ext4 or xfs")),
+            },
+        };
+        if let (Some(_), Some(reason)) = (file_system, &self.no_block_devices) {
+            return refused(format!("a volume cannot be formatted here: {reason}"));
+        }
+        if new.mount.is_some() && file_system.is_none() {
+            return refused("only a volume with a file system can be mounted; name one");
+        }
+        if let Some(target) = new.mount.as_deref().filter(|target| !target.is_dir()) {
+            return refused(format!("`{}` is no directory; create it first", target.display()));
+        }
+        if let Err(error) = check_space(&self.home.volumes(), Bytes(new.capacity_bytes)) {
+            return refused(error.to_string());
+        }
+        let (capacity_bytes, mount) = (new.capacity_bytes, new.mount.clone());
+        Ok(VolumeDescription { name, capacity_bytes, device, file_system, mount })
+    }
+
+    fn bring_up(&mut self, volume: &VolumeDescription) -> Result<(), DatastoreError> {
+        if self.no_block_devices.is_some() {
+            return Ok(());
+        }
+        let attached = self.places.attach(&self.teardown, volume)?;
+        self.attached.push((volume.name.clone(), attached));
+        self.calibrate()?;
+        let Some((_, attached)) = self.attached.last_mut() else { return Ok(()) };
+        // With neighbours, formatting takes the time that the device takes: they must not be let off theirs.
+        let alone = self.description.volumes.is_empty();
+        if alone {
+            self.server.done(&Command::SetTiming(TimingMode::Off))?;
+        }
+        let outcome = self.places.mount(&self.teardown, volume, attached, Contents::New);
+        if alone {
+            self.server.done(&Command::SetTiming(TimingMode::Modelled))?;
+        }
+        outcome
+    }
+
+    pub(super) fn remove(&mut self, name: &str) -> Result<(), Problem> {
+        let Some(index) = self.description.volumes.iter().position(|it| it.name == name) else {
+            let known: Vec<&str> = self.description.volumes.iter().map(|it| &*it.name).collect();
+            let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
+            return refused(format!("there is no volume `{name}`; there are: {known}"));
+        };
+        self.release(name)?;
+        // From here on it is gone, whatever happens: a file without description is removed later.
+        self.description.volumes.remove(index);
+        self.description.write(&self.home.description_file())?;
+        self.forget(name)?;
+        Ok(())
+    }
+
+    /// Makes sure that nobody on this host uses the volume any more.
+    pub(super) fn release(&mut self, name: &str) -> Result<(), Problem> {
+        match self.attached.iter_mut().find(|(attached, _)| attached == name) {
+            Some((_, attached)) => attached.release(name).map_err(Problem::Refused),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a volume away with its data.
+    pub(super) fn forget(&mut self, name: &str) -> Result<(), DatastoreError> {
+        if let Some(index) = self.attached.iter().position(|(attached, _)| attached == name) {
+            self.attached.remove(index).1.detach()?;
+        }
+        let command = Command::RemoveVolume { name: name.to_string() };
+        let mut attempts = 0;
+        while let Err(error) = self.server.done(&command) {
+            attempts += 1;
+            if attempts == REMOVE_ATTEMPTS {
+                return Err(error);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        let backing = self.backing(name);
+        fs::remove_file(&backing).map_err(DatastoreError::file("remove", &backing))
+    }
+}

@@ -1,0 +1,128 @@
+//! What a keeper tells about its datastore.
+
+use std::fs;
+use std::path::Path;
+
+use underlay_model::Operation;
+
+use super::description::VolumeDescription;
+use super::keeper::{Keeper, Problem};
+use super::protocol::{DeviceStatus, Latency, OperationStatus, Status, VolumeStatus};
+use super::volumes::{Attached, stored_bytes};
+use crate::control::{Answer, Command, Condition, Stat};
+use crate::emulated::server_process::unexpected;
+use crate::error::DatastoreError;
+
+impl Keeper {
+    pub(super) fn stat(&mut self) -> Result<Stat, DatastoreError> {
+        match self.server.ask(&Command::Stat)? {
+            Answer::Stat(stat) => Ok(stat),
+            other => Err(unexpected(&Command::Stat, &other)),
+        }
+    }
+
+    pub(super) fn status(&mut self) -> Result<Status, Problem> {
+        let stat = self.stat()?;
+        let devices = stat.devices.iter().zip(&self.description.devices);
+        let devices = devices.map(|(device, described)| DeviceStatus {
+            name: device.name.clone(),
+            profile: described.profile.name.clone(),
+            condition: condition_word(device.condition).to_string(),
+            capacity_bytes: described.profile.capacity.0,
+            free_bytes: device.free_bytes,
+            buffer_fill_bytes: device.buffer_fill_bytes,
+            drained_bytes: device.drained_bytes,
+        });
+        let devices = devices.collect();
+        let volumes =
+            self.description.volumes.iter().map(|volume| self.volume_status(volume, &stat));
+        Ok(Status {
+            directory: self.home.directory().to_path_buf(),
+            keeper_pid: std::process::id(),
+            server_pid: self.server.pid(),
+            powered: self.is_powered,
+            no_block_devices: self.no_block_devices.clone(),
+            nbd_socket: self.nbd_socket.clone(),
+            nbd_address: stat.nbd_address,
+            devices,
+            volumes: volumes.collect(),
+            delayed: stat.delayed,
+            host_limited: stat.host_limited,
+            lateness_ns: stat.lateness_ns,
+            errors: stat.errors,
+            cpu_ns: stat.cpu_ns,
+            memory_bytes: resident_bytes(self.server.pid()),
+        })
+    }
+
+    fn volume_status(&self, volume: &VolumeDescription, stat: &Stat) -> VolumeStatus {
+        let attached = self.attached.iter().find(|(name, _)| *name == volume.name);
+        let attached = attached.map(|(_, attached)| attached);
+        let counted = stat.volumes.iter().find(|counted| counted.name == volume.name);
+        let operations = counted.into_iter().flat_map(|counted| {
+            Operation::ALL.into_iter().zip(counted.operations).map(|(operation, counted)| {
+                OperationStatus {
+                    operation: operation.as_str().to_string(),
+                    ios: counted.ios,
+                    bytes: counted.bytes,
+                    latency_ns: counted.latency_ns,
+                    queue_ns: counted.queue_ns,
+                }
+            })
+        });
+        let tcp = stat.nbd_address.map(|address| format!("nbd://{address}/{}", volume.name));
+        VolumeStatus {
+            name: volume.name.clone(),
+            capacity_bytes: volume.capacity_bytes,
+            stored_bytes: stored_bytes(&self.backing(&volume.name)),
+            device: volume.device.clone(),
+            file_system: volume.file_system.map(|system| system.as_str().to_string()),
+            block_device: attached.map(|attached| attached.block_device().to_path_buf()),
+            link: attached.map(|attached| attached.link().to_path_buf()),
+            mount: attached.and_then(Attached::mount_point).map(Path::to_path_buf),
+            nbd_uri: format!("nbd+unix:///{}?socket={}", volume.name, self.nbd_socket.display()),
+            nbd_tcp_uri: tcp,
+            in_flight: counted.map_or(0, |counted| counted.in_flight),
+            volatile_bytes: counted.map_or(0, |counted| counted.volatile_bytes),
+            operations: operations.collect(),
+        }
+    }
+
+    pub(super) fn latencies(&mut self) -> Result<Vec<Latency>, Problem> {
+        let stat = self.stat()?;
+        let entries = match self.server.ask(&Command::Latency)? {
+            Answer::Latency(entries) => entries,
+            other => return Err(unexpected(&Command::Latency, &other).into()),
+        };
+        let latencies = entries.iter().filter_map(|entry| {
+            let volume = stat.volumes.iter().find(|volume| volume.number == entry.volume)?;
+            let histogram = entry.histogram.decode().ok()?;
+            Some(Latency {
+                volume: volume.name.clone(),
+                operation: Operation::ALL[entry.operation].as_str().to_string(),
+                ios: histogram.count(),
+                p50_ns: histogram.quantile(0.5)?,
+                p99_ns: histogram.quantile(0.99)?,
+                max_ns: histogram.max()?,
+            })
+        });
+        Ok(latencies.collect())
+    }
+}
+
+const fn condition_word(condition: Condition) -> &'static str {
+    match condition {
+        Condition::Healthy => "healthy",
+        Condition::Slow { .. } => "slow",
+        Condition::Stuck => "stuck",
+        Condition::Erroring { .. } => "erroring",
+        Condition::Lost => "lost",
+    }
+}
+
+fn resident_bytes(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
+    kib.unwrap_or(0) << 10
+}

@@ -1,0 +1,195 @@
+//! What the service does with a request to a volume of a cluster.
+//!
+//! While models are in force the request goes through the cluster and is answered when it comes back. While timing is off, or
+//! a constant stands in for the models, its data is carried through at once, and only the answer may wait.
+//!
+//! A request that is not one request to the cluster (a discard that begins or ends within a block, or is longer than a request
+//! can be) becomes several; the answer goes out when all of them are done.
+
+use rustix::io::Errno;
+use underlay_model::Request;
+
+use super::plane::{Carried, Payload, widened};
+use crate::control::TimingMode;
+use crate::server::reply::{Client, Content, Reply};
+use crate::server::service::Service;
+
+/// Whole blocks, and below what a request's length can say.
+const DISCARD_MAX_BYTES: u64 = 1 << 30;
+
+/// One of the requests that a client's request became.
+struct Part {
+    request: Request,
+    /// Zeros to be written, and which part of them is meant.
+    zeros: Option<std::ops::Range<usize>>,
+}
+
+impl Service {
+    pub(in crate::server) fn carry_read(
+        &mut self,
+        client: Client,
+        volume: usize,
+        offset: u64,
+        length: u32,
+    ) -> Result<(), Errno> {
+        let arrived = self.clock.now();
+        let (start, wide) = widened(offset, u64::from(length));
+        let request = Request::read(start, wide as u32);
+        let from = (offset - start) as usize;
+        let content = Content::Carried { buffer: Vec::new(), from, length: length as usize };
+        let carried = Carried { reply: Reply { client, content }, volume, bytes: length, arrived };
+        self.carry(carried, &request, Payload::Nothing);
+        Ok(())
+    }
+
+    pub(in crate::server) fn carry_write(
+        &mut self,
+        client: Client,
+        volume: usize,
+        offset: u64,
+        data: &[u8],
+        request: Request,
+    ) -> Result<(), Errno> {
+        let arrived = self.clock.now();
+        let (start, wide) = widened(offset, data.len() as u64);
+        let from = (offset - start) as usize;
+        let given = from..from + data.len();
+        let mut buffer = Vec::with_capacity(wide as usize);
+        buffer.resize(from, 0);
+        buffer.extend_from_slice(data);
+        buffer.resize(wide as usize, 0);
+        let bytes = data.len() as u32;
+        let request = Request { offset_bytes: start, length_bytes: wide as u32, ..request };
+        let reply = Reply { client, content: Content::Written { length: bytes } };
+        self.carry(
+            Carried { reply, volume, bytes, arrived },
+            &request,
+            Payload::Write(buffer, given),
+        );
+        Ok(())
+    }
+
+    pub(in crate::server) fn carry_flush(
+        &mut self,
+        client: Client,
+        volume: usize,
+    ) -> Result<(), Errno> {
+        let arrived = self.clock.now();
+        let reply = Reply { client, content: Content::Done };
+        let carried = Carried { reply, volume, bytes: 0, arrived };
+        self.carry(carried, &Request::flush(), Payload::Nothing);
+        Ok(())
+    }
+
+    /// The range reads as zeros afterwards.
+    pub(in crate::server) fn carry_discard(
+        &mut self,
+        client: Client,
+        volume: usize,
+        offset: u64,
+        length: u64,
+    ) -> Result<(), Errno> {
+        let arrived = self.clock.now();
+        let parts = parts_of(offset, length);
+        let joint = self.joints.insert(Joint { client, left: parts.len(), failed: false });
+        if parts.is_empty() {
+            self.joint_done(joint, Ok(()));
+        }
+        for Part { request, zeros } in parts {
+            let reply = Reply { client: Client::Joint { joint }, content: Content::Done };
+            let bytes = zeros.as_ref().map_or(request.length_bytes, |zeros| zeros.len() as u32);
+            let payload = zeros.map_or(Payload::Nothing, |given| {
+                Payload::Write(vec![0; request.length_bytes as usize], given)
+            });
+            self.carry(Carried { reply, volume, bytes, arrived }, &request, payload);
+        }
+        Ok(())
+    }
+
+    fn carry(&mut self, carried: Carried<Reply>, request: &Request, payload: Payload) {
+        let at_once = self.engine.mode() != TimingMode::Modelled;
+        let Some(done) = self.engine.carry(carried, request, payload, at_once) else { return };
+        let mut reply = done.carried.reply;
+        reply.deliver(done.buffer);
+        if done.failed {
+            self.fail(reply);
+        } else {
+            self.answer_or_submit(done.carried.arrived, done.carried.volume, request, reply);
+        }
+    }
+
+    /// One of several requests is done.
+    pub(in crate::server) fn joint_done(&mut self, joint: u64, outcome: Result<(), Errno>) {
+        let Some(found) = self.joints.get_mut(joint) else { return };
+        found.failed |= outcome.is_err();
+        found.left = found.left.saturating_sub(1);
+        if found.left > 0 {
+            return;
+        }
+        let Some(Joint { client, failed, .. }) = self.joints.remove(joint) else { return };
+        if failed {
+            self.refuse(client, Errno::IO);
+        } else {
+            self.send_done(client);
+        }
+    }
+}
+
+/// A client's request that became several.
+pub(crate) struct Joint {
+    client: Client,
+    left: usize,
+    failed: bool,
+}
+
+/// Zeros for a first and a last block that are not whole, discards for all between.
+fn parts_of(offset: u64, length: u64) -> Vec<Part> {
+    let end = offset + length;
+    let (first, last) = (offset.next_multiple_of(4096), end / 4096 * 4096);
+    let zeros = |from: u64, to: u64| {
+        let start = from / 4096 * 4096;
+        let range = (from - start) as usize..(to - start) as usize;
+        Part { request: Request::write(start, 4096), zeros: Some(range) }
+    };
+    let mut parts = Vec::new();
+    if first > last {
+        parts.push(zeros(offset, end));
+        return parts;
+    }
+    if offset < first {
+        parts.push(zeros(offset, first));
+    }
+    let mut at = first;
+    while at < last {
+        let length = (last - at).min(DISCARD_MAX_BYTES);
+        parts.push(Part { request: Request::discard(at, length as u32), zeros: None });
+        at += length;
+    }
+    if last < end {
+        parts.push(zeros(last, end));
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parts_of;
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    proptest! {
+        /// The parts cover the range exactly, once, in order; discards are of whole blocks.
+        #[test]
+        fn parts_cover_the_range(offset in 0..40_000u64, length in 0..40_000u64) {
+            let mut at = offset;
+            for part in parts_of(offset, length) {
+                let start = part.request.offset_bytes;
+                prop_assert!(start.is_multiple_of(4096));
+                prop_assert!(part.request.length_bytes.is_multiple_of(4096));
+                let range = part.zeros.unwrap_or(0..part.request.length_bytes as usize);
+                prop_assert_eq!(start + range.start as u64, at);
+                at = start + range.end as u64;
+            }
+            prop_assert_eq!(at, offset + length);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Faults by name: what users call a host or a device becomes the model's number.
+
+use underlay_model::cluster::{Cluster, ComponentId, DeviceId, Fault, HostId, ReturnedContent};
+
+use crate::fault::ClusterFault;
+
+/// The model's form of a fault; an error names what there is when a name is wrong.
+pub(crate) fn resolve(cluster: &Cluster, fault: &ClusterFault) -> Result<Fault, String> {
+    let device = |name: &String| find_device(cluster, name);
+    let host = |name: &String| find_host(cluster, name);
+    Ok(match fault {
+        ClusterFault::DeviceSlow { device: name, factor } => {
+            Fault::DeviceSlow { device: device(name)?, factor: *factor }
+        }
+        ClusterFault::DeviceStuck { device: name } => Fault::DeviceStuck { device: device(name)? },
+        ClusterFault::DeviceErroring { device: name, probability } => {
+            Fault::DeviceErroring { device: device(name)?, probability: *probability }
+        }
+        ClusterFault::DeviceLost { device: name } => Fault::DeviceLost { device: device(name)? },
+        ClusterFault::DeviceReturned { device: name } => {
+            Fault::DeviceReturned { device: device(name)?, content: ReturnedContent::Kept }
+        }
+        ClusterFault::DeviceReplaced { device: name } => {
+            Fault::DeviceReturned { device: device(name)?, content: ReturnedContent::Blank }
+        }
+        ClusterFault::HostLost { host: name } => Fault::HostLost { host: host(name)? },
+        ClusterFault::HostFrozen { host: name } => Fault::HostFrozen { host: host(name)? },
+        ClusterFault::HostsPartitioned { hosts } => {
+            Fault::HostsPartitioned { hosts: hosts.iter().map(host).collect::<Result<_, _>>()? }
+        }
+        ClusterFault::HostReturned { host: name } => Fault::HostReturned { host: host(name)? },
+        ClusterFault::BitRot { component, offset_bytes, bit } => Fault::BitRot {
+            component: ComponentId(*component),
+            offset_bytes: *offset_bytes,
+            bit: *bit,
+        },
+        ClusterFault::TornWrite { component, keep_bytes } => {
+            Fault::TornWrite { component: ComponentId(*component), keep_bytes: *keep_bytes }
+        }
+    })
+}
+
+fn find_host(cluster: &Cluster, name: &str) -> Result<HostId, String> {
+    cluster.find_host(name).ok_or_else(|| {
+        let known = cluster.hosts().filter_map(|host| cluster.host_name(host));
+        format!("there is no host `{name}`; there are {}", known.collect::<Vec<_>>().join(", "))
+    })
+}
+
+fn find_device(cluster: &Cluster, name: &str) -> Result<DeviceId, String> {
+    cluster.find_device(name).ok_or_else(|| {
+        let known = cluster.devices().map(|device| cluster.device_name(device.device));
+        let known: Vec<String> = known.collect();
+        format!("there is no device `{name}`; capacity devices are {}", known.join(", "))
+    })
+}

@@ -1,0 +1,258 @@
+//! Components of a cluster as files: one for the bytes, one for the checksums, both sparse.
+//!
+//! ```text
+//! <directory>/g0-d1/c7        bytes of component 7 on capacity device 1 of disk group 0
+//! <directory>/g0-d1/c7.sums   four bytes per block of 4 KiB
+//! ```
+//!
+//! A lost device is a folder that nobody reads any more; a rebuild really fills another one. Nothing is kept in
+//! memory, so that the emulator's does not grow with the volumes.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FallocateFlags, fallocate};
+use underlay_model::cluster::{ComponentId, DeviceId};
+use underlay_model::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
+
+/// Bytes of a checksum.
+const SUM_BYTES: u64 = 4;
+/// Checksums that are read or written without asking for memory: those of a request of 1 MiB.
+const SUMS_AT_ONCE: usize = 256;
+
+/// Makes components below a directory.
+#[derive(Debug)]
+pub(crate) struct FileStores {
+    directory: PathBuf,
+}
+
+/// One component.
+#[derive(Debug)]
+pub(crate) struct FileStore {
+    component: ComponentId,
+    bytes: File,
+    sums: File,
+    path: PathBuf,
+    length: u64,
+}
+
+impl FileStores {
+    /// Components go below an existing directory.
+    pub(crate) fn new(directory: &Path) -> FileStores {
+        FileStores { directory: directory.to_path_buf() }
+    }
+
+    /// Opens a component that exists. Nothing but tests does so far: a cluster's state does not outlive its server yet.
+    #[cfg(test)]
+    pub(crate) fn open(
+        &self,
+        component: ComponentId,
+        device: DeviceId,
+        length: u64,
+    ) -> Result<FileStore, StoreError> {
+        self.store(component, device, length, OpenOptions::new().read(true).write(true))
+    }
+
+    fn store(
+        &self,
+        component: ComponentId,
+        device: DeviceId,
+        length: u64,
+        how: &OpenOptions,
+    ) -> Result<FileStore, StoreError> {
+        let folder = self.directory.join(format!("g{}-d{}", device.group.0, device.member));
+        let path = folder.join(component.to_string());
+        let open = || -> io::Result<(File, File)> {
+            fs::create_dir_all(&folder)?;
+            let (bytes, sums) = (how.open(&path)?, how.open(sums_path(&path))?);
+            bytes.set_len(length)?;
+            sums.set_len(length / BLOCK_BYTES as u64 * SUM_BYTES)?;
+            Ok((bytes, sums))
+        };
+        let (bytes, sums) = open().map_err(|error| failed(component, "open", 0, length, &error))?;
+        Ok(FileStore { component, bytes, sums, path, length })
+    }
+}
+
+fn sums_path(path: &Path) -> PathBuf {
+    path.with_extension("sums")
+}
+
+fn failed(
+    component: ComponentId,
+    operation: &'static str,
+    offset: u64,
+    length: u64,
+    error: &io::Error,
+) -> StoreError {
+    tracing::error!("{component}: could not {operation} {length} bytes at {offset}: {error}");
+    StoreError { component, operation, offset, length, cause: error.to_string() }
+}
+
+impl StoreMaker for FileStores {
+    type Store = FileStore;
+
+    fn create(
+        &mut self,
+        component: ComponentId,
+        device: DeviceId,
+        length: u64,
+    ) -> Result<FileStore, StoreError> {
+        let mut how = OpenOptions::new();
+        // What a component of that name held before a crash of this program is nobody's.
+        how.read(true).write(true).create(true).truncate(true);
+        self.store(component, device, length, &how)
+    }
+
+    fn remove(&mut self, component: ComponentId, store: FileStore) {
+        for path in [store.path.clone(), sums_path(&store.path)] {
+            if let Err(error) = fs::remove_file(&path) {
+                tracing::warn!("{component}: {} stays behind: {error}", path.display());
+            }
+        }
+    }
+}
+
+impl FileStore {
+    fn report(
+        &self,
+        operation: &'static str,
+        offset: u64,
+        length: u64,
+        outcome: io::Result<()>,
+    ) -> Result<(), StoreError> {
+        outcome.map_err(|error| failed(self.component, operation, offset, length, &error))
+    }
+}
+
+impl BlockStore for FileStore {
+    fn len_bytes(&self) -> u64 {
+        self.length
+    }
+
+    fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+        let outcome = self.bytes.read_exact_at(buffer, offset);
+        self.report("read", offset, buffer.len() as u64, outcome)
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        let outcome = self.bytes.write_all_at(bytes, offset);
+        self.report("write", offset, bytes.len() as u64, outcome)
+    }
+
+    fn discard(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
+        if length == 0 {
+            return Ok(());
+        }
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        let block = BLOCK_BYTES as u64;
+        let sums = (offset / block * SUM_BYTES, length / block * SUM_BYTES);
+        let outcome = fallocate(&self.bytes, flags, offset, length)
+            .and_then(|()| fallocate(&self.sums, flags, sums.0, sums.1));
+        self.report("discard", offset, length, outcome.map_err(io::Error::from))
+    }
+
+    fn read_sums(&mut self, first: u64, sums: &mut [u32]) -> Result<(), StoreError> {
+        let mut encoded = [0; SUMS_AT_ONCE * SUM_BYTES as usize];
+        let mut at = first;
+        for part in sums.chunks_mut(SUMS_AT_ONCE) {
+            let bytes = &mut encoded[..part.len() * SUM_BYTES as usize];
+            let outcome = self.sums.read_exact_at(bytes, at * SUM_BYTES);
+            self.report("read the checksums of", at, part.len() as u64, outcome)?;
+            let (words, _) = encoded.as_chunks::<4>();
+            for (sum, word) in part.iter_mut().zip(words) {
+                *sum = u32::from_le_bytes(*word);
+            }
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn write_sums(&mut self, first: u64, sums: &[u32]) -> Result<(), StoreError> {
+        let mut encoded = [0; SUMS_AT_ONCE * SUM_BYTES as usize];
+        let mut at = first;
+        for part in sums.chunks(SUMS_AT_ONCE) {
+            let (words, _) = encoded.as_chunks_mut::<4>();
+            for (sum, word) in part.iter().zip(words) {
+                *word = sum.to_le_bytes();
+            }
+            let bytes = &encoded[..part.len() * SUM_BYTES as usize];
+            let outcome = self.sums.write_all_at(bytes, at * SUM_BYTES);
+            self.report("write the checksums of", at, part.len() as u64, outcome)?;
+            at += part.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FileStores;
+    use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
+    use underlay_model::cluster::{ComponentId, DeviceId, GroupId};
+    use underlay_model::data_plane::{BlockStore, MemoryStore, StoreMaker};
+
+    const BLOCKS: u64 = 600;
+    const DEVICE: DeviceId = DeviceId { group: GroupId(2), member: 1 };
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Write { sector: u64, sectors: usize, value: u8 },
+        Discard { block: u64, blocks: u64 },
+        Sums { first: u64, sums: Vec<u32> },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            (0..BLOCKS * 8 - 40, 1..40usize, any::<u8>())
+                .prop_map(|(sector, sectors, value)| Step::Write { sector, sectors, value }),
+            (0..BLOCKS - 20, 0..20u64).prop_map(|(block, blocks)| Step::Discard { block, blocks }),
+            (0..BLOCKS - 300, proptest::collection::vec(any::<u32>(), 1..300))
+                .prop_map(|(first, sums)| Step::Sums { first, sums }),
+        ]
+    }
+
+    fn apply<S: BlockStore>(store: &mut S, step: &Step) {
+        match step {
+            Step::Write { sector, sectors, value } => {
+                store.write(sector * 512, &vec![*value; sectors * 512]).unwrap();
+            }
+            Step::Discard { block, blocks } => store.discard(block * 4096, blocks * 4096).unwrap(),
+            Step::Sums { first, sums } => store.write_sums(*first, sums).unwrap(),
+        }
+    }
+
+    proptest! {
+        #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
+
+        /// A file behaves like memory, also after it was closed and opened again.
+        #[test]
+        fn files_behave_like_memory(steps in proptest::collection::vec(step(), 1..40)) {
+            let directory = tempfile::tempdir().unwrap();
+            let mut stores = FileStores::new(directory.path());
+            let mut memory = MemoryStore::new(BLOCKS * 4096);
+            let mut file = stores.create(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
+            for step in &steps {
+                apply(&mut memory, step);
+                apply(&mut file, step);
+            }
+            drop(file);
+            let mut file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
+            prop_assert_eq!(file.len_bytes(), memory.len_bytes());
+            let (mut expected, mut found) = (vec![0; 4096], vec![1; 4096]);
+            for block in 0..BLOCKS {
+                memory.read(block * 4096, &mut expected).unwrap();
+                file.read(block * 4096, &mut found).unwrap();
+                prop_assert_eq!(&found, &expected);
+            }
+            let (mut expected, mut found) = ([0; BLOCKS as usize], [1; BLOCKS as usize]);
+            memory.read_sums(0, &mut expected).unwrap();
+            file.read_sums(0, &mut found).unwrap();
+            prop_assert_eq!(found, expected);
+            stores.remove(ComponentId(7), file);
+            prop_assert_eq!(std::fs::read_dir(directory.path().join("g2-d1")).unwrap().count(), 0);
+        }
+    }
+}

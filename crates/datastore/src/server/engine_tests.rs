@@ -1,0 +1,77 @@
+//! Tests of the timing plane.
+
+use super::engine::Engine;
+use crate::control::TimingMode;
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::{Request, StoreDevice, StoreVolume, builtin};
+
+fn engine(profile: &str) -> Engine<u32> {
+    let profile = builtin::find(profile).unwrap();
+    let device = StoreDevice { name: "a".to_string(), profile };
+    let volume = StoreVolume { device: 0, capacity: Bytes::from_mib(64) };
+    Engine::new(vec![device], vec![volume], RootSeed(1))
+}
+
+const PATH: Nanos = Nanos::from_micros(60);
+
+fn due(engine: &mut Engine<u32>, now: Nanos) -> Vec<u32> {
+    let mut due = Vec::new();
+    engine.take_due(now, &mut due);
+    due.into_iter().map(|due| due.reply).collect()
+}
+
+#[test]
+fn answers_leave_before_their_deadline_by_the_compensation() {
+    let mut engine = engine("dc1500m-960");
+    engine.set_probe(Some(Nanos::from_micros(200)));
+    engine.path.compensate(PATH);
+    let arrived = Nanos::from_micros(1_000);
+    assert!(engine.is_probe(0, 4096) && !engine.is_probe(4096, 4096));
+    engine.submit_probe(arrived, 7);
+    assert_eq!(engine.next_answer(), Some(Nanos::from_micros(1_140)));
+    assert!(due(&mut engine, Nanos(1_139_999)).is_empty());
+    assert_eq!(due(&mut engine, Nanos::from_micros(1_140)), [7]);
+    engine.submit(arrived, arrived, 0, &Request::read(1 << 20, 4096), 8);
+    let deadline = engine.next_answer().expect("in flight") + PATH;
+    assert!(deadline > arrived + PATH, "the device takes longer than the path");
+    assert!(due(&mut engine, deadline.saturating_sub(PATH + Nanos(1))).is_empty());
+    assert_eq!(engine.in_flight(0), 1);
+    assert_eq!(due(&mut engine, deadline.saturating_sub(PATH)), [8]);
+    assert_eq!((engine.in_flight(0), engine.next_answer()), (0, None));
+}
+
+#[test]
+fn what_the_host_is_too_slow_for_is_due_at_once() {
+    let mut engine = engine("dc1500m-960");
+    engine.path.compensate(PATH);
+    engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
+    let mut due = Vec::new();
+    engine.take_due(Nanos(0), &mut due);
+    assert!(!due[0].answered.unwrap().modelled.unwrap().delayed);
+}
+
+#[test]
+fn a_power_cut_hands_back_what_is_in_flight() {
+    let mut engine = engine("hdd-7200");
+    for reply in 0..3 {
+        engine.submit(Nanos(0), Nanos(0), 0, &Request::read(0, 4096), reply);
+    }
+    engine.set_probe(Some(Nanos(5)));
+    engine.submit_probe(Nanos(0), 3);
+    assert_eq!(engine.power_off(Nanos(1)), [0, 1, 2, 3]);
+    assert!(!engine.is_powered());
+    assert!(due(&mut engine, Nanos::from_secs(1)).is_empty());
+    engine.power_on(Nanos(1));
+    engine.submit(Nanos(2), Nanos(2), 0, &Request::read(0, 4096), 10);
+    assert!(due(&mut engine, Nanos(3)).is_empty());
+    assert_eq!(due(&mut engine, Nanos::from_secs(1)), [10]);
+}
+
+#[test]
+fn instant_devices_and_switched_off_timing_are_immediate() {
+    assert!(engine("null").is_immediate(0));
+    let mut engine = engine("hdd-7200");
+    assert!(!engine.is_immediate(0));
+    engine.set_mode(TimingMode::Off);
+    assert!(engine.is_immediate(0));
+}
