@@ -52,6 +52,10 @@ pub mod event {
     pub const CHECKPOINT_END: &str = "checkpoint-end";
     /// A fault was injected.
     pub const FAULT: &str = "fault";
+    /// Data was being copied in the datastore, or no more.
+    pub const RESYNC: &str = "resync";
+    /// A part of the datastore changed its state: a host, a device, a component, a volume.
+    pub const STORAGE: &str = "storage";
     /// The load generator lost the database; data may carry `until_ns`.
     pub const OUTAGE: &str = "outage";
     /// A sampler's remark.

@@ -3,28 +3,25 @@
 
 mod common;
 
-use common::{Bench, cannot_run_servers};
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::time::{Duration, Instant};
-use underlay_core::{Bytes, RootSeed};
-use underlay_database::Target;
-use underlay_database::postgres::tpcc::{
-    CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
-    TableNames, check, load, order_numbers,
-};
-use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
-use underlay_datastore::{Context, Datastore, DatastoreSpec, Durability, VolumeRequest, open};
-use underlay_driver::{Backend, DriveSpec, DriveSummary, Driver};
-use underlay_host::{FileSystem, StateDir, Teardown, unprivileged_user};
+use common::stand::Stand;
+use underlay_core::RootSeed;
+use underlay_datastore::{DatastoreSpec, Durability};
 use underlay_model::builtin;
-use underlay_workload::tpcc::{Entropy, Parameters};
 
-const SERVER_LIMIT: Duration = Duration::from_secs(2);
+/// A device without delays.
+fn spec(durability: Durability, seed: u64) -> DatastoreSpec {
+    let profile = builtin::find("null").expect("a profile");
+    DatastoreSpec::Emulated {
+        devices: vec![("disk".to_string(), profile)],
+        seed: RootSeed(seed),
+        backing_directory: None,
+        durability,
+    }
+}
 
 #[test]
 fn flushed_commits_survive_power_cuts() {
-    let Some(mut stand) = Stand::new(Durability::Flushed, 11) else { return };
+    let Some(mut stand) = Stand::new(&spec(Durability::Flushed, 11), 11) else { return };
     let mut before = stand.numbers();
     for round in 1..=2 {
         let summary = stand.drive_into_power_cut();
@@ -48,7 +45,7 @@ fn flushed_commits_survive_power_cuts() {
 fn a_device_that_lies_about_flushes_loses_commits() {
     // What is lost depends on the moment; over several cuts a lying device cannot stay unnoticed.
     for seed in 1..=5 {
-        let Some(mut stand) = Stand::new(Durability::Lying, seed) else { return };
+        let Some(mut stand) = Stand::new(&spec(Durability::Lying, seed), seed) else { return };
         let before = stand.numbers();
         let summary = stand.drive_into_power_cut();
         let noticed = match stand.recover() {
@@ -63,133 +60,4 @@ fn a_device_that_lies_about_flushes_loses_commits() {
     panic!(
         "five power cuts of a lying device lost nothing: the loss is not modelled, or the checks see nothing"
     );
-}
-
-/// A database on one emulated volume.
-struct Stand {
-    bench: Bench,
-    teardown: Teardown,
-    datastore: Box<dyn Datastore>,
-    server: Server,
-    parameters: Parameters,
-    runtime: tokio::runtime::Runtime,
-}
-
-impl Stand {
-    fn new(durability: Durability, seed: u64) -> Option<Stand> {
-        if let Some(reason) = cannot_run_servers() {
-            eprintln!("skip: {reason}");
-            return None;
-        }
-        let bench = Bench::new();
-        let state = StateDir::at(bench.state()).expect("a state folder");
-        let teardown = Teardown::create(&state, "power cut test").expect("a teardown stack");
-        let user = unprivileged_user().expect("a user");
-        let scratch = state.scratch_dir("power-cut");
-        teardown.create_directory(&scratch).expect("a folder");
-        let profile = builtin::find("null").expect("a profile");
-        let spec = DatastoreSpec::Emulated {
-            devices: vec![("disk".to_string(), profile)],
-            seed: RootSeed(seed),
-            backing_directory: None,
-            durability,
-        };
-        let volume = |name: &str, mib| VolumeRequest {
-            name: name.to_string(),
-            capacity: Bytes::from_mib(mib),
-            file_system: FileSystem::Ext4,
-            device: None,
-        };
-        let context = Context {
-            teardown: &teardown,
-            scratch: &scratch,
-            server_program: Path::new(env!("CARGO_BIN_EXE_underlay")),
-            owner: user.as_ref(),
-        };
-        let datastore = open(&spec, &[volume("data", 1024), volume("wal", 512)], &context)
-            .expect("a datastore");
-        let directory = |index: usize, name: &str| datastore.volumes()[index].path.join(name);
-        let mut server = Server::create(
-            &teardown,
-            ServerSpec {
-                name: "power-cut".to_string(),
-                install: find_installs(None).remove(0),
-                data: directory(0, "pgdata"),
-                wal: directory(1, "pgwal"),
-                backup: directory(0, "backup"),
-                settings: BTreeMap::from([("shared_buffers".to_string(), "128MB".to_string())]),
-                run_as: user,
-                cgroup: None,
-                runtime_dir: scratch.join("pg"),
-                listen: Listen::UnixSocket,
-            },
-        )
-        .expect("a cluster");
-        server.start().expect("a running server");
-        let parameters = Parameters::new(1, RootSeed(seed), Entropy::FULL).expect("parameters");
-        load(&server.target(), &parameters, &LoadOptions { parallel: 2, progress: &|_| {} })
-            .expect("a load");
-        let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-        Some(Stand { bench, teardown, datastore, server, parameters, runtime })
-    }
-
-    fn target(&self) -> Target {
-        self.server.target()
-    }
-
-    fn numbers(&self) -> OrderNumbers {
-        let target = self.target();
-        self.runtime.block_on(async {
-            let client = target.connect().await.expect("a connection");
-            order_numbers(&client, &TableNames::underlay()).await.expect("order numbers")
-        })
-    }
-
-    /// Runs four users, cuts the power under them, and returns what they know.
-    fn drive_into_power_cut(&mut self) -> DriveSummary {
-        let mut spec =
-            DriveSpec::new(Backend::Postgres(self.target()), Mode::Procedures, self.parameters, 4);
-        spec.stop_grace = SERVER_LIMIT;
-        let driver = Driver::start(spec, Instant::now()).expect("a driver");
-        driver.set_users(4);
-        std::thread::sleep(Duration::from_secs(3));
-        self.datastore.power_cut().expect("a power cut");
-        // A host that loses its power takes the server with it.
-        self.server.kill().expect("the server is gone");
-        driver.stop()
-    }
-
-    fn recover(&mut self) -> Result<(), String> {
-        self.datastore.power_on().map_err(|error| error.to_string())?;
-        self.server.start().map(|_| ()).map_err(|error| error.to_string())
-    }
-
-    fn check(&self, ledger: Option<(&DriveSummary, &OrderNumbers)>) -> CheckReport {
-        let tables = TableNames::underlay();
-        let options = CheckOptions {
-            warehouses: 1,
-            parallel: 1,
-            moment: CheckMoment::AfterRun,
-            ledger: ledger.map(|(summary, before)| (&summary.ledger, before)),
-            tables: &tables,
-        };
-        let report = self.runtime.block_on(check(&self.target(), options)).expect("checks");
-        assert!(report.results.iter().any(|result| result.id == "c1"));
-        for result in &report.results {
-            if let CheckOutcome::Failed { error } = &result.outcome {
-                eprintln!("{} could not be made: {error}", result.id);
-            }
-        }
-        report
-    }
-
-    fn close(self) {
-        let Stand { bench, teardown, datastore, mut server, .. } = self;
-        // After a lying device the server may not be there any more.
-        let _ = server.kill();
-        drop(server);
-        let _ = datastore.close();
-        assert!(teardown.unwind().is_empty(), "something could not be removed");
-        assert_eq!(bench.left_on_host(), Vec::<String>::new());
-    }
 }

@@ -4,6 +4,7 @@
 //! with it, and the run's health is looked at: a crashed database, a lost mount or a full volume ends the
 //! run with its cause.
 
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -13,8 +14,8 @@ use underlay_datastore::MountedVolume;
 use underlay_driver::{DriveTick, Driver};
 use underlay_host::free_space;
 use underlay_model::Operation;
-use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
-use underlay_record::{Interval, PhaseKind, RunId, TransactionTick};
+use underlay_record::conventions::{DISPATCH_LAG, event, histogram_scope};
+use underlay_record::{Event as RecordEvent, Interval, PhaseKind, RunId, TransactionTick};
 use underlay_study::ProcedurePlan;
 use underlay_workload::tpcc::TransactionType;
 
@@ -146,6 +147,7 @@ impl Ladder<'_> {
         }
         write_tick(self.recorder, self.run, &tick)?;
         self.write_datastore_latency(Interval { begin: tick.begin, end: tick.end })?;
+        self.write_datastore_notices(tick.end)?;
         let new_orders = tick.of(TransactionType::NewOrder);
         self.observer.notice(&Event::Second {
             nopm: tick.nopm(),
@@ -168,6 +170,34 @@ impl Ladder<'_> {
             let name = format!("{}.{}", latency.volume, operation_word(latency.operation));
             recorder
                 .histogram(self.run, interval, histogram_scope::DATASTORE, &name, &latency.latency)
+                .during("write the record")?;
+        }
+        Ok(())
+    }
+
+    /// Faults, hosts that went or came, copying: what explains a bend in the curves.
+    fn write_datastore_notices(&mut self, now: Nanos) -> Result<(), Abort> {
+        let notices = self
+            .datastore
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .notices()
+            .during("read what happened in the datastore")?;
+        let mut recorder = self.recorder.lock();
+        for notice in notices {
+            let kind = match notice.kind.as_str() {
+                "fault" => event::FAULT,
+                "resync" => event::RESYNC,
+                _ => event::STORAGE,
+            };
+            recorder
+                .event(&RecordEvent {
+                    run: Some(self.run),
+                    at: now.saturating_sub(Nanos(notice.ago_ns)),
+                    kind: kind.to_string(),
+                    text: notice.text,
+                    data: json!({ "of": notice.kind }),
+                })
                 .during("write the record")?;
         }
         Ok(())

@@ -31,7 +31,7 @@ use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
     Design, ExecutionStatus, Finding, Manifest, OpenError, Recorder, RunStatus, Severity,
 };
-use underlay_study::{DatastoreKind, Mode, Plan, plan_json};
+use underlay_study::{Mode, Plan, plan_json};
 use underlay_workload::tpcc::{Entropy, Parameters};
 
 pub use host_view::with_host_view;
@@ -58,7 +58,6 @@ pub enum Place {
 /// # Errors
 /// With the exit code of the cause. The record is there whenever the message names it.
 pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Result<PathBuf, Stop> {
-    refuse_clusters(plan)?;
     interrupt::install();
     let state = StateDir::open().map_err(|error| Stop::host(chain(&error)))?;
     remove_leftovers(&state, observer)?;
@@ -171,21 +170,6 @@ fn remove_leftovers(state: &StateDir, observer: &mut dyn Observer) -> Result<(),
         report.failed.join("; ")
     ))
     .with_hint("run `underlay clean`"))
-}
-
-/// A database cannot be put on a cluster yet; said before anything is touched.
-fn refuse_clusters(plan: &Plan) -> Result<(), Stop> {
-    let cluster = plan.designs.iter().find(|d| matches!(d.kind, DatastoreKind::Cluster(_)));
-    match cluster {
-        None => Ok(()),
-        Some(design) => Err(Stop::bad_input(format!(
-            "design `{}` is a hyper-converged cluster, on which a database cannot run yet",
-            design.name
-        ))
-        .with_hint(
-            "run block workloads on it with `underlay simulate --design`, or leave it out with `--designs`",
-        )),
-    }
 }
 
 fn choose_install(plan: &Plan) -> Result<Install, Stop> {

@@ -16,7 +16,8 @@ use underlay_database::postgres::{
     Install, Listen, RestoreOptions, Server, ServerSpec, StopMode, Template,
 };
 use underlay_datastore::{
-    Context, DatastoreSpec, MountedVolume, Timing, TimingReport, VolumeRequest, open,
+    ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, TimingReport, VolumeRequest,
+    open,
 };
 use underlay_driver::{Arrivals, Backend, DriveSpec, DriveSummary, Driver, Pacing, Saturation};
 use underlay_host::{Cgroup, CgroupLimits, FileSystem, StateDir, Teardown, Unenforced, User};
@@ -206,12 +207,15 @@ impl ActiveRun<'_> {
                 backing_directory: backing.clone(),
                 durability: datastore_durability(*durability),
             },
-            DatastoreKind::Cluster(_) => {
-                return Err(Abort::Failed(format!(
-                    "design `{}` is a cluster, which a database cannot be put on yet",
-                    self.design.name
-                )));
-            }
+            DatastoreKind::Cluster(plan) => DatastoreSpec::Cluster {
+                storage: Box::new(ClusterStorage {
+                    spec: plan.spec.clone(),
+                    policy: plan.policy,
+                    policies: BTreeMap::new(),
+                }),
+                seed: self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat)),
+                backing_directory: None,
+            },
         };
         let volumes: Vec<VolumeRequest> = self
             .design

@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of this")]
 
+pub mod stand;
+
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
