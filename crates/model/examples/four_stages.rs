@@ -14,7 +14,7 @@ use underlay_model::{DiskGroup, IoClass};
 
 fn main() {
     let seconds = Nanos::from_secs;
-    let mut spec = group_spec("pm1725a-1600", &["5200eco-1920", "5200eco-1920"]);
+    let mut spec = group_spec("pm1725a-1600", &["dc500m-1920", "dc500m-1920"]);
     // So small that it fills within the experiment.
     spec.write_buffer.usable = Bytes::from_gib(2);
     let vm = |read_share, from, until| {
@@ -23,7 +23,8 @@ fn main() {
     let streams = [
         vm(1.0, seconds(10), seconds(25)),
         vm(0.2, seconds(25), seconds(60)),
-        Stream::random(IoClass::Resync, 1.0, 64 << 10, Load::Closed(16))
+        // A rebalance within the group: as much is written as read.
+        Stream::random(IoClass::Resync, 0.5, 64 << 10, Load::Closed(32))
             .within((1 << 40, 64 << 30)),
     ];
     let mut group = DiskGroup::new(spec, RootSeed(5));

@@ -47,6 +47,8 @@ pub mod scheduler;
 
 pub mod disk_group;
 
+pub mod reduction;
+
 pub mod cluster;
 
 pub mod data_plane;
@@ -62,6 +64,7 @@ pub use profile::{
     Basis, DeviceProfile, Disk, Duplex, Flash, FlashDatasheet, Link, Medium, ProfileProblem,
     WriteBuffer,
 };
+pub use reduction::{Destaged, Observed, ReducedGroup, Space};
 pub use request::{Operation, Request};
 pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
 pub use store::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};

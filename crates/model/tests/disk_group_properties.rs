@@ -149,13 +149,21 @@ fn play(spec: &DiskGroupSpec, steps: &[(u64, Step)]) -> Run {
             settle(&mut group, &mut now);
         }
     }
-    assert_eq!(group.in_flight(), 0);
+    assert_eq!(group.in_flight(), 0, "{:#?}", group.counters(now));
     group.counters(now);
     run
 }
 
+/// As many cases as asked for by the environment (`PROPTEST_CASES`), else a few seconds' worth.
+fn cases(usual: u32) -> ProptestConfig {
+    match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig::with_cases(usual),
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(192))]
+    #![proptest_config(cases(192))]
 
     /// Every request is answered exactly once, in order of time, with times that add up; only faults cause
     /// errors; nothing hangs whatever fails; bytes are conserved; equal seeds give equal runs.

@@ -6,74 +6,10 @@
 //! set, under a summary that finds the next dirty block without a search. So a write costs a few
 //! nanoseconds however much is buffered, and memory follows what is buffered, not what the device holds.
 
+use super::chunk::{CHUNK_BLOCKS, Chunk, WORDS, take_from};
+
 /// Granularity of the buffer: smaller and unaligned I/O is inflated to it.
 pub(crate) const BLOCK_BYTES: u64 = 4096;
-
-const WORDS: usize = 512;
-const CHUNK_BLOCKS: u64 = WORDS as u64 * 64;
-
-#[derive(Clone, Debug)]
-struct Chunk {
-    dirty: [u64; WORDS],
-    leaving: [u64; WORDS],
-    /// One bit per word of `dirty` that is not zero.
-    summary: [u64; WORDS / 64],
-    dirty_blocks: u32,
-    leaving_blocks: u32,
-}
-
-impl Chunk {
-    fn empty() -> Chunk {
-        Chunk {
-            dirty: [0; WORDS],
-            leaving: [0; WORDS],
-            summary: [0; WORDS / 64],
-            dirty_blocks: 0,
-            leaving_blocks: 0,
-        }
-    }
-
-    fn set_dirty(&mut self, word: usize, mask: u64) -> u32 {
-        let added = (mask & !self.dirty[word]).count_ones();
-        self.dirty[word] |= mask;
-        self.summary[word / 64] |= 1 << (word % 64);
-        self.dirty_blocks += added;
-        added
-    }
-
-    fn clear_dirty(&mut self, word: usize, mask: u64) -> u32 {
-        let removed = (mask & self.dirty[word]).count_ones();
-        self.dirty[word] &= !mask;
-        if self.dirty[word] == 0 {
-            self.summary[word / 64] &= !(1 << (word % 64));
-        }
-        self.dirty_blocks -= removed;
-        removed
-    }
-
-    /// The first word from `from` on with a dirty block that is not leaving, and those blocks.
-    fn next_ready(&self, from: usize, first_mask: u64) -> Option<(usize, u64)> {
-        let ready = |word: usize| self.dirty[word] & !self.leaving[word];
-        let first = ready(from) & first_mask;
-        if first != 0 {
-            return Some((from, first));
-        }
-        let mut word = from + 1;
-        while word < WORDS {
-            let rest = self.summary[word / 64] >> (word % 64);
-            if rest == 0 {
-                word = (word / 64 + 1) * 64;
-                continue;
-            }
-            word += rest.trailing_zeros() as usize;
-            if ready(word) != 0 {
-                return Some((word, ready(word)));
-            }
-            word += 1;
-        }
-        None
-    }
-}
 
 /// The buffered blocks of one capacity device.
 #[derive(Clone, Debug, Default)]
@@ -295,28 +231,6 @@ impl BufferedBlocks {
             return Some(at);
         }
     }
-}
-
-/// Marks the run that begins at a bit of a word; returns its length.
-fn take_from(chunk: &mut Chunk, mut word: usize, mut bit: u64, most: u64) -> u64 {
-    let mut taken = 0;
-    while taken < most && word < WORDS {
-        let ready = (chunk.dirty[word] & !chunk.leaving[word]) >> bit;
-        let run = u64::from(ready.trailing_ones()).min(64 - bit).min(most - taken);
-        if run == 0 {
-            break;
-        }
-        let mask = if run == 64 { u64::MAX } else { ((1 << run) - 1) << bit };
-        chunk.clear_dirty(word, mask);
-        chunk.leaving[word] |= mask;
-        chunk.leaving_blocks += run as u32;
-        taken += run;
-        if bit + run < 64 {
-            break;
-        }
-        (word, bit) = (word + 1, 0);
-    }
-    taken
 }
 
 fn widen(span: &mut Option<(u64, u64)>, word: u64, bits: u64) {

@@ -3,8 +3,8 @@
 //!
 //! A fixed table of delays would fit one device and one number of writers. The unit of the delay is
 //! therefore what the elevator takes for one write, as measured: N writers, each waiting on average
-//! (2^(value / 32) - 1) / 2 units between writes, write as fast as the elevator destages when that factor
-//! is N. So the value settles at 32 x log2(2 N + 1): 51 for one writer, 193 for 32, the end of the scale for 125;
+//! 2^(value / 32) - 1 units between writes, write as fast as the elevator destages when that factor
+//! is N. So the value settles at 32 x log2(N + 1): 32 for one writer, 161 for 32, the end of the scale for 250;
 //! beyond that writes also wait for room.
 
 use super::spec::CongestionSpec;
@@ -29,7 +29,7 @@ pub(crate) fn delay(spec: &CongestionSpec, value: u8, unit: Nanos, random: &mut 
         return Nanos::ZERO;
     }
     let factor = (f64::from(value) / 32.0).exp2() - 1.0;
-    let delay_ns = unit_interval(random) * factor * unit.max(spec.unit_min).0 as f64;
+    let delay_ns = 2.0 * unit_interval(random) * factor * unit.max(spec.unit_min).0 as f64;
     Nanos((delay_ns as u64).min(spec.delay_max.0))
 }
 
@@ -100,12 +100,12 @@ mod tests {
             draws.iter().sum::<u64>() as f64 / 20_000.0
         };
         assert_eq!(mean(0, Nanos::from_millis(1)), 0.0);
-        for (congestion, expected_units) in [(32, 0.5), (64, 1.5), (160, 15.5)] {
+        for (congestion, expected_units) in [(32, 1.0), (64, 3.0), (160, 31.0)] {
             let units = mean(congestion, Nanos::from_micros(100)) / 100_000.0;
             assert!((units / expected_units - 1.0).abs() < 0.03, "{congestion}: {units}");
         }
         // The smallest step is small: no cliff where the delay begins.
-        assert!(mean(1, Nanos::from_micros(100)) < 1_500.0);
+        assert!(mean(1, Nanos::from_micros(100)) < 3_000.0);
     }
 
     #[test]

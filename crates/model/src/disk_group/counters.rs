@@ -4,9 +4,13 @@
 //! two readings. The names follow those of the performance service of vSAN, whose users know them; each
 //! field says its counterpart in quotes where there is one.
 
+use super::buffered::{BLOCK_BYTES, BufferedBlocks};
+use super::congestion;
+use super::group::DiskGroup;
 use super::log::LogAccount;
 use super::member::Done;
 use super::request::MemberState;
+use super::spec::WriteBufferSpec;
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 use underlay_core::{Bytes, Histogram, Nanos};
@@ -124,8 +128,54 @@ pub struct MemberCounters {
     pub resync_limit_bytes_per_second: Option<u64>,
 }
 
+impl DiskGroup {
+    /// Latencies of the answered reads or writes of a class, from submission to answer, ns. None for other
+    /// operations.
+    pub fn latencies(&self, class: IoClass, operation: Operation) -> Option<&Histogram> {
+        self.latencies.of(class, operation)
+    }
+
+    /// What the group has done up to `now`.
+    pub fn counters(&mut self, now: Nanos) -> GroupCounters {
+        self.run_until(now);
+        let buffered: u64 = self.blocks.iter().map(BufferedBlocks::buffered_blocks).sum();
+        let account = &self.log.account;
+        assert!(
+            account.is_balanced() && account.buffered_bytes == buffered * BLOCK_BYTES,
+            "every byte of the buffer is accounted for: {account:?}, {buffered} blocks"
+        );
+        let congestion = congestion::value(&self.spec.congestion, self.log.fill());
+        let members = self.members.iter().enumerate().map(|(index, member)| MemberCounters {
+            is_given_up: self.elevator.is_given_up(index),
+            under_way: member.under_way(),
+            resync_limit_bytes_per_second: member.resync_limit(),
+            ..MemberCounters::new(member.state, &member.done)
+        });
+        GroupCounters {
+            at: now,
+            classes: self.classes,
+            write_buffer: WriteBufferCounters {
+                size: self.spec.write_buffer.usable.min(WriteBufferSpec::LOGICAL_LIMIT),
+                free_percent: (1.0 - self.log.fill()).max(0.0) * 100.0,
+                account: self.log.account,
+                read_hits: self.buffer_reads.hits,
+                read_partial_hits: self.buffer_reads.partial_hits,
+                read_misses: self.buffer_reads.misses,
+                elevator_is_running: self.elevator.is_running,
+                elevator_cycles: self.elevator.cycles,
+                elevator_runs: self.elevator.runs,
+                elevator_failures: self.elevator.failures,
+                drain_bytes_per_second: self.pace.bytes_per_second(now),
+            },
+            reduction: self.reducer.as_ref().map(|reducer| reducer.counters).unwrap_or_default(),
+            congestion,
+            members: members.collect(),
+        }
+    }
+}
+
 impl MemberCounters {
-    pub(crate) fn new(state: MemberState, done: &Done) -> MemberCounters {
+    fn new(state: MemberState, done: &Done) -> MemberCounters {
         MemberCounters {
             state,
             is_given_up: false,

@@ -13,7 +13,7 @@ use super::flights::Event;
 use super::group::{DiskGroup, Power, Task};
 use super::member::NEVER;
 use super::operations::{Op, Run, Stage, Work};
-use super::request::{GroupOutcome, MemberState};
+use super::request::GroupOutcome;
 use crate::request::Operation;
 use crate::scheduler::Lane;
 use underlay_core::Nanos;
@@ -69,7 +69,9 @@ impl Elevator {
 
     /// Nothing is under way any more.
     pub(super) fn forget_runs(&mut self) {
-        self.sweeps.iter_mut().for_each(|sweep| sweep.under_way = 0);
+        for sweep in &mut self.sweeps {
+            (sweep.under_way, sweep.paused_until) = (0, Nanos::ZERO);
+        }
         (self.is_running, self.wake) = (false, NEVER);
     }
 
@@ -135,9 +137,13 @@ impl DiskGroup {
         let blocked = self.power == Power::Off
             || self.elevator.is_given_up(0)
             || self.elevator.is_given_up(member)
-            || self.lost_device(disk).is_some()
-            || self.elevator.sweeps[disk].paused_until > self.clock;
+            || self.lost_device(disk).is_some();
         if blocked {
+            return;
+        }
+        let paused_until = self.elevator.sweeps[disk].paused_until;
+        if paused_until > self.clock {
+            self.elevator.wake = self.elevator.wake.min(paused_until);
             return;
         }
         let (window, floor) = self.claim();
@@ -296,7 +302,7 @@ impl DiskGroup {
         self.record_destaged(run);
         self.elevate(run.disk);
         if !self.admission.is_empty() {
-            self.pump_admission();
+            self.room_was_made(u64::from(run.bytes()));
         }
     }
 
@@ -313,8 +319,10 @@ impl DiskGroup {
             return;
         };
         self.elevator.failures_in_a_row[device] += 1;
-        if self.members[device].state == MemberState::Lost || self.elevator.is_given_up(device) {
-            self.drop_buffered(device);
+        let disk = run.disk + 1;
+        if self.members[disk].is_lost() || self.elevator.is_given_up(disk) {
+            // Whichever device failed: what came back to the buffer can never leave it.
+            self.drop_buffered(disk);
         } else {
             let until = self.elevator.sweeps[run.disk].paused_until;
             self.elevator.wake = self.elevator.wake.min(until);

@@ -125,7 +125,6 @@ impl DiskGroup {
         self.members.iter_mut().for_each(|member| member.forget());
         self.parked.iter_mut().for_each(Vec::clear);
         self.admission.drain(|_| {});
-        self.admission_wake = super::member::NEVER;
         self.log.release_all();
         self.elevator.forget_runs();
         for class in &mut self.classes {

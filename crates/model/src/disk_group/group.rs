@@ -4,11 +4,9 @@
 //! calendar says when a piece comes back; then the operation enters its next stage or is answered. The
 //! stages of writes, reads and destaging are in files of their own.
 
-use super::buffered::{BLOCK_BYTES, BufferedBlocks};
+use super::buffered::BufferedBlocks;
 use super::congestion::{self, Pace};
-use super::counters::{
-    ClassCounters, GroupCounters, Latencies, MemberCounters, WriteBufferCounters,
-};
+use super::counters::{ClassCounters, Latencies};
 use super::elevator::Elevator;
 use super::flights::{Calendar, Event};
 use super::log::Log;
@@ -19,9 +17,9 @@ use super::request::{GroupFinished, GroupIo, GroupOutcome};
 use super::spec::{DiskGroupSpec, WriteBufferSpec};
 use super::write_path::Admission;
 use crate::request::Operation;
-use crate::scheduler::{IoClass, Lane, Lanes, Order, Policy};
+use crate::scheduler::{Lane, Lanes, Order, Policy};
 use rand_pcg::Pcg64;
-use underlay_core::{Bytes, Histogram, Nanos, RootSeed};
+use underlay_core::{Bytes, Nanos, RootSeed};
 
 /// One disk group in some state.
 ///
@@ -46,7 +44,6 @@ pub struct DiskGroup {
     pub(super) blocks: Vec<BufferedBlocks>,
     /// Writes that wait for room.
     pub(super) admission: Lanes<Admission>,
-    pub(super) admission_wake: Nanos,
     pub(super) last_vm_write: Option<Nanos>,
     pub(super) mean_write_bytes: f64,
     pub(super) elevator: Elevator,
@@ -122,7 +119,6 @@ impl DiskGroup {
             log: Log::new(usable),
             blocks: vec![BufferedBlocks::default(); spec.capacity.len()],
             admission,
-            admission_wake: NEVER,
             last_vm_write: None,
             mean_write_bytes: 8192.0,
             elevator: Elevator::new(spec.capacity.len()),
@@ -235,50 +231,6 @@ impl DiskGroup {
         outstanding as usize + self.finished.len()
     }
 
-    /// Latencies of the answered reads or writes of a class, from submission to answer, ns. None for other
-    /// operations.
-    pub fn latencies(&self, class: IoClass, operation: Operation) -> Option<&Histogram> {
-        self.latencies.of(class, operation)
-    }
-
-    /// What the group has done up to `now`.
-    pub fn counters(&mut self, now: Nanos) -> GroupCounters {
-        self.run_until(now);
-        let buffered: u64 = self.blocks.iter().map(BufferedBlocks::buffered_blocks).sum();
-        let account = &self.log.account;
-        assert!(
-            account.is_balanced() && account.buffered_bytes == buffered * BLOCK_BYTES,
-            "every byte of the buffer is accounted for: {account:?}, {buffered} blocks"
-        );
-        let congestion = congestion::value(&self.spec.congestion, self.log.fill());
-        let members = self.members.iter().enumerate().map(|(index, member)| MemberCounters {
-            is_given_up: self.elevator.is_given_up(index),
-            under_way: member.under_way(),
-            resync_limit_bytes_per_second: member.resync_limit(),
-            ..MemberCounters::new(member.state, &member.done)
-        });
-        GroupCounters {
-            at: now,
-            classes: self.classes,
-            write_buffer: WriteBufferCounters {
-                size: self.spec.write_buffer.usable.min(WriteBufferSpec::LOGICAL_LIMIT),
-                free_percent: (1.0 - self.log.fill()).max(0.0) * 100.0,
-                account: self.log.account,
-                read_hits: self.buffer_reads.hits,
-                read_partial_hits: self.buffer_reads.partial_hits,
-                read_misses: self.buffer_reads.misses,
-                elevator_is_running: self.elevator.is_running,
-                elevator_cycles: self.elevator.cycles,
-                elevator_runs: self.elevator.runs,
-                elevator_failures: self.elevator.failures,
-                drain_bytes_per_second: self.pace.bytes_per_second(now),
-            },
-            reduction: self.reducer.as_ref().map(|reducer| reducer.counters).unwrap_or_default(),
-            congestion,
-            members: members.collect(),
-        }
-    }
-
     /// The device whose loss takes a disk away, if any.
     pub(super) fn lost_device(&self, disk: usize) -> Option<usize> {
         let lost = |member: &usize| self.members[*member].is_lost();
@@ -309,9 +261,6 @@ impl DiskGroup {
                     self.pump(member);
                 }
             }
-            if self.admission_wake <= at {
-                self.pump_admission();
-            }
             self.elevator_wakes(at);
         }
         self.clock = now;
@@ -320,7 +269,7 @@ impl DiskGroup {
     fn next_event(&self) -> Nanos {
         let calendar = self.calendar.next().unwrap_or(NEVER);
         let wakes = self.members.iter().fold(NEVER, |earliest, member| earliest.min(member.wake));
-        calendar.min(wakes).min(self.admission_wake).min(self.elevator.wake)
+        calendar.min(wakes).min(self.elevator.wake)
     }
 
     /// Queues the next pieces of an operation. A piece for a lost device comes back at once.

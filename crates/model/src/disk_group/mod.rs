@@ -23,6 +23,8 @@ mod spec;
 
 mod request;
 
+mod chunk;
+
 mod buffered;
 
 mod log;

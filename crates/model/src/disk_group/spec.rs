@@ -67,7 +67,7 @@ impl WriteBufferSpec {
 /// How a filling write buffer holds back those who write.
 ///
 /// The value is 0 up to `low_fill` and grows evenly to 255 at `high_fill`. The delay it causes is random and
-/// exponential: U(0, 1) x (2^(value / 32) - 1) x unit, where the unit is the time in which the elevator
+/// exponential: U(0, 2) x (2^(value / 32) - 1) x unit, where the unit is the time in which the elevator
 /// destages one write. So the value settles where the writers, however many, are as fast as the elevator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CongestionSpec {

@@ -1,13 +1,14 @@
 //! Writes and discards: room in the buffer, the log on the cache device, the acknowledgement.
 //!
 //! Room is shared like a device: virtual machines first, and a floor for resynchronisation. While congestion makes
-//! virtual machines wait at their clients, the queue here would look empty and resynchronisation would
-//! take all the room; so under congestion it enters by its credit alone, unless the virtual machines have
-//! stopped writing.
+//! virtual machines wait at their clients, the queue here looks empty, and resynchronisation would take all
+//! the room. So where congestion begins it enters by its credit alone. That costs it nothing while it is alone:
+//! from there on the elevator works at full pace anyway, and virtual machines that come find room. When they stop
+//! and leave the buffer congested, resynchronisation gets three quarters of what is destaged, so that
+//! congestion ends while it goes on.
 
 use super::buffered::BLOCK_BYTES;
 use super::group::{DiskGroup, Task};
-use super::member::NEVER;
 use super::operations::Stage;
 use super::request::{GroupIo, GroupOutcome};
 use crate::request::Operation;
@@ -16,6 +17,8 @@ use underlay_core::Nanos;
 
 /// Virtual machines that have not written for so long have stopped.
 const QUIET: Nanos = Nanos::from_millis(100);
+/// Part of the room that destaging makes which resynchronisation may take while they are quiet.
+const QUIET_SHARE: f64 = 0.75;
 
 /// A write that waits for room.
 #[derive(Clone, Copy, Debug)]
@@ -68,31 +71,32 @@ impl DiskGroup {
 
     /// Lets writes into the buffer while there is room for them.
     pub(super) fn pump_admission(&mut self) {
-        self.admission_wake = NEVER;
-        loop {
-            let vm_is_quiet_at =
-                self.last_vm_write.map_or(Nanos::ZERO, |last| Nanos(last.0 + QUIET.0));
+        while !self.admission.is_empty() {
             let holds_resync_back = matches!(self.spec.scheduler.policy, Policy::Adaptive { .. })
-                && self.log.fill() >= self.spec.congestion.low_fill
-                && vm_is_quiet_at > self.clock;
-            let (log, admission) = (&self.log, &self.admission);
-            let chosen = admission.choose(|lane, write| {
-                let may = lane != Lane::Resync || !holds_resync_back || admission.has_credit(lane);
-                may && log.has_room(write.bytes)
+                && self.log.fill() >= self.spec.congestion.low_fill;
+            let admission = &self.admission;
+            let chosen = admission.choose(|lane, _| {
+                lane != Lane::Resync || !holds_resync_back || admission.has_credit(lane)
             });
-            let Some(lane) = chosen else {
-                if holds_resync_back && self.admission.waits(Lane::Resync) {
-                    self.admission_wake = vm_is_quiet_at;
-                }
-                break;
+            // Whose turn it is keeps it until there is room, or small writes would starve large ones.
+            let next = chosen.and_then(|lane| Some((lane, self.admission.front_mut(lane)?.bytes)));
+            let Some((lane, bytes)) = next.filter(|(_, bytes)| self.log.has_room(*bytes)) else {
+                return self.elevator_needed();
             };
             let write = self.admission.pop(lane).expect("a lane is chosen for its front");
-            self.admission.served(lane, write.bytes);
+            self.admission.served(lane, bytes);
             self.append(write);
         }
-        if !self.admission.is_empty() {
-            self.elevator_needed();
+    }
+
+    /// Destaging made room while somebody waits for it.
+    pub(super) fn room_was_made(&mut self, bytes: u64) {
+        let is_quiet =
+            self.last_vm_write.is_none_or(|last| self.clock.saturating_sub(last) >= QUIET);
+        if is_quiet {
+            self.admission.grant(Lane::Resync, bytes as f64 * QUIET_SHARE);
         }
+        self.pump_admission();
     }
 
     /// Sends an admitted write to the log.

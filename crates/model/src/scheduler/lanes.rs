@@ -66,7 +66,8 @@ pub(crate) struct Lanes<T> {
     credit_bytes: [f64; LANES],
     /// Lanes whose service is under way also earn: between two pieces their queue may be empty.
     under_way: [u32; LANES],
-    waiting: usize,
+    /// One bit per lane in which something waits.
+    waiting: u8,
 }
 
 /// A lane saves up credit for this many pieces at most, unless a single piece of another earns it more.
@@ -95,7 +96,7 @@ impl<T: Waiting> Lanes<T> {
 
     pub(crate) fn push(&mut self, lane: Lane, item: T) {
         self.queues[lane.index()].push_back(item);
-        self.waiting += 1;
+        self.waiting |= 1 << lane.index();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -104,7 +105,7 @@ impl<T: Waiting> Lanes<T> {
 
     /// Whether something waits in the lane.
     pub(crate) fn waits(&self, lane: Lane) -> bool {
-        !self.queues[lane.index()].is_empty()
+        self.waiting & (1 << lane.index()) != 0
     }
 
     pub(crate) fn front_mut(&mut self, lane: Lane) -> Option<&mut T> {
@@ -112,8 +113,11 @@ impl<T: Waiting> Lanes<T> {
     }
 
     pub(crate) fn pop(&mut self, lane: Lane) -> Option<T> {
-        let item = self.queues[lane.index()].pop_front();
-        self.waiting -= usize::from(item.is_some());
+        let queue = &mut self.queues[lane.index()];
+        let item = queue.pop_front();
+        if queue.is_empty() {
+            self.waiting &= !(1 << lane.index());
+        }
         item
     }
 
@@ -127,6 +131,10 @@ impl<T: Waiting> Lanes<T> {
     pub(crate) fn choose(&self, mut can_go: impl FnMut(Lane, &T) -> bool) -> Option<Lane> {
         let mut ready =
             |lane: &Lane| self.queues[lane.index()].front().is_some_and(|item| can_go(*lane, item));
+        if self.waiting.is_power_of_two() {
+            // The usual case: nobody to compare with.
+            return Lane::ALL.into_iter().find(|lane| self.waits(*lane)).filter(|lane| ready(lane));
+        }
         match self.order {
             Order::Priority => {
                 let entitled = |lane: &&Lane| self.has_credit(**lane);
@@ -146,6 +154,10 @@ impl<T: Waiting> Lanes<T> {
     pub(crate) fn served(&mut self, lane: Lane, bytes: u64) {
         let own = lane.index();
         self.credit_bytes[own] = (self.credit_bytes[own] - bytes as f64).max(0.0);
+        if lane == Lane::Elevator {
+            // It carries what the others wrote: floors are shares of what they do themselves.
+            return;
+        }
         for other in 0..LANES {
             if other == own || self.earning[other] == 0.0 {
                 continue;
@@ -162,6 +174,14 @@ impl<T: Waiting> Lanes<T> {
             let credit = &mut self.credit_bytes[other];
             *credit = credit.max((*credit + earned).min(most));
         }
+    }
+
+    /// Gives a waiting lane credit for `bytes`, within the usual bound.
+    pub(crate) fn grant(&mut self, lane: Lane, bytes: f64) {
+        let Some(next) = self.queues[lane.index()].front() else { return };
+        let most = (next.turn_bytes() as f64).max(bytes) * CREDIT_PIECES;
+        let credit = &mut self.credit_bytes[lane.index()];
+        *credit = credit.max((*credit + bytes).min(most));
     }
 
     /// Notes that a piece of the lane is under way.

@@ -140,20 +140,27 @@ pub fn run(group: &mut DiskGroup, streams: &[Stream], plan: Plan, seed: RootSeed
         fill: Vec::new(),
     };
     let mut next_block = vec![0u64; streams.len()];
-    let mut arrivals: BinaryHeap<Reverse<(Nanos, usize)>> = BinaryHeap::new();
+    // When, which stream, and whether it is a read.
+    let mut arrivals: BinaryHeap<Reverse<(Nanos, usize, bool)>> = BinaryHeap::new();
+    let reads = |stream: &Stream, random: &mut rand_pcg::Pcg64| {
+        stream.read_share >= 1.0
+            || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 >= 1.0 - stream.read_share
+    };
     for (index, stream) in streams.iter().enumerate() {
         let first = match stream.load {
             Load::Open(_) => 1,
             Load::Closed(depth) => depth,
         };
-        (0..first).for_each(|_| arrivals.push(Reverse((stream.from, index))));
+        for _ in 0..first {
+            arrivals.push(Reverse((stream.from, index, reads(stream, &mut random))));
+        }
     }
     let mut slots: Vec<InFlight> = Vec::new();
     let mut free: Vec<u32> = Vec::new();
     let mut finished: Vec<GroupFinished> = Vec::new();
     let mut sampled = Nanos::ZERO;
     loop {
-        let arrival = arrivals.peek().map_or(Nanos(u64::MAX), |Reverse((at, _))| *at);
+        let arrival = arrivals.peek().map_or(Nanos(u64::MAX), |Reverse((at, _, _))| *at);
         let wakeup = group.next_wakeup().unwrap_or(Nanos(u64::MAX));
         let now = arrival.min(wakeup);
         while sampled + plan.interval <= now.min(plan.end) {
@@ -184,15 +191,16 @@ pub fn run(group: &mut DiskGroup, streams: &[Stream], plan: Plan, seed: RootSeed
                 measured.requests += 1;
             }
             if matches!(stream.load, Load::Closed(_)) {
-                let writes = stream.class == IoClass::Vm && stream.read_share < 1.0;
-                let delay = if writes { group.ingress_delay(now) } else { Nanos::ZERO };
-                arrivals.push(Reverse((now + delay, index)));
+                let read = reads(stream, &mut random);
+                let waits = stream.class == IoClass::Vm && !read;
+                let delay = if waits { group.ingress_delay(now) } else { Nanos::ZERO };
+                arrivals.push(Reverse((now + delay, index, read)));
             }
         }
         if arrival > now {
             continue;
         }
-        let Some(Reverse((_, index))) = arrivals.pop() else { continue };
+        let Some(Reverse((_, index, read))) = arrivals.pop() else { continue };
         let stream = &streams[index];
         if now >= stream.until {
             continue;
@@ -210,8 +218,6 @@ pub fn run(group: &mut DiskGroup, streams: &[Stream], plan: Plan, seed: RootSeed
             let draw = random.next_u64();
             (draw % disks, (draw >> 8) % blocks)
         };
-        let read = stream.read_share >= 1.0
-            || (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64 >= 1.0 - stream.read_share;
         group.submit(
             now,
             GroupIo {
@@ -226,7 +232,8 @@ pub fn run(group: &mut DiskGroup, streams: &[Stream], plan: Plan, seed: RootSeed
         if let Load::Open(rate) = stream.load {
             let uniform = (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
             let gap = -(1.0 - uniform).ln() / rate;
-            arrivals.push(Reverse((now + Nanos((gap * 1e9) as u64), index)));
+            let next = now + Nanos((gap * 1e9) as u64);
+            arrivals.push(Reverse((next, index, reads(stream, &mut random))));
         }
     }
     outcome
