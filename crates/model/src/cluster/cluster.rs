@@ -86,6 +86,8 @@ pub struct Cluster {
     pub(super) next_side: u32,
     /// Whether a host is without power; a short cut for the usual case.
     pub(super) any_crashed: bool,
+    /// Whether a host does not answer all others; likewise.
+    pub(super) any_silent: bool,
     /// Counts changes that must not be forgotten; see [`Cluster::state_generation`].
     pub(super) generation: u64,
     /// Number of the last change of a host.
@@ -124,6 +126,7 @@ impl Cluster {
             seed,
             next_side: 1,
             any_crashed: false,
+            any_silent: false,
             generation: 0,
             host_epoch: 0,
             resync: super::resync::ResyncState::default(),

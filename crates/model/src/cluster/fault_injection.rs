@@ -223,8 +223,16 @@ impl Cluster {
         for host in hosts {
             self.hosts[host.0 as usize].epoch = epoch;
         }
+        self.look_for_silence();
         let at = self.now + self.settings.failure_detection;
         self.schedule(at, Timer::Detect { epoch });
+    }
+
+    /// Whether hosts are without power, or do not answer for another reason.
+    pub(super) fn look_for_silence(&mut self) {
+        self.any_crashed = self.hosts.iter().any(|host| host.condition == Condition::Crashed);
+        self.any_silent =
+            self.hosts.iter().any(|host| host.condition != Condition::Up || host.side != MAIN_SIDE);
     }
 
     fn hosts_return(&mut self, hosts: &[HostId]) {
@@ -250,16 +258,14 @@ impl Cluster {
                 self.notice(Notice::Host { host: *id, reachability: Reachability::Reachable });
             }
         }
-        self.any_crashed = self.hosts.iter().any(|host| host.condition == Condition::Crashed);
+        self.look_for_silence();
         self.membership_changed();
         // What was in a host's disk groups when its power went will never be answered.
         self.fail_subs(
             |_| FailedHow::Crashed,
             |sub| sub.state == SubState::Vanished && hosts.contains(&sub.host),
         );
-        for host in hosts {
-            self.resume_subs(*host);
-        }
+        self.resume_subs();
     }
 
     fn describe(&self, fault: &Fault) -> String {

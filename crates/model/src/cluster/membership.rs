@@ -77,6 +77,8 @@ impl Cluster {
             self.settle_doubts(volume);
             self.announce_availability(volume);
         }
+        // A partition may serve now what waited for it.
+        self.resume_subs();
         self.retry_copies();
     }
 
@@ -366,7 +368,7 @@ impl Cluster {
         for host in hosts {
             self.hosts[host.0 as usize].condition = Condition::Crashed;
         }
-        self.any_crashed = true;
+        self.look_for_silence();
         let now = self.now;
         for index in 0..self.groups.len() {
             if hosts.contains(&self.groups[index].host) {

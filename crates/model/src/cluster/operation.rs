@@ -186,8 +186,6 @@ pub(super) struct Subrequest {
     pub(super) host: HostId,
     /// Where the answer goes.
     pub(super) client: HostId,
-    /// The side of the cluster the client is on.
-    pub(super) side: Option<u32>,
     pub(super) class: IoClass,
     pub(super) operation: Operation,
     /// In the device's address space.

@@ -64,7 +64,7 @@ impl Cluster {
             host.gone_since = Some(Nanos::ZERO);
             self.next_side = self.next_side.max(record.side + 1);
         }
-        self.any_crashed = self.hosts.iter().any(|host| host.condition == Condition::Crashed);
+        self.look_for_silence();
         for index in 0..self.groups.len() {
             let host = self.groups[index].host;
             if self.hosts[host.0 as usize].condition == Condition::Crashed {

@@ -28,8 +28,7 @@ impl Cluster {
     /// `client` is the host that asks, `lead` the time it spends before sending.
     pub(super) fn issue(&mut self, part: Key, client: HostId, lead: Nanos, wanted: &Wanted) {
         let Some(component) = self.component(wanted.component) else { return };
-        let Component { group, disk, base, volume, layout, .. } = *component;
-        let side = self.object(volume, layout).and_then(|object| object.side);
+        let Component { group, disk, base, .. } = *component;
         let host = self.host_of(group);
         let Some(entry) = self.parts.get_mut(part) else { return };
         entry.waiting += 1;
@@ -42,7 +41,6 @@ impl Cluster {
             disk,
             host,
             client,
-            side,
             class: wanted.class,
             operation: wanted.operation,
             offset: base + wanted.offset,
@@ -58,18 +56,18 @@ impl Cluster {
 
     /// The I/O reached its host.
     pub(super) fn deliver(&mut self, key: Key) {
-        let Some(sub) = self.subs.get_mut(key) else { return };
-        if self.hosts[sub.host.0 as usize].answers(sub.side) {
+        if self.is_answered(key) {
             self.submit_to_group(key);
-        } else {
+        } else if let Some(sub) = self.subs.get_mut(key) {
             sub.state = SubState::Parked;
         }
     }
 
     /// The disk group is done with it.
     pub(super) fn group_finished(&mut self, key: Key, done: &GroupFinished) {
+        let answered = self.is_answered(key);
         let Some(sub) = self.subs.get_mut(key) else { return };
-        if !self.hosts[sub.host.0 as usize].answers(sub.side) {
+        if !answered {
             sub.state = SubState::ParkedAnswer(done.outcome);
             return;
         }
@@ -162,23 +160,32 @@ impl Cluster {
         }
     }
 
-    /// A host answers again: what waited for it goes on.
-    pub(super) fn resume_subs(&mut self, host: HostId) {
-        let waiting: Vec<(Key, SubState)> = self
-            .subs
-            .iter()
-            .filter(|(_, sub)| sub.host == host)
-            .map(|(key, sub)| (key, sub.state))
-            .collect();
+    /// Whether the host of an I/O answers its client: the client is on the side that serves the object.
+    fn is_answered(&self, key: Key) -> bool {
+        if !self.any_silent {
+            return true;
+        }
+        let Some(sub) = self.subs.get(key) else { return false };
+        let host = &self.hosts[sub.host.0 as usize];
+        // An I/O on a component that was removed meanwhile is waited for by nobody but its part.
+        let side = match self.component(sub.component) {
+            Some(component) => {
+                self.object(component.volume, component.layout).and_then(|object| object.side)
+            }
+            None => Some(host.side),
+        };
+        host.answers(side)
+    }
+
+    /// Hosts may answer again: what waited for them goes on.
+    pub(super) fn resume_subs(&mut self) {
+        let waiting: Vec<(Key, SubState)> =
+            self.subs.iter().map(|(key, sub)| (key, sub.state)).collect();
         for (key, state) in waiting {
             match state {
                 SubState::Parked => self.deliver(key),
                 SubState::ParkedAnswer(outcome) => {
-                    let answers = self
-                        .subs
-                        .get(key)
-                        .is_some_and(|sub| self.hosts[sub.host.0 as usize].answers(sub.side));
-                    if answers {
+                    if self.is_answered(key) {
                         self.send_answer(key, outcome);
                     }
                 }
