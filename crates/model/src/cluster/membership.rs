@@ -278,6 +278,8 @@ impl Cluster {
             for copied in copy.rows.iter_mut().filter(|copied| copied.row == row) {
                 copied.spoiled = true;
             }
+            // A row between two slices begins again at once; one with slices in flight when they have ended.
+            copy.rows.retain(|copied| copied.row != row || copied.in_flight > 0);
         }
         if component.reachable {
             if component.copy.is_none() {

@@ -85,6 +85,9 @@ mod state_saving;
 
 mod state_restoring;
 
+#[cfg(test)]
+mod tests;
+
 pub use cluster::Cluster;
 pub use data_command::{Content, DataCommand, Durability, MEMBERS_MAX, Piece, PieceMember};
 pub use event::{

@@ -1,0 +1,371 @@
+//! What single rules promise: placement and its refusals, votes, limits, space, restarts.
+//!
+//! Everything that depends on combinations of them is in `tests/cluster_simulation`.
+
+use super::{
+    Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole, ComponentState,
+    DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec, Outcome,
+    PlacementRefusal, Policy, Restart, ReturnedContent, VolumeId,
+};
+use crate::disk_group::DiskGroupSpec;
+use crate::store::RequestId;
+use crate::{Request, builtin};
+use std::collections::BTreeSet;
+use underlay_core::{Bytes, Nanos, RootSeed};
+
+const RAID5: Policy = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
+const RAID6: Policy = Policy { failures_to_tolerate: 2, ..RAID5 };
+
+fn group(name: &str, disks: usize, capacity: Bytes) -> DiskGroupSpec {
+    let mut profile = builtin::find("null").expect("built in");
+    profile.capacity = capacity;
+    DiskGroupSpec::new(name, profile.clone(), vec![profile; disks])
+}
+
+fn host(index: usize, disks: usize) -> HostSpec {
+    HostSpec {
+        name: format!("h{index}"),
+        fault_domain: None,
+        groups: vec![group("g", disks, Bytes::from_mib(64))],
+    }
+}
+
+fn spec(hosts: usize, disks: usize) -> ClusterSpec {
+    ClusterSpec {
+        hosts: (0..hosts).map(|index| host(index, disks)).collect(),
+        network: NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 },
+        settings: ClusterSettings {
+            stripe_unit: Bytes::from_kib(64),
+            repair_delay: Nanos::from_secs(60),
+            ..ClusterSettings::default()
+        },
+    }
+}
+
+fn cluster(hosts: usize, disks: usize) -> Cluster {
+    Cluster::new(spec(hosts, disks), RootSeed(1)).expect("valid")
+}
+
+fn create(cluster: &mut Cluster, policy: Policy) -> Result<VolumeId, PlacementRefusal> {
+    cluster.create_volume(Nanos::ZERO, "v", Bytes::from_mib(4), policy)
+}
+
+/// Lets time pass until nothing happens for a while.
+fn run(cluster: &mut Cluster, until: Nanos) -> Vec<ClusterEvent> {
+    let mut events = Vec::new();
+    cluster.advance(until, &mut events);
+    events
+}
+
+fn outcomes(events: &[ClusterEvent]) -> Vec<Outcome> {
+    let finished = events.iter().filter_map(|event| match event {
+        ClusterEvent::Finished(finished) => Some(finished.outcome),
+        ClusterEvent::Data(_) | ClusterEvent::Notice { .. } => None,
+    });
+    finished.collect()
+}
+
+fn write_all(cluster: &mut Cluster, volume: VolumeId, now: Nanos) {
+    for unit in 0..64 {
+        let request = Request::write(unit * (64 << 10), 64 << 10);
+        cluster.submit(now, volume, &request, RequestId(unit));
+    }
+}
+
+#[test]
+fn members_and_witnesses_lie_in_fault_domains_of_their_own() {
+    for (policy, hosts) in [
+        (Policy::DEFAULT, 3),
+        (Policy { failures_to_tolerate: 2, ..Policy::DEFAULT }, 5),
+        (RAID5, 4),
+        (RAID6, 6),
+    ] {
+        let mut cluster = cluster(hosts, 3);
+        let volume =
+            create(&mut cluster, Policy { stripe_width: 3, ..policy }).expect("enough hosts");
+        let status = cluster.volume_status(volume).expect("exists");
+        let mut domains: Vec<BTreeSet<HostId>> = Vec::new();
+        for slot in 0..policy.set_kind().members() {
+            let components = status.components.iter().filter(|component| component.slot == slot);
+            let devices: BTreeSet<DeviceId> = components.clone().map(|c| c.device).collect();
+            assert_eq!(devices.len(), 3, "three stripes on three devices");
+            domains.push(components.map(|component| component.host).collect());
+        }
+        domains.extend(status.witnesses.iter().map(|host| BTreeSet::from([*host])));
+        assert_eq!(domains.len(), hosts);
+        let all: BTreeSet<HostId> = domains.iter().flatten().copied().collect();
+        assert_eq!(all.len(), hosts, "no host is used twice");
+    }
+}
+
+#[test]
+fn hosts_of_one_rack_count_once() {
+    let mut spec = spec(4, 1);
+    for host in &mut spec.hosts[..2] {
+        host.fault_domain = Some("rack".to_string());
+    }
+    let mut cluster = Cluster::new(spec, RootSeed(1)).expect("valid");
+    assert!(create(&mut cluster, RAID5).is_err());
+    assert!(create(&mut cluster, Policy::DEFAULT).is_ok());
+}
+
+#[test]
+fn refusals_say_what_is_missing_and_what_to_do() {
+    let refusal = |hosts, disks, policy| {
+        create(&mut cluster(hosts, disks), policy).expect_err("impossible").to_string()
+    };
+    assert_eq!(
+        refusal(3, 1, RAID5),
+        "needs 4 fault domains for RAID-5, the cluster has 3: add a host or use mirroring"
+    );
+    assert_eq!(
+        refusal(2, 1, Policy::DEFAULT),
+        "needs 3 fault domains for RAID-1, the cluster has 2: add a host or tolerate fewer failures"
+    );
+    let wide = Policy { stripe_width: 3, ..Policy::DEFAULT };
+    assert!(refusal(3, 2, wide).starts_with("needs 3 capacity devices"), "{}", refusal(3, 2, wide));
+    let mut cluster = cluster(3, 1);
+    let thick = Policy { space_reservation_percent: 100, ..Policy::DEFAULT };
+    let large = cluster.create_volume(Nanos::ZERO, "v", Bytes::from_mib(65), thick);
+    let text = large.expect_err("too large").to_string();
+    assert!(text.starts_with("needs 65 MiB on one capacity device"), "{text}");
+}
+
+#[test]
+fn placement_goes_where_there_is_most_room() {
+    let mut cluster = cluster(4, 1);
+    let thick =
+        Policy { failures_to_tolerate: 0, space_reservation_percent: 100, ..Policy::DEFAULT };
+    let mut used = BTreeSet::new();
+    for index in 0..4 {
+        let name = format!("v{index}");
+        let volume = cluster.create_volume(Nanos::ZERO, &name, Bytes::from_mib(16), thick);
+        let status = cluster.volume_status(volume.expect("room")).expect("exists");
+        used.insert(status.components[0].host);
+    }
+    assert_eq!(used.len(), 4, "each volume found an empty host");
+    assert!(cluster.space_is_exact());
+}
+
+#[test]
+fn long_objects_are_split_at_the_component_limit() {
+    let mut spec = spec(3, 1);
+    spec.settings.component_limit = Bytes::from_mib(1);
+    let mut cluster = Cluster::new(spec, RootSeed(1)).expect("valid");
+    let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+    let status = cluster.volume_status(volume).expect("exists");
+    assert_eq!(status.components.len(), 8);
+    assert!(status.components.iter().all(|component| component.length <= Bytes::from_mib(1)));
+}
+
+#[test]
+fn the_side_with_more_than_half_of_the_votes_serves() {
+    let second = Nanos::from_secs(1);
+    for (away, served) in [(1, Outcome::Ok), (2, Outcome::Ok)] {
+        let mut cluster = cluster(3, 1);
+        let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+        let hosts = (0..away).map(HostId).collect();
+        cluster.inject(second, Fault::HostsPartitioned { hosts }).expect("possible");
+        cluster.submit(second, volume, &Request::write(0, 4096), RequestId(1));
+        let events = run(&mut cluster, Nanos::from_secs(20));
+        assert_eq!(outcomes(&events), [served], "{away} hosts away");
+    }
+    let mut cluster = cluster(3, 1);
+    let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+    for host in 0..2 {
+        cluster.inject(second, Fault::HostLost { host: HostId(host) }).expect("possible");
+    }
+    cluster.submit(second, volume, &Request::read(0, 4096), RequestId(1));
+    let events = run(&mut cluster, Nanos::from_secs(20));
+    assert_eq!(outcomes(&events), [Outcome::Error(IoFailure::NoQuorum)]);
+}
+
+#[test]
+fn a_returned_component_copies_only_what_it_missed() {
+    let mut cluster = cluster(3, 1);
+    let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+    write_all(&mut cluster, volume, Nanos::ZERO);
+    run(&mut cluster, Nanos::from_secs(1));
+    let status = cluster.volume_status(volume).expect("exists");
+    let host = status.components[1].host;
+    cluster.inject(Nanos::from_secs(1), Fault::HostLost { host }).expect("possible");
+    run(&mut cluster, Nanos::from_secs(10));
+    let missed = Request::write(3 << 20, 4096);
+    cluster.submit(Nanos::from_secs(10), volume, &missed, RequestId(99));
+    run(&mut cluster, Nanos::from_secs(20));
+    cluster.inject(Nanos::from_secs(20), Fault::HostReturned { host }).expect("possible");
+    run(&mut cluster, Nanos::from_secs(30));
+    let status = cluster.volume_status(volume).expect("exists");
+    assert!(status.components.iter().all(|c| c.state == ComponentState::Active), "{status:?}");
+    assert_eq!(cluster.resync_status().copied_bytes.iter().sum::<u64>(), 64 << 10);
+}
+
+#[test]
+fn an_absent_component_is_rebuilt_after_the_delay_and_a_degraded_one_at_once() {
+    for (fault, wait) in [
+        (Fault::HostLost { host: HostId(0) }, Nanos::from_secs(66)),
+        (
+            Fault::DeviceLost { device: DeviceId { group: GroupId(0), member: 1 } },
+            Nanos::from_secs(2),
+        ),
+    ] {
+        let mut cluster = cluster(4, 1);
+        let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+        write_all(&mut cluster, volume, Nanos::ZERO);
+        run(&mut cluster, Nanos::from_secs(1));
+        cluster.inject(Nanos::from_secs(1), fault).expect("possible");
+        run(&mut cluster, wait - Nanos::from_millis(990));
+        run(&mut cluster, wait + Nanos::from_secs(8));
+        let status = cluster.volume_status(volume).expect("exists");
+        assert!(status.components.iter().all(|component| {
+            component.state == ComponentState::Active && component.host != HostId(0)
+        }));
+        assert_eq!(cluster.resync_status().copied_bytes[0], 4 << 20);
+        assert!(cluster.space_is_exact());
+    }
+}
+
+#[test]
+fn a_full_device_hands_components_to_a_host_that_is_added() {
+    let mut cluster = cluster(3, 1);
+    for index in 0..3 {
+        let name = format!("v{index}");
+        let volume = cluster
+            .create_volume(Nanos::ZERO, &name, Bytes::from_mib(18), Policy::DEFAULT)
+            .expect("room");
+        cluster.assume_written(volume).expect("room");
+    }
+    let spread = |cluster: &Cluster| {
+        let used: Vec<u64> = cluster.devices().map(|device| device.used.0).collect();
+        (used.iter().max().expect("devices") - used.iter().min().expect("devices")) >> 20
+    };
+    assert_eq!(spread(&cluster), 0);
+    cluster.add_host(Nanos::from_secs(1), &host(9, 2)).expect("new");
+    assert_eq!(spread(&cluster), 36);
+    run(&mut cluster, Nanos::from_secs(120));
+    // 30 % of 64 MiB start it; two of the six components of 18 MiB can go without making another device as full.
+    assert_eq!(spread(&cluster), 18);
+    assert!(cluster.resync_status().copied_bytes[3] > 0);
+    assert!(cluster.space_is_exact());
+}
+
+#[test]
+fn a_policy_change_serves_all_the_while_and_gives_the_old_space_back() {
+    let mut cluster = cluster(6, 1);
+    let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+    write_all(&mut cluster, volume, Nanos::ZERO);
+    run(&mut cluster, Nanos::from_secs(1));
+    for (step, policy) in [RAID6, RAID5, Policy::DEFAULT].into_iter().enumerate() {
+        let now = Nanos::from_secs(10 * (step as u64 + 1));
+        cluster.set_policy(now, volume, policy).expect("room");
+        cluster.submit(now, volume, &Request::write(0, 4096), RequestId(99));
+        let events = run(&mut cluster, now + Nanos::from_secs(9));
+        assert_eq!(outcomes(&events), [Outcome::Ok]);
+        let status = cluster.volume_status(volume).expect("exists");
+        assert_eq!(status.policy, policy);
+        assert!(status.components.iter().all(|c| c.role == ComponentRole::Current));
+        let used: u64 = cluster.devices().map(|device| device.used.0).sum();
+        let unit = 64 << 10;
+        let rows = (4u64 << 20).div_ceil(unit * u64::from(policy.set_kind().data_units()));
+        // The last row may be used in part: then not all of its units are.
+        let most = rows * u64::from(policy.set_kind().members()) * unit;
+        assert!(used <= most && used + 4 * unit > most, "{used} of {most}");
+    }
+}
+
+#[test]
+fn the_limit_spaces_requests_by_32_kib() {
+    let mut cluster = cluster(1, 1);
+    let policy = Policy { failures_to_tolerate: 0, iops_limit: Some(100), ..Policy::DEFAULT };
+    let volume = create(&mut cluster, policy).expect("room");
+    for request in 0..10 {
+        cluster.submit(Nanos::ZERO, volume, &Request::write(0, 64 << 10), RequestId(request));
+    }
+    let early = run(&mut cluster, Nanos::from_millis(175));
+    // Each counts twice, so that one passes per 20 ms: at 0, 20, .. 160 ms.
+    assert_eq!(outcomes(&early).len(), 9);
+    let counters = cluster.volume_counters(volume).expect("exists");
+    assert_eq!((counters.normalised, counters.normalised_delayed), (20, 18));
+}
+
+#[test]
+fn a_full_device_answers_no_space_and_loses_nothing() {
+    let mut cluster = cluster(1, 1);
+    let policy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
+    let volume = cluster
+        .create_volume(Nanos::ZERO, "v", Bytes::from_mib(80), policy)
+        .expect("thin volumes may exceed the device");
+    for unit in 0..1280 {
+        let request = Request::write(unit * (64 << 10), 4096);
+        cluster.submit(Nanos::ZERO, volume, &request, RequestId(unit));
+    }
+    let outcomes = outcomes(&run(&mut cluster, Nanos::from_secs(5)));
+    let refused = outcomes.iter().filter(|o| **o == Outcome::Error(IoFailure::NoSpace)).count();
+    assert_eq!((outcomes.len(), refused), (1280, 256));
+    assert!(cluster.space_is_exact());
+}
+
+#[test]
+fn what_was_left_to_copy_is_left_after_a_restart() {
+    for restart in [Restart::Clean, Restart::Unclean] {
+        let mut cluster = cluster(3, 1);
+        let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+        write_all(&mut cluster, volume, Nanos::ZERO);
+        run(&mut cluster, Nanos::from_secs(1));
+        let host = cluster.volume_status(volume).expect("exists").components[1].host;
+        cluster.inject(Nanos::from_secs(1), Fault::HostLost { host }).expect("possible");
+        run(&mut cluster, Nanos::from_secs(10));
+        cluster.submit(Nanos::from_secs(10), volume, &Request::write(0, 4096), RequestId(99));
+        run(&mut cluster, Nanos::from_secs(12));
+        let state = cluster.state();
+        let mut again =
+            Cluster::restore(spec(3, 1), RootSeed(2), &state, restart).expect("its own state");
+        let status = again.volume_status(volume).expect("remembered");
+        let stale: u64 = status.components.iter().map(|component| component.stale.0).sum();
+        match restart {
+            Restart::Clean => {
+                assert_eq!(stale, 64 << 10);
+                assert_eq!(again.state().components, state.components);
+            }
+            Restart::Unclean => assert_eq!(stale, 4 << 20, "it may have missed anything"),
+        }
+        again.inject(Nanos::ZERO, Fault::HostReturned { host }).expect("possible");
+        run(&mut again, Nanos::from_secs(30));
+        let status = again.volume_status(volume).expect("remembered");
+        assert!(status.components.iter().all(|c| c.state == ComponentState::Active), "{status:?}");
+        assert_eq!(again.resync_status().copied_bytes.iter().sum::<u64>(), stale);
+        assert!(again.space_is_exact());
+    }
+}
+
+#[test]
+fn a_state_of_another_cluster_is_refused() {
+    let mut cluster = cluster(5, 1);
+    create(&mut cluster, Policy { failures_to_tolerate: 2, ..Policy::DEFAULT }).expect("room");
+    let state = cluster.state();
+    let refusal =
+        Cluster::restore(spec(2, 1), RootSeed(1), &state, Restart::Clean).expect_err("fewer hosts");
+    assert!(refusal.to_string().starts_with("the stored state does not fit the cluster"));
+}
+
+#[test]
+fn a_replaced_device_without_redundancy_answers_errors_instead_of_zeros() {
+    let mut cluster = cluster(1, 1);
+    let policy = Policy { failures_to_tolerate: 0, checksum: Checksum::Off, ..Policy::DEFAULT };
+    let volume = create(&mut cluster, policy).expect("room");
+    cluster.submit(Nanos::ZERO, volume, &Request::write(0, 4096), RequestId(1));
+    run(&mut cluster, Nanos::from_secs(1));
+    let device = DeviceId { group: GroupId(0), member: 1 };
+    let content = ReturnedContent::Blank;
+    cluster.inject(Nanos::from_secs(1), Fault::DeviceLost { device }).expect("possible");
+    cluster
+        .inject(Nanos::from_secs(2), Fault::DeviceReturned { device, content })
+        .expect("possible");
+    cluster.submit(Nanos::from_secs(3), volume, &Request::read(0, 4096), RequestId(2));
+    // What never held anything can still be read.
+    cluster.submit(Nanos::from_secs(3), volume, &Request::read(1 << 20, 4096), RequestId(3));
+    let events = run(&mut cluster, Nanos::from_secs(10));
+    let outcomes = outcomes(&events);
+    assert!(outcomes.contains(&Outcome::Error(IoFailure::NoCurrentCopy)), "{outcomes:?}");
+    assert!(outcomes.contains(&Outcome::Ok), "{outcomes:?}");
+}
