@@ -1,14 +1,15 @@
 //! A cluster as a target: volumes of one policy, each used by a machine on one of the hosts.
 //!
-//! A request first passes the software stack of its machine's host ([`Stack`]), in order of arrival, and then goes
-//! to the cluster. What the cluster tells its data plane is dropped: there are no bytes here.
+//! Machines go round the hosts. A request first passes the software stack of its machine's host ([`Stack`]), in order of
+//! arrival, and then goes to the cluster, from that host. What the cluster tells its data plane is dropped: there are no bytes here.
 
 use crate::stack::Stack;
 use crate::target::{Target, TargetFinished, TargetOutcome};
 use std::collections::VecDeque;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ClusterProblem, ClusterSpec, Outcome, PlacementRefusal, Policy, VolumeId,
+    Cluster, ClusterEvent, ClusterProblem, ClusterSpec, HostId, Outcome, PlacementRefusal, Policy,
+    VolumeId,
 };
 use underlay_model::{Request, RequestId};
 
@@ -72,7 +73,12 @@ impl ClusterTarget {
                 capacity: *capacity,
                 refusal,
             };
-            created.push(id.map_err(refused)?);
+            let id = id.map_err(refused)?;
+            // On a new cluster every host reaches every volume.
+            let host = HostId(host_of(index, spec.hosts.len()) as u32);
+            let moved = cluster.set_owner(Nanos::ZERO, id, host);
+            moved.expect("the volume and the host were just created");
+            created.push(id);
         }
         Ok(ClusterTarget {
             cluster,
@@ -115,6 +121,12 @@ impl ClusterTarget {
     }
 }
 
+/// The host of the machine that uses a volume: each host gets as many, and every round is shifted by one, because
+/// placement goes round the hosts too and a machine's place has nothing to do with its data's.
+fn host_of(volume: usize, hosts: usize) -> usize {
+    (volume + volume / hosts) % hosts
+}
+
 impl Target for ClusterTarget {
     fn submit(&mut self, now: Nanos, volume: usize, request: &Request, slot: u32) {
         if slot as usize >= self.submitted.len() {
@@ -127,8 +139,8 @@ impl Target for ClusterTarget {
             self.cluster.submit(now, self.volumes[volume], request, id);
             return;
         }
-        let count = self.hosts.len();
-        let host = &mut self.hosts[volume % count];
+        let number = host_of(volume, self.hosts.len());
+        let host = &mut self.hosts[number];
         host.free = host.free.max(now) + cost;
         host.passing.push_back((host.free, slot, volume, *request));
     }

@@ -55,6 +55,8 @@ mod cluster;
 
 mod volumes;
 
+mod owner;
+
 mod front;
 
 mod row_plan;
@@ -97,6 +99,7 @@ pub use event::{
 pub use fault::{Fault, FaultProblem, ReturnedContent};
 pub use geometry::{Geometry, Role, RowRange, SetKind};
 pub use ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
+pub use owner::OwnerProblem;
 pub use placement::PlacementRefusal;
 pub use policy::{Checksum, Method, Policy, PolicyProblem};
 pub use regions::RegionSet;

@@ -34,7 +34,7 @@ impl Effort {
 pub enum Role {
     /// A parameter was chosen so that it fits.
     Fitted,
-    /// Follows from rate and requests in flight of a fitted row.
+    /// A mean latency, which follows from the rate and the requests in flight.
     Implied,
     /// Nothing was chosen for it.
     Predicted,
@@ -139,22 +139,21 @@ pub fn compare(
     Ok(Comparison { testbed: testbed.clone(), stack, rows, notes, requests: bench.requests })
 }
 
-/// Of a fitted experiment the rate is fitted; its mean latency follows by Little's law.
+/// Of a fitted experiment the rate is fitted. Mean latencies follow everywhere from rate and requests in flight by
+/// Little's law: counting them beside the rates would count each error twice.
 fn role(testbed: &Testbed, stack: Option<Stack>, number: &PublishedNumber) -> Role {
-    let fitted = testbed.fitted.filter(|_| stack.is_some());
-    let first = testbed.experiments.iter().find(|e| fitted.is_some_and(|(id, _)| id == e.id));
-    match (fitted, first) {
-        (Some((id, metric)), Some(first))
-            if number.experiment == id && number.variant == first.variant =>
-        {
-            match number.metric.as_str() {
-                fits if fits == metric => Role::Fitted,
-                "latency" | "latency-at-peak" => Role::Implied,
-                _ => Role::Predicted,
-            }
-        }
-        _ => Role::Predicted,
+    if matches!(number.metric.as_str(), "latency" | "latency-at-peak" | "latency-ratio") {
+        return Role::Implied;
     }
+    let Some((id, metric)) = testbed.fitted.filter(|_| stack.is_some()) else {
+        return Role::Predicted;
+    };
+    let first = testbed.experiments.iter().find(|experiment| experiment.id == id);
+    let is_first = first.is_some_and(|first| number.variant == first.variant);
+    if number.experiment == id && is_first && number.metric == metric {
+        return Role::Fitted;
+    }
+    Role::Predicted
 }
 
 /// What an experiment showed.

@@ -31,8 +31,8 @@ pub fn render(comparisons: &[Comparison], seed: u64) -> String {
         let count: usize = comparisons.iter().map(|c| c.predicted_errors().len()).sum();
         let _ = writeln!(
             page,
-            "<p><b>Median error of all {count} predicted numbers: {error:.1} %.</b> Fitted rows, and latencies that follow \
-             from a fitted rate, do not count.</p>"
+            "<p><b>Median error of all {count} predicted numbers: {error:.1} %.</b> Fitted rows, and mean latencies, \
+             which follow from rates, do not count.</p>"
         );
     }
     for comparison in comparisons {
