@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use tokio_postgres::error::SqlState;
+use tokio_postgres::error::{DbError, Severity, SqlState};
 
 /// What an error means for the one who met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -138,7 +138,8 @@ impl SessionError {
     ///
     /// With the commit in flight, only an error that the server reports for a statement proves that
     /// nothing was committed. A lost connection, and the messages with which a server ends sessions,
-    /// prove nothing: they may come after the commit record was written.
+    /// prove nothing: they may come after the commit record was written. The same holds for an error that ends the session or
+    /// the whole server (FATAL, PANIC): a log that could be written but not flushed may still be replayed.
     pub fn from_postgres(error: &tokio_postgres::Error, commit: CommitState) -> SessionError {
         let (class, sqlstate) = match error.code() {
             Some(code) => (ErrorClass::of_sqlstate(code.code()), Some(code.code().to_string())),
@@ -148,6 +149,7 @@ impl SessionError {
         let proven_rolled_back = match error.code() {
             Some(code) => {
                 class != ErrorClass::ConnectionLost
+                    && !ends_session(error)
                     && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
             }
             // Errors of encoding and decoding are raised before anything is sent or after the
@@ -171,6 +173,12 @@ impl SessionError {
             commit_unknown: commit == CommitState::InFlight,
         }
     }
+}
+
+/// Whether the server said that it ends the session, or itself, with this error.
+fn ends_session(error: &tokio_postgres::Error) -> bool {
+    let severity = error.as_db_error().and_then(DbError::parsed_severity);
+    matches!(severity, Some(Severity::Fatal | Severity::Panic))
 }
 
 fn lost_connection(error: &tokio_postgres::Error) -> bool {
