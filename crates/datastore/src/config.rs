@@ -42,6 +42,9 @@ pub(crate) struct ClusterServerConfig {
     pub(crate) spec: ClusterConfig,
     /// An existing directory for components.
     pub(crate) components: PathBuf,
+    /// Where it remembers what must survive its server; none = nothing must.
+    #[serde(default)]
+    pub(crate) memory: Option<PathBuf>,
 }
 
 /// Where NBD clients are accepted; nowhere when both are absent.

@@ -64,6 +64,14 @@ pub enum DatastoreError {
     /// A cluster that cannot be.
     #[error("the cluster cannot be used: {}", join(.0))]
     BadCluster(Vec<ClusterProblem>),
+    /// What a cluster remembers does not fit it, or its data.
+    #[error("what the cluster remembers in `{}` cannot be used: {reason}", path.display())]
+    BadMemory {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// A volume that the cluster cannot hold.
     #[error("volume `{volume}` cannot be placed on the cluster: {reason}")]
     CannotPlace {

@@ -200,6 +200,63 @@ fn volumes_outlive_stops_and_kills() {
     assert_eq!(store.bench.left_on_host(), Vec::<String>::new());
 }
 
+/// A cluster's memory survives its server: what is where, who is gone, what is stale.
+#[test]
+fn clusters_outlive_stops_and_kills() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let file = ["data", "--size", "64MiB", "--format", "ext4"];
+    let data = store.json("create", &[&file[..], &["--design", "kingston-nvme-vsan"]].concat());
+    assert_eq!(data["policy"], "RAID-1");
+    store.json("create", &["bare", "--size", "32MiB", "--failures", "0"]);
+    store.refusal("create", &["five", "--size", "32MiB", "--failures", "2"], "fault domain");
+    store.refusal("create", &["more", "--size", "32MiB", "--on", "x"], "a cluster chooses");
+    let mut witness = Witness { number: 0 };
+    witness.write(&store);
+    store.volume("stop", &[]).expect(0);
+    store.wait_for_nothing_on_host();
+    let hosts = store.json("list", &[])["datastore"]["hosts"].as_array().expect("hosts").clone();
+    store.volume("start", &[]).expect(0);
+    witness.check(&store);
+
+    // A host that is gone stays gone when the server is killed, and misses what is written then; nothing is lost.
+    let host = hosts[0].as_str().expect("a name");
+    store.volume("fault", &["host-lost", host]).expect(0);
+    let mount = places(&store).0;
+    fs::write(mount.with_file_name("while-gone"), vec![9; 1 << 20]).expect("a file");
+    File::open(mount.with_file_name("while-gone"))
+        .and_then(|file| file.sync_all())
+        .expect("synced");
+    kill(&store.json("list", &[])["datastore"]["server-pid"]);
+    store.wait_for_nothing_on_host();
+    store.volume("start", &[]).expect(0);
+    assert_eq!(fs::read(mount.with_file_name("while-gone")).expect("kept"), vec![9; 1 << 20]);
+    assert_eq!(fs::read(&mount).expect("kept"), vec![1; 1 << 20]);
+    store.volume("fault", &["host-returned", host]).expect(0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let counted = store.json("list", &[])["datastore"]["cluster"].clone();
+        let left = |reason: &str| counted[&format!("cluster.resync.{reason}.left")].as_f64();
+        if left("stale") == Some(0.0) && left("repair") == Some(0.0) {
+            assert_eq!(counted["cluster.data.lost"].as_f64(), Some(0.0));
+            break;
+        }
+        assert!(Instant::now() < deadline, "{counted}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    witness.check(&store);
+    store.refusal("fault", &["host-lost", "nobody"], "there is no host `nobody`");
+    store.volume("rm", &["bare"]).expect(0);
+    store.volume("stop", &[]).expect(0);
+    store.volume("start", &[]).expect(0);
+    assert_eq!(fs::read(&mount).expect("kept"), vec![1; 1 << 20]);
+    store.volume("rm", &["--all"]).expect(0);
+    assert!(!store.directory.exists());
+}
+
 #[test]
 fn faults_are_felt_and_mended() {
     if let Some(reason) = cannot_attach() {

@@ -105,6 +105,7 @@ impl Layout {
             cluster: cluster.map(|cluster| ClusterServerConfig {
                 spec: ClusterConfig::from_spec(&cluster.spec),
                 components: self.backing.clone(),
+                memory: None,
             }),
             volumes: volumes.collect(),
         }

@@ -9,6 +9,7 @@ use underlay_model::DeviceCondition;
 
 use super::protocol::{Latency, NewVolume, Question, Reply, Status, VolumeStatus};
 use crate::error::DatastoreError;
+use crate::fault::{ClusterFault, DatastoreNotice};
 
 /// Formatting a large volume on a slow device takes its time.
 const ANSWER_LIMIT: Duration = Duration::from_secs(600);
@@ -75,6 +76,19 @@ impl Connection {
     ) -> Result<(), DatastoreError> {
         let (device, condition) = (device.to_string(), condition.into());
         self.done(&Question::SetCondition { device, condition })
+    }
+
+    /// Breaks something of a cluster, or mends it.
+    pub fn inject(&self, fault: ClusterFault) -> Result<(), DatastoreError> {
+        self.done(&Question::Inject(fault))
+    }
+
+    /// What happened in a cluster since the last such call of anybody.
+    pub fn notices(&self) -> Result<Vec<DatastoreNotice>, DatastoreError> {
+        match self.ask(&Question::Notices)? {
+            Reply::Notices(notices) => Ok(notices),
+            other => Err(unexpected(&Question::Notices, &other)),
+        }
     }
 
     /// Cuts the power of all devices: what is volatile is lost or torn, and all I/O fails.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use underlay_core::Bytes;
 use underlay_host::FileSystem;
+use underlay_model::cluster::{Method, Policy};
 
 use super::description::VolumeDescription;
 use super::keeper::{Keeper, Problem, refused, volume_config};
@@ -63,8 +64,9 @@ impl Keeper {
             );
         }
         let known: Vec<&str> = self.description.devices.iter().map(|it| &*it.name).collect();
+        let policy = self.checked_policy(new)?;
         let device = match &new.device {
-            None => known[0].to_string(),
+            None => known.first().map_or_else(String::new, ToString::to_string),
             Some(device) if known.contains(&&**device) => device.clone(),
             Some(device) => {
                 let known = known.join(", ");
@@ -91,7 +93,33 @@ impl Keeper {
             return refused(error.to_string());
         }
         let (capacity_bytes, mount) = (new.capacity_bytes, new.mount.clone());
-        Ok(VolumeDescription { name, capacity_bytes, device, file_system, mount })
+        Ok(VolumeDescription { name, capacity_bytes, device, policy, file_system, mount })
+    }
+
+    /// A policy where there is a cluster, and none where there is not.
+    fn checked_policy(&self, new: &NewVolume) -> Result<Option<Policy>, Problem> {
+        if self.description.cluster.is_none() {
+            return match new.policy {
+                None => Ok(None),
+                Some(_) => refused(
+                    "a policy needs a cluster; this datastore's volumes lie on single devices",
+                ),
+            };
+        }
+        if new.device.is_some() {
+            return refused("a cluster chooses the devices of a volume itself");
+        }
+        let policy = new.policy.map_or(Policy::DEFAULT, |asked| Policy {
+            failures_to_tolerate: asked.failures_to_tolerate,
+            method: if asked.erasure_coding { Method::ErasureCoding } else { Method::Mirror },
+            stripe_width: asked.stripe_width,
+            iops_limit: asked.iops_limit,
+            ..Policy::DEFAULT
+        });
+        match policy.problems().first() {
+            None => Ok(Some(policy)),
+            Some(problem) => refused(problem.to_string()),
+        }
     }
 
     fn bring_up(&mut self, volume: &VolumeDescription) -> Result<(), DatastoreError> {
@@ -149,6 +177,9 @@ impl Keeper {
                 return Err(error);
             }
             thread::sleep(Duration::from_millis(20));
+        }
+        if self.description.cluster.is_some() {
+            return Ok(());
         }
         let backing = self.backing(name);
         fs::remove_file(&backing).map_err(DatastoreError::file("remove", &backing))

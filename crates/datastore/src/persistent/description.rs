@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use underlay_core::RootSeed;
 use underlay_host::FileSystem;
 use underlay_model::DeviceProfile;
+use underlay_model::cluster::{ClusterSpec, Policy};
 
+use crate::cluster_config::{ClusterConfig, PolicyConfig};
 use crate::config::{DurabilityConfig, ProfileConfig};
 use crate::error::DatastoreError;
 use crate::spec::Durability;
@@ -24,8 +26,10 @@ pub struct Description {
     pub seed: RootSeed,
     /// What a power cut can take away.
     pub durability: Durability,
-    /// At least one.
+    /// At least one, unless there is a cluster.
     pub devices: Vec<DeviceDescription>,
+    /// The cluster that all volumes live on.
+    pub cluster: Option<ClusterSpec>,
     /// A loopback address for NBD clients, beside the unix socket.
     pub nbd_address: Option<SocketAddr>,
     /// In the order of their creation.
@@ -48,8 +52,10 @@ pub struct VolumeDescription {
     pub name: String,
     /// Its size in bytes.
     pub capacity_bytes: u64,
-    /// The device it lies on.
+    /// The device it lies on; empty on a cluster.
     pub device: String,
+    /// What it asks of the cluster.
+    pub policy: Option<Policy>,
     /// What it was formatted with; `None` = a bare block device.
     pub file_system: Option<FileSystem>,
     /// Where it is mounted while the datastore runs, if not in the usual place. Only with a file system.
@@ -63,6 +69,8 @@ struct DescriptionFile {
     seed: u64,
     durability: DurabilityConfig,
     devices: Vec<DeviceFile>,
+    #[serde(default)]
+    cluster: Option<ClusterConfig>,
     nbd_address: Option<SocketAddr>,
     volumes: Vec<VolumeFile>,
 }
@@ -80,6 +88,8 @@ struct VolumeFile {
     name: String,
     capacity_bytes: u64,
     device: String,
+    #[serde(default)]
+    policy: Option<PolicyConfig>,
     file_system: Option<String>,
     mount: Option<PathBuf>,
 }
@@ -110,6 +120,7 @@ impl Description {
                 name: volume.name,
                 capacity_bytes: volume.capacity_bytes,
                 device: volume.device,
+                policy: volume.policy.map(Policy::from),
                 file_system,
                 mount: volume.mount,
             })
@@ -120,7 +131,9 @@ impl Description {
         };
         let volumes = volumes.collect::<Result<Vec<_>, DatastoreError>>()?;
         let devices: Vec<_> = file.devices.into_iter().map(device).collect();
-        let is_known = |name: &str| devices.iter().any(|device| device.name == name);
+        let cluster = file.cluster.as_ref().map(ClusterConfig::to_spec);
+        let is_known =
+            |name: &str| cluster.is_some() || devices.iter().any(|device| device.name == name);
         if let Some(lost) = volumes.iter().find(|volume| !is_known(&volume.device)) {
             let (volume, device) = (&lost.name, &lost.device);
             return Err(damaged(format!(
@@ -131,6 +144,7 @@ impl Description {
             seed: RootSeed(file.seed),
             durability: file.durability.into(),
             devices,
+            cluster,
             nbd_address: file.nbd_address,
             volumes,
         })
@@ -146,6 +160,7 @@ impl Description {
             name: volume.name.clone(),
             capacity_bytes: volume.capacity_bytes,
             device: volume.device.clone(),
+            policy: volume.policy.map(PolicyConfig::from),
             file_system: volume.file_system.map(|system| system.as_str().to_string()),
             mount: volume.mount.clone(),
         };
@@ -154,6 +169,7 @@ impl Description {
             seed: self.seed.0,
             durability: self.durability.into(),
             devices: self.devices.iter().map(device).collect(),
+            cluster: self.cluster.as_ref().map(ClusterConfig::from_spec),
             nbd_address: self.nbd_address,
             volumes: self.volumes.iter().map(volume).collect(),
         };
@@ -191,11 +207,13 @@ mod tests {
                 name: "nvme".to_string(),
                 profile: builtin::find("dc1500m-960").unwrap(),
             }],
+            cluster: None,
             nbd_address: Some("127.0.0.1:10809".parse().unwrap()),
             volumes: vec![VolumeDescription {
                 name: "data".to_string(),
                 capacity_bytes: 1 << 30,
                 device: "nvme".to_string(),
+                policy: None,
                 file_system: Some(FileSystem::Xfs),
                 mount: Some("/mnt/data".into()),
             }],

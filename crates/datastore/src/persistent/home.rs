@@ -40,7 +40,15 @@ impl Home {
             .iter()
             .map(|device| (device.name.clone(), device.profile.clone()))
             .collect();
-        check_devices(&devices)?;
+        match &description.cluster {
+            None => check_devices(&devices)?,
+            Some(cluster) => {
+                let problems = cluster.problems();
+                if !problems.is_empty() {
+                    return Err(DatastoreError::BadCluster(problems));
+                }
+            }
+        }
         if let Some(address) = description.nbd_address.filter(|it| !it.ip().is_loopback()) {
             return Err(DatastoreError::NotLoopback(address));
         }
@@ -61,8 +69,9 @@ impl Home {
         if entries.next().is_some() {
             return Err(DatastoreError::NotEmpty(home.directory));
         }
-        let volumes = home.volumes();
-        fs::create_dir(&volumes).map_err(DatastoreError::file("create directory", &volumes))?;
+        for inside in [home.volumes(), home.components()] {
+            fs::create_dir(&inside).map_err(DatastoreError::file("create directory", &inside))?;
+        }
         description.write(&home.description_file())?;
         Ok(home)
     }
@@ -98,7 +107,7 @@ impl Home {
     /// Starts the keeper, unless it runs, and waits until all volumes are there. `program` understands
     /// `datastore-keeper --directory DIR` by calling [`super::keep`].
     pub fn start(&self, program: &Path) -> Result<Connection, DatastoreError> {
-        if let Some(connection) = self.connect()? {
+        if let Some(connection) = self.answering()? {
             return Ok(connection);
         }
         let log_path = self.log();
@@ -121,8 +130,7 @@ impl Home {
             .map_err(DatastoreError::file("start", program))?;
         let deadline = Instant::now() + START_LIMIT;
         loop {
-            if let Some(connection) = self.connect()? {
-                connection.status()?;
+            if let Some(connection) = self.answering()? {
                 return Ok(connection);
             }
             let ended = keeper.try_wait().map_err(DatastoreError::system("wait for the keeper"))?;
@@ -140,6 +148,16 @@ impl Home {
                 });
             }
             thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The keeper, if it answers. One that is dying may still be connected to.
+    fn answering(&self) -> Result<Option<Connection>, DatastoreError> {
+        let Some(connection) = self.connect()? else { return Ok(None) };
+        match connection.status() {
+            Ok(_) => Ok(Some(connection)),
+            Err(DatastoreError::System { .. }) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -161,11 +179,17 @@ impl Home {
     pub fn remove(self) -> Result<(), DatastoreError> {
         let lock =
             self.try_lock()?.ok_or_else(|| DatastoreError::Running(self.directory.clone()))?;
-        for known in [self.volumes(), self.run()] {
+        for known in [self.volumes(), self.components(), self.run()] {
             gone(fs::remove_dir_all(&known), &known)?;
         }
-        let files =
-            [self.description_file(), self.description_file().with_extension("new"), self.log()];
+        let new = |path: PathBuf| path.with_extension("new");
+        let files = [
+            self.description_file(),
+            new(self.description_file()),
+            self.memory(),
+            new(self.memory()),
+            self.log(),
+        ];
         for known in files {
             gone(fs::remove_file(&known), &known)?;
         }
@@ -199,6 +223,15 @@ impl Home {
 
     pub(super) fn volumes(&self) -> PathBuf {
         self.directory.join("volumes")
+    }
+
+    pub(super) fn components(&self) -> PathBuf {
+        self.directory.join("components")
+    }
+
+    /// What a cluster must not forget.
+    pub(super) fn memory(&self) -> PathBuf {
+        self.directory.join("cluster.json")
     }
 
     pub(super) fn run(&self) -> PathBuf {

@@ -18,12 +18,16 @@ use super::description::{Description, VolumeDescription};
 use super::home::Home;
 use super::protocol::{Question, Reply};
 use super::volumes::{Attached, Contents, Places};
-use crate::config::{DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig};
+use crate::cluster_config::{ClusterConfig, PolicyConfig};
+use crate::config::{
+    ClusterServerConfig, DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig,
+};
 use crate::control::{Answer, Command, Condition, TimingMode};
 use crate::emulated::path_calibration::calibrate;
 use crate::emulated::server_process::{ServerProcess, unexpected};
 use crate::emulated::{check_floor, check_host};
 use crate::error::DatastoreError;
+use crate::fault::ClusterFault;
 use crate::spec::Context;
 
 /// How often the keeper looks whether it should end, and whether the server lives.
@@ -128,7 +132,11 @@ impl Keeper {
                     profile: ProfileConfig::from_profile(&device.profile),
                 })
                 .collect(),
-            cluster: None,
+            cluster: description.cluster.as_ref().map(|spec| ClusterServerConfig {
+                spec: ClusterConfig::from_spec(spec),
+                components: home.components(),
+                memory: Some(home.memory()),
+            }),
             volumes: description
                 .volumes
                 .iter()
@@ -261,6 +269,8 @@ impl Keeper {
             Question::SetCondition { device, condition } => {
                 self.set_condition(device, *condition).map(|()| Reply::Done)
             }
+            Question::Inject(fault) => self.inject(fault).map(|()| Reply::Done),
+            Question::Notices => self.notices().map(Reply::Notices),
             Question::PowerCut => self.power_cut().map(|()| Reply::Done),
             Question::PowerOn => self.power_on().map(|()| Reply::Done),
             Question::Stop { forced } => self.may_stop(*forced).map(|()| {
@@ -281,7 +291,22 @@ impl Keeper {
 
     fn set_condition(&mut self, device: &str, condition: Condition) -> Result<(), Problem> {
         let device = device.to_string();
-        Ok(self.server.done(&Command::SetCondition { device, condition })?)
+        if self.description.cluster.is_none() {
+            return Ok(self.server.done(&Command::SetCondition { device, condition })?);
+        }
+        self.inject(&match condition {
+            Condition::Healthy => ClusterFault::DeviceReturned { device },
+            Condition::Slow { factor } => ClusterFault::DeviceSlow { device, factor },
+            Condition::Stuck => ClusterFault::DeviceStuck { device },
+            Condition::Erroring { probability } => {
+                ClusterFault::DeviceErroring { device, probability }
+            }
+            Condition::Lost => ClusterFault::DeviceLost { device },
+        })
+    }
+
+    fn inject(&mut self, fault: &ClusterFault) -> Result<(), Problem> {
+        Ok(self.server.done(&Command::Inject(fault.clone()))?)
     }
 
     fn power_cut(&mut self) -> Result<(), Problem> {
@@ -342,12 +367,8 @@ impl Keeper {
         }
         let (server, home) = (self.server, self.home);
         server.finish(END_LIMIT)?;
-        for volume in &self.description.volumes {
-            let path = home.volumes().join(&volume.name);
-            File::open(&path)
-                .and_then(|file| file.sync_all())
-                .map_err(DatastoreError::file("synchronise", &path))?;
-        }
+        synchronise(&home.volumes())?;
+        synchronise(&home.components())?;
         info!("the datastore in {} has stopped", home.directory().display());
         Ok(())
     }
@@ -364,6 +385,30 @@ enum Ended {
     No,
 }
 
+/// Everything in a directory is on the host's disk afterwards.
+fn synchronise(directory: &Path) -> Result<(), DatastoreError> {
+    let failed = DatastoreError::file("synchronise", directory);
+    let all = || -> io::Result<Vec<PathBuf>> {
+        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    };
+    let entries = match all() {
+        Ok(entries) => entries,
+        // A datastore that was made before there were components.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    for path in entries {
+        if path.is_dir() {
+            synchronise(&path)?;
+        } else {
+            File::open(&path)
+                .and_then(|file| file.sync_all())
+                .map_err(DatastoreError::file("synchronise", &path))?;
+        }
+    }
+    Ok(())
+}
+
 pub(super) fn volume_config(
     home: &Home,
     description: &Description,
@@ -373,8 +418,9 @@ pub(super) fn volume_config(
     VolumeConfig {
         name: volume.name.clone(),
         capacity_bytes: volume.capacity_bytes,
-        device: device.unwrap_or(usize::MAX),
+        // On a cluster it has no meaning; elsewhere the description was checked.
+        device: device.unwrap_or(0),
         backing_file: home.volumes().join(&volume.name),
-        policy: None,
+        policy: volume.policy.map(PolicyConfig::from),
     }
 }

@@ -4,6 +4,8 @@
 //! DIRECTORY/
 //!   datastore.json        what it is made of, and its volumes (see `description`)
 //!   volumes/<name>        the bytes of each volume, sparse
+//!   components/           instead: the bytes of a cluster's components, by device
+//!   cluster.json          what the cluster must not forget: placement, what is stale
 //!   keeper.log            what the keeper said
 //!   lock                  held by the keeper while the datastore runs
 //!   run/                  only while it runs:
@@ -35,4 +37,6 @@ pub use client::{Connection, Forced};
 pub use description::{Description, DeviceDescription, VolumeDescription};
 pub use home::Home;
 pub use keeper::keep;
-pub use protocol::{DeviceStatus, Latency, NewVolume, OperationStatus, Status, VolumeStatus};
+pub use protocol::{
+    DeviceStatus, Latency, NewPolicy, NewVolume, OperationStatus, Status, VolumeStatus,
+};

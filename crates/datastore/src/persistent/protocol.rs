@@ -3,12 +3,14 @@
 //! Both ends are built from this file. A keeper of an older program may still run, so an answer that cannot be
 //! understood says so instead of guessing.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
 use crate::control::Condition;
+use crate::fault::{ClusterFault, DatastoreNotice};
 
 /// What a keeper can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -25,6 +27,9 @@ pub(super) enum Question {
         device: String,
         condition: Condition,
     },
+    Inject(ClusterFault),
+    /// What happened since the last such question.
+    Notices,
     PowerCut,
     PowerOn,
     Stop {
@@ -40,6 +45,7 @@ pub(super) enum Reply {
     Done,
     Status(Box<Status>),
     Latencies(Vec<Latency>),
+    Notices(Vec<DatastoreNotice>),
     Created(Box<VolumeStatus>),
     /// It would not be right to do it; nothing was done.
     Refused {
@@ -61,11 +67,27 @@ pub struct NewVolume {
     pub capacity_bytes: u64,
     /// The device it is to lie on; `None` = the first one.
     pub device: Option<String>,
+    /// What it asks of a cluster; `None` = one failure to tolerate by mirroring.
+    pub policy: Option<NewPolicy>,
     /// `ext4` or `xfs`; `None` = a bare block device.
     pub file_system: Option<String>,
     /// An existing directory to mount it on; `None` = a place of the datastore's own. Only with a file
     /// system.
     pub mount: Option<PathBuf>,
+}
+
+/// What a volume asks of a cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct NewPolicy {
+    /// Failures that lose nothing, 0 to 2.
+    pub failures_to_tolerate: u8,
+    /// By parity instead of copies.
+    pub erasure_coding: bool,
+    /// Devices over which each copy is spread, 1 to 12.
+    pub stripe_width: u8,
+    /// Most I/Os per second, in units of 32 KiB.
+    pub iops_limit: Option<u32>,
 }
 
 /// What a running datastore does. Counters are since its start.
@@ -86,8 +108,10 @@ pub struct Status {
     pub nbd_socket: PathBuf,
     /// Where NBD clients are accepted over TCP.
     pub nbd_address: Option<SocketAddr>,
-    /// The devices.
+    /// The devices; of a cluster its capacity devices.
     pub devices: Vec<DeviceStatus>,
+    /// Counters and gauges of a cluster by name; empty without one.
+    pub cluster: BTreeMap<String, f64>,
     /// The volumes, in the order of their creation.
     pub volumes: Vec<VolumeStatus>,
     /// Requests held back until the model said they were done.
@@ -112,7 +136,7 @@ pub struct DeviceStatus {
     pub name: String,
     /// Its profile.
     pub profile: String,
-    /// `healthy`, `slow`, `stuck`, `erroring` or `lost`.
+    /// `healthy`, `slow`, `stuck`, `erroring` or `lost`; of a cluster's devices `healthy` or `failed`.
     pub condition: String,
     /// What it holds.
     pub capacity_bytes: u64,
@@ -134,8 +158,10 @@ pub struct VolumeStatus {
     pub capacity_bytes: u64,
     /// What its data takes on this host.
     pub stored_bytes: u64,
-    /// The device it lies on.
+    /// The device it lies on; empty on a cluster.
     pub device: String,
+    /// How it is protected on a cluster: `RAID-1`, `RAID-5`, ...
+    pub policy: Option<String>,
     /// `ext4`, `xfs`, or a bare block device.
     pub file_system: Option<String>,
     /// Its block device, such as `/dev/loop3`.

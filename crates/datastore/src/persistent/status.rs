@@ -1,9 +1,11 @@
 //! What a keeper tells about its datastore.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 use underlay_model::Operation;
+use underlay_model::cluster::ClusterSpec;
 
 use super::description::VolumeDescription;
 use super::keeper::{Keeper, Problem};
@@ -12,6 +14,7 @@ use super::volumes::{Attached, stored_bytes};
 use crate::control::{Answer, Command, Condition, Stat};
 use crate::emulated::server_process::unexpected;
 use crate::error::DatastoreError;
+use crate::fault::DatastoreNotice;
 
 impl Keeper {
     pub(super) fn stat(&mut self) -> Result<Stat, DatastoreError> {
@@ -33,7 +36,12 @@ impl Keeper {
             buffer_fill_bytes: device.buffer_fill_bytes,
             drained_bytes: device.drained_bytes,
         });
-        let devices = devices.collect();
+        let devices: Vec<DeviceStatus> = devices.collect();
+        let cluster = self.cluster_counters(&stat)?;
+        let devices = match &self.description.cluster {
+            None => devices,
+            Some(spec) => cluster_devices(spec, &cluster),
+        };
         let volumes =
             self.description.volumes.iter().map(|volume| self.volume_status(volume, &stat));
         Ok(Status {
@@ -45,6 +53,7 @@ impl Keeper {
             nbd_socket: self.nbd_socket.clone(),
             nbd_address: stat.nbd_address,
             devices,
+            cluster,
             volumes: volumes.collect(),
             delayed: stat.delayed,
             host_limited: stat.host_limited,
@@ -53,6 +62,23 @@ impl Keeper {
             cpu_ns: stat.cpu_ns,
             memory_bytes: resident_bytes(self.server.pid()),
         })
+    }
+
+    /// Names and values; nothing without a cluster.
+    fn cluster_counters(&mut self, stat: &Stat) -> Result<BTreeMap<String, f64>, Problem> {
+        let series = match self.server.ask(&Command::ClusterSeries)? {
+            Answer::Series(series) => series,
+            other => return Err(unexpected(&Command::ClusterSeries, &other).into()),
+        };
+        let names = series.into_iter().map(|entry| entry.name);
+        Ok(names.zip(stat.cluster.iter().copied()).collect())
+    }
+
+    pub(super) fn notices(&mut self) -> Result<Vec<DatastoreNotice>, Problem> {
+        match self.server.ask(&Command::Notices)? {
+            Answer::Notices(notices) => Ok(notices),
+            other => Err(unexpected(&Command::Notices, &other).into()),
+        }
     }
 
     fn volume_status(&self, volume: &VolumeDescription, stat: &Stat) -> VolumeStatus {
@@ -74,8 +100,10 @@ impl Keeper {
         VolumeStatus {
             name: volume.name.clone(),
             capacity_bytes: volume.capacity_bytes,
+            // What a volume of a cluster takes is spread over its devices.
             stored_bytes: stored_bytes(&self.backing(&volume.name)),
             device: volume.device.clone(),
+            policy: volume.policy.map(|policy| policy.to_string()),
             file_system: volume.file_system.map(|system| system.as_str().to_string()),
             block_device: attached.map(|attached| attached.block_device().to_path_buf()),
             link: attached.map(|attached| attached.link().to_path_buf()),
@@ -108,6 +136,32 @@ impl Keeper {
         });
         Ok(latencies.collect())
     }
+}
+
+/// The capacity devices of a cluster.
+fn cluster_devices(spec: &ClusterSpec, counters: &BTreeMap<String, f64>) -> Vec<DeviceStatus> {
+    let mut devices = Vec::new();
+    for host in &spec.hosts {
+        for group in &host.groups {
+            for (index, profile) in group.capacity.iter().enumerate() {
+                let name = format!("{}/{}/disk{index}", host.name, group.name);
+                let counted = |what: &str| {
+                    counters.get(&format!("cluster.device.{name}.{what}")).copied().unwrap_or(0.0)
+                };
+                let word = if counted("failed") > 0.0 { "failed" } else { "healthy" };
+                devices.push(DeviceStatus {
+                    profile: profile.name.clone(),
+                    condition: word.to_string(),
+                    capacity_bytes: profile.capacity.0,
+                    free_bytes: profile.capacity.0.saturating_sub(counted("used") as u64),
+                    buffer_fill_bytes: 0,
+                    drained_bytes: 0,
+                    name,
+                });
+            }
+        }
+    }
+    devices
 }
 
 const fn condition_word(condition: Condition) -> &'static str {

@@ -89,6 +89,10 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
         VolumeOpener::new(&config, durability),
         config.root_seed(),
     );
+    if let Some(plane) = &mut service.engine.cluster {
+        let names: Vec<&str> = config.volumes.iter().map(|volume| &*volume.name).collect();
+        plane.keep_only(service.clock.now(), &names);
+    }
     for volume in &config.volumes {
         service.add_volume(volume).map_err(|reason| DatastoreError::CannotPlace {
             volume: volume.name.clone(),
@@ -103,7 +107,11 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
     start_control(sender, listener)?;
     // After the other threads have started: they need no priority.
     service.is_realtime = realtime::prioritise(PRIORITY);
-    event_loop::run(&mut service, &receiver).map_err(DatastoreError::system("serve the volumes"))
+    let outcome = event_loop::run(&mut service, &receiver);
+    if let Some(plane) = &mut service.engine.cluster {
+        plane.conclude();
+    }
+    outcome.map_err(DatastoreError::system("serve the volumes"))
 }
 
 fn mount(target: &Path) -> Result<FuseDevice, DatastoreError> {
@@ -133,7 +141,12 @@ fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>
     match &config.cluster {
         None => Ok(Engine::new(store_devices(config, durability), Vec::new(), seed)),
         Some(cluster) => {
-            let plane = ClusterPlane::new(cluster.spec.to_spec(), seed, &cluster.components)?;
+            let plane = ClusterPlane::open(
+                cluster.spec.to_spec(),
+                seed,
+                &cluster.components,
+                cluster.memory.as_deref(),
+            )?;
             Ok(Engine::of_cluster(plane, seed))
         }
     }

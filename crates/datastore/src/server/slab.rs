@@ -27,6 +27,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Whether there is nothing in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.free.len() == self.slots.len()
+    }
+
     /// A value, if the key holds one.
     pub(crate) fn get_mut(&mut self, key: u64) -> Option<&mut T> {
         self.slots.get_mut(key as usize)?.as_mut()
@@ -62,5 +67,10 @@ mod tests {
         rest.sort_unstable();
         assert_eq!(rest, ["b", "c"]);
         assert_eq!(slab.remove(b), None);
+        assert!(slab.is_empty());
+        let key = slab.insert("d");
+        assert!(!slab.is_empty() && slab.get_mut(key).is_some());
+        slab.remove(key);
+        assert!(slab.is_empty());
     }
 }

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, fallocate};
-use underlay_model::cluster::{ComponentId, DeviceId};
+use underlay_model::cluster::{ComponentId, DeviceId, Restart};
 use underlay_model::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 
 /// Bytes of a checksum.
@@ -44,15 +44,17 @@ impl FileStores {
         FileStores { directory: directory.to_path_buf() }
     }
 
-    /// Opens a component that exists. Nothing but tests does so far: a cluster's state does not outlive its server yet.
-    #[cfg(test)]
+    /// Opens a component that exists. A server that was killed may not have come to make the newest ones.
     pub(crate) fn open(
         &self,
         component: ComponentId,
         device: DeviceId,
         length: u64,
+        restart: Restart,
     ) -> Result<FileStore, StoreError> {
-        self.store(component, device, length, OpenOptions::new().read(true).write(true))
+        let mut how = OpenOptions::new();
+        how.read(true).write(true).create(restart == Restart::Unclean);
+        self.store(component, device, length, &how)
     }
 
     fn store(
@@ -191,7 +193,7 @@ impl BlockStore for FileStore {
 mod tests {
     use super::FileStores;
     use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
-    use underlay_model::cluster::{ComponentId, DeviceId, GroupId};
+    use underlay_model::cluster::{ComponentId, DeviceId, GroupId, Restart};
     use underlay_model::data_plane::{BlockStore, MemoryStore, StoreMaker};
 
     const BLOCKS: u64 = 600;
@@ -239,7 +241,7 @@ mod tests {
                 apply(&mut file, step);
             }
             drop(file);
-            let mut file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
+            let mut file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096, Restart::Clean).unwrap();
             prop_assert_eq!(file.len_bytes(), memory.len_bytes());
             let (mut expected, mut found) = (vec![0; 4096], vec![1; 4096]);
             for block in 0..BLOCKS {

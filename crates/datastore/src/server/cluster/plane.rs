@@ -16,14 +16,15 @@ use std::path::Path;
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ClusterSpec, DataCommand, Fault, FaultProblem, Outcome, Piece,
-    PlacementRefusal, Policy, VolumeFinished, VolumeId,
+    Cluster, ClusterEvent, ClusterSpec, ComponentId, DataCommand, DeviceId, Durability, Fault,
+    FaultProblem, GroupId, Outcome, Piece, PlacementRefusal, Policy, VolumeFinished, VolumeId,
 };
 use underlay_model::data_plane::{BLOCK_BYTES, DataPlane, Delivered};
 use underlay_model::{Operation, Request, RequestId};
 
 use super::file_store::FileStores;
 use super::journal::Journal;
+use super::memory::Memory;
 use crate::error::DatastoreError;
 use crate::server::engine::Due;
 use crate::server::slab::Slab;
@@ -41,6 +42,7 @@ pub(crate) struct ClusterPlane<R> {
     pub(crate) cluster: Cluster,
     pub(crate) data: DataPlane<FileStores>,
     pub(crate) journal: Journal,
+    memory: Option<Memory>,
     /// By the server's number of a volume.
     volumes: Vec<Option<VolumeId>>,
     pending: Slab<Pending<R>>,
@@ -92,17 +94,49 @@ pub(crate) enum Payload {
 }
 
 impl<R> ClusterPlane<R> {
-    /// A cluster without volumes; its components go below `directory`.
-    pub(crate) fn new(
+    /// The cluster as it is remembered, or a new one; its components are below `directory`.
+    pub(crate) fn open(
         spec: ClusterSpec,
         seed: RootSeed,
         directory: &Path,
+        memory: Option<&Path>,
     ) -> Result<ClusterPlane<R>, DatastoreError> {
-        let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
-        Ok(ClusterPlane {
+        let memory = memory.map(Memory::at);
+        let recalled = match &memory {
+            Some(memory) => memory.recall()?,
+            None => None,
+        };
+        let stores = FileStores::new(directory);
+        let durability = durability_of_groups(&spec);
+        let Some((state, restart)) = recalled else {
+            let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
+            return Ok(ClusterPlane::of(cluster, DataPlane::new(stores), memory));
+        };
+        let misfit =
+            |reason: String| DatastoreError::BadMemory { path: directory.to_path_buf(), reason };
+        let cluster = Cluster::restore(spec, seed, &state, restart)
+            .map_err(|problem| misfit(problem.to_string()))?;
+        let mut data = DataPlane::new(FileStores::new(directory));
+        for record in &state.components {
+            let component = ComponentId(record.component);
+            let device = DeviceId { group: GroupId(record.group), member: record.disk + 1 };
+            let store = stores.open(component, device, record.length, restart);
+            let store = store.map_err(|error| misfit(error.to_string()))?;
+            data.attach(component, store, durability[record.group as usize]);
+        }
+        Ok(ClusterPlane::of(cluster, data, memory))
+    }
+
+    fn of(
+        cluster: Cluster,
+        data: DataPlane<FileStores>,
+        memory: Option<Memory>,
+    ) -> ClusterPlane<R> {
+        let mut plane = ClusterPlane {
             cluster,
-            data: DataPlane::new(FileStores::new(directory)),
+            data,
             journal: Journal::default(),
+            memory,
             volumes: Vec::new(),
             pending: Slab::with_capacity(1024),
             sequence: 0,
@@ -110,7 +144,45 @@ impl<R> ClusterPlane<R> {
             finished: Vec::new(),
             ahead: Nanos::ZERO,
             now: Nanos::ZERO,
-        })
+        };
+        // From here on the last end counts as disorderly, until the next one is in order.
+        plane.remember();
+        plane
+    }
+
+    /// Stores what must not be forgotten, if it has changed.
+    fn remember(&mut self) {
+        let generation = self.cluster.state_generation();
+        if let Some(memory) = &mut self.memory
+            && !memory.holds(generation)
+        {
+            memory.keep(generation, self.cluster.state());
+        }
+    }
+
+    /// The server ends. In order, if nothing is in flight; otherwise the next start settles what was.
+    pub(crate) fn conclude(&mut self) {
+        let at_rest = self.pending.is_empty() && self.finished.is_empty();
+        if let Some(memory) = self.memory.as_mut().filter(|_| at_rest)
+            && let Err(error) = memory.conclude(self.cluster.state())
+        {
+            tracing::error!("{error}; the next start will settle and copy more than is needed");
+        }
+    }
+
+    /// Removes volumes that are remembered and that nobody wants any more: their removal was cut short.
+    pub(crate) fn keep_only(&mut self, now: Nanos, names: &[&str]) {
+        let wanted: Vec<VolumeId> =
+            names.iter().filter_map(|name| self.cluster.find_volume(name)).collect();
+        let unwanted: Vec<VolumeId> =
+            self.cluster.volumes().filter(|volume| !wanted.contains(volume)).collect();
+        let at = self.at(now);
+        for volume in unwanted {
+            if let Err(refusal) = self.cluster.remove_volume(at, volume) {
+                tracing::error!("a forgotten volume could not be removed: {refusal}");
+            }
+        }
+        self.pass(at);
     }
 
     /// Places a volume and gives it the next number.
@@ -122,7 +194,11 @@ impl<R> ClusterPlane<R> {
         policy: Policy,
     ) -> Result<usize, PlacementRefusal> {
         let at = self.at(now);
-        let volume = self.cluster.create_volume(at, name, Bytes(capacity_bytes), policy)?;
+        let volume = match self.cluster.find_volume(name) {
+            // It was there before the server started.
+            Some(volume) => volume,
+            None => self.cluster.create_volume(at, name, Bytes(capacity_bytes), policy)?,
+        };
         self.volumes.push(Some(volume));
         self.pass(at);
         Ok(self.volumes.len() - 1)
@@ -252,6 +328,8 @@ impl<R> ClusterPlane<R> {
         }
         let mut events = std::mem::take(&mut self.events);
         self.cluster.advance(self.now, &mut events);
+        // Before anything is carried out or answered: a server that is killed now must know what it had decided.
+        self.remember();
         for event in events.drain(..) {
             match event {
                 ClusterEvent::Data(command) => self.carry_out(&command),
@@ -347,6 +425,18 @@ impl<R> Finished<R> {
         let answered = Some(answered);
         Due { reply, answered, failed: self.failed, buffer: self.buffer }
     }
+}
+
+/// What a power cut takes from components of each disk group: as the model decides it for new ones.
+fn durability_of_groups(spec: &ClusterSpec) -> Vec<Durability> {
+    let groups = spec.hosts.iter().flat_map(|host| &host.groups);
+    groups
+        .map(|group| {
+            let cache = &group.cache;
+            let protected = cache.power_loss_protected || cache.write_buffer.is_none();
+            if protected { Durability::OnWrite } else { Durability::OnFlush }
+        })
+        .collect()
 }
 
 fn block_of(at: usize) -> usize {

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::Durability;
 use underlay_datastore::persistent::{
-    Connection, Description, DeviceDescription, Forced, Home, NewVolume,
+    Connection, Description, DeviceDescription, Forced, Home, NewPolicy, NewVolume,
 };
 use underlay_host::FileSystem;
+use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, builtin};
-use underlay_study::{Source, parse_profile};
+use underlay_study::{DatastoreKind, Source, builtin_datastore, builtin_designs, parse_profile};
 
 /// Arguments of `underlay volume create`.
 #[derive(Debug, Args)]
@@ -34,10 +35,46 @@ pub struct Arguments {
     #[arg(long, value_name = "DEVICE")]
     on: Option<String>,
     #[command(flatten)]
+    policy: PolicyArguments,
+    #[command(flatten)]
     datastore: NewDatastore,
     /// Print the volume as JSON.
     #[arg(long)]
     json: bool,
+}
+
+/// What a volume asks of a cluster.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "On a cluster")]
+struct PolicyArguments {
+    /// Failures of hosts or devices that lose nothing, 0 to 2; without, 1.
+    #[arg(long, value_name = "N")]
+    failures: Option<u8>,
+    /// Tolerate them by parity (RAID-5, RAID-6) instead of copies.
+    #[arg(long)]
+    erasure_coding: bool,
+    /// Devices over which each copy is spread, 1 to 12; without, 1.
+    #[arg(long, value_name = "N")]
+    stripe_width: Option<u8>,
+    /// Most I/Os per second, in units of 32 KiB.
+    #[arg(long, value_name = "N")]
+    iops_limit: Option<u32>,
+}
+
+impl PolicyArguments {
+    /// None when nothing is asked.
+    fn policy(&self) -> Option<NewPolicy> {
+        let asks = self.failures.is_some()
+            || self.erasure_coding
+            || self.stripe_width.is_some()
+            || self.iops_limit.is_some();
+        asks.then(|| NewPolicy {
+            failures_to_tolerate: self.failures.unwrap_or(1),
+            erasure_coding: self.erasure_coding,
+            stripe_width: self.stripe_width.unwrap_or(1),
+            iops_limit: self.iops_limit,
+        })
+    }
 }
 
 /// What a new datastore is made of.
@@ -48,6 +85,9 @@ struct NewDatastore {
     /// one device disturb each other.
     #[arg(long = "device", value_name = "[NAME=]PROFILE")]
     devices: Vec<String>,
+    /// A built-in design (`underlay list designs`): its devices, or its whole cluster.
+    #[arg(long, value_name = "NAME", conflicts_with = "devices")]
+    design: Option<String>,
     /// What a power cut takes away: `profile` (as the device), `flushed` (all that was not flushed), `acknowledged`
     /// (nothing), `lying` (also what was flushed).
     #[arg(long, value_parser = durability)]
@@ -77,6 +117,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         name: arguments.name.clone(),
         capacity_bytes: arguments.size.0,
         device: arguments.on.clone(),
+        policy: arguments.policy.policy(),
         file_system: arguments.format.map(|system| system.as_str().to_string()),
         mount: arguments.mount.as_deref().map(absolute).transpose()?,
     };
@@ -111,6 +152,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Stop> {
 fn existing(arguments: &Arguments) -> Result<Home, Stop> {
     let new = &arguments.datastore;
     let asks_for_new = !new.devices.is_empty()
+        || new.design.is_some()
         || new.durability.is_some()
         || new.seed.is_some()
         || new.nbd.is_some();
@@ -126,22 +168,48 @@ fn existing(arguments: &Arguments) -> Result<Home, Stop> {
 
 fn make(arguments: &Arguments) -> Result<Home, Stop> {
     let new = &arguments.datastore;
-    if new.devices.is_empty() {
-        return Err(Stop::bad_input(format!(
-            "there is no datastore in {} yet, and a new one needs a device",
-            arguments.directory.display()
-        ))
-        .with_hint("name one, such as `--device dc1500m-960`; `underlay list devices` shows all"));
-    }
-    let devices = new.devices.iter().map(|text| device(text)).collect::<Result<_, _>>()?;
+    let (devices, cluster) = match &new.design {
+        Some(design) => of_design(design)?,
+        None if new.devices.is_empty() => {
+            return Err(Stop::bad_input(format!(
+                "there is no datastore in {} yet, and a new one needs a device",
+                arguments.directory.display()
+            ))
+            .with_hint(
+                "name one, such as `--device dc1500m-960`, or a whole cluster, such as `--design \
+                 kingston-nvme-vsan`; `underlay list devices` and `underlay list designs` show all",
+            ));
+        }
+        None => (new.devices.iter().map(|text| device(text)).collect::<Result<Vec<_>, _>>()?, None),
+    };
     let description = Description {
         seed: RootSeed(new.seed.unwrap_or(1)),
         durability: new.durability.unwrap_or(Durability::Profile),
         devices,
+        cluster,
         nbd_address: new.nbd,
         volumes: Vec::new(),
     };
     Home::create(&arguments.directory, &description).map_err(|error| stop(&error))
+}
+
+/// What a built-in design is made of.
+fn of_design(name: &str) -> Result<(Vec<DeviceDescription>, Option<ClusterSpec>), Stop> {
+    match builtin_datastore(name) {
+        Some(DatastoreKind::Emulated { devices, .. }) => {
+            let device = |(name, profile)| DeviceDescription { name, profile };
+            Ok((devices.into_iter().map(device).collect(), None))
+        }
+        Some(DatastoreKind::Cluster(plan)) => Ok((Vec::new(), Some(plan.spec))),
+        Some(DatastoreKind::Path { .. }) => {
+            Err(Stop::bad_input(format!("design `{name}` is real storage; use it directly")))
+        }
+        None => {
+            let names: Vec<&str> = builtin_designs().iter().map(|it| it.name.as_str()).collect();
+            Err(Stop::bad_input(format!("no built-in design is called `{name}`"))
+                .with_hint(format!("there are {}", names.join(", "))))
+        }
+    }
 }
 
 /// `PROFILE`, `NAME=PROFILE`, where a profile is built in or a file.

@@ -4,6 +4,7 @@ use super::{running, stop};
 use crate::stop::Stop;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use underlay_datastore::ClusterFault;
 use underlay_model::DeviceCondition;
 
 /// Arguments of `underlay volume fault`.
@@ -48,6 +49,40 @@ enum Fault {
         /// The device.
         device: String,
     },
+    /// An empty device takes the place of a device of a cluster.
+    Replace {
+        /// The device, such as `host1/group0/disk0`.
+        device: String,
+    },
+    /// A host of a cluster loses its power, or crashes.
+    HostLost {
+        /// The host.
+        host: String,
+    },
+    /// A host of a cluster answers nothing, and loses nothing.
+    HostFrozen {
+        /// The host.
+        host: String,
+    },
+    /// Hosts of a cluster reach each other and nobody else.
+    Partition {
+        /// The hosts.
+        #[arg(required = true)]
+        hosts: Vec<String>,
+    },
+    /// A host runs, and reaches the others, again.
+    HostReturned {
+        /// The host.
+        host: String,
+    },
+    /// A stored bit flips silently.
+    BitRot {
+        /// Number of the component.
+        component: u32,
+        /// The byte.
+        #[arg(long, value_name = "BYTE")]
+        at: u64,
+    },
     /// Cut the power: what is volatile is lost or torn, and all I/O fails.
     PowerCut,
     /// Restore the power, and mount the volumes again. Nothing may hold files on them open.
@@ -63,6 +98,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
         connection.set_condition(device, condition).map_err(|error| stop(&error))
     };
+    let inject = |fault| connection.inject(fault).map_err(|error| stop(&error));
     match &arguments.fault {
         Fault::Slow { device, factor } => set(device, DeviceCondition::Slow { factor: *factor }),
         Fault::Stuck { device } => set(device, DeviceCondition::Stuck),
@@ -71,6 +107,18 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
         Fault::Lost { device } => set(device, DeviceCondition::Lost),
         Fault::Mend { device } => set(device, DeviceCondition::Healthy),
+        Fault::Replace { device } => {
+            inject(ClusterFault::DeviceReplaced { device: device.clone() })
+        }
+        Fault::HostLost { host } => inject(ClusterFault::HostLost { host: host.clone() }),
+        Fault::HostFrozen { host } => inject(ClusterFault::HostFrozen { host: host.clone() }),
+        Fault::Partition { hosts } => {
+            inject(ClusterFault::HostsPartitioned { hosts: hosts.clone() })
+        }
+        Fault::HostReturned { host } => inject(ClusterFault::HostReturned { host: host.clone() }),
+        Fault::BitRot { component, at } => {
+            inject(ClusterFault::BitRot { component: *component, offset_bytes: *at, bit: 0 })
+        }
         Fault::PowerCut => connection.power_cut().map_err(|error| stop(&error)),
         Fault::PowerOn => connection.power_on().map_err(|error| stop(&error)),
     }

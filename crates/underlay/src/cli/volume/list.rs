@@ -51,6 +51,9 @@ fn stopped(directory: &str, description: &Description) -> serde_json::Value {
     let volumes = description.volumes.iter();
     json!({
         "directory": directory,
+        "hosts": description.cluster.as_ref().map(|cluster| {
+            cluster.hosts.iter().map(|host| host.name.clone()).collect::<Vec<_>>()
+        }),
         "devices": devices
             .map(|device| json!({
                 "name": device.name,
@@ -63,6 +66,7 @@ fn stopped(directory: &str, description: &Description) -> serde_json::Value {
                 "name": volume.name,
                 "capacity-bytes": volume.capacity_bytes,
                 "device": volume.device,
+                "policy": volume.policy.map(|policy| policy.to_string()),
                 "file-system": volume.file_system.map(|system| system.as_str()),
             }))
             .collect::<Vec<_>>(),
@@ -75,9 +79,14 @@ fn print(directory: &str, description: &Description) {
         let capacity = device.profile.capacity;
         println!("  device {}: {}, {capacity}", device.name, device.profile.name);
     }
+    if let Some(cluster) = &description.cluster {
+        println!("  a cluster of {} hosts", cluster.hosts.len());
+    }
     for volume in &description.volumes {
         let form = volume.file_system.map_or("bare", |system| system.as_str());
         let capacity = Bytes(volume.capacity_bytes);
-        println!("\n{}  {capacity}, {form}, on {}", volume.name, volume.device);
+        let place =
+            volume.policy.map_or_else(|| volume.device.clone(), |policy| policy.to_string());
+        println!("\n{}  {capacity}, {form}, on {place}", volume.name);
     }
 }

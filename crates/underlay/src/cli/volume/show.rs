@@ -15,7 +15,8 @@ pub fn json<T: Serialize>(value: &T) -> Result<(), Stop> {
 /// Prints how to reach a volume.
 pub fn volume(volume: &VolumeStatus) {
     let form = volume.file_system.as_deref().unwrap_or("bare");
-    println!("{}  {}, {form}, on {}", volume.name, Bytes(volume.capacity_bytes), volume.device);
+    let place = volume.policy.as_deref().unwrap_or(&volume.device);
+    println!("{}  {}, {form}, on {place}", volume.name, Bytes(volume.capacity_bytes));
     if let Some(mount) = &volume.mount {
         println!("  mounted on    {}", mount.display());
     }
@@ -41,6 +42,13 @@ pub fn datastore(status: &Status) {
             Bytes(device.free_bytes),
             Bytes(device.capacity_bytes),
         );
+    }
+    let left: f64 = (status.cluster.iter())
+        .filter(|(name, _)| name.starts_with("cluster.resync.") && name.ends_with(".left"))
+        .map(|(_, bytes)| bytes)
+        .sum();
+    if left > 0.0 {
+        println!("  {} to be copied", Bytes(left as u64));
     }
     if let Some(reason) = &status.no_block_devices {
         println!("  no block devices: {reason}");

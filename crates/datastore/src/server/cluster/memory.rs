@@ -1,0 +1,74 @@
+//! The memory of a cluster on disk: what it must not forget when its server stops or is killed.
+//!
+//! The file always is a whole one: it is written beside the old one and takes its name. It says whether the server that
+//! wrote it ended in order; one that was killed did not say so, and everything that may have been under way is then settled
+//! and copied again. It is not synchronised with the host's disk: it is as durable as the data, see `persistent`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use underlay_model::cluster::{ClusterState, Restart};
+
+use crate::error::DatastoreError;
+
+/// Where a cluster remembers, and what it remembered last.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    path: PathBuf,
+    /// The generation of the state that is stored.
+    stored: Option<u64>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct MemoryFile {
+    ended_in_order: bool,
+    state: ClusterState,
+}
+
+impl Memory {
+    pub(crate) fn at(path: &Path) -> Memory {
+        Memory { path: path.to_path_buf(), stored: None }
+    }
+
+    /// What was remembered, and how the server that did so ended; none for a new cluster.
+    pub(crate) fn recall(&self) -> Result<Option<(ClusterState, Restart)>, DatastoreError> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(DatastoreError::file("read", &self.path)(error)),
+        };
+        let file: MemoryFile = serde_json::from_slice(&text).map_err(|error| {
+            DatastoreError::BadMemory { path: self.path.clone(), reason: error.to_string() }
+        })?;
+        let restart = if file.ended_in_order { Restart::Clean } else { Restart::Unclean };
+        Ok(Some((file.state, restart)))
+    }
+
+    /// Whether a state of this generation is stored.
+    pub(crate) fn holds(&self, generation: u64) -> bool {
+        self.stored == Some(generation)
+    }
+
+    /// Remembers a state while the server goes on. What cannot be stored is tried again with the next change.
+    pub(crate) fn keep(&mut self, generation: u64, state: ClusterState) {
+        match self.write(state, false) {
+            Ok(()) => self.stored = Some(generation),
+            Err(error) => tracing::error!("{error}; if the server is killed now, data may be lost"),
+        }
+    }
+
+    /// Remembers the last state of a server that ends, with nothing under way.
+    pub(crate) fn conclude(&mut self, state: ClusterState) -> Result<(), DatastoreError> {
+        self.write(state, true)
+    }
+
+    fn write(&self, state: ClusterState, ended_in_order: bool) -> Result<(), DatastoreError> {
+        let text = serde_json::to_vec(&MemoryFile { ended_in_order, state }).expect("plain data");
+        let new = self.path.with_extension("new");
+        fs::write(&new, text)
+            .and_then(|()| fs::rename(&new, &self.path))
+            .map_err(DatastoreError::file("write", &self.path))
+    }
+}
