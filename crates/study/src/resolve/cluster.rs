@@ -16,7 +16,6 @@ use super::volumes::VolumeChoice;
 use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::file::cluster::{Cluster as ClusterFile, DiskGroup, Host};
-use crate::finding::Severity;
 use crate::plan::{ClusterPlan, DatastoreKind, ReductionKind, ResyncKind, Setting};
 use crate::words::Words;
 
@@ -130,13 +129,6 @@ impl Resolver<'_> {
                 return;
             }
         }
-        self.finding(
-            Severity::Note,
-            "cluster-in-virtual-time",
-            format!("design `{}` is a cluster: it is checked and placed here", draft.name.value),
-            "`underlay simulate --design` runs block workloads on it",
-            None,
-        );
     }
 
     fn hosts(
