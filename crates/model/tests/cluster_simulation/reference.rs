@@ -34,12 +34,15 @@ struct Sector {
 #[derive(Clone, Debug)]
 pub struct Reference {
     sectors: Vec<Sector>,
+    /// How often volatile writes may have been lost.
+    losses: u32,
 }
 
 /// What a read may return, as of its submission.
 #[derive(Clone, Debug)]
 pub struct Expectation {
     possible: Vec<Vec<u64>>,
+    losses: u32,
     /// Whether a write was possible meanwhile: then the result says nothing about later reads.
     disturbed: Vec<bool>,
 }
@@ -83,7 +86,7 @@ impl Reference {
             maybe_lost: false,
         };
         let sector = Sector { possible: vec![zero], durable: vec![zero] };
-        Reference { sectors: vec![sector; bytes as usize / SECTOR] }
+        Reference { sectors: vec![sector; bytes as usize / SECTOR], losses: 0 }
     }
 
     /// A write begins.
@@ -146,6 +149,7 @@ impl Reference {
 
     /// Volatile writes may be lost.
     pub fn lost_volatile(&mut self) {
+        self.losses += 1;
         for sector in &mut self.sectors {
             for entry in sector.durable.iter_mut().chain(&mut sector.possible) {
                 entry.maybe_lost = true;
@@ -162,6 +166,7 @@ impl Reference {
     pub fn expect(&self, sectors: std::ops::Range<usize>) -> Expectation {
         let sectors = &self.sectors[sectors];
         Expectation {
+            losses: self.losses,
             possible: sectors
                 .iter()
                 .map(|sector| sector.possible.iter().map(|entry| entry.content).collect())
@@ -193,7 +198,9 @@ impl Reference {
             if !possible.contains(&content) {
                 return Err(format!("sector {number} holds {content}, possible are {possible:?}"));
             }
+            // A read that was in flight at a power cut may have seen what was lost then.
             let quiet = !expectation.disturbed[index]
+                && expectation.losses == self.losses
                 && sector.possible.iter().all(|entry| entry.ended.is_some());
             if quiet && sector.possible.iter().any(|entry| entry.content == content) {
                 sector.possible.retain(|entry| entry.content == content);
