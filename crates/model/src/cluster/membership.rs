@@ -5,14 +5,11 @@
 //! came back is filled, what is gone is scheduled for repair, rows in doubt after a power cut are settled.
 
 use super::cluster::{Cluster, Timer};
-use super::data_command::DataCommand;
 use super::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
-use super::geometry::{Role, SetKind};
 use super::ids::{ComponentId, DeviceId, HostId, VolumeId};
 use super::object::{Component, Layout};
 use super::operation::{FailedHow, SubState};
 use super::topology::Condition;
-use rand::Rng;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;
 
@@ -270,8 +267,10 @@ impl Cluster {
     pub(super) fn mark_stale(&mut self, id: ComponentId, row: u64) {
         let Some(component) = self.component_mut(id) else { return };
         if component.stale.insert(row) {
-            let (volume, set) = (component.volume, component.set);
-            self.count_lonely_write(volume, set);
+            let (volume, layout, set) = (component.volume, component.layout, component.set);
+            if layout == Layout::Present {
+                self.count_lonely_write(volume, set);
+            }
         }
         let Some(component) = self.component_mut(id) else { return };
         if let Some(copy) = &mut component.copy {
@@ -299,141 +298,6 @@ impl Cluster {
         });
         if active.count() < usize::from(object.geometry.kind.data_units()) {
             self.generation += 1;
-        }
-    }
-
-    /// The row's members may differ; settled as soon as a member can be chosen as the truth.
-    pub(super) fn mark_in_doubt(&mut self, volume: VolumeId, set: u32, row: u64) {
-        if let Some(object) = self.object_mut(volume, Layout::Present) {
-            object.in_doubt[set as usize].insert(row);
-        }
-        self.generation += 1;
-        self.settle_doubts(volume);
-    }
-
-    /// Chooses a truth for rows in doubt: the first current replica, or the data units of a row with parity.
-    fn settle_doubts(&mut self, volume: VolumeId) {
-        let Some(object) = self.object(volume, Layout::Present) else { return };
-        if object.side.is_none() {
-            return;
-        }
-        for set in 0..object.geometry.sets {
-            let Some(object) = self.object(volume, Layout::Present) else { return };
-            let rows: Vec<u64> = object.in_doubt[set as usize].iter().collect();
-            for row in rows {
-                self.settle(volume, set, row);
-            }
-        }
-    }
-
-    fn settle(&mut self, volume: VolumeId, set: u32, row: u64) {
-        let Some(object) = self.object(volume, Layout::Present) else { return };
-        let kind = object.geometry.kind;
-        let members: Vec<(u8, ComponentId)> = object
-            .set(set)
-            .iter()
-            .enumerate()
-            .flat_map(|(slot, components)| components.components().map(move |id| (slot as u8, id)))
-            .collect();
-        let sound: Vec<(u8, ComponentId)> =
-            members.iter().copied().filter(|(_, id)| self.is_sound(*id, row)).collect();
-        let known: BTreeSet<u8> = sound.iter().map(|(slot, _)| *slot).collect();
-        if known.len() < usize::from(kind.data_units()) {
-            return;
-        }
-        let truth = sound[0].1;
-        if let Some(object) = self.object_mut(volume, Layout::Present) {
-            object.in_doubt[set as usize].remove(row);
-        }
-        for (slot, id) in members {
-            let differs = match kind {
-                SetKind::Mirror { .. } => id != truth,
-                SetKind::Parity { .. } => matches!(kind.role(row, slot), Role::Parity(_)),
-            };
-            if differs {
-                self.mark_stale(id, row);
-            }
-        }
-    }
-
-    /// Whether the component's content of a row is current, and its host has power.
-    fn is_sound(&self, id: ComponentId, row: u64) -> bool {
-        self.component(id).is_some_and(|component| {
-            component.reachable
-                && component.is_current(row)
-                && self.hosts[self.host_of(component.group).0 as usize].condition == Condition::Up
-        })
-    }
-
-    /// Hosts lost power at the same moment.
-    pub(super) fn crash(&mut self, hosts: &[HostId]) {
-        for host in hosts {
-            self.hosts[host.0 as usize].condition = Condition::Crashed;
-        }
-        self.look_for_silence();
-        let now = self.now;
-        for index in 0..self.groups.len() {
-            if hosts.contains(&self.groups[index].host) {
-                self.groups[index].engine.power_cut(now);
-                self.note_wakeup(index);
-            }
-        }
-        self.subs.for_each_mut(|sub| {
-            let inside = matches!(sub.state, SubState::InGroup | SubState::ParkedAnswer(_));
-            if inside && hosts.contains(&sub.host) {
-                sub.state = SubState::Vanished;
-            }
-        });
-        let touched: Vec<(ComponentId, VolumeId)> = self
-            .components
-            .iter()
-            .flatten()
-            .filter(|component| hosts.contains(&self.host_of(component.group)))
-            .map(|component| (component.id, component.volume))
-            .collect();
-        let volumes: BTreeSet<VolumeId> = touched.iter().map(|(_, volume)| *volume).collect();
-        for volume in volumes {
-            self.abandon_reshape(volume);
-        }
-        for (id, _) in touched {
-            self.lose_volatile_writes(id);
-        }
-    }
-
-    /// A component without power-loss protection loses some of what was not flushed.
-    fn lose_volatile_writes(&mut self, id: ComponentId) {
-        let Some(component) = self.component_mut(id) else { return };
-        let (volume, set, slot) = (component.volume, component.set, component.slot);
-        let Some(unflushed) = &mut component.unflushed else { return };
-        let rows: Vec<u64> = unflushed.iter().collect();
-        unflushed.clear();
-        if rows.is_empty() {
-            return;
-        }
-        let seed = self.random.next_u64();
-        self.command(DataCommand::PowerCut { component: id, seed });
-        let mut lost = false;
-        for row in rows {
-            let Some(object) = self.object(volume, Layout::Present) else { return };
-            let needed = usize::from(object.geometry.kind.data_units());
-            let others = object
-                .set(set)
-                .iter()
-                .enumerate()
-                .filter(|(other, components)| {
-                    *other != usize::from(slot)
-                        && components.components().any(|id| self.is_sound(id, row))
-                })
-                .count();
-            if others >= needed {
-                self.mark_stale(id, row);
-            } else {
-                lost = true;
-                self.mark_in_doubt(volume, set, row);
-            }
-        }
-        if let Some(volume) = self.volume_mut(volume).filter(|_| lost) {
-            volume.losses = volume.losses.wrapping_add(1);
         }
     }
 }

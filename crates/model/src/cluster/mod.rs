@@ -61,13 +61,19 @@ mod front;
 
 mod row_plan;
 
+mod wants;
+
 mod part;
+
+mod part_commit;
 
 mod subrequest;
 
 mod space;
 
 mod membership;
+
+mod power_loss;
 
 mod fault_injection;
 

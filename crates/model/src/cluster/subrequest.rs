@@ -1,26 +1,15 @@
 //! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
 
 use super::cluster::{Cluster, Timer};
-use super::ids::{ComponentId, DeviceId, HostId};
+use super::ids::{DeviceId, HostId};
 use super::object::Component;
 use super::operation::{FailedHow, SubState, Subrequest};
 use super::slab::Key;
 use super::topology::travel;
+use super::wants::Wanted;
 use crate::disk_group::{GroupFinished, GroupOutcome};
 use crate::request::Operation;
-use crate::scheduler::IoClass;
 use underlay_core::Nanos;
-
-/// One I/O that a part wants done.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
-    pub(super) component: ComponentId,
-    pub(super) operation: Operation,
-    /// From the component's start.
-    pub(super) offset: u64,
-    pub(super) length: u32,
-    pub(super) class: IoClass,
-}
 
 impl Cluster {
     /// Sends an I/O on its way; the part counts it as waiting.

@@ -26,6 +26,7 @@ impl World {
             18 => self.tear(),
             _ => {}
         }
+        self.last_fault = self.now;
         self.excuse_flights();
         self.collect();
     }

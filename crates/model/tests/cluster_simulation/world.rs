@@ -54,6 +54,7 @@ pub struct World {
     /// Fault domains hit by something that never heals by itself: bit rot.
     pub scarred: BTreeSet<String>,
     pub domains: Vec<String>,
+    pub last_fault: Nanos,
     pub down: BTreeSet<HostId>,
     /// Stuck devices that may not have been noticed yet.
     pub stuck: BTreeSet<DeviceId>,
@@ -92,6 +93,7 @@ impl World {
             hit: BTreeSet::new(),
             scarred: BTreeSet::new(),
             domains,
+            last_fault: Nanos::ZERO,
             down: BTreeSet::new(),
             stuck: BTreeSet::new(),
             lost_volatile: false,
@@ -367,7 +369,10 @@ impl World {
 
     /// A healthy cluster forgets the faults it has survived.
     fn look_at_health(&mut self) {
-        let healthy = self.down.is_empty()
+        // What was in flight at a fault may still be missed by a component.
+        let settled = self.flights.values().all(|flight| flight.submitted > self.last_fault);
+        let healthy = settled
+            && self.down.is_empty()
             && self.stuck.is_empty()
             && self.cluster.devices().all(|device| !device.failed)
             && self.all_active();

@@ -1,0 +1,195 @@
+//! Power lost: what vanishes with it, and how members that may differ are brought together again.
+//!
+//! A power cut can leave the members of a row different: writes that were in flight reached some of them, and devices without
+//! power-loss protection lose what was not flushed. Where enough members are known to hold a row, the others are stale.
+//! Where not, the row is *in doubt*: as soon as the volume can serve, one member is chosen as the truth, before anything is
+//! read, and the others are copied from it.
+
+use super::cluster::Cluster;
+use super::data_command::DataCommand;
+use super::geometry::{Role, SetKind};
+use super::ids::{ComponentId, HostId, VolumeId};
+use super::object::{Component, Layout};
+use super::operation::SubState;
+use super::topology::Condition;
+use rand::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+
+impl Cluster {
+    /// The row's members may differ; settled as soon as a member can be chosen as the truth.
+    pub(super) fn mark_in_doubt(&mut self, volume: VolumeId, set: u32, row: u64) {
+        if let Some(object) = self.object_mut(volume, Layout::Present) {
+            object.in_doubt[set as usize].insert(row);
+        }
+        self.generation += 1;
+        self.settle_doubts(volume);
+    }
+
+    /// Chooses a truth for rows in doubt: the first current replica, or the data units of a row with parity.
+    pub(super) fn settle_doubts(&mut self, volume: VolumeId) {
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        if object.side.is_none() {
+            return;
+        }
+        for set in 0..object.geometry.sets {
+            let Some(object) = self.object(volume, Layout::Present) else { return };
+            let rows: Vec<u64> = object.in_doubt[set as usize].iter().collect();
+            for row in rows {
+                self.settle(volume, set, row);
+            }
+        }
+    }
+
+    fn settle(&mut self, volume: VolumeId, set: u32, row: u64) {
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        let kind = object.geometry.kind;
+        let members: Vec<(u8, ComponentId)> = object
+            .set(set)
+            .iter()
+            .enumerate()
+            .flat_map(|(slot, components)| components.components().map(move |id| (slot as u8, id)))
+            .collect();
+        let sound: Vec<(u8, ComponentId)> =
+            members.iter().copied().filter(|(_, id)| self.is_sound(*id, row)).collect();
+        let known: BTreeSet<u8> = sound.iter().map(|(slot, _)| *slot).collect();
+        if known.len() < usize::from(kind.data_units()) {
+            return;
+        }
+        let truth = sound[0].1;
+        if let Some(object) = self.object_mut(volume, Layout::Present) {
+            object.in_doubt[set as usize].remove(row);
+        }
+        for (slot, id) in members {
+            let differs = match kind {
+                SetKind::Mirror { .. } => id != truth,
+                SetKind::Parity { .. } => matches!(kind.role(row, slot), Role::Parity(_)),
+            };
+            if differs {
+                self.mark_stale(id, row);
+            }
+        }
+    }
+
+    /// Whether the component's content of a row is current, and its host has power.
+    fn is_sound(&self, id: ComponentId, row: u64) -> bool {
+        self.component(id).is_some_and(|component| {
+            component.reachable
+                && component.is_current(row)
+                && self.hosts[self.host_of(component.group).0 as usize].condition == Condition::Up
+        })
+    }
+
+    /// Hosts lost power at the same moment.
+    pub(super) fn crash(&mut self, hosts: &[HostId]) {
+        for host in hosts {
+            self.hosts[host.0 as usize].condition = Condition::Crashed;
+        }
+        self.look_for_silence();
+        let now = self.now;
+        for index in 0..self.groups.len() {
+            if hosts.contains(&self.groups[index].host) {
+                self.groups[index].engine.power_cut(now);
+                self.note_wakeup(index);
+            }
+        }
+        self.subs.for_each_mut(|sub| {
+            let inside = matches!(sub.state, SubState::InGroup | SubState::ParkedAnswer(_));
+            if inside && hosts.contains(&sub.host) {
+                sub.state = SubState::Vanished;
+            }
+        });
+        let touched: Vec<(ComponentId, VolumeId)> = self
+            .components
+            .iter()
+            .flatten()
+            .filter(|component| hosts.contains(&self.host_of(component.group)))
+            .map(|component| (component.id, component.volume))
+            .collect();
+        let volumes: BTreeSet<VolumeId> = touched.iter().map(|(_, volume)| *volume).collect();
+        for volume in volumes {
+            self.abandon_reshape(volume);
+        }
+        let crashed: Vec<ComponentId> = touched.into_iter().map(|(id, _)| id).collect();
+        self.lose_volatile_writes(&crashed);
+    }
+
+    /// Components without power-loss protection lose some of what was not flushed.
+    ///
+    /// A row that enough others still hold is stale on the loser. Where they do not, its members may differ: a truth is
+    /// chosen later, and the next flush reports the loss.
+    fn lose_volatile_writes(&mut self, crashed: &[ComponentId]) {
+        let mut losers: BTreeMap<ComponentId, Vec<u64>> = BTreeMap::new();
+        for id in crashed {
+            let unflushed = self.component(*id).and_then(|component| component.unflushed.as_ref());
+            let rows: Vec<u64> = unflushed.map_or(Vec::new(), |rows| rows.iter().collect());
+            if !rows.is_empty() {
+                let seed = self.random.next_u64();
+                self.command(DataCommand::PowerCut { component: *id, seed });
+                losers.insert(*id, rows);
+            }
+        }
+        let verdicts: Vec<(ComponentId, u64, Loss)> = losers
+            .iter()
+            .flat_map(|(id, rows)| rows.iter().map(|row| (*id, *row)))
+            .map(|(id, row)| (id, row, self.judge_loss(id, row)))
+            .collect();
+        for id in losers.keys() {
+            if let Some(component) = self.component_mut(*id)
+                && let Some(unflushed) = &mut component.unflushed
+            {
+                unflushed.clear();
+            }
+        }
+        let mut volumes = BTreeSet::new();
+        for (id, row, loss) in verdicts {
+            let Some(Component { volume, set, .. }) = self.component(id) else { continue };
+            let (volume, set) = (*volume, *set);
+            match loss {
+                Loss::HeldByOthers => self.mark_stale(id, row),
+                Loss::Nowhere => {
+                    volumes.insert(volume);
+                    self.mark_in_doubt(volume, set, row);
+                }
+            }
+        }
+        for volume in volumes {
+            if let Some(volume) = self.volume_mut(volume) {
+                volume.losses = volume.losses.wrapping_add(1);
+            }
+        }
+    }
+
+    /// Whether enough other slots hold a row that a component has lost, within reach or not.
+    fn judge_loss(&self, loser: ComponentId, row: u64) -> Loss {
+        let Some(component) = self.component(loser) else { return Loss::Nowhere };
+        let Some(object) = self.object(component.volume, Layout::Present) else {
+            return Loss::Nowhere;
+        };
+        if object.in_doubt[component.set as usize].contains(row) {
+            return Loss::Nowhere;
+        }
+        let holds = |id: ComponentId| {
+            self.component(id).is_some_and(|other| {
+                let host = self.host_of(other.group);
+                let powered = self.hosts[host.0 as usize].condition != Condition::Crashed;
+                let flushed = other.unflushed.as_ref().is_none_or(|rows| !rows.contains(row));
+                other.is_current(row) && (powered || flushed)
+            })
+        };
+        let others = object.set(component.set).iter().enumerate().filter(|(slot, components)| {
+            *slot != usize::from(component.slot) && components.components().any(holds)
+        });
+        if others.count() >= usize::from(object.geometry.kind.data_units()) {
+            Loss::HeldByOthers
+        } else {
+            Loss::Nowhere
+        }
+    }
+}
+
+/// What the loss of a row on one component means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Loss {
+    HeldByOthers,
+    Nowhere,
+}
