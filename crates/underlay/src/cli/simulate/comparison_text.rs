@@ -105,8 +105,10 @@ mod tests {
             let name = super::figure_name(row);
             assert!(text.contains(&name) && page.contains(&name), "{name}");
         }
-        assert_eq!(text.matches("predicted\n").count(), 3, "{text}");
-        assert!(text.contains("median error of all 3 predicted numbers: "), "{text}");
+        // Of two figures with one cause, a rate and its mean latency, one is a prediction.
+        assert_eq!(text.matches("predicted\n").count(), 2, "{text}");
+        assert_eq!(text.matches("implied\n").count(), 1, "{text}");
+        assert!(text.contains("median error of all 2 predicted numbers: "), "{text}");
         assert!(page.starts_with("<!doctype html>") && !page.contains("http"), "self-contained");
     }
 }
