@@ -106,6 +106,32 @@ fn no_answer_comes_before_the_model_allows() {
     assert!(read["latency-ns"].as_u64().unwrap() >= reads * 60_000);
 }
 
+/// A file system that cannot be mounted after a power cut must not keep its block device attached.
+#[test]
+fn a_volume_beyond_recovery_leaves_nothing_behind() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    let site = Site::new();
+    let spec = emulated(profile("null"), Durability::Profile);
+    let mut datastore = site.open(&spec, &[volume("data", 64, FileSystem::Ext4)]).unwrap();
+    let device = Path::new("/dev").join(datastore.volumes()[0].block_device.as_ref().unwrap());
+    let raw = std::fs::OpenOptions::new().write(true).open(&device).unwrap();
+    raw.write_all_at(&vec![0; 1 << 20], 0).unwrap();
+    raw.sync_all().unwrap();
+    drop(raw);
+    datastore.power_cut().unwrap();
+    assert!(datastore.power_on().is_err(), "there is no file system any more");
+    let _ = datastore.close();
+    site.teardown.unwind();
+    let backing = std::fs::read_to_string(
+        Path::new("/sys/block").join(device.file_name().unwrap()).join("loop/backing_file"),
+    );
+    // Another test may have taken the number since, for a file that is still there.
+    let left = backing.is_ok_and(|file| !Path::new(file.trim()).exists());
+    assert!(!left, "the loop device is still attached to the dead export");
+}
+
 #[test]
 fn timing_can_be_switched_off_and_on() {
     if let Some(reason) = cannot_emulate() {

@@ -35,19 +35,37 @@ impl VolumeSite {
         owner: Option<&User>,
     ) -> Result<MountedFile, DatastoreError> {
         let device = LoopDevice::attach(teardown, &self.exported_file, SECTOR_BYTES)?;
-        make_file_system(device.device(), self.file_system)?;
-        let mount = self.mount(teardown, device.device())?;
+        let formatted = make_file_system(device.device(), self.file_system);
+        let mounted = self.mounted(teardown, device, formatted.map_err(Into::into))?;
         if let Some(owner) = owner {
-            owner.own(mount.target())?;
+            owner.own(mounted.mount.target())?;
         }
-        Ok(MountedFile { device, mount })
+        Ok(mounted)
     }
 
     /// Mounts the volume again, letting its file system recover.
     pub(crate) fn reopen(&self, teardown: &Teardown) -> Result<MountedFile, DatastoreError> {
         let device = LoopDevice::attach(teardown, &self.exported_file, SECTOR_BYTES)?;
-        let mount = self.mount(teardown, device.device())?;
-        Ok(MountedFile { device, mount })
+        self.mounted(teardown, device, Ok(()))
+    }
+
+    /// Mounts a device that is ready. A device that cannot be mounted is detached at once: it would keep the
+    /// export busy, and could not be found any more once that is gone.
+    fn mounted(
+        &self,
+        teardown: &Teardown,
+        device: LoopDevice,
+        ready: Result<(), DatastoreError>,
+    ) -> Result<MountedFile, DatastoreError> {
+        match ready.and_then(|()| self.mount(teardown, device.device())) {
+            Ok(mount) => Ok(MountedFile { device, mount }),
+            Err(error) => {
+                if let Err(detaching) = device.detach() {
+                    tracing::warn!("a block device stays behind: {detaching}");
+                }
+                Err(error)
+            }
+        }
     }
 
     fn mount(&self, teardown: &Teardown, device: &Path) -> Result<Mount, DatastoreError> {
