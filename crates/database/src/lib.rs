@@ -18,4 +18,5 @@ pub mod session;
 pub mod postgres;
 
 pub use error::{CommitState, ErrorClass, SessionError, TargetError};
+pub use session::{Connector, Session};
 pub use target::{Address, Secret, Target};

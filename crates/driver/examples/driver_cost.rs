@@ -23,9 +23,9 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::tpcc::{LoadOptions, Mode, describe, load};
+use underlay_database::postgres::tpcc::{LoadOptions, Mode, TpccConnector, describe, load};
 use underlay_database::{Address, Target};
-use underlay_driver::{Backend, DriveSpec, Driver, Saturation};
+use underlay_driver::{DriveSpec, Driver, Saturation};
 use underlay_workload::tpcc::{Entropy, Parameters, TransactionType};
 
 type Failure = Box<dyn std::error::Error>;
@@ -117,12 +117,10 @@ fn pooled(runs: &[Cost], generator: &str) -> f64 {
 
 fn drive(options: &Options, parameters: Parameters) -> Result<Cost, Failure> {
     eprintln!("underlay: {} users, {} s, {}", options.users, options.seconds, options.mode);
-    let backend = Backend::Postgres(options.target.clone());
-    let spec = DriveSpec {
-        threads: options.threads,
-        ..DriveSpec::new(backend, options.mode, parameters, options.users)
-    };
-    let driver = Driver::start(spec, Instant::now())?;
+    let spec =
+        DriveSpec { threads: options.threads, ..DriveSpec::new(parameters.seed, options.users) };
+    let connector = TpccConnector::new(options.target.clone(), parameters, options.mode);
+    let driver = Driver::start(spec, connector, Instant::now())?;
     driver.set_users(options.users);
     std::thread::sleep(Duration::from_secs(options.warm_up_seconds));
     driver.tick();
@@ -154,14 +152,13 @@ fn drive(options: &Options, parameters: Parameters) -> Result<Cost, Failure> {
             })
         })
         .collect();
-    let errors: u64 = window.types.iter().map(|kind| kind.errors.total()).sum();
     Ok(Cost {
         generator: "underlay",
         seconds: window.length().as_secs_f64(),
         new_orders: window.of(TransactionType::NewOrder).committed,
         cpu_seconds,
         details: json!({
-            "errors": errors,
+            "errors": window.errors(),
             "unknown": summary.commits_unknown,
             "busiest_thread_cpu_share": saturation.cpu_share,
             "dispatch_lag_p99_us": saturation.lag_p99.0 as f64 / 1e3,

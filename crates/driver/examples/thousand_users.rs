@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use underlay_database::Target;
-use underlay_database::postgres::tpcc::{Mode, describe};
-use underlay_driver::{Backend, DriveSpec, DriveTick, Driver, Pacing, Saturation};
+use underlay_database::postgres::tpcc::{Mode, TpccConnector, describe};
+use underlay_driver::{DriveSpec, DriveTick, Driver, Pacing, Saturation};
 use underlay_workload::tpcc::{Parameters, TransactionType};
 
 type Failure = Box<dyn std::error::Error>;
@@ -36,12 +36,12 @@ fn main() -> Result<(), Failure> {
 }
 
 fn drive(options: &Options, parameters: Parameters) -> Result<Value, Failure> {
-    let backend = Backend::Postgres(options.target.clone());
     let spec = DriveSpec {
         pacing: Pacing::Closed { key_think: options.key_think },
-        ..DriveSpec::new(backend, Mode::Procedures, parameters, options.users)
+        ..DriveSpec::new(parameters.seed, options.users)
     };
-    let driver = Driver::start(spec, Instant::now())?;
+    let connector = TpccConnector::new(options.target.clone(), parameters, Mode::Procedures);
+    let driver = Driver::start(spec, connector, Instant::now())?;
     driver.set_users(options.users);
     let began = Instant::now();
     while driver.tick().users.ready < options.users {
@@ -67,7 +67,7 @@ fn report(options: &Options, connected: Duration, tick: &DriveTick) -> Value {
         "sessions": tick.users.sessions,
         "seconds_to_connect": connected.as_secs_f64(),
         "memory_mb": tick.memory.0 as f64 / 1e6,
-        "nopm": tick.nopm(),
+        "nopm": tick.headline_rate(),
         "new_order_response_ms": {
             "p50": ms(order.response.quantile(0.5)), "p99": ms(order.response.quantile(0.99)),
         },
@@ -76,7 +76,7 @@ fn report(options: &Options, connected: Duration, tick: &DriveTick) -> Value {
         },
         "dispatch_lag_p99_ms": ms(Some(saturation.lag_p99.0)),
         "busiest_thread_cpu_share": saturation.cpu_share,
-        "errors": tick.types.iter().map(|kind| kind.errors.total()).sum::<u64>(),
+        "errors": tick.errors(),
     })
 }
 

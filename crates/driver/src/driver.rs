@@ -9,21 +9,19 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::LocalSet;
 use underlay_core::{Bytes, Nanos};
-use underlay_workload::tpcc::{Ledger, Variability};
+use underlay_database::session::Connector;
+use underlay_workload::transactional::{Books as WorkloadBooks, Mix, Shape, Workload};
 
 use crate::activity::{ActivityLine, Span};
 use crate::arrivals::Share;
 use crate::error::DriveError;
-use crate::noop::Noop;
 use crate::outage::{Outage, OutageTracker};
-use crate::postgres::Postgres;
-use crate::session::Connector;
-use crate::spec::{Backend, DriveSpec, Pacing, check_rate};
+use crate::spec::{DriveSpec, Pacing, check_rate};
 use crate::summary::{Delivery, DriveSummary};
 use crate::thread_tick::ThreadTick;
 use crate::tick::{DriveTick, ThreadLoad};
 use crate::timers::{Alarm, Clock, Timers};
-use crate::worker::{Command, ThreadEnd, Worker, run_worker};
+use crate::worker::{BooksOf, Command, ThreadEnd, Worker, run_worker};
 
 /// How long a tick waits for a thread that does not answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
@@ -31,19 +29,21 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 /// A running load generator. Dropping it without [`Driver::stop`] cuts everything off and forgets what
 /// it knew.
 ///
-/// All methods block for at most some seconds and may be called from any thread.
-pub struct Driver {
+/// All methods block for at most some seconds and may be called from any thread. `B` is what the workload
+/// keeps of the run.
+pub struct Driver<B: WorkloadBooks> {
     clock: Clock,
+    shape: &'static Shape,
     pacing: Pacing,
     max_users: u32,
     stop_grace: Nanos,
-    threads: Vec<WorkerThread>,
+    threads: Vec<WorkerThread<B>>,
     books: Mutex<Books>,
 }
 
-struct WorkerThread {
+struct WorkerThread<B> {
     commands: UnboundedSender<Command>,
-    handle: JoinHandle<ThreadEnd>,
+    handle: JoinHandle<ThreadEnd<B>>,
 }
 
 /// What is known over all threads.
@@ -60,29 +60,23 @@ struct Books {
     activity: ActivityLine,
 }
 
-impl Driver {
+impl<B: WorkloadBooks> Driver<B> {
     /// Starts the threads, with no user active. Instants are counted from `clock_origin`.
     ///
     /// One session is opened and closed first, so that a wrong address or password is an error here and
     /// not an outage later.
-    pub fn start(spec: DriveSpec, clock_origin: Instant) -> Result<Driver, DriveError> {
-        match spec.target.clone() {
-            Backend::Noop => Driver::start_with(spec, Noop, clock_origin),
-            Backend::Postgres(target) => {
-                let target = target.with_statement_timeout(spec.statement_timeout);
-                let connector = Postgres { target, parameters: spec.parameters, mode: spec.mode };
-                Driver::start_with(spec, connector, clock_origin)
-            }
-        }
-    }
-
-    /// Like [`Driver::start`], with sessions of any kind; `spec.target` and `spec.mode` are not looked at.
-    pub fn start_with<C: Connector>(
+    pub fn start<C>(
         spec: DriveSpec,
-        connector: C,
+        mut connector: C,
         clock_origin: Instant,
-    ) -> Result<Driver, DriveError> {
+    ) -> Result<Driver<B>, DriveError>
+    where
+        C: Connector,
+        C::Workload: Workload<Books = B>,
+    {
         spec.check()?;
+        connector.limit_statements(spec.statement_timeout);
+        let shape = connector.workload().shape();
         probe(connector.clone())?;
         let clock = Clock::new(clock_origin);
         let count = spec.thread_count();
@@ -97,12 +91,13 @@ impl Driver {
             asked: vec![false; threads.len()],
             loads: vec![ThreadLoad::default(); threads.len()],
             active_users: 0,
-            totals: DriveTick { begin: now, end: now, ..DriveTick::default() },
+            totals: DriveTick::empty(shape, now, now),
             outages: OutageTracker::default(),
             activity: ActivityLine::default(),
         };
         Ok(Driver {
             clock,
+            shape,
             pacing: spec.pacing,
             max_users: spec.max_users,
             stop_grace: spec.stop_grace.into(),
@@ -139,6 +134,23 @@ impl Driver {
         Ok(())
     }
 
+    /// Changes how the types of transactions are chosen. What a user has drawn already stays.
+    pub fn set_mix(&self, mix: Mix) -> Result<(), DriveError> {
+        if let Mix::Weighted(weights) = &mix {
+            let (given, known) = (weights.values().count(), self.shape.types.len());
+            if given > known {
+                return Err(DriveError::Weights { given, known });
+            }
+        }
+        self.tell_all(|| Command::SetMix(mix.clone()));
+        Ok(())
+    }
+
+    /// Names and headline of the workload.
+    pub fn shape(&self) -> &'static Shape {
+        self.shape
+    }
+
     /// Everything since the last tick.
     pub fn tick(&self) -> DriveTick {
         let mut books = self.books();
@@ -166,24 +178,22 @@ impl Driver {
     ///
     /// # Panics
     /// If a worker thread panicked: a bug of the driver or of a session.
-    pub fn stop(mut self) -> DriveSummary {
+    pub fn stop(mut self) -> DriveSummary<B> {
         let ends = self.end_threads(self.stop_grace).unwrap_or_else(|panic| {
             std::panic::resume_unwind(panic);
         });
         let end = self.clock.now();
         let mut books = self.books();
-        let (mut ledger, mut variability) = (Ledger::default(), Variability::default());
+        let mut kept = B::default();
         let mut ticks = books.late_answers();
         for (index, thread) in ends.into_iter().enumerate() {
             ticks.push((index as u32, thread.tick));
-            ledger.merge(&thread.ledger);
-            variability.merge(&thread.variability);
+            kept.merge(&thread.books);
         }
         let last_tick = books.close_tick(ticks, end);
         DriveSummary {
             last_tick,
-            ledger,
-            variability,
+            books: kept,
             outages: books.outages_until(end),
             longest_silence: books.activity.longest_silence(Span { begin: Nanos::ZERO, end }),
             commits_unknown: books.totals.types.iter().map(|kind| kind.unknown).sum(),
@@ -204,14 +214,14 @@ impl Driver {
         }
     }
 
-    fn end_threads(&mut self, grace: Nanos) -> std::thread::Result<Vec<ThreadEnd>> {
+    fn end_threads(&mut self, grace: Nanos) -> std::thread::Result<Vec<ThreadEnd<B>>> {
         self.tell_all(|| Command::Stop { grace });
         let results: Vec<_> = self.threads.drain(..).map(|thread| thread.handle.join()).collect();
         results.into_iter().collect()
     }
 }
 
-impl Drop for Driver {
+impl<B: WorkloadBooks> Drop for Driver<B> {
     fn drop(&mut self) {
         // A panic of a worker was reported by the panic hook; there is nobody to hand it to.
         let _ = self.end_threads(Nanos::ZERO);
@@ -242,7 +252,7 @@ impl Books {
     }
 
     fn close_tick(&mut self, ticks: Vec<(u32, ThreadTick)>, end: Nanos) -> DriveTick {
-        let mut tick = DriveTick { begin: self.totals.end, end, ..DriveTick::default() };
+        let mut tick = DriveTick::empty(self.totals.shape, self.totals.end, end);
         let mut events = Vec::new();
         for (index, mut thread) in ticks {
             let known = &mut self.loads[index as usize];
@@ -278,7 +288,6 @@ fn add_thread(tick: &mut DriveTick, thread: ThreadTick) {
     for (mine, theirs) in tick.types.iter_mut().zip(&thread.types) {
         mine.merge(theirs);
     }
-    tick.skipped_deliveries += thread.skipped_deliveries;
     tick.arrivals.add(&thread.arrivals);
     tick.connects.merge(&thread.connects);
     tick.users.add(&thread.users);
@@ -303,7 +312,7 @@ fn spawn<C: Connector>(
     connector: C,
     clock: Clock,
     share: Share,
-) -> Result<WorkerThread, DriveError> {
+) -> Result<WorkerThread<BooksOf<C>>, DriveError> {
     let name = format!("drive-{}", share.index);
     let runtime = build_runtime(&name)?;
     let failed = |source| DriveError::Thread { thread: name.clone(), source };
@@ -327,7 +336,7 @@ fn run_on<C: Connector>(
     runtime: &Runtime,
     worker: Worker<C>,
     commands: UnboundedReceiver<Command>,
-) -> ThreadEnd {
+) -> ThreadEnd<BooksOf<C>> {
     LocalSet::new().block_on(runtime, run_worker(worker, commands))
 }
 

@@ -26,6 +26,14 @@ pub enum DriveError {
     /// A rate for a closed loop.
     #[error("a closed loop has no rate to set; start the driver with open pacing")]
     NotOpen,
+    /// More weights than types.
+    #[error("{given} weights were given for {known} types of transactions; give one per type")]
+    Weights {
+        /// Weights.
+        given: usize,
+        /// Types.
+        known: usize,
+    },
     /// The first session could not be opened.
     #[error("the first session with the database could not be opened: {0}")]
     Connect(#[source] SessionError),

@@ -13,6 +13,10 @@
 //! sessions are opened again with growing waits, and a commit of unknown outcome is neither repeated nor
 //! counted, but entered in the ledger as unknown.
 //!
+//! The generator is generic over the workload (`underlay_workload::transactional`) and the sessions that
+//! carry it out (`underlay_database::session`), and compiled for each pair: it knows neither TPC-C nor an
+//! engine.
+//!
 //! What it deliberately does not do: ramp (the caller changes the number of users), judge steadiness,
 //! check data, or start a database.
 
@@ -34,15 +38,14 @@ pub mod error;
 pub mod errors;
 pub mod noop;
 pub mod outage;
-pub mod postgres;
 pub mod reaction;
 pub mod saturation;
-pub mod session;
 pub mod spec;
 pub mod summary;
 pub mod tick;
 
 pub use underlay_workload::arrivals;
+pub use underlay_workload::transactional::{Mix, Weights};
 
 pub use activity::Span;
 pub use arrivals::{ArrivalSchedule, Arrivals};
@@ -52,7 +55,7 @@ pub use error::DriveError;
 pub use errors::{ErrorCounts, ErrorSample, ErrorSamples};
 pub use outage::Outage;
 pub use saturation::{Saturation, SaturationVerdict};
-pub use session::{Connector, Session};
-pub use spec::{Backend, DriveSpec, Pacing};
+pub use spec::{DriveSpec, Pacing};
 pub use summary::{Delivery, DeliveryVerdict, DriveSummary};
 pub use tick::{ArrivalTick, ConnectTick, DriveTick, ThreadLoad, TypeTick, Users};
+pub use underlay_database::session::{Connector, Session};

@@ -1,35 +1,38 @@
-//! The session that does nothing: what remains is the cost of the generator.
-//!
-//! It creates no orders, so it acknowledges none: the ledger stays empty.
+//! A session that completes every transaction at once: what remains is the cost of the generator.
+
+use std::time::Duration;
 
 use underlay_database::SessionError;
-use underlay_database::postgres::tpcc::Outcome;
-use underlay_workload::tpcc::{NewOrder, Transaction};
+use underlay_database::session::{Connector, Session};
+use underlay_workload::transactional::Workload;
 
-use crate::session::{Connector, Session};
-
-/// Opens [`NoopSession`]s.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Noop;
+/// Opens sessions with nothing, for any workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Noop<W>(pub W);
 
 /// Completes every transaction at once.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoopSession;
+#[derive(Clone, Copy, Debug)]
+pub struct NoopSession<W>(std::marker::PhantomData<W>);
 
-impl Connector for Noop {
-    type Session = NoopSession;
+impl<W: Workload> Connector for Noop<W> {
+    type Workload = W;
+    type Session = NoopSession<W>;
 
-    async fn connect(&self) -> Result<NoopSession, SessionError> {
-        Ok(NoopSession)
+    fn workload(&self) -> &W {
+        &self.0
+    }
+
+    fn limit_statements(&mut self, _: Duration) {}
+
+    async fn connect(&self) -> Result<NoopSession<W>, SessionError> {
+        Ok(NoopSession(std::marker::PhantomData))
     }
 }
 
-impl Session for NoopSession {
-    async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
-        Ok(Outcome { committed: !rolls_back(transaction), order_id: None, skipped_deliveries: 0 })
-    }
-}
+impl<W: Workload> Session for NoopSession<W> {
+    type Workload = W;
 
-fn rolls_back(transaction: &Transaction) -> bool {
-    matches!(transaction, Transaction::NewOrder(order) if NewOrder::rolls_back(order))
+    async fn run(&mut self, transaction: &W::Transaction) -> Result<W::Outcome, SessionError> {
+        Ok(W::imagined(transaction))
+    }
 }

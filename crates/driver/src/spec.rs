@@ -3,28 +3,16 @@
 use std::time::Duration;
 
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::Target;
-use underlay_database::postgres::tpcc::Mode;
-use underlay_workload::tpcc::Parameters;
 
 use crate::arrivals::Arrivals;
 use crate::error::DriveError;
-
-/// What the users talk to.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Backend {
-    /// PostgreSQL, with the TPC-C schema loaded.
-    Postgres(Target),
-    /// Nothing: every transaction is completed at once. Measures the generator itself.
-    Noop,
-}
 
 /// When a user starts its next transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
     /// When its previous one is completed, after keying and think times.
     Closed {
-        /// Factor on the keying and think times of TPC-C; 0 = none, 1 = as specified.
+        /// Factor on the workload's keying and think times; 0 = none, 1 = as specified.
         key_think: f64,
     },
     /// When an arrival of a schedule is due, whatever became of the previous ones.
@@ -43,14 +31,8 @@ pub enum Pacing {
 /// One driver: a fixed set of users, of which a changing number is active.
 #[derive(Clone, Debug)]
 pub struct DriveSpec {
-    /// What the users talk to.
-    pub target: Backend,
-    /// Procedures or single statements.
-    pub mode: Mode,
-    /// Size, seed and constants of the workload.
-    pub parameters: Parameters,
-    /// Root of what the users draw. The seed of the parameters, unless a repeat shall not replay
-    /// the transactions of another one.
+    /// Root of what the users draw. The seed of the workload, unless a repeat shall not replay the
+    /// transactions of another one.
     pub inputs: RootSeed,
     /// Users that can be made active.
     pub max_users: u32,
@@ -65,27 +47,21 @@ pub struct DriveSpec {
     /// committed. An attempt that takes a second more without any answer is cut off by the client, and its
     /// session given up.
     pub statement_timeout: Duration,
-    /// Whether the acknowledged new orders are kept for comparison with the database: some bits per order.
-    pub ledger: bool,
     /// How long transactions may take to finish after `stop` before they are cut off.
     pub stop_grace: Duration,
 }
 
 impl DriveSpec {
     /// A closed loop without keying and think times, one session per user, a thread per core, statements
-    /// cancelled after 60 s, 10 s to finish, ledger kept.
-    pub fn new(target: Backend, mode: Mode, parameters: Parameters, max_users: u32) -> DriveSpec {
+    /// cancelled after 60 s, 10 s to finish.
+    pub fn new(inputs: RootSeed, max_users: u32) -> DriveSpec {
         DriveSpec {
-            target,
-            mode,
-            inputs: parameters.seed,
-            parameters,
+            inputs,
             max_users,
             connections: None,
             threads: None,
             pacing: Pacing::Closed { key_think: 0.0 },
             statement_timeout: Duration::from_secs(60),
-            ledger: true,
             stop_grace: Duration::from_secs(10),
         }
     }

@@ -1,7 +1,5 @@
 //! What a driver leaves behind when it is stopped. Values only.
 
-use underlay_workload::tpcc::{Ledger, Variability};
-
 use crate::activity::Span;
 use crate::outage::Outage;
 use crate::tick::DriveTick;
@@ -11,15 +9,13 @@ pub const DELIVERY_TOLERANCE: f64 = 0.01;
 
 /// Everything that a stopped driver knows.
 #[derive(Clone, Debug)]
-pub struct DriveSummary {
+pub struct DriveSummary<B> {
     /// What happened since the last tick: with it, the ticks add up to the totals.
     pub last_tick: DriveTick,
     /// Everything since the start.
     pub totals: DriveTick,
-    /// The new orders that the database acknowledged, and those of unknown outcome. Empty if none was kept.
-    pub ledger: Ledger,
-    /// The achieved mix and its variability.
-    pub variability: Variability,
+    /// What the workload kept of all that was asked and answered.
+    pub books: B,
     /// Outages in order.
     pub outages: Vec<Outage>,
     /// The longest time without any completion while there were active users.
@@ -85,14 +81,14 @@ impl Delivery {
 #[cfg(test)]
 mod tests {
     use super::{Delivery, DeliveryVerdict};
-    use crate::tick::{ArrivalTick, DriveTick};
+    use crate::tick::{ArrivalTick, DriveTick, TypeTick};
 
     fn tick(due: u64, overflowed: u64, committed: u64) -> DriveTick {
         let mut tick = DriveTick {
             arrivals: ArrivalTick { due, overflowed, ..ArrivalTick::default() },
             ..DriveTick::default()
         };
-        tick.types[0].committed = committed;
+        tick.types.push(TypeTick { committed, ..TypeTick::default() });
         tick
     }
 

@@ -3,13 +3,12 @@
 
 use underlay_core::{Histogram, Nanos};
 use underlay_database::SessionError;
-use underlay_database::postgres::tpcc::Outcome;
 
 use crate::activity::ActivityLog;
 use crate::errors::ErrorSamples;
 use crate::outage::{OutageEvent, Restoration, UnknownCommit};
 use crate::slot::Slot;
-use crate::tick::{ArrivalTick, ConnectTick, TYPES, ThreadLoad, TypeTick, Users};
+use crate::tick::{ArrivalTick, ConnectTick, ThreadLoad, TypeTick, Users};
 
 /// Bound of the outage events kept between two ticks; a storm beyond it is counted by class only.
 const EVENTS_MAX: usize = 1 << 18;
@@ -43,8 +42,7 @@ pub(crate) enum Loss {
 /// The counts of one thread.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadTick {
-    pub(crate) types: [TypeTick; TYPES],
-    pub(crate) skipped_deliveries: u64,
+    pub(crate) types: Vec<TypeTick>,
     pub(crate) arrivals: ArrivalTick,
     pub(crate) connects: ConnectTick,
     pub(crate) users: Users,
@@ -57,10 +55,15 @@ pub(crate) struct ThreadTick {
 }
 
 impl ThreadTick {
+    /// No counts, for `types` types of transactions.
+    pub(crate) fn new(types: usize) -> ThreadTick {
+        ThreadTick { types: vec![TypeTick::default(); types], ..ThreadTick::default() }
+    }
+
     /// Counts a transaction that was carried out to the end.
-    pub(crate) fn completed(&mut self, kind: usize, outcome: &Outcome, times: &Times) {
+    pub(crate) fn completed(&mut self, kind: usize, committed: bool, times: &Times) {
         let counts = &mut self.types[kind];
-        if outcome.committed {
+        if committed {
             counts.committed += 1;
         } else {
             counts.rolled_back += 1;
@@ -76,7 +79,6 @@ impl ThreadTick {
         if times.last_attempt > times.first_attempt {
             counts.retry_wait.record((times.last_attempt - times.first_attempt).0);
         }
-        self.skipped_deliveries += u64::from(outcome.skipped_deliveries);
         self.activity.note(times.completed);
     }
 

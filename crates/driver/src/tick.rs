@@ -5,19 +5,16 @@
 //! which it completed.
 
 use underlay_core::{Bytes, Histogram, Nanos};
-use underlay_workload::tpcc::TransactionType;
+use underlay_workload::transactional::Shape;
 
 use crate::errors::{ErrorCounts, ErrorSamples};
-
-/// Number of transaction types.
-pub const TYPES: usize = TransactionType::ALL.len();
 
 /// What happened to the transactions of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeTick {
     /// Committed.
     pub committed: u64,
-    /// Rolled back on purpose: the intended 1 % of the new orders, carried out to the end.
+    /// Rolled back on purpose, as the workload intends it, and carried out to the end.
     pub rolled_back: u64,
     /// Given up after an error that is known to have undone it.
     pub failed: u64,
@@ -180,10 +177,10 @@ pub struct DriveTick {
     pub begin: Nanos,
     /// When this tick was taken, since the clock origin.
     pub end: Nanos,
-    /// One entry per [`TransactionType`], in the order of `TransactionType::ALL`.
-    pub types: [TypeTick; TYPES],
-    /// Districts in which a delivery found nothing to deliver.
-    pub skipped_deliveries: u64,
+    /// Names and headline of the workload.
+    pub shape: &'static Shape,
+    /// One entry per type of transaction, in the order of the shape.
+    pub types: Vec<TypeTick>,
     /// Open-loop arrivals.
     pub arrivals: ArrivalTick,
     /// Sessions opened and lost.
@@ -208,9 +205,20 @@ pub struct DriveTick {
 }
 
 impl DriveTick {
+    /// A tick without counts.
+    pub(crate) fn empty(shape: &'static Shape, begin: Nanos, end: Nanos) -> DriveTick {
+        let types = vec![TypeTick::default(); shape.types.len()];
+        DriveTick { shape, begin, end, types, ..DriveTick::default() }
+    }
+
     /// What happened to one type.
-    pub fn of(&self, kind: TransactionType) -> &TypeTick {
-        &self.types[kind.index()]
+    pub fn of(&self, kind: impl Into<usize>) -> &TypeTick {
+        &self.types[kind.into()]
+    }
+
+    /// Each type with its name.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, &TypeTick)> {
+        self.shape.types.iter().copied().zip(&self.types)
     }
 
     /// How long the tick was.
@@ -218,23 +226,42 @@ impl DriveTick {
         self.end.saturating_sub(self.begin)
     }
 
-    /// Committed new orders per minute.
-    pub fn nopm(&self) -> f64 {
-        per_minute(self.of(TransactionType::NewOrder).committed, self.length())
+    /// Committed transactions that the headline counts.
+    pub fn headline_count(&self) -> u64 {
+        self.headline_types().map(|kind| kind.committed).sum()
     }
 
-    /// Committed transactions of all types per minute, as counted by the client.
-    pub fn committed_per_minute(&self) -> f64 {
-        per_minute(self.types.iter().map(|kind| kind.committed).sum(), self.length())
+    /// The headline in its own unit: for TPC-C committed new orders per minute.
+    pub fn headline_rate(&self) -> f64 {
+        self.shape.headline.rate(self.headline_count(), self.length())
+    }
+
+    /// The response times of what the headline counts, ns.
+    pub fn headline_response(&self) -> Histogram {
+        let mut response = Histogram::default();
+        self.headline_types().for_each(|kind| response.merge(&kind.response));
+        response
+    }
+
+    /// Errors of all attempts of all types.
+    pub fn errors(&self) -> u64 {
+        self.types.iter().map(|kind| kind.errors.total()).sum()
+    }
+
+    fn headline_types(&self) -> impl Iterator<Item = &TypeTick> {
+        self.shape.headline.types.iter().filter_map(|kind| self.types.get(*kind))
     }
 
     /// Appends the tick that follows this one: the result covers both.
     pub fn append(&mut self, later: &DriveTick) {
         self.end = later.end;
+        if self.types.is_empty() {
+            self.shape = later.shape;
+            self.types.resize_with(later.types.len(), TypeTick::default);
+        }
         for (mine, theirs) in self.types.iter_mut().zip(&later.types) {
             mine.merge(theirs);
         }
-        self.skipped_deliveries += later.skipped_deliveries;
         self.arrivals.append(&later.arrivals);
         self.connects.merge(&later.connects);
         self.users = later.users;
@@ -249,8 +276,4 @@ impl DriveTick {
         self.late_threads = self.late_threads.max(later.late_threads);
         self.samples.merge(later.samples.clone());
     }
-}
-
-fn per_minute(count: u64, length: Nanos) -> f64 {
-    if length == Nanos::ZERO { 0.0 } else { count as f64 * 60.0 / length.as_secs_f64() }
 }

@@ -1,26 +1,24 @@
 //! One virtual user: waits until it shall, draws its next transaction, carries it out, notes what happened.
 //!
-//! A user is bound to its home warehouse and draws from its own random stream, so its k-th
-//! transaction is the same whatever the others do. A transaction that it has drawn but not begun when
+//! A user draws from its own random streams, so its k-th transaction is the same whatever the others do. A transaction that it has drawn but not begun when
 //! it is deactivated is the first one it carries out when it is activated again.
 
 use std::rc::Rc;
 
 use rand_pcg::Pcg64;
 use underlay_core::Nanos;
-use underlay_database::postgres::tpcc::Outcome;
+use underlay_database::session::{Connector, Session};
 use underlay_database::{CommitState, SessionError};
-use underlay_workload::tpcc::{Terminal, Transaction, TransactionType};
+use underlay_workload::transactional::{User, Workload};
 
 use crate::outage::{Restoration, UnknownCommit};
 use crate::permits::Grant;
 use crate::reaction::{Backoff, Reaction, is_outage, reaction};
-use crate::session::{Connector, Session};
 use crate::slot::{Doing, Slot};
 use crate::spec::Pacing;
 use crate::thread_tick::{Loss, Times};
 use crate::timers::Token;
-use crate::worker::Worker;
+use crate::worker::{OutcomeOf, TransactionOf, UserOf, Worker};
 
 /// Times that a transaction is repeated after it lost against others, before it is given up.
 const CONTENTION_RETRIES_MAX: u32 = 50;
@@ -44,8 +42,8 @@ enum Begin {
 }
 
 /// How an attempt ended.
-enum Attempt {
-    Completed(Outcome),
+enum Attempt<O> {
+    Completed(O),
     Failed(SessionError, Phase),
     /// The thread stopped before it ended.
     Halted,
@@ -67,12 +65,13 @@ struct VirtualUser<'a, C: Connector> {
     slot: &'a Slot,
     index: u32,
     number: u32,
-    terminal: Terminal,
+    source: UserOf<C>,
     random: Pcg64,
     session: Option<C::Session>,
     /// Drawn, but not begun.
-    drawn: Option<Transaction>,
-    previous: Option<TransactionType>,
+    drawn: Option<TransactionOf<C>>,
+    /// The type of the transaction before.
+    previous: Option<usize>,
     /// Errors since the last completed transaction.
     failures: u32,
     /// The clock as this user last read it.
@@ -89,7 +88,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
             slot: &worker.slots[index as usize],
             index,
             number,
-            terminal: Terminal::with_inputs(&worker.parameters, u64::from(number), worker.inputs),
+            source: worker.connector.workload().user(u64::from(number), worker.inputs),
             random: worker.inputs.stream("driver.backoff", u64::from(number)),
             session: None,
             drawn: None,
@@ -144,15 +143,15 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
             }
             let Some(intended) = self.next_intended(completed).await else { return };
             let transaction = self.draw();
-            self.previous = Some(transaction.transaction_type());
+            self.previous = Some(kind_of::<C>(&transaction));
             self.carry_out(&transaction, intended).await;
             // A session that answers at once must not keep the others of the thread from working.
             tokio::task::coop::consume_budget().await;
         }
     }
 
-    fn draw(&mut self) -> Transaction {
-        self.drawn.take().unwrap_or_else(|| self.terminal.next())
+    fn draw(&mut self) -> TransactionOf<C> {
+        self.drawn.take().unwrap_or_else(|| self.source.next(&self.worker.mix.borrow()))
     }
 
     /// Waits until the next transaction shall begin; gives its intended start, and leaves in `now` when
@@ -168,12 +167,12 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
     /// Thinks about the previous transaction and keys in the next one.
     async fn keyed(&mut self, completed: Nanos, factor: f64) -> Option<Nanos> {
         let transaction = self.draw();
-        let kind = transaction.transaction_type();
+        let kind = kind_of::<C>(&transaction);
         self.drawn = Some(transaction);
         // The first time there is nothing to think about; thinking all the same spreads users who
         // were activated together.
-        let think = self.terminal.think_time(self.previous.unwrap_or(kind));
-        let rest = think + self.terminal.keying_time(kind);
+        let think = self.source.think_time(self.previous.unwrap_or(kind));
+        let rest = think + self.source.keying_time(kind);
         let due = completed + Nanos((rest.0 as f64 * factor) as u64);
         let (worker, index) = (self.worker, self.index);
         worker.timers.set(due, Token::User(index));
@@ -197,7 +196,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
     }
 
     /// Carries one transaction to its end, and leaves in `now` when that was.
-    async fn carry_out(&mut self, transaction: &Transaction, intended: Nanos) {
+    async fn carry_out(&mut self, transaction: &TransactionOf<C>, intended: Nanos) {
         let taken = self.now;
         if !self.take_connection().await {
             return self.lose(transaction, Loss::Abandoned);
@@ -233,7 +232,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
     }
 
     /// One attempt, opening a session first if there is none.
-    async fn attempt(&mut self, transaction: &Transaction) -> Attempt {
+    async fn attempt(&mut self, transaction: &TransactionOf<C>) -> Attempt<OutcomeOf<C>> {
         if self.session.is_none()
             && let Err(attempt) = self.connect().await
         {
@@ -253,7 +252,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         }
     }
 
-    async fn connect(&mut self) -> Result<(), Attempt> {
+    async fn connect(&mut self) -> Result<(), Attempt<OutcomeOf<C>>> {
         let worker = self.worker;
         let stopping = || !worker.is_running();
         let grant = worker.connecting.acquire(&worker.slots, self.index, stopping).await;
@@ -278,7 +277,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         }
     }
 
-    fn cut_off(&self, what: &str, commit: CommitState, phase: Phase) -> Attempt {
+    fn cut_off(&self, what: &str, commit: CommitState, phase: Phase) -> Attempt<OutcomeOf<C>> {
         if !self.worker.is_running() && (phase == Phase::Connecting || self.worker.is_halted()) {
             return Attempt::Halted;
         }
@@ -290,15 +289,15 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
     /// again; otherwise it is lost.
     async fn after_error(
         &mut self,
-        transaction: &Transaction,
+        transaction: &TransactionOf<C>,
         error: &SessionError,
         phase: Phase,
         contention: &mut u32,
     ) -> Result<(), Loss> {
         self.failures += 1;
         let running = phase != Phase::Connecting;
-        let unknown = running && error.commit_unknown && may_commit(transaction);
-        let kind = transaction.transaction_type().index();
+        let unknown = running && error.commit_unknown && C::Workload::may_commit(transaction);
+        let kind = kind_of::<C>(transaction);
         let noted = if unknown { UnknownCommit::Yes } else { UnknownCommit::No };
         self.note_error(running.then_some(kind), error, phase, noted);
         let reaction = match phase {
@@ -330,10 +329,14 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
     }
 
     /// What becomes of a transaction that was under way when the thread was halted.
-    fn halted(&mut self, transaction: &Transaction) -> Loss {
+    fn halted(&mut self, transaction: &TransactionOf<C>) -> Loss {
         let under_way = self.session.is_some();
         self.drop_session();
-        if under_way && may_commit(transaction) { Loss::Unknown } else { Loss::Abandoned }
+        if under_way && C::Workload::may_commit(transaction) {
+            Loss::Unknown
+        } else {
+            Loss::Abandoned
+        }
     }
 
     /// Waits between attempts; false when the thread is stopping.
@@ -375,17 +378,17 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         }
     }
 
-    fn complete(&mut self, transaction: &Transaction, outcome: &Outcome, times: &Times) {
+    fn complete(&mut self, transaction: &TransactionOf<C>, outcome: &OutcomeOf<C>, times: &Times) {
         self.failures = 0;
         let mut counts = self.worker.counts.borrow_mut();
-        counts.completed(transaction.transaction_type().index(), outcome, times);
+        counts.completed(kind_of::<C>(transaction), C::Workload::committed(outcome), times);
         counts.restored(self.slot, self.number, times.completed, Restoration::Completed);
         drop(counts);
         self.worker.note_outcome(transaction, outcome);
     }
 
-    fn lose(&mut self, transaction: &Transaction, loss: Loss) {
-        self.worker.counts.borrow_mut().lost(transaction.transaction_type().index(), loss);
+    fn lose(&mut self, transaction: &TransactionOf<C>, loss: Loss) {
+        self.worker.counts.borrow_mut().lost(kind_of::<C>(transaction), loss);
         if loss == Loss::Unknown {
             self.worker.note_unknown(transaction);
         }
@@ -411,11 +414,6 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
     }
 }
 
-/// Whether a transaction can leave anything committed behind.
-fn may_commit(transaction: &Transaction) -> bool {
-    match transaction {
-        Transaction::NewOrder(order) => !order.rolls_back(),
-        Transaction::Payment(_) | Transaction::Delivery(_) => true,
-        Transaction::OrderStatus(_) | Transaction::StockLevel(_) => false,
-    }
+fn kind_of<C: Connector>(transaction: &TransactionOf<C>) -> usize {
+    C::Workload::kind(transaction)
 }

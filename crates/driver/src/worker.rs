@@ -11,13 +11,12 @@ use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::tpcc::Outcome;
-use underlay_workload::tpcc::{Ledger, Parameters, Transaction, Variability};
+use underlay_database::session::Connector;
+use underlay_workload::transactional::{Mix, Workload};
 
 use crate::arrivals::{ArrivalSchedule, Share};
 use crate::backlog::{Backlog, Offered};
 use crate::permits::Permits;
-use crate::session::Connector;
 use crate::slot::{Doing, Slot};
 use crate::spec::{DriveSpec, Pacing};
 use crate::thread_tick::ThreadTick;
@@ -42,6 +41,8 @@ pub(crate) enum Command {
     SetUsers { users: u32, at: Nanos },
     /// The open-loop rate shall change.
     SetRate { rate_per_second: f64, ramp: Nanos, at: Nanos },
+    /// Types of transactions shall be chosen so from now on.
+    SetMix(Mix),
     /// Hand over the counts.
     Tick(std::sync::mpsc::Sender<(u32, ThreadTick)>),
     /// Finish what is in progress within the grace.
@@ -49,11 +50,16 @@ pub(crate) enum Command {
 }
 
 /// What a thread leaves behind.
-pub(crate) struct ThreadEnd {
+pub(crate) struct ThreadEnd<B> {
     pub(crate) tick: ThreadTick,
-    pub(crate) ledger: Ledger,
-    pub(crate) variability: Variability,
+    pub(crate) books: B,
 }
+
+/// The transaction, the answer and the books of a connector's workload.
+pub(crate) type TransactionOf<C> = <<C as Connector>::Workload as Workload>::Transaction;
+pub(crate) type OutcomeOf<C> = <<C as Connector>::Workload as Workload>::Outcome;
+pub(crate) type UserOf<C> = <<C as Connector>::Workload as Workload>::User;
+pub(crate) type BooksOf<C> = <<C as Connector>::Workload as Workload>::Books;
 
 /// How far the thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,10 +78,9 @@ pub(crate) enum Stage {
 /// A thread's view of the whole.
 pub(crate) struct Worker<C: Connector> {
     pub(crate) connector: C,
-    pub(crate) parameters: Parameters,
     pub(crate) inputs: RootSeed,
     pub(crate) pacing: Pacing,
-    pub(crate) keeps_ledger: bool,
+    pub(crate) mix: RefCell<Mix>,
     pub(crate) timers: Timers,
     pub(crate) slots: Vec<Slot>,
     pub(crate) backlog: Backlog,
@@ -85,8 +90,7 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) connecting: Permits,
     pub(crate) stage: Cell<Stage>,
     pub(crate) counts: RefCell<ThreadTick>,
-    pub(crate) ledger: RefCell<Ledger>,
-    pub(crate) variability: RefCell<Variability>,
+    pub(crate) books: RefCell<BooksOf<C>>,
     pub(crate) open_sessions: Cell<u32>,
     share: Share,
     attempt_limit: Nanos,
@@ -101,6 +105,7 @@ pub(crate) struct Worker<C: Connector> {
 impl<C: Connector> Worker<C> {
     pub(crate) fn new(spec: &DriveSpec, connector: C, share: Share, timers: Timers) -> Worker<C> {
         let users = share_of(spec.max_users, share);
+        let types = connector.workload().shape().types.len();
         let (schedule, rate, queue_limit) = match spec.pacing {
             Pacing::Closed { .. } => (None, (0.0, Nanos::ZERO), 0),
             Pacing::Open { rate_per_second, arrivals, ramp, queue_limit } => (
@@ -112,10 +117,9 @@ impl<C: Connector> Worker<C> {
         let pool = spec.connections.filter(|connections| *connections < spec.max_users);
         Worker {
             connector,
-            parameters: spec.parameters,
             inputs: spec.inputs,
             pacing: spec.pacing,
-            keeps_ledger: spec.ledger,
+            mix: RefCell::default(),
             timers,
             slots: (0..users).map(|_| Slot::default()).collect(),
             backlog: Backlog::new(queue_limit as usize),
@@ -123,9 +127,8 @@ impl<C: Connector> Worker<C> {
             idle_sessions: RefCell::default(),
             connecting: Permits::new(share_of(CONNECTING_MAX, share).max(1)),
             stage: Cell::new(Stage::Running),
-            counts: RefCell::default(),
-            ledger: RefCell::default(),
-            variability: RefCell::default(),
+            counts: RefCell::new(ThreadTick::new(types)),
+            books: RefCell::default(),
             open_sessions: Cell::new(0),
             share,
             attempt_limit: Nanos::from(spec.statement_timeout) + ANSWER_GRACE,
@@ -166,22 +169,13 @@ impl<C: Connector> Worker<C> {
     }
 
     /// Notes what was asked and what the database acknowledged.
-    pub(crate) fn note_outcome(&self, transaction: &Transaction, outcome: &Outcome) {
-        self.variability.borrow_mut().record(transaction);
-        if let (Transaction::NewOrder(order), Some(id)) = (transaction, outcome.order_id)
-            && self.keeps_ledger
-        {
-            self.ledger.borrow_mut().acknowledge(order.warehouse, order.district, id);
-        }
+    pub(crate) fn note_outcome(&self, transaction: &TransactionOf<C>, outcome: &OutcomeOf<C>) {
+        self.connector.workload().book(&mut self.books.borrow_mut(), transaction, outcome);
     }
 
     /// Notes what the database may have committed without acknowledging it.
-    pub(crate) fn note_unknown(&self, transaction: &Transaction) {
-        if let Transaction::NewOrder(order) = transaction
-            && self.keeps_ledger
-        {
-            self.ledger.borrow_mut().unknown(order.warehouse, order.district);
-        }
+    pub(crate) fn note_unknown(&self, transaction: &TransactionOf<C>) {
+        self.connector.workload().book_unknown(&mut self.books.borrow_mut(), transaction);
     }
 
     pub(crate) fn attempt_limit(&self) -> Duration {
@@ -293,7 +287,8 @@ impl<C: Connector> Worker<C> {
     }
 
     fn take_tick(&self) -> ThreadTick {
-        let mut tick = self.counts.take();
+        let types = self.connector.workload().shape().types.len();
+        let mut tick = self.counts.replace(ThreadTick::new(types));
         tick.users = self.users();
         tick.arrivals.queued = self.backlog.len();
         tick.load = thread_load();
@@ -322,7 +317,7 @@ impl<C: Connector> Worker<C> {
 pub(crate) async fn run_worker<C: Connector>(
     worker: Worker<C>,
     mut commands: UnboundedReceiver<Command>,
-) -> ThreadEnd {
+) -> ThreadEnd<BooksOf<C>> {
     let worker = Rc::new(worker);
     let mut users = JoinSet::new();
     for index in 0..worker.slots.len() {
@@ -349,11 +344,7 @@ pub(crate) async fn run_worker<C: Connector>(
         }
     }
     clockwork.abort();
-    ThreadEnd {
-        tick: worker.take_tick(),
-        ledger: worker.ledger.take(),
-        variability: worker.variability.take(),
-    }
+    ThreadEnd { tick: worker.take_tick(), books: worker.books.take() }
 }
 
 fn obey<C: Connector>(worker: &Worker<C>, command: Command) {
@@ -362,6 +353,7 @@ fn obey<C: Connector>(worker: &Worker<C>, command: Command) {
         Command::SetRate { rate_per_second, ramp, at } => {
             worker.set_rate(rate_per_second, ramp, at)
         }
+        Command::SetMix(mix) => *worker.mix.borrow_mut() = mix,
         // Who asked may have lost patience; the counts are then lost with the driver.
         Command::Tick(reply) => drop(reply.send((worker.share.index, worker.take_tick()))),
         Command::Stop { grace } => worker.stop(grace),

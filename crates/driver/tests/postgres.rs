@@ -6,16 +6,16 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::postgres::tpcc::{
-    CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, check, load,
-    order_numbers,
+    CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, TpccConnector, check,
+    load, order_numbers,
 };
 use underlay_database::postgres::{Listen, Server, ServerSpec, StopMode, find_installs};
 use underlay_database::{ErrorClass, Target};
 use underlay_driver::{
-    Arrivals, Backend, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
+    Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
 };
 use underlay_host::{StateDir, Teardown, skip, unprivileged_user};
-use underlay_workload::tpcc::{Entropy, Parameters, TransactionType};
+use underlay_workload::tpcc::{Entropy, Parameters, TpccBooks, TransactionType};
 
 const WAREHOUSES: u32 = 1;
 
@@ -71,8 +71,12 @@ impl Bench {
         self.server.target()
     }
 
-    fn spec(&self, mode: Mode, users: u32) -> DriveSpec {
-        DriveSpec::new(Backend::Postgres(self.target()), mode, self.parameters, users)
+    fn spec(&self, users: u32) -> DriveSpec {
+        DriveSpec::new(self.parameters.seed, users)
+    }
+
+    fn connector(&self, mode: Mode) -> TpccConnector {
+        TpccConnector::new(self.target(), self.parameters, mode)
     }
 
     fn order_numbers(&self) -> OrderNumbers {
@@ -83,19 +87,19 @@ impl Bench {
     }
 
     /// All conditions, and the ledger against the order numbers before the run.
-    fn assert_clean(&self, summary: &DriveSummary, before: &OrderNumbers) {
+    fn assert_clean(&self, summary: &DriveSummary<TpccBooks>, before: &OrderNumbers) {
         let options = CheckOptions {
             warehouses: WAREHOUSES,
             parallel: 1,
             moment: CheckMoment::AfterRun,
-            ledger: Some((&summary.ledger, before)),
+            ledger: Some((&summary.books.ledger, before)),
             tables: &TableNames::underlay(),
         };
         let report = self.runtime.block_on(check(&self.target(), options)).unwrap();
         let failures: Vec<_> = report.failures().collect();
         assert!(failures.is_empty(), "{failures:#?}");
         let orders = summary.totals.of(TransactionType::NewOrder);
-        assert_eq!(summary.ledger.acknowledged_count(), orders.committed);
+        assert_eq!(summary.books.ledger.acknowledged_count(), orders.committed);
     }
 }
 
@@ -130,8 +134,8 @@ fn a_real_server_is_driven_killed_and_driven_again() {
 fn open_loop(bench: &Bench) {
     let before = bench.order_numbers();
     let pacing = Pacing::open(50.0, Arrivals::Poisson);
-    let spec = DriveSpec { pacing, connections: Some(6), ..bench.spec(Mode::Procedures, 20) };
-    let driver = Driver::start(spec, Instant::now()).unwrap();
+    let spec = DriveSpec { pacing, connections: Some(6), ..bench.spec(20) };
+    let driver = Driver::start(spec, bench.connector(Mode::Procedures), Instant::now()).unwrap();
     driver.set_users(20);
     wait(2_000);
     let tick = driver.tick();
@@ -144,8 +148,8 @@ fn open_loop(bench: &Bench) {
 /// committed, they are tried again until the lock is gone.
 fn locked_out(bench: &Bench) {
     let statement_timeout = Duration::from_millis(300);
-    let spec = DriveSpec { statement_timeout, ..bench.spec(Mode::Procedures, 4) };
-    let driver = Driver::start(spec, Instant::now()).unwrap();
+    let spec = DriveSpec { statement_timeout, ..bench.spec(4) };
+    let driver = Driver::start(spec, bench.connector(Mode::Procedures), Instant::now()).unwrap();
     driver.set_users(4);
     wait(500);
     driver.tick();
@@ -172,7 +176,7 @@ fn outage(bench: &mut Bench, mode: Mode) {
     let target = bench.target();
     let origin = Instant::now();
     let now = || Nanos::from(origin.elapsed());
-    let driver = Driver::start(bench.spec(mode, 8), origin).unwrap();
+    let driver = Driver::start(bench.spec(8), bench.connector(mode), origin).unwrap();
     driver.set_users(8);
     wait(1_000);
     let calm = driver.tick();

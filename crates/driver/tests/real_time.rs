@@ -5,20 +5,24 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::tpcc::{Mode, Outcome};
 use underlay_database::{ErrorClass, SessionError};
+use underlay_driver::noop::Noop;
 use underlay_driver::{
-    Arrivals, Backend, Connector, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveTick,
-    Driver, Pacing, Saturation, SaturationVerdict, Session, noop_ceiling,
+    Arrivals, Connector, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveTick, Driver,
+    Pacing, Saturation, SaturationVerdict, Session, noop_ceiling,
 };
-use underlay_workload::tpcc::{Entropy, Parameters, Transaction};
+use underlay_workload::tpcc::{Entropy, Outcome, Parameters, Tpcc, TpccBooks, Transaction};
 
-fn parameters() -> Parameters {
-    Parameters::new(4, RootSeed(5), Entropy::FULL).unwrap()
+fn workload() -> Tpcc {
+    Tpcc::new(Parameters::new(4, RootSeed(5), Entropy::FULL).unwrap())
 }
 
 fn spec(users: u32) -> DriveSpec {
-    DriveSpec::new(Backend::Noop, Mode::Procedures, parameters(), users)
+    DriveSpec::new(RootSeed(5), users)
+}
+
+fn start(spec: DriveSpec) -> Result<Driver<TpccBooks>, DriveError> {
+    Driver::start(spec, Noop(workload()), Instant::now())
 }
 
 /// These tests measure time, so only one of them runs at a time.
@@ -37,10 +41,17 @@ fn completed(tick: &DriveTick) -> u64 {
 
 /// A session that keeps its whole thread busy or asleep.
 #[derive(Clone)]
-struct Rude(Duration);
+struct Rude(Duration, Tpcc);
 
 impl Connector for Rude {
+    type Workload = Tpcc;
     type Session = Rude;
+
+    fn workload(&self) -> &Tpcc {
+        &self.1
+    }
+
+    fn limit_statements(&mut self, _: Duration) {}
 
     async fn connect(&self) -> Result<Rude, SessionError> {
         Ok(self.clone())
@@ -48,10 +59,12 @@ impl Connector for Rude {
 }
 
 impl Session for Rude {
+    type Workload = Tpcc;
+
     async fn run(&mut self, _: &Transaction) -> Result<Outcome, SessionError> {
         std::thread::sleep(self.0);
         tokio::task::yield_now().await;
-        Ok(Outcome { committed: true, order_id: None, skipped_deliveries: 0 })
+        Ok(Outcome::COMMITTED)
     }
 }
 
@@ -59,7 +72,7 @@ impl Session for Rude {
 fn ticks_add_up_to_the_totals() {
     let _alone = alone();
     let spec = DriveSpec { threads: Some(3), ..spec(12) };
-    let driver = Driver::start(spec, Instant::now()).unwrap();
+    let driver = start(spec).unwrap();
     let mut sum: Option<DriveTick> = None;
     for users in [1, 12, 5] {
         driver.set_users(users);
@@ -77,7 +90,10 @@ fn ticks_add_up_to_the_totals() {
     let mut sum = sum.unwrap();
     sum.append(&summary.last_tick);
     assert_eq!(sum, DriveTick { begin: sum.begin, ..summary.totals.clone() });
-    assert_eq!(summary.variability.transactions.iter().sum::<u64>(), completed(&summary.totals));
+    assert_eq!(
+        summary.books.variability.transactions.iter().sum::<u64>(),
+        completed(&summary.totals)
+    );
     assert_eq!(summary.commits_unknown, 0);
     assert!(summary.outages.is_empty() && summary.delivery.is_none());
     // The intended rollbacks: about one new order in a hundred.
@@ -89,11 +105,11 @@ fn ticks_add_up_to_the_totals() {
 #[test]
 fn the_ceiling_is_far_above_any_database_and_flagged_as_saturated() {
     let _alone = alone();
-    let ceiling = noop_ceiling(parameters(), 8, Duration::from_millis(300)).unwrap();
+    let ceiling = noop_ceiling(workload(), RootSeed(5), 8, Duration::from_millis(300)).unwrap();
     assert!(ceiling.transactions_per_second > 50_000.0, "{ceiling:?}");
     assert!(ceiling.cpu_ns_per_transaction < 20_000.0, "{ceiling:?}");
 
-    let driver = Driver::start(DriveSpec { threads: Some(1), ..spec(2) }, Instant::now()).unwrap();
+    let driver = start(DriveSpec { threads: Some(1), ..spec(2) }).unwrap();
     driver.set_users(2);
     driver.tick();
     wait(300);
@@ -108,7 +124,7 @@ fn an_open_loop_starts_on_time() {
     let _alone = alone();
     let late = (0..3).map(|_| {
         let pacing = Pacing::open(500.0, Arrivals::Poisson);
-        let driver = Driver::start(DriveSpec { pacing, ..spec(20) }, Instant::now()).unwrap();
+        let driver = start(DriveSpec { pacing, ..spec(20) }).unwrap();
         driver.set_users(20);
         wait(500);
         driver.tick().types[0].response.quantile(0.5).unwrap()
@@ -121,7 +137,7 @@ fn an_open_loop_starts_on_time() {
 fn an_open_loop_delivers_at_any_rate() {
     let _alone = alone();
     let pacing = Pacing::open(500.0, Arrivals::Poisson);
-    let driver = Driver::start(DriveSpec { pacing, ..spec(20) }, Instant::now()).unwrap();
+    let driver = start(DriveSpec { pacing, ..spec(20) }).unwrap();
     driver.set_users(20);
     wait(1_000);
     let tick = driver.tick();
@@ -141,7 +157,8 @@ fn an_open_loop_delivers_at_any_rate() {
 fn a_thread_that_is_held_up_shows_in_the_dispatch_lag() {
     let _alone = alone();
     let spec = DriveSpec { threads: Some(1), ..spec(1) };
-    let driver = Driver::start_with(spec, Rude(Duration::from_millis(40)), Instant::now()).unwrap();
+    let driver =
+        Driver::start(spec, Rude(Duration::from_millis(40), workload()), Instant::now()).unwrap();
     driver.set_users(1);
     wait(400);
     let tick = driver.tick();
@@ -152,7 +169,7 @@ fn a_thread_that_is_held_up_shows_in_the_dispatch_lag() {
 
 #[test]
 fn what_cannot_be_driven_is_refused() {
-    let refused = |spec: DriveSpec| Driver::start(spec, Instant::now()).err().unwrap();
+    let refused = |spec: DriveSpec| start(spec).err().unwrap();
     let open = |rate| Pacing::open(rate, Arrivals::Uniform);
     assert!(matches!(refused(spec(0)), DriveError::NoUsers));
     assert!(matches!(
@@ -165,23 +182,31 @@ fn what_cannot_be_driven_is_refused() {
         refused(DriveSpec { pacing: Pacing::Closed { key_think: f64::NAN }, ..spec(1) }),
         DriveError::KeyThink(_)
     ));
-    let driver = Driver::start(spec(1), Instant::now()).unwrap();
+    let driver = start(spec(1)).unwrap();
     assert!(matches!(driver.set_rate(1.0, Nanos::ZERO), Err(DriveError::NotOpen)));
 }
 
 #[test]
 fn a_database_that_is_not_there_is_an_error_at_once() {
     #[derive(Clone)]
-    struct Nowhere;
+    struct Nowhere(Tpcc);
     impl Connector for Nowhere {
+        type Workload = Tpcc;
         type Session = Rude;
+
+        fn workload(&self) -> &Tpcc {
+            &self.0
+        }
+
+        fn limit_statements(&mut self, _: Duration) {}
+
         async fn connect(&self) -> Result<Rude, SessionError> {
             let message = "no such host".to_string();
             let class = ErrorClass::ConnectionLost;
             Err(SessionError { class, sqlstate: None, message, commit_unknown: false })
         }
     }
-    let error = Driver::start_with(spec(1), Nowhere, Instant::now()).err().unwrap();
+    let error = Driver::start(spec(1), Nowhere(workload()), Instant::now()).err().unwrap();
     let text = "the first session with the database could not be opened: no such host";
     assert_eq!(error.to_string(), text);
 }

@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use underlay_core::{Bytes, RootSeed};
-use underlay_database::postgres::tpcc::Mode;
-use underlay_driver::{Backend, DriveSpec, Driver, Pacing};
-use underlay_workload::tpcc::{Entropy, Parameters};
+use underlay_driver::noop::Noop;
+use underlay_driver::{DriveSpec, Driver, Pacing};
+use underlay_workload::tpcc::{Entropy, Parameters, Tpcc};
 
 #[test]
 fn a_thousand_users_need_less_than_200_mb() {
@@ -14,9 +14,9 @@ fn a_thousand_users_need_less_than_200_mb() {
     // A hundredth of the specified keying and think times: about 5,000 transactions per second.
     let spec = DriveSpec {
         pacing: Pacing::Closed { key_think: 0.01 },
-        ..DriveSpec::new(Backend::Noop, Mode::Procedures, parameters, 1_000)
+        ..DriveSpec::new(RootSeed(1), 1_000)
     };
-    let driver = Driver::start(spec, Instant::now()).unwrap();
+    let driver = Driver::start(spec, Noop(Tpcc::new(parameters)), Instant::now()).unwrap();
     driver.set_users(1_000);
     std::thread::sleep(Duration::from_secs(2));
     let tick = driver.tick();

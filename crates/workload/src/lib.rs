@@ -5,12 +5,17 @@
 //! into rows. Who sends the transactions, when, and to which engine is decided elsewhere (`driver`,
 //! `database`).
 //!
-//! What is here: [`tpcc`], an order-entry workload derived from TPC-C; [`block`], streams of reads and
+//! What is here: [`transactional`], what the load generator needs of a workload of database
+//! transactions; [`tpcc`], an order-entry workload derived from TPC-C; [`block`], streams of reads and
 //! writes on volumes; [`arrivals`], when open-loop work is due. What is deliberately not here: SQL,
 //! connections, devices, measured times.
 
 pub mod arrivals;
 
 pub mod block;
+
+mod draw;
+
+pub mod transactional;
 
 pub mod tpcc;

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use underlay_core::Nanos;
-use underlay_database::postgres::tpcc::Outcome;
+use underlay_database::session::{Connector, Session};
 use underlay_database::{ErrorClass, SessionError};
-use underlay_workload::tpcc::{NewOrder, Transaction};
+use underlay_workload::tpcc::{NewOrder, Outcome, Tpcc, Transaction};
 
 use crate::activity::Span;
-use crate::session::{Connector, Session};
 use crate::timers::Clock;
 
 /// How the database behaves.
@@ -50,6 +49,13 @@ pub(super) struct Truth {
     pub(super) unanswered_orders: u64,
 }
 
+/// Opens sessions with it.
+#[derive(Clone)]
+pub(super) struct FakeConnector {
+    database: FakeDatabase,
+    workload: Tpcc,
+}
+
 #[derive(Clone)]
 pub(super) struct FakeDatabase {
     behaviour: Behaviour,
@@ -65,6 +71,10 @@ pub(super) struct FakeSession {
 impl FakeDatabase {
     pub(super) fn new(behaviour: Behaviour) -> FakeDatabase {
         FakeDatabase { behaviour, clock: Arc::default(), truth: Arc::default() }
+    }
+
+    pub(super) fn of(&self, workload: Tpcc) -> FakeConnector {
+        FakeConnector { database: self.clone(), workload }
     }
 
     pub(super) fn start(&self, clock: Clock) {
@@ -117,22 +127,32 @@ impl Drop for Going<'_> {
     }
 }
 
-impl Connector for FakeDatabase {
+impl Connector for FakeConnector {
+    type Workload = Tpcc;
     type Session = FakeSession;
 
+    fn workload(&self) -> &Tpcc {
+        &self.workload
+    }
+
+    fn limit_statements(&mut self, _: Duration) {}
+
     async fn connect(&self) -> Result<FakeSession, SessionError> {
+        let database = &self.database;
         let _going =
-            Going::on(self, |truth| &mut truth.connecting, |truth| &mut truth.connecting_max);
-        self.work(Duration::from_millis(5)).await;
-        if self.away_at(self.now()) {
+            Going::on(database, |truth| &mut truth.connecting, |truth| &mut truth.connecting_max);
+        database.work(Duration::from_millis(5)).await;
+        if database.away_at(database.now()) {
             return Err(error(ErrorClass::ConnectionLost, Sent::No));
         }
-        self.truth(|truth| truth.connects += 1);
-        Ok(FakeSession { database: self.clone(), opened: self.now() })
+        database.truth(|truth| truth.connects += 1);
+        Ok(FakeSession { database: database.clone(), opened: database.now() })
     }
 }
 
 impl Session for FakeSession {
+    type Workload = Tpcc;
+
     async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         let database = &self.database;
         let _going =

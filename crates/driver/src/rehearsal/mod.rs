@@ -18,12 +18,11 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::{JoinHandle, LocalSet};
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::tpcc::Mode;
-use underlay_workload::tpcc::{Entropy, Parameters};
+use underlay_workload::tpcc::{Entropy, Parameters, Tpcc, TpccBooks};
 
 use self::fake_database::FakeDatabase;
 use crate::arrivals::Share;
-use crate::spec::{Backend, DriveSpec};
+use crate::spec::DriveSpec;
 use crate::thread_tick::ThreadTick;
 use crate::tick::TypeTick;
 use crate::timers::{Alarm, Clock, Timers};
@@ -36,7 +35,7 @@ struct Stage {
     clock: Clock,
     grace: Nanos,
     commands: UnboundedSender<Command>,
-    worker: JoinHandle<ThreadEnd>,
+    worker: JoinHandle<ThreadEnd<TpccBooks>>,
 }
 
 impl Stage {
@@ -60,7 +59,7 @@ impl Stage {
     }
 
     /// Stops; gives what the thread left and when it had ended.
-    async fn stop(self) -> (ThreadEnd, Nanos) {
+    async fn stop(self) -> (ThreadEnd<TpccBooks>, Nanos) {
         let _ = self.commands.send(Command::Stop { grace: self.grace });
         let end = self.worker.await.unwrap();
         (end, self.clock.now())
@@ -69,8 +68,11 @@ impl Stage {
 
 /// `users` users of as many warehouses, so that a user is known by its home warehouse.
 fn spec(users: u32) -> DriveSpec {
-    let parameters = Parameters::new(users, RootSeed(11), Entropy::FULL).unwrap();
-    DriveSpec::new(Backend::Noop, Mode::Procedures, parameters, users)
+    DriveSpec::new(RootSeed(11), users)
+}
+
+fn workload(users: u32) -> Tpcc {
+    Tpcc::new(Parameters::new(users, RootSeed(11), Entropy::FULL).unwrap())
 }
 
 /// Plays `script` with a worker for `spec` and sessions of `database`.
@@ -85,7 +87,8 @@ fn rehearse<T>(
         let clock = Clock::paused();
         database.start(clock);
         let timers = Timers::new(clock, Alarm::runtime());
-        let worker = Worker::new(spec, database.clone(), ALONE, timers);
+        let connector = database.of(workload(spec.max_users));
+        let worker = Worker::new(spec, connector, ALONE, timers);
         let (commands, receiver) = unbounded_channel();
         let worker = tokio::task::spawn_local(run_worker(worker, receiver));
         script(Stage { clock, grace: spec.stop_grace.into(), commands, worker }).await
@@ -93,7 +96,11 @@ fn rehearse<T>(
 }
 
 /// All users for `length`, then stop.
-fn run_for(spec: &DriveSpec, database: &FakeDatabase, length: Duration) -> (ThreadEnd, Nanos) {
+fn run_for(
+    spec: &DriveSpec,
+    database: &FakeDatabase,
+    length: Duration,
+) -> (ThreadEnd<TpccBooks>, Nanos) {
     rehearse(spec, database, async |stage| {
         stage.set_users(spec.max_users);
         stage.wait_until(length.into()).await;

@@ -128,7 +128,7 @@ proptest! {
             ticks.push(stage.stop().await.0.tick);
             ticks
         });
-        let mut sum = ThreadTick::default();
+        let mut sum = ThreadTick::new(ticks[0].types.len());
         for tick in &ticks {
             sum.types.iter_mut().zip(&tick.types).for_each(|(sum, kind)| sum.merge(kind));
             sum.arrivals.add(&tick.arrivals);

@@ -14,14 +14,14 @@ use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::postgres::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
-    TableNames, check, describe, drop_schema, identity, load, order_numbers,
+    TableNames, TpccConnector, check, describe, drop_schema, identity, load, order_numbers,
 };
 use underlay_database::{Secret, Target};
 use underlay_driver::{
-    Arrivals, Backend, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, DriveTick, Driver,
-    Pacing, Saturation, SaturationVerdict, noop_ceiling,
+    Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, DriveTick, Driver, Pacing,
+    Saturation, SaturationVerdict, noop_ceiling,
 };
-use underlay_workload::tpcc::{Entropy, Ledger, Parameters, TransactionType};
+use underlay_workload::tpcc::{Entropy, Ledger, Parameters, SHAPE, Tpcc, TpccBooks};
 
 /// Environment variable with the database's URL.
 const URL_VARIABLE: &str = "UNDERLAY_URL";
@@ -195,14 +195,19 @@ fn target(arguments: &Arguments) -> Result<Target, Stop> {
 
 fn run_noop(arguments: &Arguments) -> Result<(), Stop> {
     let parameters = arguments.parameters()?;
-    let ceiling = noop_ceiling(parameters, arguments.users, arguments.duration.into())
-        .map_err(|error| Stop::bad_input(chain(&error)))?;
+    let ceiling = noop_ceiling(
+        Tpcc::new(parameters),
+        parameters.seed,
+        arguments.users,
+        arguments.duration.into(),
+    )
+    .map_err(|error| Stop::bad_input(chain(&error)))?;
     if arguments.json {
         println!(
             "{:#}",
             json!({
                 "transactions_per_second": ceiling.transactions_per_second,
-                "nopm": ceiling.nopm,
+                "nopm": ceiling.headline_rate,
                 "cpu_ns_per_transaction": ceiling.cpu_ns_per_transaction,
             })
         );
@@ -210,7 +215,7 @@ fn run_noop(arguments: &Arguments) -> Result<(), Stop> {
         println!(
             "the generator alone: {:.0} transactions/s ({:.0} NOPM), {} of CPU per transaction",
             ceiling.transactions_per_second,
-            ceiling.nopm,
+            ceiling.headline_rate,
             Nanos(ceiling.cpu_ns_per_transaction as u64)
         );
     }
@@ -360,12 +365,13 @@ impl Session<'_> {
         // What is wrong already cannot be told apart from what the run breaks.
         verdict_of(" before the run", &before)?;
         let numbers = self.numbers()?;
-        let driver = Driver::start(self.spec(&parameters), Instant::now())
-            .map_err(|error| Stop::run_failed(chain(&error)))?;
+        let driver =
+            Driver::start(self.spec(&parameters), self.connector(&parameters), Instant::now())
+                .map_err(|error| Stop::run_failed(chain(&error)))?;
         let measured = self.drive(&driver);
         let summary = driver.stop();
         let after_numbers = self.numbers()?;
-        let after = self.verify(&parameters, Some((&summary.ledger, &numbers)))?;
+        let after = self.verify(&parameters, Some((&summary.books.ledger, &numbers)))?;
         let database_orders = after_numbers.sum().saturating_sub(numbers.sum());
         let identity = identity(&parameters, arguments.mode()).to_string();
         if arguments.form() == Form::Text {
@@ -387,11 +393,14 @@ impl Session<'_> {
         Ok((json, verdict_of(" after the run", &after).and(interrupted).and(delivered)))
     }
 
+    fn connector(&self, parameters: &Parameters) -> TpccConnector {
+        let target = self.target.with_application_name("underlay-drive");
+        TpccConnector::new(target, *parameters, self.arguments.mode())
+    }
+
     fn spec(&self, parameters: &Parameters) -> DriveSpec {
         let arguments = self.arguments;
-        // Another seed for the transactions must not change what the population was made from.
-        let backend = Backend::Postgres(self.target.with_application_name("underlay-drive"));
-        let mut spec = DriveSpec::new(backend, arguments.mode(), *parameters, arguments.users);
+        let mut spec = DriveSpec::new(parameters.seed, arguments.users);
         spec.connections = arguments.connections;
         spec.threads = arguments.threads;
         spec.pacing = match arguments.rate {
@@ -408,7 +417,7 @@ impl Session<'_> {
     }
 
     /// Warms up, then measures; returns one tick over the measured time, and what CPU time that took.
-    fn drive(&self, driver: &Driver) -> Measured {
+    fn drive(&self, driver: &Driver<TpccBooks>) -> Measured {
         driver.set_users(self.arguments.users);
         interrupt::sleep_until(Instant::now() + Duration::from(self.arguments.warm_up));
         let cpu_ns_before = driver.tick().cpu_ns;
@@ -418,12 +427,13 @@ impl Session<'_> {
             let next = end.min(Instant::now() + Duration::from_secs(1));
             let go_on = interrupt::sleep_until(next);
             let tick = driver.tick();
-            let p99 = tick.of(TransactionType::NewOrder).response.quantile(0.99).unwrap_or(0);
-            let errors: u64 = tick.types.iter().map(|kind| kind.errors.total()).sum();
+            let p99 = tick.headline_response().quantile(0.99).unwrap_or(0);
             eprintln!(
-                "{:>8.0} NOPM  p99 {:>8}  {errors} errors",
-                tick.nopm(),
-                Nanos(p99).to_string()
+                "{:>8.0} {}  p99 {:>8}  {} errors",
+                tick.headline_rate(),
+                tick.shape.headline.unit,
+                Nanos(p99).to_string(),
+                tick.errors()
             );
             match &mut measured {
                 None => measured = Some(tick),
@@ -475,7 +485,7 @@ const QUANTILES: [(&str, f64); 5] =
 
 fn print_run(
     measured: &Measured,
-    summary: &DriveSummary,
+    summary: &DriveSummary<TpccBooks>,
     database_orders: u64,
     parameters: &Parameters,
     identity: &str,
@@ -485,20 +495,19 @@ fn print_run(
     println!();
     println!(
         "NOPM {:.0} over {seconds:.1} s (committed new orders per minute, counted by the client)",
-        measured.tick.nopm()
+        measured.tick.headline_rate()
     );
     println!(
         "new orders of the whole run: {} acknowledged, {} by the database's order numbers, {} of unknown outcome",
-        summary.ledger.acknowledged_count(),
+        summary.books.ledger.acknowledged_count(),
         database_orders,
-        summary.ledger.unknown_count()
+        summary.books.ledger.unknown_count()
     );
     println!(
         "{:13} {:>10} {:>8} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
         "transaction", "committed", "rolled b", "errors", "p50", "p95", "p99", "p99.9", "max"
     );
-    for kind in TransactionType::ALL {
-        let counts = measured.tick.of(kind);
+    for (name, counts) in measured.tick.named() {
         let latency: Vec<String> = QUANTILES
             .iter()
             .map(|(_, q)| {
@@ -513,7 +522,7 @@ fn print_run(
             .collect();
         println!(
             "{:13} {:>10} {:>8} {:>7} {}",
-            kind.as_str(),
+            name,
             counts.committed,
             counts.rolled_back,
             counts.errors.total(),
@@ -552,22 +561,22 @@ fn print_run(
         parameters.warehouses,
         parameters.seed.0
     );
-    println!("derived from TPC-C; not comparable with published TPC results");
+    println!("{}", SHAPE.notice);
 }
 
 fn run_json(
     measured: &Measured,
-    summary: &DriveSummary,
+    summary: &DriveSummary<TpccBooks>,
     database_orders: u64,
     parameters: &Parameters,
     identity: &str,
     before: &CheckReport,
     after: &CheckReport,
 ) -> Value {
-    let types: Map<String, Value> = TransactionType::ALL
-        .into_iter()
-        .map(|kind| {
-            let counts = measured.tick.of(kind);
+    let types: Map<String, Value> = measured
+        .tick
+        .named()
+        .map(|(name, counts)| {
             let quantiles = |histogram: &underlay_core::Histogram| -> Map<String, Value> {
                 QUANTILES
                     .iter()
@@ -590,7 +599,7 @@ fn run_json(
                 "response_ns": quantiles(&counts.response),
                 "service_ns": quantiles(&counts.service),
             });
-            (kind.as_str().to_string(), value)
+            (name.to_string(), value)
         })
         .collect();
     let outages: Vec<Value> = summary
@@ -614,11 +623,11 @@ fn run_json(
         "warehouses": parameters.warehouses,
         "seed": parameters.seed.0,
         "duration_ns": measured.tick.length().0,
-        "nopm": measured.tick.nopm(),
+        "nopm": measured.tick.headline_rate(),
         "new_orders": {
-            "acknowledged": summary.ledger.acknowledged_count(),
+            "acknowledged": summary.books.ledger.acknowledged_count(),
             "by_order_numbers": database_orders,
-            "unknown": summary.ledger.unknown_count(),
+            "unknown": summary.books.ledger.unknown_count(),
         },
         "transactions": types,
         "outages": outages,
@@ -629,6 +638,6 @@ fn run_json(
             "memory_bytes": measured.tick.memory.0,
         },
         "checks": { "before": report_json(before), "after": report_json(after) },
-        "note": "derived from TPC-C; not comparable with published TPC results",
+        "note": SHAPE.notice,
     })
 }

@@ -61,11 +61,13 @@ pub enum Event<'a> {
     },
     /// A second of load went by.
     Second {
-        /// New orders per minute in that second.
-        nopm: f64,
+        /// The workload's headline in that second: for TPC-C new orders per minute.
+        headline: f64,
+        /// Its unit.
+        unit: &'static str,
         /// Virtual users active.
         users: u32,
-        /// p99 response time of new orders in that second.
+        /// p99 response time of what the headline counts, in that second.
         response_p99: Option<Nanos>,
         /// Errors in that second.
         errors: u64,
@@ -90,7 +92,7 @@ pub enum Event<'a> {
     RunEnded {
         /// How.
         status: RunStatus,
-        /// New orders per minute at each rung.
+        /// The headline at each rung.
         rungs: &'a [(u32, f64)],
         /// The cause, when it did not finish.
         reason: Option<&'a str>,

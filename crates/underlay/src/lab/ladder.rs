@@ -17,7 +17,7 @@ use underlay_model::Operation;
 use underlay_record::conventions::{DISPATCH_LAG, event, histogram_scope};
 use underlay_record::{Event as RecordEvent, Interval, PhaseKind, RunId, TransactionTick};
 use underlay_study::ProcedurePlan;
-use underlay_workload::tpcc::TransactionType;
+use underlay_workload::transactional::Books;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
@@ -31,7 +31,7 @@ use crate::lab::samplers::{DriverGauge, SharedDatastore};
 const FREE_SPACE_MIN: Bytes = Bytes::from_mib(16);
 
 /// Everything the ladder looks at.
-pub struct Ladder<'a> {
+pub struct Ladder<'a, B: Books> {
     /// Zero of all times.
     pub origin: Instant,
     /// The record and the run in it.
@@ -39,7 +39,7 @@ pub struct Ladder<'a> {
     /// Which run.
     pub run: RunId,
     /// The load generator, with no user active.
-    pub driver: &'a Driver,
+    pub driver: &'a Driver<B>,
     /// For the sampler of the load generator.
     pub gauge: &'a DriverGauge,
     /// The database server.
@@ -52,10 +52,10 @@ pub struct Ladder<'a> {
     pub observer: &'a mut dyn Observer,
 }
 
-/// New orders per minute of a rung.
+/// Users and headline of a rung.
 pub type Rung = (u32, f64);
 
-impl Ladder<'_> {
+impl<B: Books> Ladder<'_, B> {
     /// Warms up and climbs. Rungs that were measured are in `rungs` even when the climb ends early.
     pub fn climb(&mut self, procedure: &ProcedurePlan, rungs: &mut Vec<Rung>) -> Result<(), Abort> {
         let top = procedure.users.last().copied().unwrap_or(1);
@@ -70,10 +70,10 @@ impl Ladder<'_> {
                 ladder.driver.set_users(*users);
                 ladder.seconds(procedure.ramp_up).map(|_| ())
             })?;
-            let nopm = self.phase(PhaseKind::Measure, *users, procedure.measure, |ladder| {
+            let headline = self.phase(PhaseKind::Measure, *users, procedure.measure, |ladder| {
                 ladder.seconds(procedure.measure)
             })?;
-            rungs.push((*users, nopm));
+            rungs.push((*users, headline));
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ impl Ladder<'_> {
         })
     }
 
-    /// Lets `length` go by, second by second; returns the new orders per minute over it.
+    /// Lets `length` go by, second by second; returns the headline over it.
     fn seconds(&mut self, length: Nanos) -> Result<f64, Abort> {
         self.seconds_with(length, |_| {})
     }
@@ -117,7 +117,7 @@ impl Ladder<'_> {
         let end = began + Duration::from(length);
         // What happened since the last phase belongs to it: write it before this one counts.
         self.write_tick(self.driver.tick())?;
-        let (mut new_orders, mut counted) = (0u64, Nanos::ZERO);
+        let (mut headline, mut counted) = (0u64, Nanos::ZERO);
         let mut next = began;
         while next < end {
             next = (next + Duration::from_secs(1)).min(end);
@@ -132,12 +132,12 @@ impl Ladder<'_> {
                 }
             }
             let tick = self.driver.tick();
-            new_orders += tick.of(TransactionType::NewOrder).committed;
+            headline += tick.headline_count();
             counted += tick.length();
             self.write_tick(tick)?;
             self.look_at_health()?;
         }
-        Ok(per_minute(new_orders, counted))
+        Ok(self.driver.shape().headline.rate(headline, counted))
     }
 
     fn write_tick(&mut self, tick: DriveTick) -> Result<(), Abort> {
@@ -148,12 +148,12 @@ impl Ladder<'_> {
         write_tick(self.recorder, self.run, &tick)?;
         self.write_datastore_latency(Interval { begin: tick.begin, end: tick.end })?;
         self.write_datastore_notices(tick.end)?;
-        let new_orders = tick.of(TransactionType::NewOrder);
         self.observer.notice(&Event::Second {
-            nopm: tick.nopm(),
+            headline: tick.headline_rate(),
+            unit: tick.shape.headline.unit,
             users: tick.users.active,
-            response_p99: new_orders.response.quantile(0.99).map(Nanos),
-            errors: tick.types.iter().map(|kind| kind.errors.total()).sum(),
+            response_p99: tick.headline_response().quantile(0.99).map(Nanos),
+            errors: tick.errors(),
         });
         Ok(())
     }
@@ -233,8 +233,7 @@ impl Ladder<'_> {
 pub fn write_tick(recorder: &SharedRecorder, run: RunId, tick: &DriveTick) -> Result<(), Abort> {
     let interval = Interval { begin: tick.begin, end: tick.end };
     let mut recorder = recorder.lock();
-    for kind in TransactionType::ALL {
-        let counts = tick.of(kind);
+    for (name, counts) in tick.named() {
         let errors: BTreeMap<String, u64> = counts
             .errors
             .iter()
@@ -246,7 +245,7 @@ pub fn write_tick(recorder: &SharedRecorder, run: RunId, tick: &DriveTick) -> Re
                 run,
                 &TransactionTick {
                     interval,
-                    transaction: kind.as_str().to_string(),
+                    transaction: name.to_string(),
                     committed: counts.committed,
                     rolled_back: counts.rolled_back,
                     failed: counts.failed,
@@ -272,8 +271,4 @@ pub fn operation_word(operation: Operation) -> &'static str {
         Operation::Flush => "flush",
         Operation::Discard => "discard",
     }
-}
-
-fn per_minute(count: u64, length: Nanos) -> f64 {
-    if length == Nanos::ZERO { 0.0 } else { count as f64 * 60.0 / length.as_secs_f64() }
 }

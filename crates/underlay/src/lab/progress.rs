@@ -119,10 +119,10 @@ impl Observer for Progress {
                 };
                 self.tick("");
             }
-            Event::Second { nopm, users, response_p99, errors } => {
+            Event::Second { headline, unit, users, response_p99, errors } => {
                 let p99 = response_p99.map_or(String::new(), |p99| format!(", p99 {p99}"));
                 let errors = if *errors > 0 { format!(", {errors} errors") } else { String::new() };
-                self.tick(&format!("{nopm:.0} NOPM with {users} users{p99}{errors}"));
+                self.tick(&format!("{headline:.0} {unit} with {users} users{p99}{errors}"));
             }
             Event::Checked { moment, checks, failed } => {
                 let when = match moment {
@@ -144,8 +144,10 @@ impl Observer for Progress {
                 self.line(&format!("  {word}: {text}"));
             }
             Event::RunEnded { status, rungs, reason } => {
-                let rungs: Vec<String> =
-                    rungs.iter().map(|(users, nopm)| format!("{users} users {nopm:.0}")).collect();
+                let rungs: Vec<String> = rungs
+                    .iter()
+                    .map(|(users, headline)| format!("{users} users {headline:.0}"))
+                    .collect();
                 let rungs = if rungs.is_empty() {
                     String::new()
                 } else {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use underlay_core::{Bytes, Nanos};
 use underlay_database::Target;
-use underlay_database::postgres::tpcc::{Mode as DatabaseMode, OrderNumbers};
+use underlay_database::postgres::tpcc::{Mode as DatabaseMode, OrderNumbers, TpccConnector};
 use underlay_database::postgres::{
     Install, Listen, RestoreOptions, Server, ServerSpec, StopMode, Template,
 };
@@ -19,7 +19,7 @@ use underlay_datastore::{
     ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, TimingReport, VolumeRequest,
     open,
 };
-use underlay_driver::{Arrivals, Backend, DriveSpec, DriveSummary, Driver, Pacing, Saturation};
+use underlay_driver::{Arrivals, DriveSpec, DriveSummary, Driver, Pacing, Saturation};
 use underlay_host::{Cgroup, CgroupLimits, FileSystem, StateDir, Teardown, Unenforced, User};
 use underlay_record::conventions::{LATENESS, MODELLED, document, event, finding, histogram_scope};
 use underlay_record::{
@@ -28,7 +28,7 @@ use underlay_record::{
 };
 use underlay_study::{DatastoreKind, DesignPlan, Durability, Mode, Plan, RunPlan};
 use underlay_telemetry::{CgroupTarget, Collector, CollectorReport, Targets};
-use underlay_workload::tpcc::Parameters;
+use underlay_workload::tpcc::{Parameters, TpccBooks};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
@@ -168,7 +168,7 @@ impl ActiveRun<'_> {
         phases.carry_out(PhaseKind::Check, observer, |observer| {
             self.set_timing(&datastore, Timing::Off)?;
             let warehouses = self.bench.parameters.warehouses;
-            let ledger = Some((&summary.ledger, &before));
+            let ledger = Some((&summary.books.ledger, &before));
             let kept = (recorder, run, CheckMoment::After);
             self.verified =
                 Some(verify(self.bench.runtime, &target, warehouses, ledger, kept, observer)?);
@@ -381,11 +381,11 @@ impl ActiveRun<'_> {
         cgroup: Option<&Cgroup>,
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<DriveSummary, Abort> {
+    ) -> Result<DriveSummary<TpccBooks>, Abort> {
         let target = server.target().with_database(DATABASE);
         let gauge = DriverGauge::default();
-        let driver =
-            Driver::start(self.drive_spec(target.clone()), self.origin).during("start the load")?;
+        let driver = Driver::start(self.drive_spec(), self.connector(target.clone()), self.origin)
+            .during("start the load")?;
         let writer = TelemetryWriter::start(self.bench.recorder.clone(), self.run)
             .during("start the thread of the record")?;
         let targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
@@ -418,18 +418,21 @@ impl ActiveRun<'_> {
         Ok(summary)
     }
 
-    fn drive_spec(&self, target: Target) -> DriveSpec {
-        let workload = &self.bench.plan.workload;
-        let users = self.bench.plan.procedure.users.last().copied().unwrap_or(1);
-        let mode = match workload.mode {
+    fn connector(&self, target: Target) -> TpccConnector {
+        let mode = match self.bench.plan.workload.mode {
             Mode::Procedures => DatabaseMode::Procedures,
             Mode::Statements => DatabaseMode::Statements,
         };
-        let mut spec =
-            DriveSpec::new(Backend::Postgres(target), mode, *self.bench.parameters, users);
-        spec.statement_timeout = workload.statement_timeout.into();
+        TpccConnector::new(target, *self.bench.parameters, mode)
+    }
+
+    fn drive_spec(&self) -> DriveSpec {
+        let workload = &self.bench.plan.workload;
+        let users = self.bench.plan.procedure.users.last().copied().unwrap_or(1);
         // Each repeat has inputs of its own, the same for all designs of the repeat.
-        spec.inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
+        let inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
+        let mut spec = DriveSpec::new(inputs, users);
+        spec.statement_timeout = workload.statement_timeout.into();
         spec.pacing = match workload.pacing {
             underlay_study::Pacing::Closed { key_think } => Pacing::Closed { key_think },
             underlay_study::Pacing::Open { rate_per_second, arrivals } => Pacing::open(
@@ -487,7 +490,7 @@ impl ActiveRun<'_> {
 
     fn keep_summary(
         &self,
-        summary: &DriveSummary,
+        summary: &DriveSummary<TpccBooks>,
         collected: &CollectorReport,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {

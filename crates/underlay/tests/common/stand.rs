@@ -8,13 +8,13 @@ use underlay_core::{Bytes, RootSeed};
 use underlay_database::Target;
 use underlay_database::postgres::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
-    TableNames, check, load, order_numbers,
+    TableNames, TpccConnector, check, load, order_numbers,
 };
 use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
 use underlay_datastore::{Context, Datastore, DatastoreSpec, Timing, VolumeRequest, open};
-use underlay_driver::{Backend, DriveSpec, DriveSummary, Driver};
+use underlay_driver::{DriveSpec, DriveSummary, Driver};
 use underlay_host::{FileSystem, StateDir, Teardown, unprivileged_user};
-use underlay_workload::tpcc::{Entropy, Parameters};
+use underlay_workload::tpcc::{Entropy, Parameters, TpccBooks};
 
 const SERVER_LIMIT: Duration = Duration::from_secs(2);
 
@@ -96,17 +96,17 @@ impl Stand {
     }
 
     /// Starts four users.
-    pub fn drive(&self) -> Driver {
-        let mut spec =
-            DriveSpec::new(Backend::Postgres(self.target()), Mode::Procedures, self.parameters, 4);
+    pub fn drive(&self) -> Driver<TpccBooks> {
+        let mut spec = DriveSpec::new(self.parameters.seed, 4);
         spec.stop_grace = SERVER_LIMIT;
-        let driver = Driver::start(spec, Instant::now()).expect("a driver");
+        let connector = TpccConnector::new(self.target(), self.parameters, Mode::Procedures);
+        let driver = Driver::start(spec, connector, Instant::now()).expect("a driver");
         driver.set_users(4);
         driver
     }
 
     /// Runs four users, cuts the power under them, and returns what they know.
-    pub fn drive_into_power_cut(&mut self) -> DriveSummary {
+    pub fn drive_into_power_cut(&mut self) -> DriveSummary<TpccBooks> {
         let driver = self.drive();
         std::thread::sleep(Duration::from_secs(3));
         self.datastore.power_cut().expect("a power cut");
@@ -120,13 +120,13 @@ impl Stand {
         self.server.start().map(|_| ()).map_err(|error| error.to_string())
     }
 
-    pub fn check(&self, ledger: Option<(&DriveSummary, &OrderNumbers)>) -> CheckReport {
+    pub fn check(&self, ledger: Option<(&DriveSummary<TpccBooks>, &OrderNumbers)>) -> CheckReport {
         let tables = TableNames::underlay();
         let options = CheckOptions {
             warehouses: 1,
             parallel: 1,
             moment: CheckMoment::AfterRun,
-            ledger: ledger.map(|(summary, before)| (&summary.ledger, before)),
+            ledger: ledger.map(|(summary, before)| (&summary.books.ledger, before)),
             tables: &tables,
         };
         let report = self.runtime.block_on(check(&self.target(), options)).expect("checks");

@@ -2,8 +2,8 @@
 
 use underlay_core::RootSeed;
 
-use super::draw::uniform;
 use super::nurand;
+use crate::draw::uniform;
 
 /// The constants C of NURand, one per field. Store them with the data and print them with results:
 /// a different `c_run_last` is a different workload.

@@ -7,7 +7,7 @@
 use rand_pcg::Pcg64;
 
 use super::TransactionType;
-use super::draw::shuffle;
+use crate::draw::shuffle;
 
 /// Cards of one deck.
 pub const CARDS: usize = 23;

@@ -7,7 +7,8 @@
 //! Reading order: [`cardinality`] and [`Parameters`] say how big; [`Transaction`] says what a user
 //! asks; [`Terminal`] decides it, from [`nurand`], [`names`], the [`deck`] and [`pacing`];
 //! [`Variability`] counts what was asked; [`population`] generates the initial rows; the
-//! [`ledger`] holds what the database acknowledged; [`Identity`] names the whole.
+//! [`ledger`] holds what the database acknowledged; [`Tpcc`] is all of it as the load generator
+//! drives it; [`Identity`] names the whole.
 //!
 //! Everything is a function of [`Parameters`]: the transaction number `n` of user `u` is the same on
 //! every machine, whatever the other users did, and any warehouse can be generated alone.
@@ -15,7 +16,6 @@
 pub mod cardinality;
 mod constants;
 pub mod deck;
-mod draw;
 mod entropy;
 mod identity;
 pub mod ledger;
@@ -28,6 +28,7 @@ pub mod population;
 mod terminal;
 mod transaction;
 mod variability;
+mod workload;
 
 pub use constants::Constants;
 pub use entropy::Entropy;
@@ -40,3 +41,4 @@ pub use transaction::{
     Transaction, TransactionType, UNUSED_ITEM,
 };
 pub use variability::{Limit, LimitOutcome, Variability, VariabilityFinding};
+pub use workload::{Outcome, SHAPE, Tpcc, TpccBooks};

@@ -7,7 +7,7 @@
 use rand_pcg::Pcg64;
 
 use super::cardinality::{CUSTOMERS_PER_DISTRICT, ITEMS, LAST_NAMES};
-use super::draw::uniform;
+use crate::draw::uniform;
 
 /// A of customer last names.
 pub const A_LAST_NAME: u32 = 255;

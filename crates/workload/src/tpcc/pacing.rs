@@ -8,7 +8,7 @@ use rand_pcg::Pcg64;
 use underlay_core::Nanos;
 
 use super::TransactionType;
-use super::draw::unit_interval;
+use crate::draw::unit_interval;
 
 /// A think time is never longer than this many means.
 pub const THINK_TIME_CUT: u64 = 10;

@@ -12,12 +12,13 @@ use super::cardinality::{
     CARRIERS, DISTRICTS_PER_WAREHOUSE, LINES_PER_ORDER_MAX, LINES_PER_ORDER_MIN,
 };
 use super::deck;
-use super::draw::{percent, uniform};
 use super::{
     Constants, CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Parameters,
     Payment, StockLevel, Transaction, TransactionType, UNUSED_ITEM,
 };
 use super::{names, nurand, pacing};
+use crate::draw::{percent, uniform};
+use crate::transactional::Mix;
 
 /// Orders that roll back, in percent (clause 2.4.1.4).
 pub const ROLLBACK_PERCENT: u32 = 1;
@@ -108,7 +109,17 @@ impl Terminal {
         reason = "the sequence never ends: an iterator's Option would burden every caller"
     )]
     pub fn next(&mut self) -> Transaction {
-        let kind = self.card(self.sequence);
+        self.next_of(&Mix::Prescribed)
+    }
+
+    /// The next transaction under a mix: cards of the deck, or types drawn by weight.
+    pub fn next_of(&mut self, mix: &Mix) -> Transaction {
+        let kind = match mix {
+            Mix::Prescribed => self.card(self.sequence),
+            Mix::Weighted(weights) => {
+                TransactionType::ALL[weights.pick(&mut self.seed.stream("mix", self.sequence))]
+            }
+        };
         let mut random = self.seed.stream("transaction", self.sequence);
         self.sequence += 1;
         match kind {

@@ -8,6 +8,7 @@
 //! A schema of that name without the marker is never touched.
 
 mod check;
+mod connector;
 mod copy;
 mod link;
 mod load;
@@ -25,9 +26,11 @@ pub use check::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, OrderNumbers, TableNames,
     check, order_numbers,
 };
+pub use connector::TpccConnector;
 pub use load::{LoadOptions, LoadProgress, LoadReport, LoadStage, load};
 pub use schema::{Described, TpccError, describe, drop_schema};
-pub use session::{Outcome, Session};
+pub use session::Session;
+pub use underlay_workload::tpcc::Outcome;
 
 /// How a transaction reaches the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

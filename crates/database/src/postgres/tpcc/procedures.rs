@@ -10,8 +10,9 @@ use underlay_workload::tpcc::{CustomerSelector, NewOrder, Transaction};
 
 use super::link::{Link, RequestError};
 use super::money::Cents;
-use super::session::{Failure, Outcome, is_intended_rollback};
+use super::session::{Failure, is_intended_rollback};
 use crate::error::CommitState;
+use underlay_workload::tpcc::Outcome;
 
 /// The prepared calls.
 pub struct Procedures {

@@ -5,7 +5,7 @@
 //! [`crate::ErrorClass::ConnectionLost`] it must be replaced.
 
 use tokio_postgres::error::SqlState;
-use underlay_workload::tpcc::{Parameters, Transaction};
+use underlay_workload::tpcc::{Outcome, Parameters, Transaction};
 
 use super::link::{Link, RequestError};
 use super::procedures::Procedures;
@@ -21,24 +21,6 @@ use crate::target::Target;
 /// a whole, by a plan that stays when old row versions have made it long.
 pub(super) const SETTINGS: &str =
     "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off";
-
-/// What a transaction did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outcome {
-    /// Whether it was committed. `false` only for the intended rollback of 1 % of the new orders.
-    pub committed: bool,
-    /// The number of the order that a committed New-Order created.
-    pub order_id: Option<u32>,
-    /// Districts in which a Delivery found no order to deliver.
-    pub skipped_deliveries: u32,
-}
-
-impl Outcome {
-    pub(super) const COMMITTED: Outcome =
-        Outcome { committed: true, order_id: None, skipped_deliveries: 0 };
-    pub(super) const ROLLED_BACK: Outcome =
-        Outcome { committed: false, order_id: None, skipped_deliveries: 0 };
-}
 
 /// An error on the way to an [`Outcome`], with what was known of the commit.
 pub(super) struct Failure {

@@ -16,8 +16,9 @@ use underlay_workload::tpcc::{
 use super::link::{Link, RequestError};
 use super::money::Cents;
 use super::procedures::{SortedLines, int, selector, small};
-use super::session::{Failure, Outcome};
+use super::session::Failure;
 use crate::error::CommitState;
+use underlay_workload::tpcc::Outcome;
 
 const DISTRICTS: i32 = 10;
 

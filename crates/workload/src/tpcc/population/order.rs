@@ -3,12 +3,12 @@
 use rand_pcg::Pcg64;
 
 use super::{LOADED_AT, UnixSeconds};
+use crate::draw::{shuffle, uniform};
 use crate::tpcc::Parameters;
 use crate::tpcc::cardinality::{
     CARRIERS, CUSTOMERS_PER_DISTRICT, DISTRICTS_PER_WAREHOUSE, FIRST_UNDELIVERED_ORDER,
     INITIAL_ORDERS_PER_DISTRICT, LINES_PER_ORDER_MAX, LINES_PER_ORDER_MIN,
 };
-use crate::tpcc::draw::{shuffle, uniform};
 
 /// A row of ORDER.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use rand_pcg::Pcg64;
 
-use crate::tpcc::draw::uniform;
+use crate::draw::uniform;
 
 /// Selects `picks` of `rows` rows while they pass by (Knuth, volume 2, algorithm S).
 #[derive(Clone, Debug)]

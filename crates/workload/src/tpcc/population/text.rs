@@ -9,7 +9,7 @@ use std::fmt;
 use rand::Rng;
 use rand_pcg::Pcg64;
 
-use crate::tpcc::draw::uniform;
+use crate::draw::uniform;
 use crate::tpcc::{Entropy, Parameters};
 
 /// A text of a row, borrowed from its generator: letters, digits and (in fixed patterns) spaces, all

@@ -14,6 +14,12 @@ pub(crate) fn uniform(random: &mut Pcg64, low: u32, high: u32) -> u32 {
     low + ((u128::from(random.next_u64()) * count) >> 64) as u32
 }
 
+/// A number in `0..count`, all equally likely.
+pub(crate) fn below(random: &mut Pcg64, count: u64) -> u64 {
+    debug_assert!(count > 0, "an empty range has no element");
+    ((u128::from(random.next_u64()) * u128::from(count)) >> 64) as u64
+}
+
 /// True in `percent` of 100 draws.
 pub(crate) fn percent(random: &mut Pcg64, percent: u32) -> bool {
     uniform(random, 1, 100) <= percent

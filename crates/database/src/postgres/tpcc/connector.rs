@@ -1,0 +1,50 @@
+//! TPC-C on PostgreSQL for the load generator.
+
+use std::time::Duration;
+
+use underlay_workload::tpcc::{Outcome, Parameters, Tpcc, Transaction};
+
+use super::{Mode, Session};
+use crate::error::SessionError;
+use crate::session;
+use crate::target::Target;
+
+/// Opens TPC-C sessions with one PostgreSQL database.
+#[derive(Clone, Debug)]
+pub struct TpccConnector {
+    target: Target,
+    workload: Tpcc,
+    mode: Mode,
+}
+
+impl TpccConnector {
+    /// Sessions with `target`, which holds the population of `parameters`. Acknowledged orders are kept.
+    pub fn new(target: Target, parameters: Parameters, mode: Mode) -> TpccConnector {
+        TpccConnector { target, workload: Tpcc::new(parameters), mode }
+    }
+}
+
+impl session::Connector for TpccConnector {
+    type Workload = Tpcc;
+    type Session = Session;
+
+    fn workload(&self) -> &Tpcc {
+        &self.workload
+    }
+
+    fn limit_statements(&mut self, limit: Duration) {
+        self.target = self.target.with_statement_timeout(limit);
+    }
+
+    async fn connect(&self) -> Result<Session, SessionError> {
+        Session::connect(&self.target, &self.workload.parameters, self.mode).await
+    }
+}
+
+impl session::Session for Session {
+    type Workload = Tpcc;
+
+    async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
+        Session::run(self, transaction).await
+    }
+}
