@@ -37,6 +37,8 @@ if [ "$goal" != demo ]; then
   need chromium "opens the report in tests" chromium chromium-browser google-chrome
   need libnbd-bin "nbdinfo and nbdcopy, clients that check the NBD server" nbdinfo
   need qemu-utils "qemu-img, another client that checks the NBD server" qemu-img
+  # The programs alone: the package mariadb-server would also start an instance of its own.
+  need mariadb-server-core "MariaDB, the other database that is measured" mariadbd /usr/sbin/mariadbd
 fi
 if [ "$goal" = bench ]; then
   need nbdkit "the peer of the block export" nbdkit

@@ -51,9 +51,10 @@ pub struct SessionError {
 /// Why a target's text was refused. No variant quotes the text: it may hold a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// Not a URL of PostgreSQL.
+    /// Not a URL of an engine.
     #[error(
-        "the database URL is malformed: {reason}; write `postgres://user:password@host:port/database`"
+        "the database URL is malformed: {reason}; write `postgres://user:password@host:port/database` \
+         or `mysql://user:password@host:port/database`"
     )]
     Malformed {
         /// What is wrong.

@@ -10,13 +10,18 @@
 //! **Invariant:** no cluster that Underlay did not create is ever stopped, changed or removed here;
 //! a given URL is only connected to.
 
+pub mod engine;
 pub mod error;
+mod mariadb_url;
+pub mod session;
 pub mod target;
 
-pub mod session;
+pub mod managed;
 
+pub mod mariadb;
 pub mod postgres;
 
+pub use engine::Engine;
 pub use error::{CommitState, ErrorClass, SessionError, TargetError};
 pub use session::{Connector, Session};
 pub use target::{Address, Secret, Target};

@@ -10,19 +10,21 @@ use std::time::Duration;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::{Client, Config, NoTls};
 
+use crate::Engine;
 use crate::error::{CommitState, SessionError, TargetError};
+use crate::mariadb_url;
 
 const DEFAULT_PORT: u16 = 5432;
 const DEFAULT_DATABASE: &str = "postgres";
-const DEFAULT_APPLICATION_NAME: &str = "underlay";
-const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(crate) const DEFAULT_APPLICATION_NAME: &str = "underlay";
+pub(crate) const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How the server is reached.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// A host name or address.
     Tcp(String),
-    /// The directory of a Unix socket.
+    /// A Unix socket: of PostgreSQL its directory, of MariaDB the socket itself.
     UnixSocket(PathBuf),
 }
 
@@ -33,6 +35,8 @@ pub struct Secret(String);
 /// A database to connect to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
+    /// What the server speaks.
+    pub engine: Engine,
     /// How the server is reached.
     pub address: Address,
     /// The TCP port; also part of the name of a Unix socket.
@@ -41,9 +45,9 @@ pub struct Target {
     pub user: String,
     /// Its password, where the server asks for one.
     pub password: Option<Secret>,
-    /// The database.
+    /// The database. Empty where MariaDB is to choose none.
     pub database: String,
-    /// Shown in `pg_stat_activity`, so that telemetry can tell the driver from the samplers.
+    /// Shown in `pg_stat_activity` and in MariaDB's connection attributes, so that telemetry can tell the driver from the samplers.
     pub application_name: String,
     /// How long connecting may take.
     pub connect_timeout: Duration,
@@ -64,9 +68,13 @@ impl Secret {
 }
 
 impl Target {
-    /// From `postgres://user:password@host:port/database?options` (or `key=value` pairs). A host that
-    /// starts with `/` (percent-encoded in a URL) is the directory of a Unix socket.
+    /// From `postgres://user:password@host:port/database?options` (or `key=value` pairs), or
+    /// `mysql://` or `mariadb://` likewise. A host that starts with `/` (percent-encoded in a URL) is the
+    /// directory of PostgreSQL's Unix socket, or MariaDB's Unix socket.
     pub fn from_url(url: &str) -> Result<Target, TargetError> {
+        if let Some((scheme @ ("mysql" | "mariadb"), rest)) = url.split_once("://") {
+            return mariadb_url::parse(scheme, rest);
+        }
         // The parser's own messages can quote the text around the password; only its source is kept.
         let config = Config::from_str(url).map_err(|error| TargetError::Malformed {
             reason: std::error::Error::source(&error)
@@ -88,6 +96,7 @@ impl Target {
             .transpose()
             .map_err(|_| TargetError::PasswordNotText)?;
         Ok(Target {
+            engine: Engine::Postgresql,
             address,
             port: config.get_ports().first().copied().unwrap_or(DEFAULT_PORT),
             database: config.get_dbname().unwrap_or(&user).to_string(),
@@ -108,6 +117,7 @@ impl Target {
     /// A server's Unix socket, its maintenance database, no password.
     pub fn unix_socket(directory: PathBuf, port: u16, user: &str) -> Target {
         Target {
+            engine: Engine::Postgresql,
             address: Address::UnixSocket(directory),
             port,
             user: user.to_string(),
@@ -116,6 +126,15 @@ impl Target {
             application_name: DEFAULT_APPLICATION_NAME.to_string(),
             connect_timeout: DEFAULT_CONNECT_TIMEOUT,
             statement_timeout: None,
+        }
+    }
+
+    /// The Unix socket of a MariaDB, no database, no password.
+    pub fn mariadb_socket(socket: PathBuf, user: &str) -> Target {
+        Target {
+            engine: Engine::Mariadb,
+            database: String::new(),
+            ..Target::unix_socket(socket, crate::mariadb::connection::DEFAULT_PORT, user)
         }
     }
 
@@ -134,7 +153,7 @@ impl Target {
         Target { statement_timeout: Some(limit), ..self.clone() }
     }
 
-    /// The client library's view of this target, for those who need further parameters.
+    /// PostgreSQL's client library's view of this target, for those who need further parameters.
     pub fn config(&self) -> Config {
         let mut config = Config::new();
         match &self.address {
@@ -158,7 +177,7 @@ impl Target {
         config
     }
 
-    /// Connects. The connection is driven by a task on the current runtime until the client is
+    /// Connects to a PostgreSQL. The connection is driven by a task on the current runtime until the client is
     /// dropped; an error it meets surfaces in the client's next call.
     pub async fn connect(&self) -> Result<Client, SessionError> {
         let (client, connection) = self
@@ -184,7 +203,11 @@ impl fmt::Debug for Secret {
 impl fmt::Display for Target {
     /// A URL without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "postgres://{}@", self.user)?;
+        let scheme = match self.engine {
+            Engine::Postgresql => "postgres",
+            Engine::Mariadb => "mysql",
+        };
+        write!(f, "{scheme}://{}@", self.user)?;
         match &self.address {
             Address::Tcp(host) if host.contains(':') => write!(f, "[{host}]")?,
             Address::Tcp(host) => f.write_str(host)?,
@@ -235,7 +258,7 @@ mod tests {
         assert!(matches!(check("postgres://a/x"), TargetError::NoUser));
         assert!(matches!(check("postgres://ann@a/x?sslmode=require"), TargetError::TlsRequired));
         assert!(matches!(check("user=ann dbname=x"), TargetError::NoHost));
-        assert!(matches!(check("mysql://ann@a/x"), TargetError::Malformed { .. }));
+        assert!(matches!(check("oracle://ann@a/x"), TargetError::Malformed { .. }));
         assert!(matches!(check("postgres://ann@a:port/x"), TargetError::Malformed { .. }));
     }
 

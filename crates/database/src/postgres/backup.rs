@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 use underlay_core::Bytes;
 use underlay_host::{ProgramSpec, run_program_with};
 
+use crate::managed::{
+    ServerError, TreeCopy, claim, clear, copy_trees, count, make_private, sync_file_systems,
+};
 use crate::postgres::cluster;
-use crate::postgres::cluster::{SUPERUSER, make_private};
-use crate::postgres::error::ServerError;
+use crate::postgres::cluster::SUPERUSER;
 use crate::postgres::server::{Server, ServerSpec};
-use crate::postgres::tree_copy::{TreeCopy, copy_trees, count, sync_file_systems};
 use crate::target::Address;
 
 /// The form of a backup.
@@ -72,13 +73,13 @@ impl Server {
         self.require_stopped("restore a backup")?;
         let spec = self.spec();
         let begin = Instant::now();
-        cluster::clear(spec)?;
+        clear(&spec.data, &spec.wal)?;
         match backup.format {
             BackupFormat::Plain => copy_plain(spec, &backup.path)?,
             BackupFormat::Tar => extract(spec, &backup.path)?,
         }
         cluster::link_wal(spec)?;
-        cluster::claim(spec)?;
+        claim(&spec.data, &spec.name, spec.run_as.as_ref())?;
         sync_file_systems([spec.data.as_path(), spec.wal.as_path()].into_iter())?;
         for dir in [&spec.data, &spec.wal] {
             underlay_host::page_cache::drop_cached(dir)?;

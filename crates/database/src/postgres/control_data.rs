@@ -4,7 +4,7 @@ use std::path::Path;
 
 use underlay_host::run_program;
 
-use crate::postgres::error::ServerError;
+use crate::managed::ServerError;
 use crate::postgres::install::Install;
 
 /// The facts that copies depend on.

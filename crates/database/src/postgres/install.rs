@@ -5,11 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::env;
-use std::fs;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use underlay_host::{Capability, HostError, run_program};
+
+use crate::Engine;
+use crate::managed::expand;
 
 /// The versions that are managed.
 pub const SUPPORTED_MAJORS: RangeInclusive<u32> = 13..=18;
@@ -86,6 +88,11 @@ impl Install {
         Ok(names.map(str::to_ascii_lowercase).collect())
     }
 
+    /// `PostgreSQL 15`.
+    pub(crate) fn title(&self) -> String {
+        format!("{} {}", Engine::Postgresql, self.major)
+    }
+
     /// One of its programs.
     pub fn program(&self, name: &str) -> PathBuf {
         self.bin_dir.join(name)
@@ -129,32 +136,14 @@ fn minor(version: &str) -> u32 {
     version.split_once('.').and_then(|(_, minor)| minor.parse().ok()).unwrap_or(0)
 }
 
-/// The directories that a pattern with one `*` stands for.
-fn expand(pattern: &str) -> Vec<PathBuf> {
-    let Some((before, after)) = pattern.split_once('*') else { return vec![pattern.into()] };
-    let (parent, prefix) = before.rsplit_once('/').unwrap_or(("", before));
-    let (suffix, below) = after.split_once('/').unwrap_or((after, ""));
-    let Ok(entries) = fs::read_dir(if parent.is_empty() { "/" } else { parent }) else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter(|entry| {
-            entry.file_name().to_str().is_some_and(|name| {
-                name.strip_prefix(prefix).is_some_and(|rest| rest.ends_with(suffix))
-            })
-        })
-        .map(|entry| if below.is_empty() { entry.path() } else { entry.path().join(below) })
-        .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::{Path, PathBuf};
 
-    use super::{PROGRAMS, capability, expand, find_installs, inspect_all, parse_version};
+    use super::{PROGRAMS, capability, find_installs, inspect_all, parse_version};
+    use crate::managed::expand;
 
     fn fake_install(dir: &Path, version: &str) {
         fs::create_dir_all(dir).unwrap();

@@ -6,134 +6,13 @@
 //! 2026-01-01 10:00:00.123 UTC [42] checkpointer 53100 PANIC:  could not write to file "pg_wal/...
 //! ```
 
-use std::fmt;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use crate::managed::{LogCause, Reader, Severity};
 
 /// `log_line_prefix`: time, process, kind of process, SQLSTATE.
 pub(crate) const PREFIX: &str = "%m [%p] %b %e ";
 
-/// How much of the end of the log is read.
-const TAIL_BYTES: u64 = 256 * 1024;
-/// How many lines of it are kept.
-const TAIL_LINES: usize = 40;
-
-/// What the log says about why the server is in trouble.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogCause {
-    /// A volume is full.
-    DiskFull,
-    /// The storage returned errors.
-    IoError,
-    /// Memory ran out, or a process was killed for it.
-    OutOfMemory,
-    /// A server process was killed or crashed.
-    Crash,
-    /// The configuration or the command line was refused.
-    Configuration,
-    /// The port or socket is taken.
-    AddressInUse,
-    /// Files are damaged.
-    Corruption,
-}
-
-/// The end of the server's log.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogTail {
-    /// The last lines, oldest first.
-    pub lines: Vec<String>,
-    /// The cause that they name.
-    pub cause: Option<LogCause>,
-    /// The line that names it, without its prefix.
-    pub evidence: Option<String>,
-}
-
-/// How bad a line is. The worst line names the cause; what follows it are consequences.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Severity {
-    Other,
-    Error,
-    Fatal,
-    Panic,
-}
-
-impl LogCause {
-    /// In words.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            LogCause::DiskFull => "a volume is full",
-            LogCause::IoError => "the storage returned an I/O error",
-            LogCause::OutOfMemory => "memory ran out",
-            LogCause::Crash => "a server process crashed or was killed",
-            LogCause::Configuration => "the configuration was refused",
-            LogCause::AddressInUse => "the port or socket is in use",
-            LogCause::Corruption => "data files are damaged",
-        }
-    }
-}
-
-impl LogTail {
-    /// Reads the end of the file, but nothing before `start_bytes`: earlier lines belong to an
-    /// earlier start. A file that cannot be read has no lines.
-    pub(crate) fn read(path: &Path, start_bytes: u64) -> LogTail {
-        let text = read_tail(path, start_bytes).unwrap_or_default();
-        LogTail::of(&text)
-    }
-
-    /// The tail of this text.
-    pub(crate) fn of(text: &str) -> LogTail {
-        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
-        let worst = lines
-            .iter()
-            .filter_map(|line| Some((severity(line), cause_of(line)?, message(line))))
-            // The first of the worst: max_by_key would keep the last.
-            .reduce(|worst, next| if next.0 > worst.0 { next } else { worst });
-        LogTail {
-            lines: lines[lines.len().saturating_sub(TAIL_LINES)..]
-                .iter()
-                .map(|line| line.to_string())
-                .collect(),
-            cause: worst.map(|(_, cause, _)| cause),
-            evidence: worst.map(|(_, _, message)| message.to_string()),
-        }
-    }
-
-    /// The cause with its evidence, or the last line.
-    pub fn headline(&self) -> String {
-        match (&self.cause, &self.evidence) {
-            (Some(cause), Some(evidence)) => format!("{cause} ({evidence})"),
-            _ => self
-                .lines
-                .last()
-                .map_or_else(|| "it logged nothing".to_string(), |line| message(line).to_string()),
-        }
-    }
-}
-
-impl fmt::Display for LogCause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// The whole log of one start, for questions about its beginning.
-pub(crate) fn read_since(path: &Path, start_bytes: u64) -> String {
-    read_from(path, start_bytes).unwrap_or_default()
-}
-
-fn read_tail(path: &Path, start_bytes: u64) -> std::io::Result<String> {
-    let length = path.metadata()?.len();
-    read_from(path, start_bytes.max(length.saturating_sub(TAIL_BYTES)))
-}
-
-fn read_from(path: &Path, start_bytes: u64) -> std::io::Result<String> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(start_bytes))?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
+/// How lines of this log are read.
+pub(crate) const READER: Reader = Reader { severity, cause: cause_of, message };
 
 /// What a line says about a cause. Codes first: they are the server's own words; then texts, for the
 /// lines that the postmaster writes about others.
@@ -199,10 +78,11 @@ fn message(line: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::{LogCause, LogTail};
+    use super::READER;
+    use crate::managed::{LogCause, LogTail};
 
     fn check(text: &str, cause: Option<LogCause>, evidence: &str) {
-        let tail = LogTail::of(text);
+        let tail = LogTail::of(text, READER);
         assert_eq!(tail.cause, cause, "{text}");
         assert!(tail.headline().contains(evidence), "{}", tail.headline());
     }
@@ -288,8 +168,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let old = format!("{TIME} x 53100 PANIC:  No space left on device\n");
         std::fs::write(file.path(), format!("{old}{TIME} x 00000 LOG:  ready\n")).unwrap();
-        assert_eq!(LogTail::read(file.path(), 0).cause, Some(LogCause::DiskFull));
-        let tail = LogTail::read(file.path(), old.len() as u64);
+        assert_eq!(LogTail::read(file.path(), 0, READER).cause, Some(LogCause::DiskFull));
+        let tail = LogTail::read(file.path(), old.len() as u64, READER);
         assert_eq!((tail.cause, tail.lines.len()), (None, 1));
     }
 }

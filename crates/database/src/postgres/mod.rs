@@ -8,24 +8,22 @@ pub mod install;
 pub mod settings;
 
 mod cluster;
-pub mod log;
+mod log;
 mod query;
 pub mod server;
 
 pub mod backup;
 mod control_data;
 pub mod template;
-mod tree_copy;
 
 pub mod tpcc;
 
-mod error;
-
+pub use crate::managed::{
+    CopyReport, Listen, Liveness, LogCause, LogTail, RestoreOptions, ServerError, SettingInForce,
+    SettingProblem, StartReport, StopMode, TemplateManifest,
+};
 pub use backup::{BackupFormat, BackupReport};
-pub use error::ServerError;
 pub use install::{Install, SUPPORTED_MAJORS, capability, find_installs};
-pub use log::{LogCause, LogTail};
-pub use server::{Listen, Liveness, Server, ServerSpec, StartReport, StopMode};
-pub use settings::{SettingInForce, SettingProblem, check_settings};
-pub use template::{RestoreOptions, Template, TemplateManifest};
-pub use tree_copy::CopyReport;
+pub use server::{Server, ServerSpec};
+pub use settings::check_settings;
+pub use template::Template;

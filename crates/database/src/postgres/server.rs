@@ -10,23 +10,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::Read;
-use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use underlay_host::{Cgroup, HostError, Process, ProcessExit, ProcessSpec, Signal, Teardown, User};
+use underlay_host::{Cgroup, HostError, Process, ProcessExit, ProcessSpec, Signal, Teardown};
 
-use crate::postgres::cluster;
-use crate::postgres::cluster::{SUPERUSER, write_private};
-use crate::postgres::error::ServerError;
-use crate::postgres::install::Install;
-use crate::postgres::log::{LogCause, LogTail, PREFIX, read_since};
-use crate::postgres::query::{block_on, rows};
-use crate::postgres::settings::{
-    SettingInForce, base_settings, check_settings, render, unclaimed, warnings,
+use crate::managed::{
+    Listen, Liveness, LogCause, LogTail, ServerError, SettingInForce, StartReport, StopMode,
+    block_on, free_port, is_ours, make_runtime_dir, make_socket_dir, password_file,
+    random_password, read_since, require_reachable, write_private,
 };
+use crate::postgres::cluster;
+use crate::postgres::cluster::SUPERUSER;
+use crate::postgres::install::Install;
+use crate::postgres::log::{PREFIX, READER};
+use crate::postgres::query::rows;
+use crate::postgres::settings::{base_settings, check_settings, render, unclaimed, warnings};
 use crate::target::{Address, Secret, Target};
 
 /// Recovery of a crash on a slow volume takes minutes.
@@ -37,80 +36,13 @@ const STOP_LIMIT: Duration = Duration::from_secs(600);
 const PORT_ATTEMPTS: u32 = 4;
 /// Processes of a postmaster that was killed alone need a moment to end.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
-/// `sun_path` has 108 bytes, the last of which is zero.
-const SOCKET_PATH_BYTES: usize = 107;
 /// The longest name of a socket in its directory.
 const LONGEST_SOCKET_NAME: &str = "/.s.PGSQL.65535";
 /// PostgreSQL truncates longer names.
 const CLUSTER_NAME_BYTES: usize = 63;
 
-/// What the server listens on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Listen {
-    /// Its Unix socket alone.
-    UnixSocket,
-    /// Its Unix socket and 127.0.0.1.
-    Loopback,
-}
-
 /// A cluster: which programs, where, with what.
-#[derive(Clone, Debug)]
-pub struct ServerSpec {
-    /// Part of `cluster_name`, which is `underlay-<name>`.
-    pub name: String,
-    /// The programs.
-    pub install: Install,
-    /// The data directory, below the data volume's mount point.
-    pub data: PathBuf,
-    /// The WAL directory, below the log volume's mount point.
-    pub wal: PathBuf,
-    /// The directory for backups, below the backup volume's mount point.
-    pub backup: PathBuf,
-    /// Settings of the study, over Underlay's own.
-    pub settings: BTreeMap<String, String>,
-    /// Whom it runs as. `None` is ourselves, who must not be root.
-    pub run_as: Option<User>,
-    /// The group that limits it.
-    pub cgroup: Option<Cgroup>,
-    /// For its configuration, log and socket; below a scratch directory that is on the teardown
-    /// stack. The server's user must be able to pass through to it.
-    pub runtime_dir: PathBuf,
-    /// What it listens on.
-    pub listen: Listen,
-}
-
-/// How to stop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StopMode {
-    /// Wait until all sessions have ended.
-    Smart,
-    /// End all sessions, write a checkpoint.
-    Fast,
-    /// End at once without a checkpoint: the next start recovers.
-    Immediate,
-}
-
-/// Whether the server runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Liveness {
-    /// It was not started, or was stopped or killed by us.
-    Stopped,
-    /// Its postmaster exists.
-    Running,
-    /// It ended although nobody asked it to.
-    Died(LogTail),
-}
-
-/// A start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StartReport {
-    /// Until it accepted connections.
-    pub duration: Duration,
-    /// Whether it had to recover from a crash or a backup.
-    pub recovered: bool,
-    /// Settings that make the result unsafe or surprising, in words.
-    pub warnings: Vec<String>,
-}
+pub type ServerSpec = crate::managed::ServerSpec<Install>;
 
 /// A managed cluster. When this is dropped a running server goes on running until the teardown
 /// stack ends it.
@@ -142,10 +74,10 @@ impl Server {
     /// earlier server with the same runtime directory.
     pub fn open(teardown: &Teardown, spec: ServerSpec) -> Result<Server, ServerError> {
         cluster::check_spec(&spec)?;
-        if !cluster::is_ours(&spec.data) {
+        if !is_ours(&spec.data) {
             return Err(ServerError::ForeignCluster(spec.data.clone()));
         }
-        let path = password_file(&spec);
+        let path = password_file(&spec.runtime_dir);
         let text = fs::read_to_string(&path).map_err(ServerError::file("read", &path))?;
         Server::prepared(teardown, spec, Secret::new(text))
     }
@@ -158,10 +90,10 @@ impl Server {
     ) -> Result<Server, ServerError> {
         let owner = spec.run_as.as_ref();
         make_runtime_dir(&spec.runtime_dir)?;
-        cluster::require_reachable(&spec.runtime_dir.join("file"), owner)?;
-        let socket_dir = make_socket_dir(teardown, &spec)?;
-        cluster::require_reachable(&socket_dir.join("file"), owner)?;
-        write_private(&password_file(&spec), password.reveal(), None)?;
+        require_reachable(&spec.runtime_dir.join("file"), owner)?;
+        let socket_dir = make_socket_dir(teardown, &spec.runtime_dir, owner, LONGEST_SOCKET_NAME)?;
+        require_reachable(&socket_dir.join("file"), owner)?;
+        write_private(&password_file(&spec.runtime_dir), password.reveal(), None)?;
         Ok(Server {
             teardown: teardown.clone(),
             port: free_port()?,
@@ -330,7 +262,7 @@ impl Server {
 
     /// The last lines of its log since the last start, and the cause of trouble that they name.
     pub fn log_tail(&self) -> LogTail {
-        let mut tail = LogTail::read(&self.log_path(), self.log_start_bytes);
+        let mut tail = LogTail::read(&self.log_path(), self.log_start_bytes, READER);
         // The kernel does not tell the victim; the group's counter does.
         if tail.cause == Some(LogCause::Crash) && self.oom_kills() > self.oom_kills_at_start {
             tail.cause = Some(LogCause::OutOfMemory);
@@ -447,7 +379,7 @@ impl Server {
         let problems = unclaimed(&self.spec.settings, |name| known.contains(name));
         if !problems.is_empty() {
             self.stop(StopMode::Fast)?;
-            return Err(ServerError::Settings { major: self.spec.install.major, problems });
+            return Err(ServerError::Settings { server: self.spec.install.title(), problems });
         }
         Ok(warnings(&self.settings_in_force()?))
     }
@@ -483,52 +415,4 @@ fn access_rules(listen: Listen) -> String {
         rules.push_str("host all all 127.0.0.1/32 scram-sha-256\n");
     }
     rules
-}
-
-fn make_runtime_dir(dir: &Path) -> Result<(), ServerError> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    fs::create_dir_all(dir).map_err(ServerError::file("create directory", dir))?;
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o711))
-        .map_err(ServerError::file("set the permissions of", dir))
-}
-
-/// Below the runtime directory if its path is short enough for a socket, else below `/run` or `/tmp`.
-fn make_socket_dir(teardown: &Teardown, spec: &ServerSpec) -> Result<PathBuf, ServerError> {
-    let owner = spec.run_as.as_ref();
-    let near = spec.runtime_dir.join("socket");
-    if near.as_os_str().len() + LONGEST_SOCKET_NAME.len() <= SOCKET_PATH_BYTES {
-        cluster::make_private(&near, owner)?;
-        return Ok(near);
-    }
-    let base = if owner.is_some() { "/run" } else { "/tmp" };
-    let far = PathBuf::from(format!("{base}/underlay-{}", &random_hex()?[..12]));
-    teardown.create_directory(&far)?;
-    cluster::make_private(&far, owner)?;
-    Ok(far)
-}
-
-fn password_file(spec: &ServerSpec) -> PathBuf {
-    spec.runtime_dir.join("superuser.password")
-}
-
-fn random_password() -> Result<Secret, ServerError> {
-    Ok(Secret::new(random_hex()?))
-}
-
-fn random_hex() -> Result<String, ServerError> {
-    let path = Path::new("/dev/urandom");
-    let mut bytes = [0u8; 24];
-    fs::File::open(path)
-        .and_then(|mut file| file.read_exact(&mut bytes))
-        .map_err(ServerError::file("read", path))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-fn free_port() -> Result<u16, ServerError> {
-    TcpListener::bind(("127.0.0.1", 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(|source| ServerError::System { action: "find a free port", source })
 }

@@ -6,7 +6,6 @@
 //! a template or a backup carries none: the same files start with the settings of each run.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +13,7 @@ use std::path::Path;
 
 use underlay_host::{HostError, ProgramSpec, Teardown, User, run_program_with};
 
-use crate::postgres::error::ServerError;
+use crate::managed::{ServerError, SettingInForce, SettingProblem, merged, own_checks, problem};
 use crate::postgres::install::Install;
 
 /// Settings that are Underlay's alone, with the reason that a study is told.
@@ -69,34 +68,6 @@ const UNSAFE: [(&str, &str, &str); 4] = [
     ("autovacuum", "off", "dead rows pile up; a longer run would be slower"),
 ];
 
-/// A setting of the study that the server does not accept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingProblem {
-    /// Its name.
-    pub name: String,
-    /// As the study wrote it.
-    pub value: String,
-    /// Why not, with the server's hint where it has one.
-    pub reason: String,
-}
-
-/// A setting as the running server has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettingInForce {
-    /// Its name.
-    pub name: String,
-    /// As `SHOW` prints it.
-    pub value: String,
-    /// `configuration file`, `command line`, `override`, ... as `pg_settings.source`.
-    pub source: String,
-}
-
-impl fmt::Display for SettingProblem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{} = {}`: {}", self.name, self.value, self.reason)
-    }
-}
-
 /// Asks the server programs about the study's settings, without a cluster; all problems at once.
 ///
 /// Values that only contradict each other, or the host (too much shared memory), show at the start.
@@ -108,14 +79,14 @@ pub fn check_settings(
     scratch: &Path,
     settings: &BTreeMap<String, String>,
 ) -> Result<(), ServerError> {
-    let mut problems = own_checks(settings);
+    let mut problems = own_checks(settings, &RESERVED, str::to_ascii_lowercase);
     if problems.is_empty() && !settings.is_empty() {
         problems = server_checks(install, run_as, teardown, scratch, settings)?;
     }
     if problems.is_empty() {
         Ok(())
     } else {
-        Err(ServerError::Settings { major: install.major, problems })
+        Err(ServerError::Settings { server: install.title(), problems })
     }
 }
 
@@ -131,14 +102,8 @@ pub(crate) fn base_settings(install: &Install) -> Result<BTreeMap<String, String
 
 /// The text of a configuration file; later layers win.
 pub(crate) fn render(layers: &[&BTreeMap<String, String>]) -> String {
-    let mut merged: BTreeMap<String, &str> = BTreeMap::new();
-    for layer in layers {
-        for (name, value) in *layer {
-            merged.insert(name.to_ascii_lowercase(), value);
-        }
-    }
     let mut text = String::from("# Written by Underlay at every start; changes are lost.\n");
-    for (name, value) in merged {
+    for (name, value) in merged(layers, str::to_ascii_lowercase) {
         let quoted = value.replace('\\', "\\\\").replace('\'', "''");
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name} = '{quoted}'");
@@ -174,31 +139,6 @@ pub(crate) fn unclaimed(
             )
         })
         .collect()
-}
-
-/// What needs no server program.
-fn own_checks(settings: &BTreeMap<String, String>) -> Vec<SettingProblem> {
-    let mut seen: BTreeMap<String, &str> = BTreeMap::new();
-    let mut problems = Vec::new();
-    for (name, value) in settings {
-        let lower = name.to_ascii_lowercase();
-        let reserved = RESERVED.iter().find(|(reserved, _)| *reserved == lower);
-        if let Some((_, why)) = reserved {
-            problems.push(problem(name, value, &format!("a study cannot set this: {why}")));
-        } else if !is_name(name) {
-            problems.push(problem(name, value, "this is not the name of a setting"));
-        } else if value.contains(['\n', '\r', '\0']) {
-            problems.push(problem(name, value, "a value is one line"));
-        } else if let Some(other) = seen.insert(lower, name) {
-            problems.push(problem(name, value, &format!("it is set as `{other}` already")));
-        }
-    }
-    problems
-}
-
-fn is_name(name: &str) -> bool {
-    name.chars().next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$'))
 }
 
 /// `postgres -C` reads the command line and ends: one call with all settings when all is well, and
@@ -273,15 +213,12 @@ fn refusal(stderr: &str) -> String {
     }
 }
 
-fn problem(name: &str, value: &str, reason: &str) -> SettingProblem {
-    SettingProblem { name: name.to_string(), value: value.to_string(), reason: reason.to_string() }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{SettingInForce, own_checks, refusal, render, warnings};
+    use super::{RESERVED, refusal, render, warnings};
+    use crate::managed::{SettingInForce, own_checks};
 
     fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
         pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
@@ -299,13 +236,14 @@ mod tests {
 
     #[test]
     fn refuses_what_is_reserved_or_malformed_all_at_once() {
-        let problems = own_checks(&settings(&[
+        let given = settings(&[
             ("Port", "5432"),
             ("work mem", "1MB"),
             ("work_mem", "1MB\nfsync = off"),
             ("fsync", "on"),
             ("FSYNC", "off"),
-        ]));
+        ]);
+        let problems = own_checks(&given, &RESERVED, str::to_ascii_lowercase);
         let reasons: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(reasons.len(), 4, "{reasons:?}");
         assert!(reasons.iter().any(|text| text.contains("finds a free one")), "{reasons:?}");

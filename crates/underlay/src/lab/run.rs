@@ -302,7 +302,7 @@ impl ActiveRun<'_> {
         let (server, copied) = self
             .bench
             .template
-            .restore(self.teardown, spec, &RestoreOptions { wal_ready })
+            .restore(self.teardown, spec, &RestoreOptions { log_ready: wal_ready })
             .during("restore the template")?;
         self.bench
             .recorder

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use underlay_host::HostError;
 
+use crate::Engine;
 use crate::error::SessionError;
-use crate::postgres::log::LogTail;
-use crate::postgres::settings::SettingProblem;
+use crate::managed::{LogTail, SettingProblem};
 
 /// Why a server could not be created, started, stopped or copied.
 #[derive(Debug, thiserror::Error)]
@@ -34,17 +34,21 @@ pub enum ServerError {
         /// The system's reason.
         source: io::Error,
     },
-    /// PostgreSQL refuses to run as root, and rightly so.
-    #[error("PostgreSQL does not run as root; give it a user such as `postgres`")]
-    AsRoot,
+    /// Databases never run as root.
+    #[error("{0} does not run as root; give it a user such as `postgres`")]
+    AsRoot(Engine),
     /// A cluster that Underlay did not make is in the way.
     #[error("the cluster in `{}` was not made by Underlay and is left alone; choose another directory", .0.display())]
     ForeignCluster(PathBuf),
     /// A version that is not managed.
-    #[error("PostgreSQL {major} in `{}` is not supported: 13 to 18 are; give another with --server-bin", bin_dir.display())]
+    #[error("{engine} {version} in `{}` is not supported: {supported}; give another with --server-bin", bin_dir.display())]
     UnsupportedVersion {
-        /// Its major version.
-        major: u32,
+        /// What it is.
+        engine: Engine,
+        /// Its version.
+        version: String,
+        /// Which versions are, in words.
+        supported: &'static str,
         /// Where it is.
         bin_dir: PathBuf,
     },
@@ -62,10 +66,10 @@ pub enum ServerError {
         blocked_at: PathBuf,
     },
     /// Settings that the server does not accept, all of them.
-    #[error("PostgreSQL {major} does not accept {}", list(problems))]
+    #[error("{server} does not accept {}", list(problems))]
     Settings {
-        /// The version asked.
-        major: u32,
+        /// The engine and the version asked.
+        server: String,
         /// One per setting.
         problems: Vec<SettingProblem>,
     },
@@ -108,7 +112,7 @@ pub enum ServerError {
     NotCleanlyStopped {
         /// Its data directory.
         data: PathBuf,
-        /// As `pg_controldata` names it.
+        /// In the engine's words.
         state: String,
     },
     /// A template without manifest, or whose files are not those of its manifest.
@@ -120,19 +124,19 @@ pub enum ServerError {
         reason: String,
     },
     /// A template of another version.
-    #[error("the template in `{}` is of PostgreSQL {template}, the server is {server}", dir.display())]
+    #[error("the template in `{}` is of {template}, the server is {server}", dir.display())]
     TemplateVersion {
         /// Where it is.
         dir: PathBuf,
-        /// Its major version.
-        template: u32,
-        /// The server's major version.
-        server: u32,
+        /// The engine and version that made it.
+        template: String,
+        /// The server's engine and version.
+        server: String,
     },
     /// Tablespaces would leave the volumes that the design gives.
     #[error("the cluster in `{}` has tablespaces, which are not supported; move the tables back", .0.display())]
     Tablespaces(PathBuf),
-    /// A program of PostgreSQL printed something unknown.
+    /// A program of the engine printed something unknown.
     #[error("`{program}` printed what could not be understood: {text}")]
     Unparsable {
         /// Which program.

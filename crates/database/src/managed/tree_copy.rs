@@ -20,7 +20,7 @@ use rustix::fs::{Advice, fadvise, syncfs};
 use underlay_core::Bytes;
 use underlay_host::User;
 
-use crate::postgres::error::ServerError;
+use crate::managed::ServerError;
 
 const BUFFER_BYTES: usize = 1 << 20;
 /// How much is written before the kernel is told to begin.
@@ -286,7 +286,7 @@ mod tests {
     use underlay_core::Bytes;
 
     use super::{TreeCopy, copy_trees, count, empty_directory, is_empty};
-    use crate::postgres::error::ServerError;
+    use crate::managed::ServerError;
 
     fn copy(from: &Path, to: &Path) -> Result<super::CopyReport, ServerError> {
         let wanted = |path: &Path| path != Path::new("skip");

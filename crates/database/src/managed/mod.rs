@@ -1,0 +1,37 @@
+//! What the managed servers of all engines have in common: where they live, how they are started and
+//! stopped, what can go wrong, and the folder form of a template.
+//!
+//! What only one engine can be told (its programs, its configuration, its log, the files of a stopped
+//! database) is in that engine's module; [`Server`], [`Install`] and [`Template`] are closed choices
+//! between the engines, for those who do not care which one it is.
+
+mod directory;
+mod engine;
+mod error;
+mod log;
+mod query;
+mod setting;
+mod spec;
+mod template_folder;
+mod tree_copy;
+
+pub use engine::{Install, Server, Template, capability, find_installs};
+pub use error::ServerError;
+pub use log::{LogCause, LogTail};
+pub use setting::{SettingInForce, SettingProblem};
+pub use spec::{Listen, Liveness, ServerSpec, StartReport, StopMode};
+pub use template_folder::{RestoreOptions, TemplateManifest};
+pub use tree_copy::CopyReport;
+
+pub(crate) use directory::{
+    CLAIM, check_places, claim, clear, expand, free_port, is_ours, make_private, make_runtime_dir,
+    make_socket_dir, password_file, random_password, require_reachable, write_private,
+};
+pub(crate) use log::{Reader, Severity, read_since};
+pub(crate) use query::block_on;
+pub(crate) use setting::{merged, own_checks, problem};
+pub(crate) use template_folder::TemplateFolder;
+pub(crate) use tree_copy::{
+    TreeCopy, copy_trees, count, empty_directory, is_empty, start_writeback, sync_file_systems,
+    uncache,
+};

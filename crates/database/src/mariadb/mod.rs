@@ -1,0 +1,26 @@
+//! MariaDB 10.6 and newer, and MySQL 8 and newer: servers that Underlay creates itself, and what it runs
+//! on them.
+//!
+//! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
+//! configuration, `initial` makes a new database, [`server`] is the life of one server, [`template`] keeps
+//! a loaded one; [`connection`] opens sessions with any server; `tpcc` is a workload on any server.
+//!
+//! MySQL differs from MariaDB in how it is initialised and in some settings; what is the same is said
+//! once. Where the text says MariaDB, it means both.
+
+pub mod connection;
+pub mod install;
+pub mod settings;
+
+mod initial;
+mod log;
+pub mod server;
+pub mod template;
+
+mod error;
+
+pub use connection::connect;
+pub use install::{Flavour, Install, capability, find_installs};
+pub use server::{Server, ServerSpec};
+pub use settings::check_settings;
+pub use template::Template;

@@ -1,0 +1,179 @@
+//! URLs of MariaDB and MySQL: `mysql://user:password@host:port/database?options`.
+//!
+//! No error quotes the text around the password.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::Engine;
+use crate::error::TargetError;
+use crate::mariadb::connection::DEFAULT_PORT;
+use crate::target::{Address, DEFAULT_APPLICATION_NAME, DEFAULT_CONNECT_TIMEOUT, Secret, Target};
+
+/// What follows `mysql://` or `mariadb://`. Without a database it is named `tpcc`, as the schema is on
+/// PostgreSQL. Options: `socket`, `ssl-mode` (also `sslmode`, `tls`), `connect_timeout` in seconds,
+/// `application_name`.
+pub(crate) fn parse(scheme: &str, rest: &str) -> Result<Target, TargetError> {
+    debug_assert!(matches!(scheme, "mysql" | "mariadb"));
+    let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let (authority, database) = rest.split_once('/').unwrap_or((rest, ""));
+    let (login, place) = authority.rsplit_once('@').ok_or(TargetError::NoUser)?;
+    let (user, password) = match login.split_once(':') {
+        Some((user, password)) => (user, Some(password)),
+        None => (login, None),
+    };
+    let user = decoded(user).map_err(|()| malformed("the user is not UTF-8"))?;
+    if user.is_empty() {
+        return Err(TargetError::NoUser);
+    }
+    let password = password
+        .map(|text| decoded(text).map(Secret::new))
+        .transpose()
+        .map_err(|()| TargetError::PasswordNotText)?;
+    if place.contains(',') {
+        return Err(TargetError::SeveralHosts);
+    }
+    let (host, port) = host_and_port(place)?;
+    let mut target = Target {
+        engine: Engine::Mariadb,
+        address: match host.starts_with('/') {
+            true => Address::UnixSocket(PathBuf::from(host)),
+            false => Address::Tcp(host),
+        },
+        port,
+        user,
+        password,
+        database: match database {
+            "" => "tpcc".to_string(),
+            name => decoded(name).map_err(|()| malformed("the database is not UTF-8"))?,
+        },
+        application_name: DEFAULT_APPLICATION_NAME.to_string(),
+        connect_timeout: DEFAULT_CONNECT_TIMEOUT,
+        statement_timeout: None,
+    };
+    for option in query.split('&').filter(|option| !option.is_empty()) {
+        let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let value = decoded(value).map_err(|()| malformed("an option is not UTF-8"))?;
+        apply(&mut target, name, value)?;
+    }
+    if target.address == Address::Tcp(String::new()) {
+        return Err(TargetError::NoHost);
+    }
+    Ok(target)
+}
+
+fn apply(target: &mut Target, name: &str, value: String) -> Result<(), TargetError> {
+    match name {
+        "socket" => target.address = Address::UnixSocket(PathBuf::from(value)),
+        "application_name" => target.application_name = value,
+        "connect_timeout" => {
+            let seconds =
+                value.parse().map_err(|_| malformed("connect_timeout is not a number"))?;
+            target.connect_timeout = Duration::from_secs(seconds);
+        }
+        "ssl-mode" | "sslmode" | "tls" => {
+            let value = value.to_ascii_lowercase();
+            if !matches!(value.as_str(), "disable" | "disabled" | "prefer" | "preferred" | "false")
+            {
+                return Err(TargetError::TlsRequired);
+            }
+        }
+        _ => return Err(malformed("it has an option that is not known")),
+    }
+    Ok(())
+}
+
+fn host_and_port(place: &str) -> Result<(String, u16), TargetError> {
+    let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => {
+            (host, Some(rest.strip_prefix(':').ok_or_else(|| malformed("the port is not a port"))?))
+        }
+        None => match place.split_once(':') {
+            Some((host, port)) => (host, Some(port)),
+            None => (place, None),
+        },
+    };
+    let port = match port {
+        None => DEFAULT_PORT,
+        Some(port) => port.parse().map_err(|_| malformed("the port is not a port"))?,
+    };
+    Ok((decoded(host).map_err(|()| malformed("the host is not UTF-8"))?, port))
+}
+
+fn malformed(reason: &str) -> TargetError {
+    TargetError::Malformed { reason: reason.to_string() }
+}
+
+/// Percent-decoded; a percent sign that begins no code stands for itself.
+fn decoded(text: &str) -> Result<String, ()> {
+    let bytes = text.as_bytes();
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = text
+            .get(at + 1..at + 3)
+            .filter(|_| bytes[at] == b'%')
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match code {
+            Some(byte) => {
+                plain.push(byte);
+                at += 3;
+            }
+            None => {
+                plain.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(plain).map_err(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use crate::error::TargetError;
+    use crate::target::{Address, Target};
+
+    #[test]
+    fn reads_urls() {
+        let target =
+            Target::from_url("mysql://ann:s%40:cret@db.example:3307/shop?connect_timeout=3")
+                .unwrap();
+        assert_eq!(target.address, Address::Tcp("db.example".to_string()));
+        assert_eq!((target.port, target.user.as_str()), (3307, "ann"));
+        assert_eq!(target.password.as_ref().unwrap().reveal(), "s@:cret");
+        assert_eq!((target.database.as_str(), target.connect_timeout.as_secs()), ("shop", 3));
+
+        let target = Target::from_url("mariadb://ann@[::1]").unwrap();
+        assert_eq!(target.address, Address::Tcp("::1".to_string()));
+        assert_eq!((target.port, target.database.as_str()), (3306, "tpcc"));
+        assert_eq!(target.to_string(), "mysql://ann@[::1]:3306/tpcc");
+
+        for url in ["mysql://ann@%2Frun%2Fm.sock/x", "mysql://ann@localhost/x?socket=/run/m.sock"] {
+            let target = Target::from_url(url).unwrap();
+            assert_eq!(target.address, Address::UnixSocket(PathBuf::from("/run/m.sock")));
+            assert_eq!(Target::from_url(&target.to_string()).unwrap(), target);
+        }
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_do_without_quoting_it() {
+        let check = |url: &str| {
+            let error = Target::from_url(url).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("s3cret"), "{error}");
+            error
+        };
+        assert!(matches!(check("mysql://a/x"), TargetError::NoUser));
+        assert!(matches!(check("mysql://ann:s3cret@/x"), TargetError::NoHost));
+        assert!(matches!(check("mysql://ann:s3cret@a,b/x"), TargetError::SeveralHosts));
+        assert!(matches!(check("mysql://ann:s3cret@a:b:c/x"), TargetError::Malformed { .. }));
+        assert!(matches!(
+            check("mysql://ann:s3cret@a/x?sslmode=require"),
+            TargetError::TlsRequired
+        ));
+        assert!(matches!(check("mysql://ann:s3cret@a/x?s3cret=1"), TargetError::Malformed { .. }));
+        assert!(matches!(check("mysql://ann:%ff@a/x"), TargetError::PasswordNotText));
+    }
+}
