@@ -9,8 +9,6 @@ use std::collections::VecDeque;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const SECTOR: usize = 512;
-/// Volatile bytes remembered per component at most; older writes count as drained, as they would be in any device.
-const VOLATILE_BYTES_MAX: usize = 64 << 20;
 
 /// What was there before a volatile write.
 #[derive(Clone, Debug)]
@@ -28,9 +26,13 @@ pub(super) struct Held<S> {
     /// Oldest first; empty unless writes are volatile.
     undo: VecDeque<Before>,
     undo_bytes: usize,
+    /// Volatile bytes remembered at most; older writes count as drained, as they would be in any device.
+    undo_bytes_max: usize,
     /// Whether blocks carry checksums, as last told.
     checksum: Checksum,
     tear_next: Option<u32>,
+    /// Checksums just read; empty in between, kept for its memory.
+    sums: Vec<u32>,
 }
 
 /// Blocks read, and which of them are good.
@@ -55,6 +57,14 @@ fn is_sound(block: &[u8], sum: u32, checksum: Checksum) -> bool {
     }
 }
 
+/// The checksums to store with whole blocks.
+pub(super) fn sums_for(bytes: &[u8], checksum: Checksum) -> Vec<u32> {
+    match checksum {
+        Checksum::On => sums_of(bytes),
+        Checksum::Off => vec![0; bytes.len() / BLOCK_BYTES],
+    }
+}
+
 impl<S: BlockStore> Held<S> {
     pub(super) fn new(store: S, durability: Durability) -> Held<S> {
         Held {
@@ -62,9 +72,21 @@ impl<S: BlockStore> Held<S> {
             durability,
             undo: VecDeque::new(),
             undo_bytes: 0,
+            undo_bytes_max: usize::MAX,
             checksum: Checksum::On,
             tear_next: None,
+            sums: Vec::new(),
         }
+    }
+
+    /// Whether a power cut can take what was written.
+    pub(super) fn is_volatile(&self) -> bool {
+        self.durability == Durability::OnFlush
+    }
+
+    /// Remembers so many volatile bytes at most from the next write on.
+    pub(super) fn limit_undo(&mut self, bytes: usize) {
+        self.undo_bytes_max = bytes;
     }
 
     pub(super) fn into_store(self) -> S {
@@ -98,16 +120,35 @@ impl<S: BlockStore> Held<S> {
         Blocks { bytes, good }
     }
 
+    /// Fills `buffer` with whole blocks; tells whether all are good. The usual case of [`Held::read`], without a copy.
+    pub(super) fn read_into(&mut self, offset: u64, buffer: &mut [u8], checksum: Checksum) -> bool {
+        self.sums.clear();
+        self.sums.resize(buffer.len() / BLOCK_BYTES, 0);
+        self.store.read(offset, buffer).is_ok()
+            && self.store.read_sums(offset / BLOCK, &mut self.sums).is_ok()
+            && buffer
+                .chunks_exact(BLOCK_BYTES)
+                .zip(&self.sums)
+                .all(|(block, sum)| is_sound(block, *sum, checksum))
+    }
+
     /// Stores whole blocks with their checksums.
     pub(super) fn write(&mut self, offset: u64, bytes: &[u8], checksum: Checksum) {
-        let sums = match checksum {
-            Checksum::On => sums_of(bytes),
-            Checksum::Off => vec![0; bytes.len() / BLOCK_BYTES],
-        };
+        self.write_summed(offset, bytes, &sums_for(bytes, checksum), checksum);
+    }
+
+    /// The same, with checksums from [`sums_for`]: a mirror computes them once for all copies.
+    pub(super) fn write_summed(
+        &mut self,
+        offset: u64,
+        bytes: &[u8],
+        sums: &[u32],
+        checksum: Checksum,
+    ) {
         self.checksum = checksum;
         self.remember(offset, bytes.len());
         let kept = self.tear_next.take().map_or(bytes.len(), |kept| bytes.len().min(kept as usize));
-        self.put(offset, &bytes[..kept], &sums);
+        self.put(offset, &bytes[..kept], sums);
     }
 
     fn put(&mut self, offset: u64, bytes: &[u8], sums: &[u32]) {
@@ -202,7 +243,7 @@ impl<S: BlockStore> Held<S> {
             self.undo_bytes += length;
             self.undo.push_back(before);
         }
-        while self.undo_bytes > VOLATILE_BYTES_MAX
+        while self.undo_bytes > self.undo_bytes_max
             && let Some(drained) = self.undo.pop_front()
         {
             self.undo_bytes -= drained.bytes.len();

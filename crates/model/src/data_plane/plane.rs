@@ -7,24 +7,52 @@ use super::row::Row;
 use crate::cluster::{ComponentId, DataCommand, Durability, Piece};
 use crate::store::RequestId;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// Volatile bytes remembered of all components together, evenly shared: memory must not grow with the number of volumes.
+const VOLATILE_BYTES_MAX: usize = 64 << 20;
 
 /// The components that exist, by number.
 #[derive(Debug)]
 pub(super) struct Components<S> {
     held: Vec<Option<Held<S>>>,
+    /// Those whose writes can be lost, and by how many what is remembered of them is divided.
+    volatile: usize,
+    sharers: usize,
 }
 
-impl<S> Components<S> {
+impl<S: BlockStore> Components<S> {
     pub(super) fn get_mut(&mut self, id: ComponentId) -> Option<&mut Held<S>> {
         self.held.get_mut(id.0 as usize)?.as_mut()
     }
 
-    fn put(&mut self, id: ComponentId, held: Held<S>) {
+    fn put(&mut self, id: ComponentId, mut held: Held<S>) {
         let index = id.0 as usize;
         if self.held.len() <= index {
             self.held.resize_with(index + 1, || None);
         }
-        self.held[index] = Some(held);
+        held.limit_undo(VOLATILE_BYTES_MAX / self.sharers);
+        self.volatile += usize::from(held.is_volatile());
+        let before = self.held[index].replace(held);
+        self.volatile -= usize::from(before.is_some_and(|before| before.is_volatile()));
+        self.share_undo();
+    }
+
+    fn take(&mut self, id: ComponentId) -> Option<Held<S>> {
+        let held = self.held.get_mut(id.0 as usize)?.take()?;
+        self.volatile -= usize::from(held.is_volatile());
+        self.share_undo();
+        Some(held)
+    }
+
+    /// Shares what may be remembered, anew only when the number has doubled or halved.
+    fn share_undo(&mut self) {
+        let sharers = self.volatile.next_power_of_two();
+        if sharers != self.sharers {
+            self.sharers = sharers;
+            let share = VOLATILE_BYTES_MAX / sharers;
+            self.held.iter_mut().flatten().for_each(|held| held.limit_undo(share));
+        }
     }
 }
 
@@ -33,6 +61,27 @@ impl<S> Components<S> {
 struct Buffer {
     bytes: Vec<u8>,
     readable: bool,
+}
+
+/// Names of requests are numbers that nobody chooses against us: one multiplication spreads them (Knuth's multiplicative
+/// hashing), where a keyed hash costs as much as moving the data of a small request.
+#[derive(Clone, Copy, Debug, Default)]
+struct RequestHasher(u64);
+
+impl Hasher for RequestHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        // The table uses the highest and the lowest bits.
+        let product = (self.0 ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        self.0 = product ^ (product >> 32);
+    }
 }
 
 /// How a request's data ended.
@@ -52,7 +101,7 @@ pub enum Delivered {
 pub struct DataPlane<M: StoreMaker> {
     maker: M,
     components: Components<M::Store>,
-    buffers: HashMap<RequestId, Buffer>,
+    buffers: HashMap<RequestId, Buffer, BuildHasherDefault<RequestHasher>>,
     findings: Vec<Finding>,
 }
 
@@ -61,8 +110,8 @@ impl<M: StoreMaker> DataPlane<M> {
     pub fn new(maker: M) -> DataPlane<M> {
         DataPlane {
             maker,
-            components: Components { held: Vec::new() },
-            buffers: HashMap::new(),
+            components: Components { held: Vec::new(), volatile: 0, sharers: 1 },
+            buffers: HashMap::default(),
             findings: Vec::new(),
         }
     }
@@ -166,16 +215,20 @@ impl<M: StoreMaker> DataPlane<M> {
     }
 
     fn remove(&mut self, component: ComponentId) {
-        let held = self.components.held.get_mut(component.0 as usize).and_then(Option::take);
-        if let Some(held) = held {
+        if let Some(held) = self.components.take(component) {
             self.maker.remove(component, held.into_store());
         }
     }
 
     fn read(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
-        let Blocks { bytes, good } = self.row(piece).read();
         let Some(buffer) = self.buffers.get_mut(&request) else { return };
-        buffer.bytes[buffer_offset as usize..][..bytes.len()].copy_from_slice(&bytes);
+        let target = &mut buffer.bytes[buffer_offset as usize..][..piece.length_bytes as usize];
+        let mut row = Row { components: &mut self.components, findings: &mut self.findings, piece };
+        if row.read_straight(target) {
+            return;
+        }
+        let Blocks { bytes, good } = row.read();
+        target.copy_from_slice(&bytes);
         if let Some(bad) = good.iter().position(|good| !good) {
             buffer.readable = false;
             let component =

@@ -5,7 +5,7 @@
 
 use super::block_store::{BLOCK_BYTES, BlockStore};
 use super::finding::Finding;
-use super::held::{Blocks, Held};
+use super::held::{Blocks, Held, sums_for};
 use super::parity::{DATA_MAX, accumulate, reconstruct};
 use super::plane::Components;
 use crate::cluster::{ComponentId, Content, Piece, Role, SetKind};
@@ -26,11 +26,23 @@ pub(super) struct Row<'a, S> {
     pub(super) piece: &'a Piece,
 }
 
+/// The slots and spans of a piece's range, in order; for mirrors the first slot stands for all.
+fn data_spans(piece: &Piece) -> impl Iterator<Item = (u8, Span)> + use<'_> {
+    let unit = piece.unit_bytes;
+    let (start, end) = (piece.start, piece.start + piece.length_bytes);
+    (start / unit..end.div_ceil(unit)).map(move |index| {
+        let from = start.max(index * unit) - index * unit;
+        let to = end.min((index + 1) * unit) - index * unit;
+        let slot = piece.kind.data_member(piece.row, index as u8);
+        (slot, Span { from, length: to - from })
+    })
+}
+
 impl<S: BlockStore> Row<'_, S> {
     /// Reads the piece's range; tells which blocks are good.
     pub(super) fn read(&mut self) -> Blocks {
         let mut all = Blocks { bytes: Vec::new(), good: Vec::new() };
-        for (slot, span) in self.data_spans() {
+        for (slot, span) in data_spans(self.piece) {
             let part = self.read_slot(slot, span);
             all.bytes.extend(part.bytes);
             all.good.extend(part.good);
@@ -38,18 +50,23 @@ impl<S: BlockStore> Row<'_, S> {
         all
     }
 
-    /// The slots and spans of the piece's range, in order; for mirrors the first slot stands for all.
-    fn data_spans(&self) -> Vec<(u8, Span)> {
-        let unit = self.piece.unit_bytes;
-        let (start, end) = (self.piece.start, self.piece.start + self.piece.length_bytes);
-        (start / unit..end.div_ceil(unit))
-            .map(|index| {
-                let from = start.max(index * unit) - index * unit;
-                let to = end.min((index + 1) * unit) - index * unit;
-                let slot = self.piece.kind.data_member(self.piece.row, index as u8);
-                (slot, Span { from, length: to - from })
-            })
-            .collect()
+    /// Fills `buffer` with the piece's range from the components that come first, if all of it is there and good; otherwise
+    /// what is in it means nothing, and [`Row::read`] finds and restores what can be had.
+    pub(super) fn read_straight(&mut self, buffer: &mut [u8]) -> bool {
+        let piece = self.piece;
+        let mirror = matches!(piece.kind, SetKind::Mirror { .. });
+        let mut rest = buffer;
+        data_spans(piece).all(|(slot, span)| {
+            let (part, more) = std::mem::take(&mut rest).split_at_mut(span.length as usize);
+            rest = more;
+            let mut members = piece.members().iter();
+            let source = members.find(|member| {
+                member.content == Content::Current && (mirror || member.slot == slot)
+            });
+            let offset = self.offset(span);
+            let held = source.and_then(|member| self.held(member.component));
+            held.is_some_and(|held| held.read_into(offset, part, piece.checksum))
+        })
     }
 
     fn offset(&self, span: Span) -> u64 {
@@ -190,8 +207,12 @@ impl<S: BlockStore> Row<'_, S> {
         match self.piece.kind {
             SetKind::Mirror { .. } => {
                 let span = Span { from: self.piece.start, length: self.piece.length_bytes };
-                for member in self.piece.members().to_vec() {
-                    self.write_component(member.component, span, bytes);
+                let (offset, checksum) = (self.offset(span), self.piece.checksum);
+                let sums = sums_for(bytes, checksum);
+                for member in self.piece.members() {
+                    if let Some(held) = self.components.get_mut(member.component) {
+                        held.write_summed(offset, bytes, &sums, checksum);
+                    }
                 }
             }
             SetKind::Parity { .. } => self.write_with_parity(bytes),
@@ -206,7 +227,8 @@ impl<S: BlockStore> Row<'_, S> {
     }
 
     fn write_slot(&mut self, slot: u8, span: Span, bytes: &[u8]) {
-        for member in self.piece.members().to_vec() {
+        let piece = self.piece;
+        for member in piece.members() {
             if member.slot == slot {
                 self.write_component(member.component, span, bytes);
             }
@@ -214,7 +236,7 @@ impl<S: BlockStore> Row<'_, S> {
     }
 
     fn write_with_parity(&mut self, bytes: &[u8]) {
-        let spans = self.data_spans();
+        let spans: Vec<_> = data_spans(self.piece).collect();
         let from = spans.iter().map(|(_, span)| span.from).min().unwrap_or(0);
         let to = spans.iter().map(|(_, span)| span.from + span.length).max().unwrap_or(0);
         let mut at = 0;
@@ -250,7 +272,8 @@ impl<S: BlockStore> Row<'_, S> {
     /// Says that the content of a slot is lost in that span.
     pub(super) fn break_slot(&mut self, slot: u8, span: Span) {
         let offset = self.offset(span);
-        for member in self.piece.members().to_vec() {
+        let piece = self.piece;
+        for member in piece.members() {
             if member.slot == slot
                 && let Some(held) = self.held(member.component)
             {
@@ -401,7 +424,7 @@ impl<S: BlockStore> Row<'_, S> {
     /// Marks blocks of the piece's range as lost on all members, data and parity.
     pub(super) fn break_range(&mut self, good: &[bool]) {
         let mut index = 0;
-        for (slot, span) in self.data_spans() {
+        for (slot, span) in data_spans(self.piece) {
             for block in 0..span.length / BLOCK as u32 {
                 if !good[index] {
                     let one = Span { from: span.from + block * BLOCK as u32, length: BLOCK as u32 };
