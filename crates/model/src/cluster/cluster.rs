@@ -70,6 +70,8 @@ pub struct Cluster {
     pub(super) groups: Vec<Group>,
     /// When each group wants to be called; `u64::MAX` = never.
     pub(super) wakeups: Vec<u64>,
+    /// Before when none of its answers to virtual machines comes; likewise.
+    pub(super) answers: Vec<u64>,
     /// By number; removed ones leave a hole.
     pub(super) components: Vec<Option<Box<Component>>>,
     pub(super) volumes: Vec<Option<Box<Volume>>>,
@@ -112,6 +114,7 @@ impl Cluster {
             hosts: Vec::new(),
             groups: Vec::new(),
             wakeups: Vec::new(),
+            answers: Vec::new(),
             components: Vec::new(),
             volumes: Vec::new(),
             operations: Slab::new(),
@@ -147,6 +150,17 @@ impl Cluster {
         }
         let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
         let next = self.wakeups.iter().copied().fold(timer, u64::min);
+        (next != u64::MAX).then_some(Nanos(next))
+    }
+
+    /// No request ends before this, unless something is submitted or injected; at most as late as that. For drivers by the wall
+    /// clock that would otherwise wake for each step of what nobody waits for.
+    pub fn next_answer(&self) -> Option<Nanos> {
+        if !self.outbox.is_empty() {
+            return Some(self.now);
+        }
+        let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
+        let next = self.answers.iter().copied().fold(timer, u64::min);
         (next != u64::MAX).then_some(Nanos(next))
     }
 
@@ -212,7 +226,9 @@ impl Cluster {
 
     /// Asks the group when it wants to be called next; needed after each call that may change it.
     pub(super) fn note_wakeup(&mut self, index: usize) {
-        self.wakeups[index] = self.groups[index].engine.next_wakeup().map_or(u64::MAX, |at| at.0);
+        let engine = &self.groups[index].engine;
+        self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
+        self.answers[index] = engine.next_answer().map_or(u64::MAX, |at| at.0);
     }
 
     pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
@@ -339,6 +355,7 @@ impl Cluster {
         let id = GroupId(self.groups.len() as u32);
         self.groups.push(Group::new(id, host, spec, self.seed));
         self.wakeups.push(u64::MAX);
+        self.answers.push(u64::MAX);
         id
     }
 
@@ -353,8 +370,8 @@ impl Cluster {
         let Some(entry) = self.subs.get_mut(sub) else { return };
         entry.state = SubState::InGroup;
         let io = entry.group_io(GroupRequestId(sub.to_u64()));
-        let index = entry.group.0 as usize;
-        self.groups[index].engine.submit(self.now, io);
+        let (index, head_start) = (entry.group.0 as usize, entry.head_start);
+        self.groups[index].engine.submit_early(self.now, io, head_start);
         self.note_wakeup(index);
     }
 }

@@ -36,6 +36,8 @@ pub struct VolumeFinished {
     pub arrived: Nanos,
     /// When it was done.
     pub at: Nanos,
+    /// How much earlier that is told; see [`super::Cluster::submit_early`].
+    pub early: Nanos,
     /// Time it waited: for its turn, for other requests, for a congested disk group.
     pub queue: Nanos,
     /// How it ended.

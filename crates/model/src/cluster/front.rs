@@ -20,6 +20,26 @@ impl Cluster {
     /// # Panics
     /// If the volume does not exist, the request reaches beyond its end, or is not aligned to 4 KiB.
     pub fn submit(&mut self, now: Nanos, volume: VolumeId, request: &Request, id: RequestId) {
+        self.submit_early(now, volume, request, id, Nanos::ZERO);
+    }
+
+    /// The same, and what happens to the request is told up to `head_start` before its time, for drivers by the wall
+    /// clock whose way to the client and back takes that long.
+    ///
+    /// What is known in advance is taken from: the network's latency, and what a device said when it was asked. So the load
+    /// on devices and links stays what it is, and requests that follow each other keep their distance; the request takes
+    /// effect when it is told to have ended. A request that is shorter than its head start is early by less.
+    ///
+    /// # Panics
+    /// As [`Cluster::submit`].
+    pub fn submit_early(
+        &mut self,
+        now: Nanos,
+        volume: VolumeId,
+        request: &Request,
+        id: RequestId,
+        head_start: Nanos,
+    ) {
         self.run_until(now);
         let state = self.volumes[volume.0 as usize].as_deref_mut().expect("the volume exists");
         let end = request.offset_bytes + u64::from(request.length_bytes);
@@ -54,6 +74,9 @@ impl Cluster {
             parts_left: 0,
             service: Nanos::ZERO,
             failure: None,
+            head_start,
+            early: Nanos::ZERO,
+            ends: Nanos::ZERO,
         });
         if start > now {
             self.schedule(start, Timer::Start { operation });
@@ -94,6 +117,7 @@ impl Cluster {
                     let engine = &mut self.groups[index].engine;
                     delay = delay.max(engine.ingress_delay(self.now));
                     self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
+                    self.answers[index] = engine.next_answer().map_or(u64::MAX, |at| at.0);
                 }
             }
         }
@@ -141,7 +165,8 @@ impl Cluster {
                 entry.parts_left += 1;
             }
             let part = Part::new(purpose, operation.volume, operation.operation, range);
-            let part = self.parts.insert(Part { layout, ..part });
+            let head_start = operation.head_start;
+            let part = self.parts.insert(Part { layout, head_start, ..part });
             self.begin_part(part);
         }
     }
@@ -174,7 +199,8 @@ impl Cluster {
         let Some(volume) = self.volume(operation.volume) else { return };
         let (layout, losses) = (volume.layout, volume.losses);
         let part = Part::new(purpose, operation.volume, Operation::Flush, range);
-        let part = self.parts.insert(Part { layout, losses, ..part });
+        let head_start = operation.head_start;
+        let part = self.parts.insert(Part { layout, losses, head_start, ..part });
         self.begin_flush(part);
     }
 
@@ -198,10 +224,18 @@ impl Cluster {
             && operation.failure.is_none()
             && self.has_volatile_components(operation.volume)
         {
+            let early = operation.ends.saturating_sub(self.now);
+            let flush = FrontOperation {
+                must_be_durable: false,
+                head_start: operation.head_start.saturating_sub(early),
+                early,
+                ends: Nanos::ZERO,
+                ..operation
+            };
             if let Some(entry) = self.operations.get_mut(key) {
-                entry.must_be_durable = false;
+                *entry = flush;
             }
-            self.start_flush(key, &operation);
+            self.start_flush(key, &flush);
             return;
         }
         self.end_operation(key, operation.failure);
@@ -222,7 +256,8 @@ impl Cluster {
         let undone = losses != operation.losses
             && matches!(operation.operation, Operation::Write | Operation::Discard);
         let failure = failure.or(undone.then_some(IoFailure::UnflushedLost));
-        let took = self.now - operation.arrived;
+        let at = self.now.max(operation.ends) + operation.early;
+        let took = at - operation.arrived;
         let queue = took.saturating_sub(operation.service);
         if let Some(volume) = self.volume_mut(operation.volume) {
             volume.counters.outstanding -= 1;
@@ -238,7 +273,8 @@ impl Cluster {
             volume: operation.volume,
             operation: operation.operation,
             arrived: operation.arrived,
-            at: self.now,
+            at,
+            early: at - self.now,
             queue,
             outcome: failure.map_or(Outcome::Ok, Outcome::Error),
         }));

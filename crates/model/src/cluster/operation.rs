@@ -34,6 +34,11 @@ pub(super) struct FrontOperation {
     /// Longest time in devices and network of one of its parts.
     pub(super) service: Nanos,
     pub(super) failure: Option<IoFailure>,
+    /// By how much it may still end early, and by how much it was early before it went on as a flush.
+    pub(super) head_start: Nanos,
+    pub(super) early: Nanos,
+    /// When its parts so far would have ended without a head start.
+    pub(super) ends: Nanos,
 }
 
 /// Whose part it is.
@@ -130,6 +135,11 @@ pub(super) struct Part {
     /// Service in earlier phases, and the longest one in the present phase.
     pub(super) service: Nanos,
     pub(super) phase_service: Nanos,
+    /// By how much it may still end early, and by how much its earlier phases were early.
+    pub(super) head_start: Nanos,
+    pub(super) early: Nanos,
+    /// When the I/Os so far of the present phase would have ended without a head start.
+    pub(super) phase_ends: Nanos,
 }
 
 impl Part {
@@ -155,6 +165,9 @@ impl Part {
             avoid: Failed::NONE,
             service: Nanos::ZERO,
             phase_service: Nanos::ZERO,
+            head_start: Nanos::ZERO,
+            early: Nanos::ZERO,
+            phase_ends: Nanos::ZERO,
         }
     }
 }
@@ -192,9 +205,25 @@ pub(super) struct Subrequest {
     pub(super) offset: u64,
     pub(super) length: u32,
     pub(super) state: SubState,
+    /// By how much it may still be early, and by how much it is.
+    pub(super) head_start: Nanos,
+    pub(super) early: Nanos,
 }
 
 impl Subrequest {
+    /// Takes as much of a way without contention as its head start allows, and tells how much.
+    pub(super) fn hasten(&mut self, at_most: Nanos) -> Nanos {
+        let early = self.head_start.min(at_most);
+        self.be_early(early);
+        early
+    }
+
+    /// Part of its head start is used.
+    pub(super) fn be_early(&mut self, by: Nanos) {
+        self.head_start = self.head_start.saturating_sub(by);
+        self.early += by;
+    }
+
     /// As the disk group wants it.
     pub(super) fn group_io(&self, id: GroupRequestId) -> GroupIo {
         GroupIo {

@@ -295,6 +295,9 @@ impl Cluster {
     pub(super) fn end_part(&mut self, key: Key, failure: Option<IoFailure>) {
         let Some(part) = self.parts.remove(key) else { return };
         if let Purpose::Front { operation, .. } = part.purpose {
+            if let Some(front) = self.operations.get_mut(operation) {
+                front.ends = front.ends.max(self.now + part.early);
+            }
             self.part_of_operation_ended(operation, part.service, failure);
         }
     }

@@ -3,6 +3,7 @@
 //! A specification holds values and checks them; [`super::Cluster`] is what behaves.
 
 use crate::disk_group::DiskGroupSpec;
+use crate::profile::DeviceProfile;
 use underlay_core::{Bytes, Nanos};
 
 /// A whole cluster.
@@ -128,6 +129,21 @@ impl ClusterSpec {
         }
         self.settings.check(&mut problems);
         problems
+    }
+}
+
+impl ClusterSpec {
+    /// Whether nothing in it takes time, except that links move bytes one after the other.
+    pub fn is_instant(&self) -> bool {
+        let mut devices = self
+            .hosts
+            .iter()
+            .flat_map(|host| &host.groups)
+            .flat_map(|group| std::iter::once(&group.cache).chain(&group.capacity));
+        self.network.latency == Nanos::ZERO
+            && self.settings.owner_overhead == Nanos::ZERO
+            && self.settings.checksum_overhead_per_4k == Nanos::ZERO
+            && devices.all(DeviceProfile::is_instant)
     }
 }
 

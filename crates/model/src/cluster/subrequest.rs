@@ -21,9 +21,10 @@ impl Cluster {
         let host = self.host_of(group);
         let Some(entry) = self.parts.get_mut(part) else { return };
         entry.waiting += 1;
+        let head_start = entry.head_start;
         let sent = if wanted.operation == Operation::Write { wanted.length } else { 0 };
         let arrival = travel(&self.network, &mut self.hosts, client, host, sent, self.now + lead);
-        let sub = self.subs.insert(Subrequest {
+        let mut sub = Subrequest {
             part,
             component: wanted.component,
             group,
@@ -35,7 +36,11 @@ impl Cluster {
             offset: base + wanted.offset,
             length: wanted.length,
             state: SubState::Travelling,
-        });
+            head_start,
+            early: Nanos::ZERO,
+        };
+        let arrival = arrival - sub.hasten(self.latency_between(client, host));
+        let sub = self.subs.insert(sub);
         if arrival > self.now {
             self.schedule(arrival, Timer::Arrive { sub });
         } else {
@@ -62,6 +67,7 @@ impl Cluster {
         }
         let hops = if sub.host == sub.client { Nanos::ZERO } else { self.network.latency };
         let part = sub.part;
+        sub.be_early(done.early);
         if let Some(part) = self.parts.get_mut(part) {
             part.phase_service = part.phase_service.max(done.service + hops + hops);
         }
@@ -74,11 +80,19 @@ impl Cluster {
         sub.state = SubState::Returning(outcome);
         let (from, to) = (sub.host, sub.client);
         let arrival = travel(&self.network, &mut self.hosts, from, to, carried, self.now);
+        let latency = self.latency_between(from, to);
+        let Some(sub) = self.subs.get_mut(key) else { return };
+        let arrival = arrival - sub.hasten(latency);
         if arrival > self.now {
             self.schedule(arrival, Timer::Answer { sub: key });
         } else {
             self.answered(key);
         }
+    }
+
+    /// The part of a message's way that nobody shares, one way.
+    fn latency_between(&self, from: HostId, to: HostId) -> Nanos {
+        if from == to { Nanos::ZERO } else { self.network.latency }
     }
 
     /// The answer reached the owner.
@@ -100,14 +114,20 @@ impl Cluster {
     }
 
     fn sub_ended(&mut self, sub: &Subrequest, failed: Option<FailedHow>) {
+        let ends = self.now + sub.early;
         let Some(part) = self.parts.get_mut(sub.part) else { return };
         part.waiting -= 1;
+        part.phase_ends = part.phase_ends.max(ends);
         if let Some(how) = failed {
             part.failed.push(sub.component, how);
         }
         if part.waiting == 0 {
             part.service += part.phase_service;
             part.phase_service = Nanos::ZERO;
+            let early = part.phase_ends.saturating_sub(self.now);
+            part.phase_ends = Nanos::ZERO;
+            part.early += early;
+            part.head_start = part.head_start.saturating_sub(early);
             self.part_phase_ended(sub.part);
         }
     }

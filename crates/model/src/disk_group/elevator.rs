@@ -153,6 +153,9 @@ impl DiskGroup {
             let Some(run) = self.take_run(disk) else { return };
             self.elevator.sweeps[disk].under_way += 1;
             let op = self.operations.open(Op {
+                head_start: Nanos::ZERO,
+                early: Nanos::ZERO,
+                ends: Nanos::ZERO,
                 work: Work::Destage(run),
                 lane: Lane::Elevator,
                 stage: Stage::Fetch,

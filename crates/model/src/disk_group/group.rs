@@ -17,7 +17,7 @@ use super::request::{GroupFinished, GroupIo, GroupOutcome};
 use super::spec::{DiskGroupSpec, WriteBufferSpec};
 use super::write_path::Admission;
 use crate::request::Operation;
-use crate::scheduler::{Lane, Lanes, Order, Policy};
+use crate::scheduler::{IoClass, Lane, Lanes, Order, Policy};
 use rand_pcg::Pcg64;
 use underlay_core::{Bytes, Nanos, RootSeed};
 
@@ -144,6 +144,16 @@ impl DiskGroup {
     /// # Panics
     /// If `now` lies before an earlier call, or the disk does not exist.
     pub fn submit(&mut self, now: Nanos, io: GroupIo) {
+        self.submit_early(now, io, Nanos::ZERO);
+    }
+
+    /// Accepts a request whose answer is handed out up to `head_start` before its time, though not before it is known: once
+    /// the device has been asked. Nothing else changes; the answer says how early it is. For drivers by the
+    /// wall clock, whose way back to the client takes that long.
+    ///
+    /// # Panics
+    /// As [`DiskGroup::submit`].
+    pub fn submit_early(&mut self, now: Nanos, io: GroupIo, head_start: Nanos) {
         assert!(io.disk < self.spec.capacity.len(), "there is no disk {}", io.disk);
         self.run_until(now);
         if self.power == Power::Off {
@@ -159,6 +169,9 @@ impl DiskGroup {
             pieces: 0,
             arrived: now,
             service: Nanos::ZERO,
+            head_start,
+            early: Nanos::ZERO,
+            ends: Nanos::ZERO,
             is_delayed: false,
             outcome: GroupOutcome::Ok,
             rest: (0, 0),
@@ -181,6 +194,21 @@ impl DiskGroup {
             return Some(self.clock);
         }
         Some(self.next_event()).filter(|at| *at != NEVER)
+    }
+
+    /// No request of a virtual machine is answered before this; none while there are none. For drivers to whom nothing else
+    /// matters: much of what [`DiskGroup::next_wakeup`] wakes for is destaging.
+    pub fn next_answer(&self) -> Option<Nanos> {
+        if !self.finished.is_empty() {
+            return Some(self.clock);
+        }
+        if self.classes[IoClass::Vm.index()].outstanding == 0 {
+            return None;
+        }
+        // What has not been sent is answered some time after something else has happened.
+        let waits = self.members.iter().any(|member| member.lanes.waits(Lane::Vm))
+            || !self.admission.is_empty();
+        if waits { self.next_wakeup() } else { self.calendar.next_answer() }
     }
 
     /// Lets time pass up to `now` and hands out what was answered until then, in order of time.
@@ -304,11 +332,12 @@ impl DiskGroup {
 
     /// Sends what a device may be sent now.
     pub(super) fn pump(&mut self, member: usize) {
-        while let Some(sent) = self.members[member].send_next(self.clock) {
+        while let Some(mut sent) = self.members[member].send_next(self.clock) {
             let op = self.operations.get(sent.op);
             op.pieces += u32::from(sent.more);
             op.is_delayed |= sent.since < self.clock;
-            self.calendar.enter(sent.at, Event::Answer { member, sent });
+            sent.early = op.head_start.min(sent.at - self.clock);
+            self.calendar.enter(sent.at - sent.early, Event::Answer { member, sent });
         }
     }
 
@@ -317,6 +346,10 @@ impl DiskGroup {
             return self.parked[member].push(sent);
         }
         self.members[member].came_back(self.clock, &sent);
+        // What an operation waits for ends with the latest of its pieces.
+        let until = self.clock + sent.early;
+        let op = self.operations.get(sent.op);
+        op.ends = op.ends.max(until);
         self.piece_done(sent.op, sent.outcome, sent.service);
         self.pump(member);
     }
@@ -331,6 +364,9 @@ impl DiskGroup {
             return;
         }
         op.service += service;
+        let early = op.ends.saturating_sub(self.clock);
+        (op.early, op.head_start) = (op.early + early, op.head_start.saturating_sub(early));
+        op.ends = Nanos::ZERO;
         match op.work {
             Work::Request(io) => self.request_done(index, &io),
             Work::Destage(run) => self.destage_done(index, run),
@@ -357,7 +393,7 @@ impl DiskGroup {
         let Work::Request(io) = op.work else {
             unreachable!("a run of the elevator is not answered")
         };
-        let total = self.clock - op.arrived;
+        let total = self.clock + op.early - op.arrived;
         let service = op.service.min(total);
         let queue = total - service;
         let class = &mut self.classes[io.class.index()];
@@ -381,7 +417,8 @@ impl DiskGroup {
         self.latencies.record(io.class, io.operation, total);
         self.finished.push(GroupFinished {
             id: io.id,
-            at: self.clock,
+            at: self.clock + op.early,
+            early: op.early,
             queue,
             service,
             outcome: op.outcome,

@@ -63,6 +63,8 @@ pub(crate) struct Sent {
     pub(crate) outcome: GroupOutcome,
     /// Whether the rest of the piece still waits.
     pub(crate) more: bool,
+    /// How much earlier than at `at` its answer is handed out.
+    pub(crate) early: Nanos,
 }
 
 /// What a device has done since the start. Cumulative.
@@ -213,7 +215,7 @@ impl Member {
     pub(crate) fn came_back(&mut self, now: Nanos, sent: &Sent) {
         self.under_way -= 1;
         self.lanes.end(sent.lane);
-        let total = now.saturating_sub(sent.since);
+        let total = (now + sent.early).saturating_sub(sent.since);
         if let (Some(regulator), Lane::Vm) = (&mut self.regulator, sent.lane) {
             regulator.vm_latency(now, total);
         }
@@ -288,6 +290,7 @@ impl Member {
             since,
             outcome: self.roll(),
             more,
+            early: Nanos::ZERO,
         }
     }
 

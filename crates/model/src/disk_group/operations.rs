@@ -47,6 +47,12 @@ pub(crate) struct Op {
     pub(crate) pieces: u32,
     pub(crate) arrived: Nanos,
     pub(crate) service: Nanos,
+    /// By how much its answer may be handed out early.
+    pub(crate) head_start: Nanos,
+    /// By how much it has been early so far, all stages together.
+    pub(crate) early: Nanos,
+    /// When the pieces that came back of the present stage would have come back without a head start.
+    pub(crate) ends: Nanos,
     pub(crate) is_delayed: bool,
     pub(crate) outcome: GroupOutcome,
     /// Where on the capacity device a read that waits for maps continues.

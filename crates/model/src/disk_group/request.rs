@@ -25,13 +25,15 @@ pub struct GroupIo {
     pub length_bytes: u32,
 }
 
-/// An answered request. `at = submission + queue + service`.
+/// An answered request. `at = submission + queue + service`, whenever it is handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GroupFinished {
     /// The caller's name for it.
     pub id: GroupRequestId,
     /// The moment of the answer.
     pub at: Nanos,
+    /// How much earlier it was handed out; see [`super::DiskGroup::submit_early`].
+    pub early: Nanos,
     /// Time spent waiting for others: for room in the buffer, for its turn, in the device.
     pub queue: Nanos,
     /// Time the request itself took.
