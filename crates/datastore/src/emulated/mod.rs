@@ -71,7 +71,7 @@ impl Storage<'_> {
     fn is_instant(&self) -> bool {
         match self {
             Storage::Devices(devices) => devices.iter().all(|(_, profile)| profile.is_instant()),
-            Storage::Cluster(_) => false,
+            Storage::Cluster(cluster) => cluster.spec.is_instant(),
         }
     }
 

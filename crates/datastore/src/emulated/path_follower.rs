@@ -77,6 +77,10 @@ fn follow(
     let mut before = count(control, block_devices)?;
     while !ends.load(Ordering::Relaxed) {
         thread::park_timeout(PERIOD);
+        // The server need not wake for volumes that nobody uses.
+        if block_counters(block_devices).since(before.block).ios < REQUESTS_MIN {
+            continue;
+        }
         let now = count(control, block_devices)?;
         let block = now.block.since(before.block);
         // Reset by a power cycle, or too little to tell.
@@ -97,6 +101,10 @@ fn follow(
     Ok(())
 }
 
+fn block_counters(devices: &[String]) -> BlockCounters {
+    devices.iter().map(|device| BlockCounters::read(device)).sum()
+}
+
 fn count(
     control: &mut ControlConnection,
     block_devices: &[String],
@@ -105,6 +113,6 @@ fn count(
         Answer::Stat(stat) => stat,
         other => return Err(unexpected(&Command::Stat, &other)),
     };
-    let block = block_devices.iter().map(|device| BlockCounters::read(device)).sum();
+    let block = block_counters(block_devices);
     Ok(Counted { block, modelled_ios: stat.modelled_ios, modelled_ns: stat.modelled_ns })
 }

@@ -10,8 +10,9 @@ use underlay_host::FileSystem;
 use underlay_model::cluster::{Method, Policy};
 
 use super::description::VolumeDescription;
-use super::keeper::{Keeper, Problem, refused, volume_config};
+use super::keeper::{Keeper, Problem, refused};
 use super::protocol::{NewVolume, VolumeStatus};
+use super::server_config::volume_config;
 use super::volumes::Contents;
 use crate::control::{Command, TimingMode};
 use crate::emulated::check_space;
@@ -139,7 +140,8 @@ impl Keeper {
         if alone {
             self.server.done(&Command::SetTiming(TimingMode::Modelled))?;
         }
-        outcome
+        outcome?;
+        self.follow_path()
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Result<(), Problem> {
@@ -167,7 +169,9 @@ impl Keeper {
     /// Takes a volume away with its data.
     pub(super) fn forget(&mut self, name: &str) -> Result<(), DatastoreError> {
         if let Some(index) = self.attached.iter().position(|(attached, _)| attached == name) {
+            self.stop_following();
             self.attached.remove(index).1.detach()?;
+            self.follow_path()?;
         }
         let command = Command::RemoveVolume { name: name.to_string() };
         let mut attempts = 0;

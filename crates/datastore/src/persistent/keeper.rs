@@ -14,18 +14,16 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
 use underlay_host::{Resource, StateDir, Teardown, Ticket, clean};
 
-use super::description::{Description, VolumeDescription};
+use super::description::Description;
 use super::home::Home;
 use super::protocol::{Question, Reply};
+use super::server_config::{nbd_socket, server_config};
 use super::volumes::{Attached, Contents, Places};
-use crate::cluster_config::{ClusterConfig, PolicyConfig};
-use crate::config::{
-    ClusterServerConfig, DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig,
-};
-use crate::control::{Answer, Command, Condition, TimingMode};
-use crate::emulated::path_calibration::calibrate;
+use crate::control::{Answer, Command, Condition};
+use crate::emulated::check_host;
+use crate::emulated::path_calibration::Calibration;
+use crate::emulated::path_follower::PathFollower;
 use crate::emulated::server_process::{ServerProcess, unexpected};
-use crate::emulated::{check_floor, check_host};
 use crate::error::DatastoreError;
 use crate::fault::ClusterFault;
 use crate::spec::Context;
@@ -49,7 +47,9 @@ pub(super) struct Keeper {
     pub(super) no_block_devices: Option<String>,
     pub(super) export: Option<Ticket>,
     pub(super) attached: Vec<(String, Attached)>,
-    pub(super) is_calibrated: bool,
+    /// None as long as nothing was to be delayed.
+    pub(super) calibration: Option<Calibration>,
+    pub(super) follower: Option<PathFollower>,
     pub(super) is_powered: bool,
     pub(super) nbd_socket: PathBuf,
 }
@@ -117,32 +117,8 @@ impl Keeper {
                 .map_err(DatastoreError::file("create directory", &exported))?;
             export = Some(teardown.register(Resource::Mount { target: exported.clone() })?);
         }
-        let nbd_socket = run.join("nbd.sock");
-        let config = ServerConfig {
-            mount_point: export.is_some().then_some(exported),
-            nbd: NbdConfig { socket: Some(nbd_socket.clone()), address: description.nbd_address },
-            control_socket: base.join("c.sock"),
-            seed: description.seed.0,
-            durability: description.durability.into(),
-            devices: description
-                .devices
-                .iter()
-                .map(|device| DeviceConfig {
-                    name: device.name.clone(),
-                    profile: ProfileConfig::from_profile(&device.profile),
-                })
-                .collect(),
-            cluster: description.cluster.as_ref().map(|spec| ClusterServerConfig {
-                spec: ClusterConfig::from_spec(spec),
-                components: home.components(),
-                memory: Some(home.memory()),
-            }),
-            volumes: description
-                .volumes
-                .iter()
-                .map(|volume| volume_config(home, &description, volume))
-                .collect(),
-        };
+        let config = server_config(home, &description, export.is_some().then_some(exported), &run);
+        let nbd_socket = nbd_socket(&run);
         let (config_path, log) = (base.join("server.json"), base.join("server.log"));
         config.write(&config_path)?;
         let context =
@@ -157,7 +133,8 @@ impl Keeper {
             no_block_devices,
             export,
             attached: Vec::new(),
-            is_calibrated: false,
+            calibration: None,
+            follower: None,
             is_powered: true,
             nbd_socket,
         };
@@ -180,32 +157,7 @@ impl Keeper {
                 self.places.mount(&self.teardown, volume, attached, Contents::Kept)?;
             }
         }
-        Ok(())
-    }
-
-    /// Measures the path once, through the first block device there is, before anybody uses it.
-    pub(super) fn calibrate(&mut self) -> Result<(), DatastoreError> {
-        let all_instant = self.description.devices.iter().all(|device| device.profile.is_instant());
-        let Some((_, first)) = self.attached.first() else { return Ok(()) };
-        if self.is_calibrated || all_instant {
-            return Ok(());
-        }
-        let found = calibrate(&mut self.server, first.block_device())?;
-        self.server.ask(&Command::Latency)?;
-        self.server.ask(&Command::Timing)?;
-        self.server.done(&Command::SetTiming(TimingMode::Modelled))?;
-        self.is_calibrated = true;
-        let devices: Vec<_> = self
-            .description
-            .devices
-            .iter()
-            .map(|device| (device.name.clone(), device.profile.clone()))
-            .collect();
-        // Nobody measures here, so a device too fast for the host is used as fast as the host can.
-        if let Err(error) = check_floor(&devices, found.floor) {
-            warn!("{error}");
-        }
-        Ok(())
+        self.follow_path()
     }
 
     fn serve(mut self, should_end: &dyn Fn() -> bool) -> Result<(), DatastoreError> {
@@ -321,6 +273,7 @@ impl Keeper {
         if self.is_powered {
             return refused("the power is on");
         }
+        self.stop_following();
         // Before the power is back, or caches of the dead file systems would be written to the volumes.
         while let Some((_, attached)) = self.attached.pop() {
             attached.detach()?;
@@ -358,6 +311,7 @@ impl Keeper {
 
     /// Takes everything down, politely; the data is synchronised with the host's disk.
     fn end(mut self) -> Result<(), DatastoreError> {
+        self.stop_following();
         while let Some((_, attached)) = self.attached.pop() {
             attached.detach()?;
         }
@@ -407,20 +361,4 @@ fn synchronise(directory: &Path) -> Result<(), DatastoreError> {
         }
     }
     Ok(())
-}
-
-pub(super) fn volume_config(
-    home: &Home,
-    description: &Description,
-    volume: &VolumeDescription,
-) -> VolumeConfig {
-    let device = description.devices.iter().position(|device| device.name == volume.device);
-    VolumeConfig {
-        name: volume.name.clone(),
-        capacity_bytes: volume.capacity_bytes,
-        // On a cluster it has no meaning; elsewhere the description was checked.
-        device: device.unwrap_or(0),
-        backing_file: home.volumes().join(&volume.name),
-        policy: volume.policy.map(PolicyConfig::from),
-    }
 }

@@ -30,7 +30,9 @@ mod description;
 mod home;
 mod keeper;
 mod protocol;
+mod server_config;
 mod status;
+mod timing;
 mod volumes;
 
 pub use client::{Connection, Forced};

@@ -107,6 +107,11 @@ impl Attached {
         self.device.device()
     }
 
+    /// The key in `/proc/diskstats`.
+    pub(super) fn device_name(&self) -> &str {
+        self.device.name()
+    }
+
     pub(super) fn link(&self) -> &Path {
         &self.link
     }

@@ -17,6 +17,7 @@ impl Service {
             }
             Content::Carried { buffer, from, length } => {
                 self.send_data(client, &buffer[from..from + length]);
+                self.give_back(buffer);
             }
             Content::Written { length } => self.send_written(client, length),
             Content::Durable { volume, offset, length } => {
@@ -72,8 +73,10 @@ impl Service {
     /// Answers with an I/O error.
     pub(super) fn fail(&mut self, reply: Reply) {
         self.refuse(reply.client, Errno::IO);
-        if let Content::Data { buffer, .. } = reply.content {
-            self.buffers.give(buffer);
+        match reply.content {
+            Content::Data { buffer, .. } => self.buffers.give(buffer),
+            Content::Carried { buffer, .. } => self.give_back(buffer),
+            _ => {}
         }
     }
 }

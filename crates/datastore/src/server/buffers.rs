@@ -3,8 +3,9 @@
 const SMALLEST_BYTES: usize = 4096;
 /// Powers of two from 4 KiB to 1 MiB.
 const CLASSES: usize = 9;
-/// Buffers kept per class; what is more is freed. 1,024 small ones are in flight at most.
-const KEPT: [usize; CLASSES] = [1024, 512, 256, 256, 128, 128, 128, 128, 128];
+/// Buffers kept per class; what is more is freed. 1,024 small ones are in flight at most; of the larger ones only 4 MiB per
+/// class are kept, for moving their bytes costs more than allocating them.
+const KEPT: [usize; CLASSES] = [1024, 512, 256, 128, 64, 32, 16, 8, 4];
 
 /// A pool of buffers.
 #[derive(Debug)]

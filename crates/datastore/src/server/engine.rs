@@ -13,7 +13,8 @@ use underlay_model::{
     Store, StoreDevice, StoreOutcome, StoreVolume, builtin,
 };
 
-use super::cluster::plane::{Carried, ClusterPlane, Finished, Payload};
+use super::cluster::plane::ClusterPlane;
+use super::cluster::request::{Carried, Finished, Payload};
 use super::slab::Slab;
 use super::statistics::{Answered, Modelled, Statistics};
 use crate::config::VolumeConfig;
@@ -124,7 +125,9 @@ impl<R> Engine<R> {
     ) -> Option<Finished<R>> {
         let plane = self.cluster.as_mut()?;
         let volume = carried.volume;
-        let id = plane.submit(carried, request, payload);
+        // What is carried through at once is not early for anybody.
+        let head_start = if at_once { Nanos::ZERO } else { self.path.compensation() };
+        let id = plane.submit(carried, request, payload, head_start);
         if at_once && let Some(done) = plane.hurry(id) {
             return Some(done);
         }
@@ -185,7 +188,10 @@ impl<R> Engine<R> {
 
     /// Whether the models delay anything.
     pub(crate) fn is_any_delayed(&self) -> bool {
-        self.cluster.is_some() || self.devices.iter().any(|device| !device.profile.is_instant())
+        match &self.cluster {
+            Some(plane) => !plane.is_instant,
+            None => self.devices.iter().any(|device| !device.profile.is_instant()),
+        }
     }
 
     /// Takes out what is to be answered at `now`.
@@ -214,7 +220,8 @@ impl<R> Engine<R> {
             });
         }
         if let Some(plane) = &mut self.cluster {
-            plane.advance(until, &mut self.carried);
+            // Its clock must not run ahead of arrivals; its answers come early by themselves.
+            plane.advance(now, &mut self.carried);
             for done in self.carried.drain(..) {
                 self.in_flight[done.carried.volume] -= 1;
                 due.push(done.into_due(compensation));
@@ -227,9 +234,10 @@ impl<R> Engine<R> {
         let probe = self.probes.front().map(|(at, _)| *at);
         let retired = self.retired.iter().filter_map(Store::next_wakeup).min();
         let cluster = self.cluster.as_ref().and_then(ClusterPlane::next_wakeup);
-        let all = [self.store.next_wakeup(), probe, retired, cluster];
-        let next = all.into_iter().flatten().min()?;
-        Some(next.saturating_sub(self.path.compensation()))
+        let deadlines = [self.store.next_wakeup(), probe, retired];
+        let next = deadlines.into_iter().flatten().min();
+        let next = next.map(|next| next.saturating_sub(self.path.compensation()));
+        [next, cluster].into_iter().flatten().min()
     }
 
     /// Counts an answered request.

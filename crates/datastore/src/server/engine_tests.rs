@@ -1,9 +1,15 @@
 //! Tests of the timing plane.
 
+use std::path::Path;
+
+use super::cluster::plane::ClusterPlane;
+use super::cluster::request::{Carried, Payload};
 use super::engine::Engine;
+use crate::config::VolumeConfig;
 use crate::control::TimingMode;
 use underlay_core::{Bytes, Nanos, RootSeed};
-use underlay_model::{Request, StoreDevice, StoreVolume, builtin};
+use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+use underlay_model::{DiskGroupSpec, Request, StoreDevice, StoreVolume, builtin};
 
 fn engine(profile: &str) -> Engine<u32> {
     let profile = builtin::find(profile).unwrap();
@@ -38,6 +44,61 @@ fn answers_leave_before_their_deadline_by_the_compensation() {
     assert_eq!(engine.in_flight(0), 1);
     assert_eq!(due(&mut engine, deadline.saturating_sub(PATH)), [8]);
     assert_eq!((engine.in_flight(0), engine.next_answer()), (0, None));
+}
+
+/// A mirrored volume on three hosts; its components are below a directory.
+fn cluster_engine(directory: &Path) -> Engine<u32> {
+    let profile = |name| builtin::find(name).unwrap();
+    let host = |index: usize| {
+        let capacity = vec![profile("dc500m-1920")];
+        let group = DiskGroupSpec::new(&format!("g{index}"), profile("dc1500m-960"), capacity);
+        HostSpec { name: format!("h{index}"), fault_domain: None, groups: vec![group] }
+    };
+    let spec = ClusterSpec {
+        hosts: (0..3).map(host).collect(),
+        network: NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 },
+        settings: ClusterSettings::default(),
+    };
+    let plane = ClusterPlane::open(spec, RootSeed(1), directory, None).unwrap();
+    let mut engine = Engine::of_cluster(plane, RootSeed(1));
+    let volume = VolumeConfig {
+        name: "data".to_string(),
+        capacity_bytes: 64 << 20,
+        device: 0,
+        backing_file: directory.join("nowhere"),
+        policy: None,
+    };
+    engine.add_cluster_volume(Nanos::ZERO, &volume).unwrap();
+    engine
+}
+
+/// The server looks after its answers all the time, also right before a request arrives: that must not change when it is
+/// answered.
+#[test]
+fn answers_of_a_cluster_leave_before_their_deadline_by_the_compensation() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut latencies = Vec::new();
+    for path in [Nanos::ZERO, PATH] {
+        let mut engine = cluster_engine(&directory.path().join(format!("{}", path.0)));
+        engine.path.compensate(path);
+        let arrived = Nanos::from_millis(5);
+        assert!(due(&mut engine, arrived).is_empty());
+        let carried = Carried { reply: 9, volume: 0, bytes: 4096, arrived };
+        let payload = Payload::Write(vec![7; 4096], 0..4096);
+        engine.carry(carried, &Request::write(0, 4096), payload, false);
+        let mut answers = Vec::new();
+        let mut now = arrived;
+        while answers.is_empty() {
+            now = engine.next_answer().expect("a request is in flight").max(now);
+            engine.take_due(now, &mut answers);
+        }
+        let modelled = answers[0].answered.unwrap().modelled.unwrap();
+        assert_eq!(modelled.deadline, now + path);
+        assert!(modelled.delayed);
+        latencies.push(modelled.deadline - arrived);
+    }
+    assert_eq!(latencies[0], latencies[1], "the model's latency is the same");
+    assert!(latencies[0] > Nanos::from_micros(100), "{latencies:?}");
 }
 
 #[test]

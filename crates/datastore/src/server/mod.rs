@@ -28,6 +28,7 @@ mod engine;
 #[cfg(test)]
 mod engine_tests;
 mod event_loop;
+mod exported_volume;
 mod fuse_device;
 mod fuse_front;
 mod fuse_protocol;
@@ -59,10 +60,11 @@ use cluster::plane::ClusterPlane;
 use cluster::series::ClusterSeries;
 use commands::{CommandSender, commands};
 use engine::Engine;
+use exported_volume::ExportedVolume;
 use fuse_device::FuseDevice;
 use nbd::listener::NbdListener;
 use reply::Reply;
-use service::{ExportedVolume, Exports, Service};
+use service::{Exports, Service};
 use volume::VolumeData;
 
 /// Above everything a normal process does, below the kernel's own real-time threads.

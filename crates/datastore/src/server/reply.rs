@@ -29,15 +29,6 @@ pub(crate) struct Reply {
     pub(super) content: Content,
 }
 
-impl Reply {
-    /// Gives it the bytes that a cluster carried.
-    pub(super) fn deliver(&mut self, bytes: Vec<u8>) {
-        if let Content::Carried { buffer, .. } = &mut self.content {
-            *buffer = bytes;
-        }
-    }
-}
-
 pub(super) enum Content {
     /// Data read, in a pooled buffer.
     Data { buffer: Box<[u8]>, length: usize },

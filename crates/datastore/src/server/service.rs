@@ -18,6 +18,7 @@ use super::clock::Clock;
 use super::cluster::carried::Joint;
 use super::cluster::series::ClusterSeries;
 use super::engine::{Due, Engine};
+use super::exported_volume::ExportedVolume;
 use super::fuse_device::FuseDevice;
 use super::nbd::connection::Phase;
 use super::nbd::listener::{ConnectionId, NbdListener};
@@ -69,23 +70,6 @@ pub(crate) struct Service {
 pub(crate) struct Exports {
     pub(crate) device: Option<FuseDevice>,
     pub(crate) nbd: NbdListener,
-}
-
-/// One volume as the export sees it.
-pub(crate) struct ExportedVolume {
-    pub(crate) name: String,
-    pub(crate) capacity_bytes: u64,
-    /// Its bytes, if they are in a file of its own; those of a cluster's volume are in components.
-    pub(crate) data: Option<VolumeData>,
-    /// Flushes are acknowledged and ignored.
-    pub(crate) lies: bool,
-}
-
-impl ExportedVolume {
-    /// Whether a range lies within the volume.
-    pub(crate) fn contains(&self, offset_bytes: u64, length_bytes: u64) -> bool {
-        offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= self.capacity_bytes)
-    }
 }
 
 impl Service {
@@ -149,7 +133,7 @@ impl Service {
         let mut due = std::mem::take(&mut self.due);
         self.engine.take_due(self.clock.now(), &mut due);
         for Due { mut reply, answered, failed, buffer } in due.drain(..) {
-            reply.deliver(buffer);
+            self.deliver(&mut reply, buffer);
             if failed {
                 self.fail(reply);
             } else {

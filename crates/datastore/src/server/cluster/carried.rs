@@ -9,7 +9,7 @@
 use rustix::io::Errno;
 use underlay_model::Request;
 
-use super::plane::{Carried, Payload, widened};
+use super::request::{Carried, Payload, widened};
 use crate::control::TimingMode;
 use crate::server::reply::{Client, Content, Reply};
 use crate::server::service::Service;
@@ -38,7 +38,8 @@ impl Service {
         let from = (offset - start) as usize;
         let content = Content::Carried { buffer: Vec::new(), from, length: length as usize };
         let carried = Carried { reply: Reply { client, content }, volume, bytes: length, arrived };
-        self.carry(carried, &request, Payload::Nothing);
+        let buffer = self.buffers.take(wide as usize).into_vec();
+        self.carry(carried, &request, Payload::Read(buffer));
         Ok(())
     }
 
@@ -54,10 +55,10 @@ impl Service {
         let (start, wide) = widened(offset, data.len() as u64);
         let from = (offset - start) as usize;
         let given = from..from + data.len();
-        let mut buffer = Vec::with_capacity(wide as usize);
-        buffer.resize(from, 0);
-        buffer.extend_from_slice(data);
-        buffer.resize(wide as usize, 0);
+        let mut buffer = self.buffers.take(wide as usize).into_vec();
+        buffer[..given.start].fill(0);
+        buffer[given.clone()].copy_from_slice(data);
+        buffer[given.end..].fill(0);
         let bytes = data.len() as u32;
         let request = Request { offset_bytes: start, length_bytes: wide as u32, ..request };
         let reply = Reply { client, content: Content::Written { length: bytes } };
@@ -99,7 +100,9 @@ impl Service {
             let reply = Reply { client: Client::Joint { joint }, content: Content::Done };
             let bytes = zeros.as_ref().map_or(request.length_bytes, |zeros| zeros.len() as u32);
             let payload = zeros.map_or(Payload::Nothing, |given| {
-                Payload::Write(vec![0; request.length_bytes as usize], given)
+                let mut buffer = self.buffers.take(request.length_bytes as usize).into_vec();
+                buffer.fill(0);
+                Payload::Write(buffer, given)
             });
             self.carry(Carried { reply, volume, bytes, arrived }, &request, payload);
         }
@@ -110,11 +113,26 @@ impl Service {
         let at_once = self.engine.mode() != TimingMode::Modelled;
         let Some(done) = self.engine.carry(carried, request, payload, at_once) else { return };
         let mut reply = done.carried.reply;
-        reply.deliver(done.buffer);
+        self.deliver(&mut reply, done.buffer);
         if done.failed {
             self.fail(reply);
         } else {
             self.answer_or_submit(done.carried.arrived, done.carried.volume, request, reply);
+        }
+    }
+
+    /// Gives a reply the buffer that a cluster carried for it; what needs none gives it back.
+    pub(in crate::server) fn deliver(&mut self, reply: &mut Reply, carried: Vec<u8>) {
+        match &mut reply.content {
+            Content::Carried { buffer, .. } => *buffer = carried,
+            _ => self.give_back(carried),
+        }
+    }
+
+    /// Keeps the buffer of a request for others. Its length is its capacity: it came from the pool.
+    pub(in crate::server) fn give_back(&mut self, carried: Vec<u8>) {
+        if !carried.is_empty() {
+            self.buffers.give(carried.into_boxed_slice());
         }
     }
 

@@ -1,13 +1,17 @@
 //! A hyper-converged cluster under the server: the model by the wall clock, its data commands on real files.
 //!
-//! In reading order: where components are ([`file_store`]), the plane that drives model and data ([`plane`]), what happened
-//! for the time line ([`journal`]), what must not be forgotten ([`memory`]), counters ([`series`]), and what the service does with a request to a volume of the
-//! cluster ([`carried`]).
+//! In reading order: where components are ([`file_store`]), requests on their way ([`request`]), the plane that drives model and
+//! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
+//! [`recollection`]), what happened for the time line ([`journal`]), counters ([`series`]), and what the service does with a
+//! request to a volume of the cluster ([`carried`]).
 
 pub(crate) mod carried;
+mod execution;
 pub(crate) mod faults;
 pub(crate) mod file_store;
 pub(crate) mod journal;
 pub(crate) mod memory;
 pub(crate) mod plane;
+mod recollection;
+pub(crate) mod request;
 pub(crate) mod series;

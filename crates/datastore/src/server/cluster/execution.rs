@@ -1,0 +1,110 @@
+//! What a cluster says is to be done, carried out on the components: in the order in which it says so.
+
+use underlay_core::Nanos;
+use underlay_model::RequestId;
+use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, VolumeFinished};
+use underlay_model::data_plane::{BLOCK_BYTES, Delivered};
+
+use super::plane::ClusterPlane;
+use super::request::{Finished, Pending};
+
+/// Names the reads that fill in what surrounds a small write; no request has that name.
+const FILLING: RequestId = RequestId(u64::MAX);
+
+impl<R> ClusterPlane<R> {
+    /// Lets the cluster's time pass up to `at`, and carries out what happened.
+    pub(super) fn pass(&mut self, at: Nanos) {
+        if at > self.now {
+            self.now = at;
+        }
+        let mut events = std::mem::take(&mut self.events);
+        self.cluster.advance(self.now, &mut events);
+        // Before anything is carried out or answered: a server that is killed now must know what it had decided.
+        self.remember();
+        for event in events.drain(..) {
+            match event {
+                ClusterEvent::Data(command) => self.carry_out(&command),
+                ClusterEvent::Finished(done) => self.finish(&done),
+                ClusterEvent::Notice { at, notice } => {
+                    let at = at.saturating_sub(self.ahead);
+                    self.journal.note(at, &self.cluster, &notice);
+                }
+            }
+        }
+        self.events = events;
+        let now = self.now.saturating_sub(self.ahead);
+        for finding in self.data.take_findings() {
+            self.journal.note_finding(now, finding);
+        }
+    }
+
+    fn carry_out(&mut self, command: &DataCommand) {
+        if let DataCommand::Write { request, buffer_offset, piece } = command {
+            self.fill_in(*request, *buffer_offset, piece);
+        }
+        self.data.execute(command);
+    }
+
+    /// Completes the first and the last block of a small write with what is there now.
+    fn fill_in(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
+        let Some(pending) = self.pending_of(request) else { return };
+        let given = pending.given.clone();
+        let part = buffer_offset as usize..(buffer_offset + piece.length_bytes) as usize;
+        let head = (!given.start.is_multiple_of(BLOCK_BYTES)).then(|| block_of(given.start));
+        let tail = (!given.end.is_multiple_of(BLOCK_BYTES)).then(|| block_of(given.end));
+        let edges = [head, tail.filter(|tail| Some(*tail) != head)];
+        for block in edges.into_iter().flatten().filter(|block| part.contains(block)) {
+            let start = piece.start + (block - part.start) as u32;
+            let surroundings = self.peek(piece.with_range(start, BLOCK_BYTES as u32));
+            let Some(Delivered::Bytes(mut bytes)) = self.data.finish(request) else { return };
+            for (at, old) in (block..block + BLOCK_BYTES).zip(surroundings) {
+                if !given.contains(&at) {
+                    bytes[at] = old;
+                }
+            }
+            self.data.stage_write(request, bytes);
+        }
+    }
+
+    /// What a range holds now. What cannot be read is zeros, as it would be for everybody.
+    fn peek(&mut self, piece: Piece) -> Vec<u8> {
+        self.data.stage_read(FILLING, vec![0; piece.length_bytes as usize]);
+        self.data.execute(&DataCommand::Read { request: FILLING, buffer_offset: 0, piece });
+        match self.data.finish(FILLING) {
+            Some(Delivered::Bytes(bytes) | Delivered::Unreadable(bytes)) => bytes,
+            None => vec![0; piece.length_bytes as usize],
+        }
+    }
+
+    fn pending_of(&mut self, id: RequestId) -> Option<&mut Pending<R>> {
+        let key = id.0 & u64::from(u32::MAX);
+        self.pending.get_mut(key).filter(|pending| pending.id == id)
+    }
+
+    fn finish(&mut self, done: &VolumeFinished) {
+        let delivered = self.data.finish(done.request);
+        if self.pending_of(done.request).is_none() {
+            return;
+        }
+        let key = done.request.0 & u64::from(u32::MAX);
+        let Some(Pending { carried, .. }) = self.pending.remove(key) else { return };
+        let (buffer, unreadable) = match delivered {
+            Some(Delivered::Bytes(bytes)) => (bytes, false),
+            Some(Delivered::Unreadable(bytes)) => (bytes, true),
+            None => (Vec::new(), false),
+        };
+        self.finished.push(Finished {
+            id: done.request,
+            at: done.at.saturating_sub(self.ahead).max(carried.arrived),
+            operation: done.operation,
+            queue: done.queue,
+            failed: unreadable || done.outcome != Outcome::Ok,
+            buffer,
+            carried,
+        });
+    }
+}
+
+fn block_of(at: usize) -> usize {
+    at / BLOCK_BYTES * BLOCK_BYTES
+}
