@@ -42,4 +42,13 @@ echo "== export cost: null profile through FUSE + loop + ext4, against nbdkit + 
 echo "== emulation fidelity: modelled against observed latency of each profile, fio as judge"
 "$examples/fidelity" --json "$out/fidelity.json"
 
+echo "== cluster cost: null profiles without and with a mirror, against the single device and nbdkit + nbdfuse"
+"$examples/cluster_cost" --json "$out/cluster-cost.json"
+
+echo "== cluster fidelity: emulated against simulated clusters, fio as judge"
+"$examples/cluster_fidelity" --json "$out/cluster-fidelity.json"
+
+echo "== memory of the emulator: volumes written from end to end"
+"$examples/emulator_memory" --gib "${BENCH_MEMORY_GIB:-4}" --json "$out/emulator-memory.json"
+
 echo "written: $(echo "$out"/*.json)"

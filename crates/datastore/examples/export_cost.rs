@@ -9,18 +9,14 @@
 mod support;
 
 use std::path::{Path, PathBuf};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use serde_json::json;
-use support::fio::{Job, Outcome, is_installed, lay_out};
+use support::fio::{Job, Outcome, is_installed, lay_out, mean};
+use support::peer::Peer;
 use support::quiet::Patience;
 use support::site::{Failure, Site, seconds_per_cell, serve_if_asked, write_json};
 use underlay_core::Bytes;
 use underlay_datastore::Datastore;
-use underlay_host::{
-    FileSystem, LoopDevice, Mount, Process, ProcessSpec, Resource, find_program, make_file_system,
-};
 use underlay_model::builtin;
 
 const VOLUME: Bytes = Bytes::from_mib(1536);
@@ -37,7 +33,7 @@ fn main() -> Result<(), Failure> {
     let patience = Patience::from_arguments();
     let site = Site::new()?;
     let ours = Ours::start(&site)?;
-    let peer = Peer::start(&site)?;
+    let peer = Peer::start(&site, VOLUME)?;
     lay_out(&ours.file(), FILE_MIB)?;
     if let Some(peer) = &peer {
         lay_out(&peer.file, FILE_MIB)?;
@@ -49,7 +45,9 @@ fn main() -> Result<(), Failure> {
             if turn == "A" {
                 a.push(ours.measure(queue_depth, seconds, &patience)?);
             } else if let Some(peer) = &peer {
-                b.push(peer.measure(queue_depth, seconds, &patience)?);
+                let servers = peer.servers();
+                let job = job(&peer.file, queue_depth, seconds, &servers);
+                b.push(patience.measure(&job, || Ok::<(), Failure>(()))?);
             }
         }
         rows.push(report(queue_depth, &a, &b));
@@ -88,85 +86,8 @@ impl Ours {
     }
 }
 
-/// nbdkit's memory plug-in behind nbdfuse.
-struct Peer {
-    servers: Vec<Process>,
-    file: PathBuf,
-}
-
-impl Peer {
-    fn start(site: &Site) -> Result<Option<Peer>, Failure> {
-        let (Some(nbdkit), Some(nbdfuse)) = (find_program("nbdkit"), find_program("nbdfuse"))
-        else {
-            return Ok(None);
-        };
-        let base = site.scratch.join("peer");
-        site.teardown.create_directory(&base)?;
-        let (socket, export, target) = (base.join("s"), base.join("export"), base.join("mnt"));
-        std::fs::create_dir(&export)?;
-        std::fs::create_dir(&target)?;
-        let size = format!("{}", VOLUME.0);
-        let socket_text = socket.display().to_string();
-        let server = spawn(site, "nbdkit", &nbdkit, &["-f", "-U", &socket_text, "memory", &size])?;
-        wait_for(|| socket.exists())?;
-        site.teardown.register(Resource::Mount { target: export.clone() })?;
-        let file = export.join("nbd");
-        let uri = format!("nbd+unix:///?socket={socket_text}");
-        let file_text = file.display().to_string();
-        let bridge = spawn(site, "nbdfuse", &nbdfuse, &["-C", "4", &file_text, &uri])?;
-        wait_for(|| file.exists())?;
-        let device = LoopDevice::attach(&site.teardown, &file, 4096)?;
-        make_file_system(device.device(), FileSystem::Ext4)?;
-        Mount::make(&site.teardown, device.device(), &target, FileSystem::Ext4, "noatime")?;
-        Ok(Some(Peer { servers: vec![server, bridge], file: target.join("file") }))
-    }
-
-    fn measure(
-        &self,
-        queue_depth: u32,
-        seconds: u64,
-        patience: &Patience,
-    ) -> Result<Outcome, Failure> {
-        let servers: Vec<u32> = self.servers.iter().map(Process::pid).collect();
-        let job = job(&self.file, queue_depth, seconds, &servers);
-        patience.measure(&job, || Ok::<(), Failure>(()))
-    }
-}
-
-fn spawn(site: &Site, name: &str, program: &Path, arguments: &[&str]) -> Result<Process, Failure> {
-    Ok(Process::spawn(
-        &site.teardown,
-        &ProcessSpec {
-            name,
-            program,
-            args: arguments.iter().map(Into::into).collect(),
-            env: Vec::new(),
-            run_as: None,
-            cgroup: None,
-            working_dir: Path::new("/"),
-            output: site.scratch.join(format!("{name}.log")),
-        },
-    )?)
-}
-
-fn wait_for(ready: impl Fn() -> bool) -> Result<(), Failure> {
-    let begin = Instant::now();
-    while !ready() {
-        if begin.elapsed() > Duration::from_secs(10) {
-            return Err("the peer did not start within 10 s".into());
-        }
-        sleep(Duration::from_millis(10));
-    }
-    Ok(())
-}
-
 fn job<'a>(file: &'a Path, queue_depth: u32, seconds: u64, servers: &'a [u32]) -> Job<'a> {
     Job { file, size_mib: FILE_MIB, pattern: "randread", queue_depth, seconds, servers }
-}
-
-/// Means over the turns of one side.
-fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
-    outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
 }
 
 fn report(queue_depth: u32, a: &[Outcome], b: &[Outcome]) -> serde_json::Value {

@@ -17,7 +17,7 @@ use super::site::Failure;
 pub struct Job<'a> {
     pub file: &'a Path,
     pub size_mib: u64,
-    /// `randread`, `randwrite`.
+    /// `randread`, `randwrite`, `randrw` (70 % reads).
     pub pattern: &'a str,
     pub queue_depth: u32,
     pub seconds: u64,
@@ -25,9 +25,22 @@ pub struct Job<'a> {
     pub servers: &'a [u32],
 }
 
-/// What came out.
+/// The reads or the writes of a job.
+#[derive(Clone, Copy, Debug)]
+pub struct Side {
+    pub iops: f64,
+    pub mean_us: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+    pub p999_us: f64,
+}
+
+/// What came out. Latencies are those of the reads where a job has reads, else those of the writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
+    pub reads: Side,
+    pub writes: Side,
+    /// Reads and writes.
     pub iops: f64,
     pub mean_us: f64,
     pub p50_us: f64,
@@ -39,6 +52,11 @@ pub struct Outcome {
     pub unrelated: f64,
     /// CPU share of the host that was stolen, 0..=1 of all CPUs.
     pub steal: f64,
+}
+
+/// Mean of one figure over several turns.
+pub fn mean(outcomes: &[Outcome], of: impl Fn(&Outcome) -> f64) -> f64 {
+    outcomes.iter().map(of).sum::<f64>() / outcomes.len() as f64
 }
 
 /// Fills the file, so that later runs touch nothing for the first time.
@@ -60,6 +78,7 @@ pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
         "--ramp_time=1".to_string(),
         "--norandommap=1".to_string(),
         "--randrepeat=0".to_string(),
+        "--rwmixread=70".to_string(),
         "--lat_percentiles=1".to_string(),
         "--clat_percentiles=0".to_string(),
         "--percentile_list=50:99:99.9".to_string(),
@@ -75,15 +94,12 @@ pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
     let host_end = cpu::host_seconds();
     let output = child.wait_with_output()?;
     let result = parse(&output)?;
-    let section = if job.pattern.contains("read") { "read" } else { "write" };
-    let numbers = &result["jobs"][0][section];
-    let number = |value: &Value| value.as_f64().unwrap_or(f64::NAN);
-    let iops = number(&numbers["iops"]);
-    let latency = &numbers["lat_ns"];
-    let percentile = |name: &str| number(&latency["percentile"][name]) / 1e3;
+    let job_numbers = &result["jobs"][0];
+    let (reads, writes) = (side(&job_numbers["read"]), side(&job_numbers["write"]));
+    let first = if job.pattern == "randwrite" { writes } else { reads };
+    let iops = reads.iops + writes.iops;
     let span = job.seconds as f64 - 0.6;
     let requests = iops * span;
-    let job_numbers = &result["jobs"][0];
     let fio_us = (number(&job_numbers["usr_cpu"]) + number(&job_numbers["sys_cpu"])) * 1e4 / iops;
     let server_us = (server_end - server_begin) * 1e6 / requests;
     let workers_us = cpu::kernel_worker_seconds(&workers_begin, &workers_end) * 1e6 / requests;
@@ -91,15 +107,34 @@ pub fn measure(job: &Job<'_>) -> Result<Outcome, Failure> {
     let related_us = fio_us + server_us + workers_us;
     let unrelated_seconds = host_end.0 - host_begin.0 - related_us * requests / 1e6;
     Ok(Outcome {
+        reads,
+        writes,
         iops,
-        mean_us: number(&latency["mean"]) / 1e3,
-        p50_us: percentile("50.000000"),
-        p99_us: percentile("99.000000"),
-        p999_us: percentile("99.900000"),
+        mean_us: first.mean_us,
+        p50_us: first.p50_us,
+        p99_us: first.p99_us,
+        p999_us: first.p999_us,
         cpu_us: [fio_us, server_us, workers_us],
         unrelated: (unrelated_seconds / span / cpus).max(0.0),
         steal: (host_end.1 - host_begin.1) / span / cpus,
     })
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or(f64::NAN)
+}
+
+/// Percentiles are of the total latency; a side without requests has no numbers.
+fn side(numbers: &Value) -> Side {
+    let latency = &numbers["lat_ns"];
+    let percentile = |name: &str| number(&latency["percentile"][name]) / 1e3;
+    Side {
+        iops: number(&numbers["iops"]),
+        mean_us: number(&latency["mean"]) / 1e3,
+        p50_us: percentile("50.000000"),
+        p99_us: percentile("99.000000"),
+        p999_us: percentile("99.900000"),
+    }
 }
 
 /// Whether fio is there.

@@ -70,12 +70,18 @@ impl Site {
         profile: &DeviceProfile,
         capacity: Bytes,
     ) -> Result<Box<dyn Datastore>, Failure> {
-        let spec = DatastoreSpec::Emulated {
-            devices: vec![("device".to_string(), profile.clone())],
-            seed: RootSeed(1),
-            backing_directory: None,
-            durability: Durability::Profile,
-        };
+        self.open("device", &on_one_device(profile), capacity)
+    }
+
+    /// A datastore of one volume `data` with ext4; its name is its own among those of a site.
+    pub fn open(
+        &self,
+        name: &str,
+        spec: &DatastoreSpec,
+        capacity: Bytes,
+    ) -> Result<Box<dyn Datastore>, Failure> {
+        let scratch = self.scratch.join(name);
+        self.teardown.create_directory(&scratch)?;
         let volume = VolumeRequest {
             name: "data".to_string(),
             capacity,
@@ -85,11 +91,21 @@ impl Site {
         let program = std::env::current_exe()?;
         let context = Context {
             teardown: &self.teardown,
-            scratch: &self.scratch,
+            scratch: &scratch,
             server_program: &program,
             owner: None,
         };
-        Ok(underlay_datastore::open(&spec, &[volume], &context)?)
+        Ok(underlay_datastore::open(spec, &[volume], &context)?)
+    }
+}
+
+/// Volumes on one device.
+pub fn on_one_device(profile: &DeviceProfile) -> DatastoreSpec {
+    DatastoreSpec::Emulated {
+        devices: vec![("device".to_string(), profile.clone())],
+        seed: RootSeed(1),
+        backing_directory: None,
+        durability: Durability::Profile,
     }
 }
 
