@@ -21,6 +21,8 @@ pub mod managed;
 pub mod mariadb;
 pub mod postgres;
 
+pub mod tpcc;
+
 pub use engine::Engine;
 pub use error::{CommitState, ErrorClass, SessionError, TargetError};
 pub use session::{Connector, Session};

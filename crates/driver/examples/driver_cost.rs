@@ -1,7 +1,7 @@
 //! What the load generator costs: CPU-seconds per 10,000 new orders, alone or against go-tpc.
 //!
 //! ```text
-//! driver_cost --url postgres://user@127.0.0.1:5432/underlay [--load WAREHOUSES] [--mode procedures|statements]
+//! driver_cost --url postgres://user@127.0.0.1:5432/underlay|mysql://... [--load WAREHOUSES] [--mode procedures|statements]
 //!             [--users 8] [--seconds 30] [--warm-up 5] [--threads N]
 //!             [--go-tpc PATH --go-tpc-database NAME --go-tpc-warehouses W]
 //! ```
@@ -23,7 +23,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::tpcc::{LoadOptions, Mode, TpccConnector, describe, load};
+use underlay_database::tpcc::{LoadOptions, Mode, TpccConnector, describe, load};
 use underlay_database::{Address, Target};
 use underlay_driver::{DriveSpec, Driver, Saturation};
 use underlay_workload::tpcc::{Entropy, Parameters, TransactionType};
@@ -80,9 +80,7 @@ fn main() -> Result<(), Failure> {
         load_population(&options.target, warehouses)?;
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let parameters = runtime
-        .block_on(async { Ok::<_, Failure>(describe(&options.target.connect().await?).await?) })?
-        .parameters;
+    let parameters = runtime.block_on(describe(&options.target))?.parameters;
     let Some(go_tpc) = &options.go_tpc else {
         println!("{:#}", drive(&options, parameters)?.json());
         return Ok(());

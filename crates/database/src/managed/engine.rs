@@ -190,6 +190,11 @@ impl Server {
         each!(Server, self, server => server.target())
     }
 
+    /// How to connect over 127.0.0.1, when it listens there. Valid until the next start.
+    pub fn tcp_target(&self) -> Option<Target> {
+        each!(Server, self, server => server.tcp_target())
+    }
+
     /// The last lines of its log since the last start, and the cause of trouble that they name.
     pub fn log_tail(&self) -> LogTail {
         each!(Server, self, server => server.log_tail())

@@ -3,7 +3,7 @@
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
 //! configuration, `initial` makes a new database, [`server`] is the life of one server, [`template`] keeps
-//! a loaded one; [`connection`] opens sessions with any server; `tpcc` is a workload on any server.
+//! a loaded one; [`connection`] opens sessions with any server; [`tpcc`] is a workload on any server.
 //!
 //! MySQL differs from MariaDB in how it is initialised and in some settings; what is the same is said
 //! once. Where the text says MariaDB, it means both.
@@ -16,6 +16,8 @@ mod initial;
 mod log;
 pub mod server;
 pub mod template;
+
+pub mod tpcc;
 
 mod error;
 

@@ -4,14 +4,24 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use mysql_async::prelude::Queryable;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
+use underlay_core::Bytes;
+use underlay_core::RootSeed;
 use underlay_database::Target;
 use underlay_database::managed::Listen;
-use underlay_database::mariadb::{Install, ServerSpec, connect, find_installs};
+use underlay_database::managed::{RestoreOptions, StopMode};
+use underlay_database::mariadb::{Install, Server, ServerSpec, Template, connect, find_installs};
+use underlay_database::tpcc::{
+    CheckMoment, CheckOptions, CheckReport, CheckResult, LoadOptions, Mode, OrderNumbers, Outcome,
+    Session, TableNames, check, load, order_numbers,
+};
+use underlay_database::{Engine, SessionError};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
+use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Transaction};
 
 /// A place on disk with a teardown stack, as a run has.
 pub struct Place {
@@ -94,4 +104,187 @@ pub fn query(place: &Place, target: &Target, sql: &str) -> Result<Vec<String>, S
 
 pub fn one(place: &Place, target: &Target, sql: &str) -> String {
     query(place, target, sql).unwrap().remove(0)
+}
+
+/// A database without remote rows: the smallest.
+pub const ONE_WAREHOUSE: u32 = 1;
+/// The smallest database with remote rows.
+pub const TWO_WAREHOUSES: u32 = 2;
+
+/// A running server with a loaded population of its own, removed at the end of the test.
+pub struct Database {
+    pub server: Server,
+    pub target: Target,
+    pub place: Place,
+    warehouses: u32,
+}
+
+pub fn parameters(warehouses: u32) -> Parameters {
+    Parameters::new(warehouses, RootSeed(42), Entropy::FULL).unwrap()
+}
+
+/// Settings under which nothing is waited for: the tests' databases are thrown away.
+const CARELESS: [(&str, &str); 5] = [
+    ("innodb_buffer_pool_size", "256M"),
+    ("innodb_log_file_size", "64M"),
+    ("innodb_flush_log_at_trx_commit", "2"),
+    ("innodb_doublewrite", "OFF"),
+    ("max_connections", "60"),
+];
+
+/// A loaded database; `None` when this host has no MariaDB. The first test of a size loads it; all
+/// others start from its template.
+pub fn loaded_database(warehouses: u32) -> Option<Database> {
+    static LOADING: Mutex<()> = Mutex::new(());
+    let place = place()?;
+    let kept = std::env::temp_dir().join(format!("underlay-maria-{}", std::process::id()));
+    let dir = kept.join(format!("loaded-{warehouses}"));
+    let template = {
+        let _turn = LOADING.lock().unwrap_or_else(PoisonError::into_inner);
+        Template::open(&dir).unwrap_or_else(|_| {
+            fs::create_dir_all(&kept).unwrap();
+            register_removal();
+            make_template(&place, warehouses, &dir)
+        })
+    };
+    let options = RestoreOptions { log_ready: Bytes::ZERO };
+    let (mut server, _) =
+        template.restore(&place.teardown, spec(&place, "tpcc", &CARELESS), &options).unwrap();
+    server.start().unwrap();
+    let target = server.target().with_database("tpcc");
+    Some(Database { server, target, place, warehouses })
+}
+
+fn make_template(place: &Place, warehouses: u32, dir: &std::path::Path) -> Template {
+    let mut server = Server::create(&place.teardown, spec(place, "load", &CARELESS)).unwrap();
+    server.start().unwrap();
+    let options = LoadOptions { parallel: 2, progress: &|_| {} };
+    let report = load(&server.target(), &parameters(warehouses), &options).unwrap();
+    println!("loaded {warehouses} warehouses: {report:?}");
+    server.stop(StopMode::Fast).unwrap();
+    Template::capture(&mut server, dir, BTreeMap::new()).unwrap().0
+}
+
+/// Has the templates of this process removed when the test binary ends.
+fn register_removal() {
+    extern "C" fn remove() {
+        let kept = std::env::temp_dir().join(format!("underlay-maria-{}", std::process::id()));
+        // Nobody is left to tell.
+        let _ = fs::remove_dir_all(kept);
+    }
+    // SAFETY: `remove` takes nothing, does not unwind, and may run at any time from now on.
+    unsafe { libc::atexit(remove) };
+}
+
+/// Skips the test when there is no database.
+#[macro_export]
+macro_rules! database_or_skip {
+    ($database:expr) => {
+        match $database {
+            Some(database) => database,
+            None => underlay_host::skip!("no MariaDB 10.6 or MySQL 8 on this host"),
+        }
+    };
+}
+
+impl Database {
+    pub fn parameters(&self) -> Parameters {
+        parameters(self.warehouses)
+    }
+
+    /// Carries out one statement.
+    pub fn execute(&self, sql: &str) {
+        query(&self.place, &self.target, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    }
+
+    /// The first column of all rows as text.
+    pub fn texts(&self, sql: &str) -> Vec<String> {
+        query(&self.place, &self.target, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    /// The only value of a query.
+    pub fn text(&self, sql: &str) -> String {
+        let texts = self.texts(sql);
+        assert_eq!(texts.len(), 1, "{sql}: {texts:?}");
+        texts[0].clone()
+    }
+
+    /// The only value of a query, an integer.
+    pub fn number(&self, sql: &str) -> i64 {
+        self.text(sql).parse().unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    pub fn session(&self, mode: Mode) -> Session {
+        self.connect(mode).unwrap()
+    }
+
+    pub fn connect(&self, mode: Mode) -> Result<Session, SessionError> {
+        let parameters = self.parameters();
+        self.place.runtime.block_on(Session::connect(&self.target, &parameters, mode))
+    }
+
+    pub fn run(
+        &self,
+        session: &mut Session,
+        transaction: &Transaction,
+    ) -> Result<Outcome, SessionError> {
+        self.place.runtime.block_on(session.run(transaction))
+    }
+
+    pub fn order_numbers(&self) -> OrderNumbers {
+        let tables = TableNames::of(Engine::Mariadb);
+        self.place.runtime.block_on(order_numbers(&self.target, &tables)).unwrap()
+    }
+
+    /// Makes all checks.
+    pub fn check(
+        &self,
+        moment: CheckMoment,
+        ledger: Option<(&Ledger, &OrderNumbers)>,
+    ) -> CheckReport {
+        self.check_tables(moment, ledger, &TableNames::of(Engine::Mariadb))
+    }
+
+    /// Makes all checks on tables of other names.
+    pub fn check_tables(
+        &self,
+        moment: CheckMoment,
+        ledger: Option<(&Ledger, &OrderNumbers)>,
+        tables: &TableNames,
+    ) -> CheckReport {
+        let options =
+            CheckOptions { warehouses: self.warehouses, parallel: 2, moment, ledger, tables };
+        self.place.runtime.block_on(check(&self.target, options)).unwrap()
+    }
+
+    /// Makes all checks after transactions have run, and expects that all of them hold.
+    pub fn assert_consistent(&self, ledger: Option<(&Ledger, &OrderNumbers)>) {
+        let report = self.check(CheckMoment::AfterRun, ledger);
+        let failures: Vec<&CheckResult> = report.failures().collect();
+        assert!(failures.is_empty(), "{failures:#?}");
+        assert_eq!(report.results.len(), 21 + usize::from(ledger.is_some()));
+    }
+
+    /// A hash of the content of all tables but for the times at which transactions ran.
+    pub fn content(&self) -> BTreeMap<String, String> {
+        let tables = self.texts(
+            "SELECT concat(table_name, ' ', group_concat(
+                      CASE WHEN column_name IN ('h_date', 'o_entry_d', 'ol_delivery_d')
+                           THEN concat(column_name, ' IS NULL')
+                           ELSE concat('coalesce(', column_name, ', ''none'')') END
+                      ORDER BY ordinal_position SEPARATOR ', '))
+               FROM information_schema.columns
+              WHERE table_schema = 'tpcc' AND table_name <> 'underlay_population'
+              GROUP BY table_name",
+        );
+        assert_eq!(tables.len(), 9);
+        let hash = |table: &String| {
+            let (name, columns) = table.split_once(' ').unwrap();
+            let sql = format!(
+                "SELECT concat(count(*), ' ', sum(crc32(concat_ws('|', {columns})))) FROM {name}"
+            );
+            (name.to_string(), self.text(&sql))
+        };
+        tables.iter().map(hash).collect()
+    }
 }

@@ -2,3 +2,9 @@
 
 mod harness;
 mod server;
+
+#[path = "../tpcc/breakages.rs"]
+mod breakages;
+mod tpcc;
+mod tpcc_checks;
+mod tpcc_errors;

@@ -4,6 +4,7 @@
 
 mod harness;
 
+mod breakages;
 mod broken;
 mod concurrency;
 mod errors;

@@ -9,20 +9,20 @@
 use bytes::BytesMut;
 use futures_util::SinkExt;
 use std::pin::pin;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tokio_postgres::Client;
 use underlay_workload::tpcc::Parameters;
 use underlay_workload::tpcc::population::Table;
 
 use super::copy::{self, HEADER, TRAILER};
-use super::schema::{self, TpccError};
-use super::{Mode, identity, keys_sql};
+use super::schema;
+use super::{
+    LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, TpccError, identity, keys_sql,
+};
 use crate::target::Target;
+use crate::tpcc::{Counters, Piece, on_runtime, pieces, spread};
 
-/// From this many threads on, tables are divided among them.
-const DIVIDE_FROM: usize = 5;
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 128 << 10;
 
@@ -30,68 +30,6 @@ const CHUNK_BYTES: usize = 128 << 10;
 /// vacuum can mark its rows as visible to all, and the first run would do it instead.
 const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET synchronous_commit = local; \
     SET statement_timeout = 0; SET lock_timeout = 0";
-
-/// How to load.
-pub struct LoadOptions<'a> {
-    /// Loader threads, each with a connection. At least 1.
-    pub parallel: usize,
-    /// Called from loader threads, about every [`CHUNK_BYTES`] of rows.
-    pub progress: &'a (dyn Fn(LoadProgress) + Sync),
-}
-
-/// How far a load is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadProgress {
-    /// What is being done.
-    pub stage: LoadStage,
-    /// Rows copied.
-    pub rows: u64,
-    /// Rows there will be, within a few per mille (orders have a random number of lines).
-    pub rows_expected: u64,
-}
-
-/// What a load is doing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoadStage {
-    /// Copying rows.
-    Rows,
-    /// Building keys and indexes.
-    Keys,
-    /// Vacuuming, gathering statistics, writing a checkpoint.
-    Settle,
-}
-
-/// What was loaded, and how long each stage took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadReport {
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes sent to the server.
-    pub bytes: u64,
-    /// Copying rows.
-    pub rows_duration: Duration,
-    /// Building keys and indexes.
-    pub keys_duration: Duration,
-    /// Vacuuming, gathering statistics, writing a checkpoint.
-    pub settle_duration: Duration,
-}
-
-impl LoadReport {
-    /// All stages.
-    pub fn duration(&self) -> Duration {
-        self.rows_duration + self.keys_duration + self.settle_duration
-    }
-}
-
-/// A piece of the copying.
-#[derive(Clone, Copy)]
-struct Piece {
-    table: Table,
-    first: u32,
-    last: u32,
-    /// The whole table: truncated and frozen in one transaction.
-    whole: bool,
-}
 
 /// Creates the schema and loads the population. Blocks; must not be called from within a runtime.
 ///
@@ -156,41 +94,6 @@ pub fn load(
     })
 }
 
-#[derive(Default)]
-struct Counters {
-    rows: AtomicU64,
-    bytes: AtomicU64,
-}
-
-/// The pieces of the copying, the largest last: work is taken from the end.
-fn pieces(warehouses: u32, parallel: usize) -> Vec<Piece> {
-    let mut tables = Table::ALL.to_vec();
-    tables.sort_by_key(|table| table.rows(warehouses) * table.nominal_row_bytes());
-    let threads = u32::try_from(parallel).unwrap_or(u32::MAX);
-    let whole = |table| vec![Piece { table, first: 1, last: warehouses, whole: true }];
-    let divided = |table| {
-        let step = warehouses.div_ceil(threads.min(warehouses).max(1) * 4).max(1);
-        (1..=warehouses)
-            .step_by(step as usize)
-            .map(|first| Piece {
-                table,
-                first,
-                last: (first + step - 1).min(warehouses),
-                whole: false,
-            })
-            .collect()
-    };
-    tables
-        .into_iter()
-        .flat_map(|table| match table {
-            // Items belong to no warehouse: they are one piece.
-            Table::Item => whole(table),
-            _ if parallel < DIVIDE_FROM => whole(table),
-            _ => divided(table),
-        })
-        .collect()
-}
-
 fn name(table: Table) -> String {
     format!("tpcc.{}", if table == Table::Order { "orders" } else { table.as_str() })
 }
@@ -238,49 +141,20 @@ async fn copy_piece(
     Ok(())
 }
 
-/// Carries out `work` on each of `items`, the last first, on `parallel` threads with a connection each.
-/// Ends early at the first error.
+/// Carries out `work` on each of `items` on `parallel` threads with a connection each.
 fn in_parallel<T: Send>(
     target: &Target,
     parallel: usize,
     items: Vec<T>,
     work: impl AsyncFn(&Client, &T) -> Result<(), TpccError> + Sync,
 ) -> Result<(), TpccError> {
-    let threads = parallel.clamp(1, items.len().max(1));
-    let items = Mutex::new(items);
-    // A poisoned list belongs to a thread that panicked; joining that thread reports it.
-    let take = || items.lock().map_or(None, |mut items| items.pop());
-    let loader = || {
-        on_connection(target, async |client| {
-            client.batch_execute(SETTINGS).await?;
-            while let Some(item) = take() {
-                let done = work(client, &item).await;
-                if done.is_err() {
-                    // The others find nothing left to do.
-                    while take().is_some() {}
-                    return done;
-                }
-            }
-            Ok(())
-        })
-    };
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .map(|index| {
-                std::thread::Builder::new()
-                    .name(format!("load-{index}"))
-                    .spawn_scoped(scope, loader)
-                    .map_err(TpccError::Thread)
-            })
-            .collect();
-        let mut result = Ok(());
-        for handle in handles {
-            let done = handle.and_then(|handle| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            result = result.and(done);
+    spread(parallel, items, async |take| {
+        let client = target.connect().await?;
+        client.batch_execute(SETTINGS).await?;
+        while let Some(item) = take() {
+            work(&client, &item).await?;
         }
-        result
+        Ok(())
     })
 }
 
@@ -289,11 +163,7 @@ fn on_connection<T>(
     target: &Target,
     work: impl AsyncFnOnce(&Client) -> Result<T, TpccError>,
 ) -> Result<T, TpccError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(TpccError::Thread)?;
-    runtime.block_on(async {
+    on_runtime(async {
         let client = target.connect().await?;
         work(&client).await
     })

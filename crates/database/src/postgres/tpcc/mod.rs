@@ -8,7 +8,6 @@
 //! A schema of that name without the marker is never touched.
 
 mod check;
-mod connector;
 mod copy;
 mod link;
 mod load;
@@ -18,61 +17,22 @@ mod schema;
 mod session;
 mod statements;
 
-use std::fmt;
-use std::str::FromStr;
 use underlay_workload::tpcc::{Identity, Parameters};
 
-pub use check::{
-    CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, OrderNumbers, TableNames,
-    check, order_numbers,
+pub use crate::tpcc::{
+    CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, Described, LoadOptions,
+    LoadProgress, LoadReport, LoadStage, Mode, OrderNumbers, Outcome, TableNames, TpccConnector,
+    TpccError, UnknownMode,
 };
-pub use connector::TpccConnector;
-pub use load::{LoadOptions, LoadProgress, LoadReport, LoadStage, load};
-pub use schema::{Described, TpccError, describe, drop_schema};
+pub use check::{check, order_numbers};
+pub use load::load;
+pub use schema::{describe, drop_schema};
 pub use session::Session;
-pub use underlay_workload::tpcc::Outcome;
 
-/// How a transaction reaches the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// One call of a server-side function: one round trip, commit included.
-    Procedures,
-    /// Each SQL statement by itself, with an explicit BEGIN and COMMIT.
-    Statements,
-}
-
-impl Mode {
-    /// All modes.
-    pub const ALL: [Mode; 2] = [Mode::Procedures, Mode::Statements];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::Procedures => "procedures",
-            Mode::Statements => "statements",
-        }
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A word that names no [`Mode`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a mode; use `procedures` or `statements`")]
-pub struct UnknownMode(String);
-
-impl FromStr for Mode {
-    type Err = UnknownMode;
-    fn from_str(word: &str) -> Result<Mode, UnknownMode> {
-        Mode::ALL
-            .into_iter()
-            .find(|mode| mode.as_str() == word)
-            .ok_or_else(|| UnknownMode(word.to_string()))
-    }
+/// The conditions that the checks are made of.
+#[cfg(test)]
+pub(crate) fn conditions() -> &'static [crate::tpcc::check::Condition] {
+    check::CONDITIONS
 }
 
 /// The tables, without keys.

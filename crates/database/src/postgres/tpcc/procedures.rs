@@ -6,13 +6,13 @@ use bytes::Buf;
 use std::error::Error;
 use tokio_postgres::Statement;
 use tokio_postgres::types::{FromSql, Type};
-use underlay_workload::tpcc::{CustomerSelector, NewOrder, Transaction};
+use underlay_workload::tpcc::{NewOrder, Transaction};
 
 use super::link::{Link, RequestError};
 use super::money::Cents;
 use super::session::{Failure, is_intended_rollback};
 use crate::error::CommitState;
-use underlay_workload::tpcc::Outcome;
+use crate::tpcc::{Outcome, SortedLines, int, selector};
 
 /// The prepared calls.
 pub struct Procedures {
@@ -143,63 +143,6 @@ impl Procedures {
     }
 }
 
-/// The lines of an order as arrays, sorted by (supplying warehouse, item) so that all transactions lock
-/// stock rows in one order.
-pub(super) struct SortedLines {
-    pub numbers: Vec<i16>,
-    pub items: Vec<i32>,
-    pub supplies: Vec<i32>,
-    pub quantities: Vec<i16>,
-    /// 1, or more for a repeated line of the same stock row.
-    pub rounds: Vec<i16>,
-}
-
-impl SortedLines {
-    pub fn of(order: &NewOrder) -> SortedLines {
-        let mut sequence: Vec<usize> = (0..order.lines.len()).collect();
-        sequence.sort_unstable_by_key(|index| {
-            let line = &order.lines[*index];
-            (line.supply_warehouse, line.item, *index)
-        });
-        let mut lines = SortedLines {
-            numbers: Vec::with_capacity(sequence.len()),
-            items: Vec::with_capacity(sequence.len()),
-            supplies: Vec::with_capacity(sequence.len()),
-            quantities: Vec::with_capacity(sequence.len()),
-            rounds: Vec::with_capacity(sequence.len()),
-        };
-        for index in sequence {
-            let line = &order.lines[index];
-            let (item, supply) = (int(line.item), int(line.supply_warehouse));
-            let repeated =
-                lines.items.last() == Some(&item) && lines.supplies.last() == Some(&supply);
-            let round = if repeated { lines.rounds.last().map_or(1, |round| round + 1) } else { 1 };
-            lines.numbers.push(small(index + 1));
-            lines.items.push(item);
-            lines.supplies.push(supply);
-            lines.quantities.push(small(line.quantity as usize));
-            lines.rounds.push(round);
-        }
-        lines
-    }
-}
-
-/// A customer as the functions take it: a number or a last name.
-pub(super) fn selector(customer: &CustomerSelector) -> (Option<i32>, Option<&str>) {
-    match customer {
-        CustomerSelector::ById(id) => (Some(int(*id)), None),
-        CustomerSelector::ByLastName(name) => (None, Some(name)),
-    }
-}
-
-pub(super) fn int(value: u32) -> i32 {
-    i32::try_from(value).expect("identifiers of TPC-C fit into 31 bits")
-}
-
-pub(super) fn small(value: usize) -> i16 {
-    i16::try_from(value).expect("line numbers and quantities of TPC-C are at most 15")
-}
-
 /// The first `N` integer fields of a composite value, or a single integer.
 struct Integers<const N: usize>([i32; N]);
 
@@ -230,27 +173,5 @@ impl<'a, const N: usize> FromSql<'a> for Integers<N> {
 
     fn accepts(kind: &Type) -> bool {
         *kind == Type::RECORD || *kind == Type::INT4
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::SortedLines;
-    use underlay_workload::tpcc::{NewOrder, OrderLineInput};
-
-    #[test]
-    fn lines_are_sorted_and_repeats_come_in_rounds() {
-        let line = |item, supply_warehouse| OrderLineInput { item, supply_warehouse, quantity: 5 };
-        let order = NewOrder {
-            warehouse: 2,
-            district: 1,
-            customer: 1,
-            lines: vec![line(9, 2), line(3, 2), line(9, 2), line(9, 1)],
-        };
-        let lines = SortedLines::of(&order);
-        assert_eq!(lines.supplies, [1, 2, 2, 2]);
-        assert_eq!(lines.items, [9, 3, 9, 9]);
-        assert_eq!(lines.rounds, [1, 1, 1, 2]);
-        assert_eq!(lines.numbers, [4, 2, 1, 3]);
     }
 }

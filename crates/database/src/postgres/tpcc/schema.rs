@@ -7,65 +7,14 @@ use tokio_postgres::Client;
 use underlay_core::RootSeed;
 use underlay_workload::tpcc::{Entropy, Parameters};
 
-use super::{procedures_sql, schema_sql};
+use super::{Described, TpccError, procedures_sql, schema_sql};
 use crate::error::{CommitState, SessionError};
-
-/// Version of the population and of the marker. A change makes older databases unusable for new runs.
-const MARKER_FORMAT: i32 = 1;
-
-/// Why something could not be done with the TPC-C schema.
-#[derive(Debug, thiserror::Error)]
-pub enum TpccError {
-    /// There is a schema `tpcc` that Underlay did not make.
-    #[error(
-        "the database has a schema `tpcc` that underlay did not create; use another database, or remove the schema yourself"
-    )]
-    Foreign,
-    /// There is one already.
-    #[error(
-        "the database already holds a population; drop it first (`underlay drive tpcc --drop`)"
-    )]
-    AlreadyLoaded,
-    /// There is none.
-    #[error("the database holds no population; load it first (`underlay drive tpcc --load`)")]
-    NotLoaded,
-    /// A load did not come to its end.
-    #[error("the population is incomplete: a load was interrupted; drop it and load again")]
-    Incomplete,
-    /// Made by a version that generated other data.
-    #[error(
-        "the population has format {found}, this version makes format {expected}; drop it and load again"
-    )]
-    OtherFormat {
-        /// Format in the database.
-        found: i32,
-        /// Format of this version.
-        expected: i32,
-    },
-    /// The marker carries parameters that no population can have.
-    #[error("the population's marker is damaged: {0}")]
-    Damaged(#[from] underlay_workload::tpcc::ParametersError),
-    /// The database refused something.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// The load's own threads could not be started.
-    #[error("could not start a loader: {0}")]
-    Thread(#[source] std::io::Error),
-}
+use crate::tpcc::MARKER_FORMAT;
 
 impl From<tokio_postgres::Error> for TpccError {
     fn from(error: tokio_postgres::Error) -> TpccError {
         TpccError::Session(SessionError::from_postgres(&error, CommitState::NotSent))
     }
-}
-
-/// What the marker says.
-#[derive(Clone, Debug)]
-pub struct Described {
-    /// What the population was made from.
-    pub parameters: Parameters,
-    /// Identity of the population as given when it was loaded.
-    pub identity: String,
 }
 
 const MARKER_SQL: &str = "CREATE TABLE tpcc.underlay_population ( \

@@ -5,12 +5,12 @@
 //! [`crate::ErrorClass::ConnectionLost`] it must be replaced.
 
 use tokio_postgres::error::SqlState;
-use underlay_workload::tpcc::{Outcome, Parameters, Transaction};
+use underlay_workload::tpcc::{Parameters, Transaction};
 
 use super::link::{Link, RequestError};
 use super::procedures::Procedures;
 use super::statements::Statements;
-use super::{Mode, identity};
+use super::{Mode, Outcome, identity};
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::target::Target;
 

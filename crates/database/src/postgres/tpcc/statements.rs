@@ -15,10 +15,9 @@ use underlay_workload::tpcc::{
 
 use super::link::{Link, RequestError};
 use super::money::Cents;
-use super::procedures::{SortedLines, int, selector, small};
 use super::session::Failure;
 use crate::error::CommitState;
-use underlay_workload::tpcc::Outcome;
+use crate::tpcc::{Outcome, SortedLines, int, selector, small};
 
 const DISTRICTS: i32 = 10;
 

@@ -6,50 +6,9 @@
 //!
 //! Texts contain `{table}` for the table names, `$first` and `$last` for the bounds of the warehouse
 //! numbers, `$lowest` and `$highest` for the warehouses that must exist, and name the tables of
-//! [`super::shared`].
+//! `super::shared`.
 
-use super::shared::Shared;
-use super::{CheckMoment, CheckOutcome, CheckResult};
-
-/// One condition.
-pub struct Condition {
-    /// `c1`, ...
-    pub id: &'static str,
-    /// What it verifies.
-    pub title: &'static str,
-    /// The query: number of violating rows, one of them in words.
-    pub sql: &'static str,
-    moments: &'static [CheckMoment],
-}
-
-impl Condition {
-    /// Whether it can be stated at this moment.
-    pub fn applies(&self, moment: CheckMoment) -> bool {
-        self.moments.contains(&moment)
-    }
-
-    /// Whether it reads this table.
-    pub fn reads(&self, shared: &Shared) -> bool {
-        self.sql.contains(shared.name)
-    }
-
-    /// It with an outcome.
-    pub fn result(&self, outcome: CheckOutcome) -> CheckResult {
-        CheckResult { id: self.id, title: self.title, outcome }
-    }
-}
-
-const ALWAYS: &[CheckMoment] = &[CheckMoment::AfterLoad, CheckMoment::AfterRun];
-const AFTER_LOAD: &[CheckMoment] = &[CheckMoment::AfterLoad];
-
-/// Declares the conditions.
-macro_rules! conditions {
-    ($($id:literal $moments:ident $title:literal: $sql:literal;)+) => {
-        /// All conditions, in the order of their report.
-        pub const CONDITIONS: &[Condition] =
-            &[$(Condition { id: $id, title: $title, moments: $moments, sql: $sql },)+];
-    };
-}
+use crate::tpcc::check::conditions;
 
 conditions! {
 "c1" ALWAYS "W_YTD is the sum of the districts' D_YTD": "
@@ -184,8 +143,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::CONDITIONS;
-    use crate::postgres::tpcc::check::TableNames;
     use crate::postgres::tpcc::check::shared::SHARED;
+    use crate::tpcc::TableNames;
 
     #[test]
     fn identities_are_unique_and_texts_complete() {

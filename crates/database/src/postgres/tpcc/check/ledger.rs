@@ -5,25 +5,12 @@
 //! commits, the second commits that nobody was told of. An order number that was acknowledged twice is a
 //! third: the database went back to a state before the first, whose number it then gave again.
 
-use std::collections::BTreeMap;
 use tokio_postgres::{Client, Error};
 use underlay_workload::tpcc::Ledger;
-use underlay_workload::tpcc::ledger::DistrictLedger;
 
-use super::{CheckOutcome, CheckResult, TableNames};
 use crate::error::{CommitState, SessionError};
-
-/// D_NEXT_O_ID by (warehouse, district).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OrderNumbers(BTreeMap<(u32, u32), u32>);
-
-impl OrderNumbers {
-    /// The sum over all districts: its difference over a run is the number of new orders that were
-    /// committed, as the database counts.
-    pub fn sum(&self) -> u64 {
-        self.0.values().map(|next| u64::from(*next)).sum()
-    }
-}
+use crate::tpcc::check::{compare, ledger_result};
+use crate::tpcc::{CheckOutcome, CheckResult, OrderNumbers, TableNames};
 
 /// Reads D_NEXT_O_ID of all districts.
 pub async fn order_numbers(
@@ -46,10 +33,8 @@ async fn read_order_numbers(client: &Client, tables: &TableNames) -> Result<Orde
             Ok(((number(0)?, number(1)?), number(2)?))
         })
         .collect::<Result<_, _>>()
-        .map(OrderNumbers)
+        .map(OrderNumbers::of)
 }
-
-const TITLE: &str = "every order that a client was told is committed exists, and no others";
 
 pub(super) async fn check(
     client: &Client,
@@ -61,7 +46,7 @@ pub(super) async fn check(
         Ok(outcome) => outcome,
         Err(error) => CheckOutcome::Failed { error: super::describe(&error) },
     };
-    CheckResult { id: "ledger", title: TITLE, outcome }
+    ledger_result(outcome)
 }
 
 async fn examine(
@@ -74,43 +59,7 @@ async fn examine(
     if lost > 0 {
         return Ok(CheckOutcome::Violated { rows: lost, example: format!("lost: {example}") });
     }
-    let after = read_order_numbers(client, tables).await?;
-    let wrong: Vec<String> = after
-        .0
-        .iter()
-        .filter_map(|(district, next)| {
-            let first = before.0.get(district).copied().unwrap_or(*next);
-            disagreement(*district, first, *next, ledger)
-        })
-        .collect();
-    Ok(match wrong.first() {
-        None => CheckOutcome::Ok,
-        Some(example) => {
-            CheckOutcome::Violated { rows: wrong.len() as u64, example: example.clone() }
-        }
-    })
-}
-
-/// What is wrong with one district, whose order numbers went from `first` to `next`.
-fn disagreement(
-    (warehouse, district): (u32, u32),
-    first: u32,
-    next: u32,
-    ledger: &Ledger,
-) -> Option<String> {
-    let advanced = i64::from(next) - i64::from(first);
-    let kept = ledger.district(warehouse, district);
-    let count = |of: fn(&DistrictLedger) -> u64| kept.map_or(0, |kept| of(kept).cast_signed());
-    let known = count(DistrictLedger::acknowledged_count);
-    let unknown = count(DistrictLedger::unknown_count);
-    let repeated = count(DistrictLedger::duplicate_count);
-    if repeated == 0 && (known..=known + unknown).contains(&advanced) {
-        return None;
-    }
-    Some(format!(
-        "warehouse {warehouse} district {district}: numbers advanced by {advanced}, {known} acknowledged, \
-         {repeated} of them more than once, {unknown} unknown"
-    ))
+    Ok(compare(before, &read_order_numbers(client, tables).await?, ledger))
 }
 
 /// Acknowledged orders that do not exist: how many, and one of them.

@@ -1,6 +1,8 @@
 //! The names of the nine tables: a parameter of the checks, so that a database that another tool loaded can
 //! be judged.
 
+use crate::Engine;
+
 /// The names of the nine tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableNames {
@@ -20,9 +22,18 @@ const TABLES: [&str; 9] = [
 ];
 
 impl TableNames {
-    /// The names that Underlay uses.
+    /// The names that Underlay uses on PostgreSQL.
     pub fn underlay() -> TableNames {
-        TableNames::mapped(|table| format!("tpcc.{table}"))
+        TableNames::of(Engine::Postgresql)
+    }
+
+    /// The names that Underlay uses: in a schema of their own, or in the database that the session is in,
+    /// which is MariaDB's schema.
+    pub fn of(engine: Engine) -> TableNames {
+        match engine {
+            Engine::Postgresql => TableNames::mapped(|table| format!("tpcc.{table}")),
+            Engine::Mariadb => TableNames::mapped(str::to_string),
+        }
     }
 
     /// Other names: `name` is asked for each of `warehouse`, `district`, `customer`, `history`, `orders`,
@@ -32,7 +43,7 @@ impl TableNames {
     }
 
     /// A text with each `{table}` replaced by its name.
-    pub(super) fn insert_into(&self, sql: &str) -> String {
+    pub(crate) fn insert_into(&self, sql: &str) -> String {
         self.names
             .iter()
             .fold(sql.to_string(), |sql, (table, name)| sql.replace(&format!("{{{table}}}"), name))

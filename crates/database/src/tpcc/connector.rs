@@ -1,4 +1,4 @@
-//! TPC-C on PostgreSQL for the load generator.
+//! TPC-C for the load generator, on whichever engine the target speaks.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::SessionError;
 use crate::session;
 use crate::target::Target;
 
-/// Opens TPC-C sessions with one PostgreSQL database.
+/// Opens TPC-C sessions with one database.
 #[derive(Clone, Debug)]
 pub struct TpccConnector {
     target: Target,

@@ -36,6 +36,11 @@ impl Piece {
         .into_iter()
         .fold(tables.insert_into(sql), |sql, (name, value)| sql.replace(name, &value.to_string()))
     }
+
+    /// The warehouses that must exist.
+    pub fn warehouses(&self) -> std::ops::RangeInclusive<i32> {
+        self.lowest..=self.highest
+    }
 }
 
 /// All warehouses in pieces as even as possible, for `parallel` connections.

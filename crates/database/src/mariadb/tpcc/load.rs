@@ -1,0 +1,187 @@
+//! Loading the population: generated rows streamed through `LOAD DATA LOCAL INFILE`, then secondary
+//! indexes, then statistics.
+//!
+//! The server asks its client for a file, and the client answers with rows as it generates them; no file
+//! exists. On few threads a piece is a whole table, which the server may then fill without a log of every
+//! row (since 10.6, into an empty table, with checks of uniqueness left to the key's order). Memory is some
+//! buffers per thread, whatever the number of warehouses.
+
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::{StreamExt, stream};
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use tokio::sync::mpsc;
+use underlay_workload::tpcc::Parameters;
+use underlay_workload::tpcc::population::Table;
+
+use super::{database_of, identity, keys_sql, rows, schema, session};
+use crate::error::{CommitState, SessionError};
+use crate::mariadb::connection::connect;
+use crate::target::Target;
+use crate::tpcc::{
+    Counters, LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, Piece, TpccError, on_runtime,
+    pieces, spread,
+};
+
+/// Size of a message to the server.
+const CHUNK_BYTES: usize = 256 << 10;
+/// Messages that are ready before the server takes them.
+const CHUNKS_READY: usize = 4;
+
+/// Settings of the loaders' connections. Uniqueness is by construction, and verified by the checks.
+const SETTINGS: &str = "SET SESSION unique_checks = 0, foreign_key_checks = 0, \
+    innodb_lock_wait_timeout = 3600 /*M!100100 , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */";
+
+/// Creates the tables and loads the population. Blocks; must not be called from within a runtime.
+///
+/// # Errors
+/// When the database holds tables already. After any other error the tables are there without their mark
+/// of completion: they cannot be used by mistake, and can be dropped.
+pub fn load(
+    target: &Target,
+    parameters: &Parameters,
+    options: &LoadOptions<'_>,
+) -> Result<LoadReport, TpccError> {
+    let (target, _) = database_of(&target.with_application_name("underlay-load"));
+    // What is loaded is the same in both modes; the identity names the population.
+    let population = identity(parameters, Mode::Procedures).to_string();
+    on_runtime(async { schema::create(&target, parameters, &population).await })?;
+
+    let counters = Counters::default();
+    let expected = Table::ALL.iter().map(|table| table.rows(parameters.warehouses)).sum();
+    let report = |stage| {
+        let rows = counters.rows.load(Ordering::Relaxed);
+        (options.progress)(LoadProgress { stage, rows, rows_expected: expected });
+    };
+    let began = Instant::now();
+    in_parallel(
+        &target,
+        options.parallel,
+        pieces(parameters.warehouses, options.parallel),
+        async |conn, piece| {
+            send_piece(conn, parameters, *piece, &counters, &|| report(LoadStage::Rows)).await
+        },
+    )?;
+    let rows_duration = began.elapsed();
+
+    report(LoadStage::Keys);
+    let began = Instant::now();
+    let keys: Vec<&str> = keys_sql().lines().filter(|line| line.ends_with(';')).collect();
+    in_parallel(&target, options.parallel, keys, async |conn, key| execute(conn, key).await)?;
+    let keys_duration = began.elapsed();
+
+    report(LoadStage::Settle);
+    let began = Instant::now();
+    let analyses = Table::ALL.map(|table| format!("ANALYZE TABLE {}", name(table)));
+    in_parallel(&target, options.parallel, analyses.to_vec(), async |conn, sql| {
+        execute(conn, sql).await
+    })?;
+    on_runtime(async { schema::mark_complete(&target).await })?;
+    Ok(LoadReport {
+        rows: counters.rows.into_inner(),
+        bytes: counters.bytes.into_inner(),
+        rows_duration,
+        keys_duration,
+        settle_duration: began.elapsed(),
+    })
+}
+
+/// The name of a table of the population.
+pub(super) fn name(table: Table) -> &'static str {
+    if table == Table::Order { "orders" } else { table.as_str() }
+}
+
+async fn execute(conn: &mut Conn, sql: &str) -> Result<(), TpccError> {
+    conn.query_drop(sql).await.map_err(not_sent)
+}
+
+fn not_sent(error: mysql_async::Error) -> TpccError {
+    SessionError::from_mariadb(&error, CommitState::NotSent).into()
+}
+
+async fn send_piece(
+    conn: &mut Conn,
+    parameters: &Parameters,
+    piece: Piece,
+    counters: &Counters,
+    report: &(dyn Fn() + Sync),
+) -> Result<(), TpccError> {
+    let (sender, receiver) = mpsc::channel::<Bytes>(CHUNKS_READY);
+    conn.set_infile_handler(async move {
+        let chunks = stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|chunk| (Ok(chunk), receiver))
+        });
+        Ok(chunks.boxed())
+    });
+    let sql = format!(
+        "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET latin1 \
+         FIELDS TERMINATED BY '\\t' LINES TERMINATED BY '\\n'",
+        name(piece.table)
+    );
+    // Dropping the sender ends the file; a server that refuses drops the receiver, which ends the rows.
+    let generate = generate(parameters, piece, counters, report, sender);
+    let (loaded, ()) = futures_util::future::join(conn.query_drop(sql), generate).await;
+    loaded.map_err(not_sent)?;
+    let warnings = conn.get_warnings();
+    if warnings > 0 {
+        // Strict mode makes errors of what would change data; what is left is worth a look.
+        tracing::warn!(warnings, table = name(piece.table), "the server warned while loading");
+    }
+    Ok(())
+}
+
+async fn generate(
+    parameters: &Parameters,
+    piece: Piece,
+    counters: &Counters,
+    report: &(dyn Fn() + Sync),
+    sender: mpsc::Sender<Bytes>,
+) {
+    let mut buffer = BytesMut::with_capacity(CHUNK_BYTES + 4096);
+    let last = if piece.table == Table::Item { piece.first } else { piece.last };
+    let mut rows_done = 0;
+    for warehouse in piece.first..=last {
+        let mut next_row = rows::rows(parameters, piece.table, warehouse);
+        while next_row(&mut buffer) {
+            rows_done += 1;
+            if buffer.len() >= CHUNK_BYTES {
+                counters.bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+                counters.rows.fetch_add(rows_done, Ordering::Relaxed);
+                rows_done = 0;
+                if sender.send(buffer.split().freeze()).await.is_err() {
+                    return;
+                }
+                buffer.reserve(CHUNK_BYTES + 4096);
+                report();
+            }
+        }
+    }
+    counters.rows.fetch_add(rows_done, Ordering::Relaxed);
+    counters.bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
+    // Nobody to tell when the server has refused: its error says why.
+    let _ = sender.send(buffer.freeze()).await;
+}
+
+/// Carries out `work` on each of `items` on `parallel` threads with a connection each.
+fn in_parallel<T: Send>(
+    target: &Target,
+    parallel: usize,
+    items: Vec<T>,
+    work: impl AsyncFn(&mut Conn, &T) -> Result<(), TpccError> + Sync,
+) -> Result<(), TpccError> {
+    spread(parallel, items, async |take| {
+        let mut conn = connect(target).await?;
+        for sql in session::SETTINGS.into_iter().chain([SETTINGS]) {
+            execute(&mut conn, sql).await?;
+        }
+        while let Some(item) = take() {
+            work(&mut conn, &item).await?;
+        }
+        // A courtesy: everything was answered.
+        let _ = conn.disconnect().await;
+        Ok(())
+    })
+}

@@ -1,0 +1,53 @@
+//! A condition: a query whose answer is one number, the rows in violation, and one of them in words.
+
+use super::{CheckMoment, CheckOutcome, CheckResult};
+
+/// One condition.
+pub struct Condition {
+    /// `c1`, ...
+    pub id: &'static str,
+    /// What it verifies.
+    pub title: &'static str,
+    /// The query: number of violating rows, one of them in words.
+    pub sql: &'static str,
+    /// When it can be stated.
+    pub moments: &'static [CheckMoment],
+}
+
+impl Condition {
+    /// Whether it can be stated at this moment.
+    pub fn applies(&self, moment: CheckMoment) -> bool {
+        self.moments.contains(&moment)
+    }
+
+    /// Whether it reads this temporary table.
+    pub fn reads(&self, table: &str) -> bool {
+        self.sql.contains(table)
+    }
+
+    /// It with an outcome.
+    pub fn result(&self, outcome: CheckOutcome) -> CheckResult {
+        CheckResult { id: self.id, title: self.title, outcome }
+    }
+}
+
+/// Of every population.
+pub(crate) const ALWAYS: &[CheckMoment] = &[CheckMoment::AfterLoad, CheckMoment::AfterRun];
+/// Of one that was never used.
+pub(crate) const AFTER_LOAD: &[CheckMoment] = &[CheckMoment::AfterLoad];
+
+/// Declares an engine's conditions.
+macro_rules! conditions {
+    ($($id:literal $moments:ident $title:literal: $sql:literal;)+) => {
+        /// All conditions, in the order of their report.
+        pub const CONDITIONS: &[$crate::tpcc::check::Condition] = &[$(
+            $crate::tpcc::check::Condition {
+                id: $id,
+                title: $title,
+                moments: $crate::tpcc::check::$moments,
+                sql: $sql,
+            },
+        )+];
+    };
+}
+pub(crate) use conditions;

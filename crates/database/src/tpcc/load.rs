@@ -1,0 +1,164 @@
+//! Loading a population: what all engines have in common.
+
+use std::sync::Mutex;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use underlay_workload::tpcc::population::Table;
+
+use super::TpccError;
+
+/// From this many threads on, tables are divided among them.
+const DIVIDE_FROM: usize = 5;
+/// How to load.
+pub struct LoadOptions<'a> {
+    /// Loader threads, each with a connection. At least 1.
+    pub parallel: usize,
+    /// Called from loader threads, about every [`CHUNK_BYTES`] of rows.
+    pub progress: &'a (dyn Fn(LoadProgress) + Sync),
+}
+
+/// How far a load is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadProgress {
+    /// What is being done.
+    pub stage: LoadStage,
+    /// Rows copied.
+    pub rows: u64,
+    /// Rows there will be, within a few per mille (orders have a random number of lines).
+    pub rows_expected: u64,
+}
+
+/// What a load is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LoadStage {
+    /// Copying rows.
+    Rows,
+    /// Building keys and indexes.
+    Keys,
+    /// Vacuuming, gathering statistics, writing a checkpoint.
+    Settle,
+}
+
+/// What was loaded, and how long each stage took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadReport {
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Bytes sent to the server.
+    pub bytes: u64,
+    /// Copying rows.
+    pub rows_duration: Duration,
+    /// Building keys and indexes.
+    pub keys_duration: Duration,
+    /// Vacuuming, gathering statistics, writing a checkpoint.
+    pub settle_duration: Duration,
+}
+
+impl LoadReport {
+    /// All stages.
+    pub fn duration(&self) -> Duration {
+        self.rows_duration + self.keys_duration + self.settle_duration
+    }
+}
+
+/// A piece of the copying.
+#[derive(Clone, Copy)]
+pub(crate) struct Piece {
+    /// Of which table.
+    pub table: Table,
+    /// The first warehouse.
+    pub first: u32,
+    /// The last warehouse.
+    pub last: u32,
+    /// The whole table, which nobody else then writes to.
+    pub whole: bool,
+}
+
+/// How far the copying is.
+#[derive(Default)]
+pub(crate) struct Counters {
+    /// Rows generated.
+    pub rows: AtomicU64,
+    /// Bytes sent to the server.
+    pub bytes: AtomicU64,
+}
+
+/// The pieces of the copying, the largest last: work is taken from the end.
+pub(crate) fn pieces(warehouses: u32, parallel: usize) -> Vec<Piece> {
+    let mut tables = Table::ALL.to_vec();
+    tables.sort_by_key(|table| table.rows(warehouses) * table.nominal_row_bytes());
+    let threads = u32::try_from(parallel).unwrap_or(u32::MAX);
+    let whole = |table| vec![Piece { table, first: 1, last: warehouses, whole: true }];
+    let divided = |table| {
+        let step = warehouses.div_ceil(threads.min(warehouses).max(1) * 4).max(1);
+        (1..=warehouses)
+            .step_by(step as usize)
+            .map(|first| Piece {
+                table,
+                first,
+                last: (first + step - 1).min(warehouses),
+                whole: false,
+            })
+            .collect()
+    };
+    tables
+        .into_iter()
+        .flat_map(|table| match table {
+            // Items belong to no warehouse: they are one piece.
+            Table::Item => whole(table),
+            _ if parallel < DIVIDE_FROM => whole(table),
+            _ => divided(table),
+        })
+        .collect()
+}
+
+/// Spreads `items` over `parallel` threads, each with a runtime of its own. `work` takes one after the
+/// other, the last first, until there is none. Ends early at the first error.
+pub(crate) fn spread<T: Send>(
+    parallel: usize,
+    items: Vec<T>,
+    work: impl AsyncFn(&dyn Fn() -> Option<T>) -> Result<(), TpccError> + Sync,
+) -> Result<(), TpccError> {
+    let threads = parallel.clamp(1, items.len().max(1));
+    let items = Mutex::new(items);
+    // A poisoned list belongs to a thread that panicked; joining that thread reports it.
+    let take = || items.lock().map_or(None, |mut items| items.pop());
+    let loader = || {
+        let done = on_runtime(work(&take));
+        if done.is_err() {
+            // The others find nothing left to do.
+            while take().is_some() {}
+        }
+        done
+    };
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads)
+            .map(|index| {
+                std::thread::Builder::new()
+                    .name(format!("load-{index}"))
+                    .spawn_scoped(scope, loader)
+                    .map_err(TpccError::Thread)
+            })
+            .collect();
+        let mut result = Ok(());
+        for handle in handles {
+            let done = handle.and_then(|handle| {
+                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            });
+            result = result.and(done);
+        }
+        result
+    })
+}
+
+/// Carries out `work` on this thread.
+pub(crate) fn on_runtime<T>(
+    work: impl Future<Output = Result<T, TpccError>>,
+) -> Result<T, TpccError> {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(TpccError::Thread)?
+        .block_on(work)
+}

@@ -1,0 +1,321 @@
+//! What the transactions of TPC-C do on MariaDB, to the row, in both modes.
+
+use futures_util::future::join_all;
+use underlay_core::RootSeed;
+use underlay_database::ErrorClass;
+use underlay_database::managed::StopMode;
+use underlay_database::tpcc::{CheckMoment, LoadOptions, Mode, Outcome, Session, TpccError};
+use underlay_database::tpcc::{describe, drop_schema, load};
+use underlay_workload::tpcc::{
+    CustomerSelector, Delivery, Ledger, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
+    Terminal, Transaction, UNUSED_ITEM,
+};
+
+use crate::database_or_skip;
+use crate::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, loaded_database, parameters, query};
+
+/// An order of (item, supplying warehouse, quantity) by customer 11.
+pub fn order(warehouse: u32, district: u32, lines: &[(u32, u32, u32)]) -> Transaction {
+    let line = |&(item, supply_warehouse, quantity): &(u32, u32, u32)| OrderLineInput {
+        item,
+        supply_warehouse,
+        quantity,
+    };
+    let lines = lines.iter().map(line).collect();
+    Transaction::NewOrder(NewOrder { warehouse, district, customer: 11, lines })
+}
+
+pub fn payment(warehouse: u32, district: u32, customer: CustomerSelector) -> Payment {
+    Payment {
+        warehouse,
+        district,
+        customer_warehouse: warehouse,
+        customer_district: district,
+        customer,
+        amount_cents: 1_234,
+    }
+}
+
+/// S_QUANTITY after taking from it (clause 2.4.2.2).
+fn taken(stock: i64, quantity: i64) -> i64 {
+    if stock >= quantity + 10 { stock - quantity } else { stock - quantity + 91 }
+}
+
+#[test]
+fn a_new_order_takes_what_it_orders_where_it_orders_it() {
+    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    for (index, mode) in Mode::ALL.into_iter().enumerate() {
+        let (local, remote) = (500 + index as u32, 700 + index as u32);
+        let stock = |warehouse: u32, item: u32| {
+            let sql = format!(
+                "SELECT s_quantity FROM stock WHERE s_w_id = {warehouse} AND s_i_id = {item}"
+            );
+            database.number(&sql)
+        };
+        let (local_stock, remote_stock) = (stock(1, local), stock(2, remote));
+        let mut session = database.session(mode);
+        // The same item three times, between others; one line from the other warehouse.
+        let lines = [(local, 1, 9), (remote, 2, 5), (local, 1, 10), (local, 1, 8), (7, 1, 1)];
+        let outcome = database.run(&mut session, &order(1, 3, &lines)).unwrap();
+        let order_id = outcome.order_id.unwrap();
+        assert_eq!((outcome.committed, order_id), (true, 3001 + index as u32), "{mode}");
+        let touched = |warehouse: u32, item: u32| {
+            database.text(&format!(
+                "SELECT concat_ws(' ', s_quantity, s_ytd, s_order_cnt, s_remote_cnt) FROM stock \
+                  WHERE s_w_id = {warehouse} AND s_i_id = {item}"
+            ))
+        };
+        let left = taken(taken(taken(local_stock, 9), 10), 8);
+        assert_eq!(touched(1, local), format!("{left} 27 3 0"), "{mode}");
+        assert_eq!(touched(2, remote), format!("{} 5 1 1", taken(remote_stock, 5)), "{mode}");
+        let header = database.text(&format!(
+            "SELECT concat_ws(' ', o_c_id, o_ol_cnt, o_all_local, o_carrier_id IS NULL, no_o_id IS NOT NULL, \
+                              abs(timestampdiff(SECOND, o_entry_d, utc_timestamp())) < 60) \
+               FROM orders LEFT JOIN new_order ON no_w_id = o_w_id AND no_d_id = o_d_id AND no_o_id = o_id \
+              WHERE o_w_id = 1 AND o_d_id = 3 AND o_id = {order_id}"
+        ));
+        assert_eq!(header, "11 5 0 1 1 1", "{mode}");
+        // Lines keep the client's numbers, and have the text of their supplier for the home district.
+        let lines = database.texts(&format!(
+            "SELECT concat_ws(' ', ol_number, ol_i_id, ol_supply_w_id, ol_quantity, ol_delivery_d IS NULL) \
+               FROM order_line JOIN stock ON s_w_id = ol_supply_w_id AND s_i_id = ol_i_id \
+               JOIN item ON i_id = ol_i_id \
+              WHERE ol_w_id = 1 AND ol_d_id = 3 AND ol_o_id = {order_id} \
+                AND ol_dist_info = s_dist_03 AND ol_amount = ol_quantity * i_price ORDER BY ol_number"
+        ));
+        let expected = [
+            format!("1 {local} 1 9 1"),
+            format!("2 {remote} 2 5 1"),
+            format!("3 {local} 1 10 1"),
+            format!("4 {local} 1 8 1"),
+            "5 7 1 1 1".to_string(),
+        ];
+        assert_eq!(lines, expected, "{mode}");
+    }
+    database.assert_consistent(None);
+}
+
+#[test]
+fn what_is_undone_leaves_nothing_and_the_session_goes_on() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let before = database.content();
+    for mode in Mode::ALL {
+        let mut session = database.session(mode);
+        let lines = [(1, 1, 1), (2, 1, 1), (3, 1, 1), (4, 1, 1), (UNUSED_ITEM, 1, 1)];
+        let outcome = database.run(&mut session, &order(1, 1, &lines)).unwrap();
+        assert_eq!(outcome, Outcome::ROLLED_BACK, "{mode}");
+        assert_eq!(database.content(), before, "{mode}");
+        // Nobody of this name, no such warehouse: errors, which undo what was done before them.
+        let nobody = payment(1, 1, CustomerSelector::ByLastName("NOBODY".to_string()));
+        let nowhere = payment(9, 1, CustomerSelector::ById(1));
+        for wrong in [nobody, nowhere] {
+            let error = database.run(&mut session, &Transaction::Payment(wrong)).unwrap_err();
+            assert_eq!((error.class, error.commit_unknown), (ErrorClass::Other, false), "{error}");
+        }
+        let error = database.run(&mut session, &order(1, 11, &[(1, 1, 1)])).unwrap_err();
+        assert!(!error.commit_unknown, "{error}");
+        let status = OrderStatus { warehouse: 1, district: 1, customer: CustomerSelector::ById(1) };
+        database.run(&mut session, &Transaction::OrderStatus(status)).unwrap();
+        assert_eq!(database.content(), before, "{mode}");
+    }
+}
+
+#[test]
+fn a_payment_pays_the_customer_in_the_middle() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    for (index, mode) in Mode::ALL.into_iter().enumerate() {
+        let mut session = database.session(mode);
+        let district = 1 + index as u32;
+        // Names with an even and with an odd number of bearers.
+        for odd in [0, 1] {
+            let name = database.text(&format!(
+                "SELECT c_last FROM customer WHERE c_w_id = 1 AND c_d_id = {district} GROUP BY c_last \
+                 HAVING count(*) > 2 AND count(*) % 2 = {odd} ORDER BY c_last LIMIT 1"
+            ));
+            let bearers = database.texts(&format!(
+                "SELECT c_id FROM customer WHERE c_w_id = 1 AND c_d_id = {district} AND c_last = '{name}' \
+                 ORDER BY c_first, c_id"
+            ));
+            let middle = &bearers[bearers.len().div_ceil(2) - 1];
+            let paid = payment(1, district, CustomerSelector::ByLastName(name));
+            database.run(&mut session, &Transaction::Payment(paid)).unwrap();
+            let row = database.text(&format!(
+                "SELECT concat_ws(' ', c_balance, c_ytd_payment, c_payment_cnt) FROM customer \
+                  WHERE c_w_id = 1 AND c_d_id = {district} AND c_id = {middle}"
+            ));
+            assert_eq!(row, "-22.34 22.34 2", "{mode}");
+        }
+        // Bad credit: the payment is written before what was known of the customer.
+        let bad = database.text(&format!(
+            "SELECT c_id FROM customer WHERE c_w_id = 1 AND c_d_id = {district} AND c_credit = 'BC' LIMIT 1"
+        ));
+        let selector = CustomerSelector::ById(bad.parse().unwrap());
+        let paid = Transaction::Payment(payment(1, district, selector));
+        database.run(&mut session, &paid).unwrap();
+        let data = database.text(&format!(
+            "SELECT c_data FROM customer WHERE c_w_id = 1 AND c_d_id = {district} AND c_id = {bad}"
+        ));
+        assert!(data.starts_with(&format!("{bad} {district} 1 {district} 1 12.34|")), "{data}");
+        assert!(data.len() <= 500);
+        let history = database.text(&format!(
+            "SELECT count(*) FROM history, warehouse, district WHERE h_d_id = {district} AND d_id = h_d_id \
+                AND h_amount = 12.34 AND h_data = concat(w_name, '    ', d_name)"
+        ));
+        assert_eq!(history, "3", "{mode}");
+    }
+    database.assert_consistent(None);
+}
+
+#[test]
+fn a_delivery_delivers_the_oldest_order_of_each_district_once() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    for mode in Mode::ALL {
+        let parameters = database.parameters();
+        let oldest = database.number("SELECT min(no_o_id) FROM new_order");
+        let target = &database.target;
+        let sessions = (1..=6).map(|carrier| async move {
+            let mut session = Session::connect(target, &parameters, mode).await.unwrap();
+            let delivery = Transaction::Delivery(Delivery { warehouse: 1, carrier });
+            let mut skipped = 0;
+            for _ in 0..4 {
+                skipped += session.run(&delivery).await.unwrap().skipped_deliveries;
+            }
+            skipped
+        });
+        let skipped = database.place.runtime.block_on(join_all(sessions));
+        assert_eq!(skipped.iter().sum::<u32>(), 0, "{mode}");
+        let left = "SELECT DISTINCT concat(min(no_o_id), ' ', max(no_o_id), ' ', count(*)) \
+             FROM new_order GROUP BY no_d_id";
+        assert_eq!(database.texts(left), [format!("{} 3000 {}", oldest + 24, 3001 - oldest - 24)]);
+        database.assert_consistent(None);
+    }
+    // Districts without new orders are skipped, and said so.
+    database.execute("DELETE FROM new_order WHERE no_d_id > 4");
+    for mode in Mode::ALL {
+        let delivery = Transaction::Delivery(Delivery { warehouse: 1, carrier: 1 });
+        let outcome = database.run(&mut database.session(mode), &delivery).unwrap();
+        assert_eq!((outcome.committed, outcome.skipped_deliveries), (true, 6), "{mode}");
+    }
+}
+
+#[test]
+fn both_modes_leave_the_same_rows() {
+    let mut results = Vec::new();
+    for mode in Mode::ALL {
+        let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+        let mut session = database.session(mode);
+        let parameters = database.parameters();
+        let mut terminals: Vec<Terminal> =
+            (0..4).map(|user| Terminal::new(&parameters, user)).collect();
+        let outcomes: Vec<Outcome> = (0..600)
+            .map(|number| {
+                let transaction = terminals[number % 4].next();
+                database.run(&mut session, &transaction).unwrap()
+            })
+            .collect();
+        let level = StockLevel { warehouse: 1, district: 1, threshold: 20 };
+        database.run(&mut session, &Transaction::StockLevel(level)).unwrap();
+        database.assert_consistent(None);
+        results.push((outcomes, database.content()));
+    }
+    let (statements, procedures) = (results.pop().unwrap(), results.pop().unwrap());
+    assert_eq!(procedures.0, statements.0);
+    assert_eq!(procedures.1, statements.1);
+    assert!(procedures.0.iter().any(|outcome| !outcome.committed), "no order was undone");
+}
+
+/// What one session did.
+#[derive(Default)]
+struct Done {
+    new_orders: u64,
+    rollbacks: u64,
+    ledger: Ledger,
+}
+
+#[test]
+fn the_mix_of_many_sessions_keeps_every_condition() {
+    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let before = database.order_numbers();
+    let mut ledger = Ledger::new();
+    let (mut new_orders, mut rollbacks) = (0, 0);
+    for (mode, inputs) in [(Mode::Procedures, RootSeed(1)), (Mode::Statements, RootSeed(2))] {
+        let sessions = join_all((0..8).map(|user| drive(&database, mode, user, inputs)));
+        for one in database.place.runtime.block_on(sessions) {
+            ledger.merge(&one.ledger);
+            new_orders += one.new_orders;
+            rollbacks += one.rollbacks;
+        }
+    }
+    assert!(new_orders > 1_200 && (3..60).contains(&rollbacks), "{new_orders}, {rollbacks}");
+    assert_eq!(ledger.acknowledged_count(), new_orders);
+    assert_eq!(database.order_numbers().sum() - before.sum(), new_orders);
+    database.assert_consistent(Some((&ledger, &before)));
+    // Remote lines and payments happened, or the conditions about them proved nothing.
+    let remote = "SELECT (SELECT count(*) FROM order_line WHERE ol_supply_w_id <> ol_w_id) > 50 \
+                     AND (SELECT count(*) FROM history WHERE h_c_w_id <> h_w_id) > 50";
+    assert_eq!(database.text(remote), "1");
+}
+
+/// The transactions of one terminal. Any error fails the test: rows are locked in one order, so that not even
+/// a deadlock happens.
+async fn drive(database: &Database, mode: Mode, user: u64, inputs: RootSeed) -> Done {
+    let parameters = database.parameters();
+    let mut session = Session::connect(&database.target, &parameters, mode).await.unwrap();
+    let mut terminal = Terminal::with_inputs(&parameters, user, inputs);
+    let mut done = Done::default();
+    for _ in 0..200 {
+        let transaction = terminal.next();
+        let outcome = session.run(&transaction).await.unwrap();
+        let Transaction::NewOrder(order) = transaction else {
+            assert!(outcome.committed && outcome.order_id.is_none());
+            continue;
+        };
+        assert_eq!(outcome.committed, !order.rolls_back());
+        match outcome.order_id {
+            Some(id) => {
+                done.new_orders += 1;
+                done.ledger.acknowledge(order.warehouse, order.district, id);
+            }
+            None => done.rollbacks += 1,
+        }
+    }
+    done
+}
+
+#[test]
+fn a_population_is_known_checked_and_dropped_and_nothing_else_is_touched() {
+    let mut database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let report = database.check(CheckMoment::AfterLoad, None);
+    assert!(report.is_clean(), "{:#?}", report.failures().collect::<Vec<_>>());
+    assert_eq!(report.results.len(), 22);
+    let described = runtime.block_on(describe(&database.target)).unwrap();
+    assert_eq!(described.parameters, database.parameters());
+    let options = LoadOptions { parallel: 2, progress: &|_| {} };
+    let again = load(&database.target, &parameters(1), &options);
+    assert!(matches!(again, Err(TpccError::AlreadyLoaded)), "{again:?}");
+    let other = runtime.block_on(Session::connect(
+        &database.target,
+        &parameters(TWO_WAREHOUSES),
+        Mode::Procedures,
+    ));
+    assert!(other.err().unwrap().message.contains("has the identity"));
+
+    // Somebody else's tables.
+    let place = &database.place;
+    let server = database.server.target();
+    query(place, &server, "CREATE DATABASE foreign_one").unwrap();
+    query(place, &server, "CREATE TABLE foreign_one.customer (c int)").unwrap();
+    let foreign = server.with_database("foreign_one");
+    let refused = load(&foreign, &parameters(1), &options);
+    assert!(matches!(refused, Err(TpccError::Foreign)), "{refused:?}");
+    assert!(matches!(runtime.block_on(drop_schema(&foreign)), Err(TpccError::Foreign)));
+    let missing = runtime.block_on(describe(&server.with_database("nowhere")));
+    assert!(matches!(missing, Err(TpccError::NotLoaded)), "{missing:?}");
+
+    // Dropped with its database, which it made; an empty one of the user stays.
+    runtime.block_on(drop_schema(&database.target)).unwrap();
+    assert!(query(place, &server, "USE tpcc").is_err());
+    assert_eq!(query(place, &foreign, "SHOW TABLES").unwrap(), ["customer"]);
+    database.server.stop(StopMode::Fast).unwrap();
+}

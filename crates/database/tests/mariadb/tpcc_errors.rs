@@ -1,0 +1,165 @@
+//! Errors of a real MariaDB, classified, and what is known of the commit.
+
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use underlay_core::RootSeed;
+use underlay_database::ErrorClass;
+use underlay_database::mariadb::connect;
+use underlay_database::tpcc::{Mode, Session};
+use underlay_workload::tpcc::{CustomerSelector, Ledger, Terminal, Transaction};
+
+use crate::database_or_skip;
+use crate::harness::{ONE_WAREHOUSE, TWO_WAREHOUSES, loaded_database};
+use crate::tpcc::{order, payment};
+
+const LINES: [(u32, u32, u32); 5] = [(1, 1, 1), (2, 1, 1), (3, 1, 1), (4, 1, 1), (5, 1, 1)];
+
+#[test]
+fn waiting_too_long_for_a_lock_is_a_timeout_and_the_session_goes_on() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let limited = database.target.with_statement_timeout(Duration::from_millis(1_100));
+    let runtime = &database.place.runtime;
+    runtime.block_on(async {
+        let mut blocker = connect(&database.target).await.unwrap();
+        for mode in Mode::ALL {
+            blocker.query_drop("BEGIN").await.unwrap();
+            blocker.query_drop("UPDATE district SET d_tax = d_tax WHERE d_id = 2").await.unwrap();
+            let parameters = database.parameters();
+            let mut session = Session::connect(&limited, &parameters, mode).await.unwrap();
+            let paid = Transaction::Payment(payment(1, 2, CustomerSelector::ById(1)));
+            let error = session.run(&paid).await.unwrap_err();
+            assert_eq!(error.class, ErrorClass::Timeout, "{mode}: {error}");
+            blocker.query_drop("ROLLBACK").await.unwrap();
+            // What was done before the wait is undone, and the session is fit for more.
+            session.run(&paid).await.unwrap();
+        }
+    });
+    assert_eq!(database.number("SELECT count(*) FROM history WHERE h_amount = 12.34"), 2);
+    database.assert_consistent(None);
+}
+
+#[test]
+fn a_deadlock_is_one_and_nothing_was_committed() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    database.place.runtime.block_on(async {
+        for mode in Mode::ALL {
+            // Item 5's stock is held by somebody who then wants the district that the order holds. He has
+            // changed more rows: the order is the victim.
+            let mut other = connect(&database.target).await.unwrap();
+            other.query_drop("BEGIN").await.unwrap();
+            other
+                .query_drop(
+                    "UPDATE customer SET c_credit = c_credit, c_middle = 'XX' WHERE c_d_id = 9",
+                )
+                .await
+                .unwrap();
+            other.query_drop("UPDATE stock SET s_data = 'x' WHERE s_i_id = 5").await.unwrap();
+            let parameters = database.parameters();
+            let mut session = Session::connect(&database.target, &parameters, mode).await.unwrap();
+            let placed = order(1, 1, &LINES);
+            let (ordered, _) = futures_util::future::join(session.run(&placed), async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                other.query_drop("UPDATE district SET d_tax = d_tax WHERE d_id = 1").await.unwrap();
+                other.query_drop("ROLLBACK").await.unwrap();
+            })
+            .await;
+            let error = ordered.unwrap_err();
+            assert_eq!(error.class, ErrorClass::Deadlock, "{mode}: {error}");
+            assert!(!error.commit_unknown && error.message.contains("1213"), "{error}");
+            session.run(&placed).await.unwrap();
+        }
+    });
+    database.assert_consistent(None);
+}
+
+#[test]
+fn a_killed_connection_leaves_the_commit_unknown_only_where_one_was_sent() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    for mode in Mode::ALL {
+        let mut session = database.session(mode);
+        database.run(&mut session, &order(1, 1, &LINES)).unwrap();
+        let ids = database.texts(
+            "SELECT id FROM information_schema.processlist WHERE db = 'tpcc' AND command = 'Sleep'",
+        );
+        for id in ids {
+            // Connections of earlier questions may have ended meanwhile.
+            let _ = crate::harness::query(&database.place, &database.target, &format!("KILL {id}"));
+        }
+        let error = database.run(&mut session, &order(1, 1, &LINES)).unwrap_err();
+        assert_eq!(error.class, ErrorClass::ConnectionLost, "{mode}: {error}");
+        // A call commits by itself: whether it arrived cannot be told.
+        assert_eq!(error.commit_unknown, mode == Mode::Procedures, "{mode}: {error}");
+        let error = database.run(&mut session, &order(1, 1, &LINES)).unwrap_err();
+        assert_eq!((error.class, error.commit_unknown), (ErrorClass::ConnectionLost, false));
+    }
+    database.assert_consistent(None);
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_server_killed_under_load() {
+    let mut database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    // As a study would run it: a commit is on the disk before it is acknowledged.
+    database.server.stop(underlay_database::managed::StopMode::Fast).unwrap();
+    database.server.set_settings(crate::harness::settings(&[("innodb_buffer_pool_size", "64M")]));
+    database.server.start().unwrap();
+    let before = database.order_numbers();
+    let parameters = database.parameters();
+    let mut ledger = Ledger::new();
+    for round in 0..2 {
+        let target = &database.target;
+        let threads: Vec<_> = (0..4u64)
+            .map(|user| {
+                let target = target.clone();
+                std::thread::spawn(move || {
+                    let mode = Mode::ALL[user as usize % 2];
+                    let runtime =
+                        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+                    runtime.block_on(until_it_dies(target, parameters, mode, user + 10 * round))
+                })
+            })
+            .collect();
+        std::thread::sleep(Duration::from_millis(1_500));
+        database.server.kill().unwrap();
+        for thread in threads {
+            ledger.merge(&thread.join().unwrap());
+        }
+        assert!(database.server.start().unwrap().recovered);
+        assert!(ledger.acknowledged_count() > 50, "{}", ledger.acknowledged_count());
+        database.assert_consistent(Some((&ledger, &before)));
+    }
+}
+
+/// Runs transactions until the connection is lost; returns what was acknowledged.
+async fn until_it_dies(
+    target: underlay_database::Target,
+    parameters: underlay_workload::tpcc::Parameters,
+    mode: Mode,
+    user: u64,
+) -> Ledger {
+    let mut session = Session::connect(&target, &parameters, mode).await.unwrap();
+    let mut terminal = Terminal::with_inputs(&parameters, user, RootSeed(5));
+    let mut ledger = Ledger::new();
+    loop {
+        let transaction = terminal.next();
+        let result = session.run(&transaction).await;
+        match (&transaction, result) {
+            (Transaction::NewOrder(order), Ok(outcome)) => {
+                if let Some(id) = outcome.order_id {
+                    ledger.acknowledge(order.warehouse, order.district, id);
+                }
+            }
+            (_, Ok(_)) => {}
+            (transaction, Err(error)) => {
+                if let Transaction::NewOrder(order) = transaction
+                    && error.commit_unknown
+                {
+                    ledger.unknown(order.warehouse, order.district);
+                }
+                if error.class == ErrorClass::ConnectionLost {
+                    return ledger;
+                }
+            }
+        }
+    }
+}
