@@ -98,7 +98,8 @@ enum SchedulerPolicyConfig {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct ReductionConfig {
-    block_ns: u64,
+    fingerprint_ns: u64,
+    compress_ns: u64,
     hash_map_hit: f64,
     address_map_hit: f64,
     metadata_writes_per_block: f64,
@@ -239,7 +240,8 @@ impl GroupConfig {
             reduction: match group.reduction {
                 Reduction::Off => None,
                 Reduction::DedupeCompress(costs) => Some(ReductionConfig {
-                    block_ns: costs.block.0,
+                    fingerprint_ns: costs.fingerprint.0,
+                    compress_ns: costs.compress.0,
                     hash_map_hit: costs.hash_map_hit,
                     address_map_hit: costs.address_map_hit,
                     metadata_writes_per_block: costs.metadata_writes_per_block,
@@ -278,7 +280,8 @@ impl GroupConfig {
             },
             reduction: self.reduction.as_ref().map_or(Reduction::Off, |costs| {
                 Reduction::DedupeCompress(ReductionCosts {
-                    block: Nanos(costs.block_ns),
+                    fingerprint: Nanos(costs.fingerprint_ns),
+                    compress: Nanos(costs.compress_ns),
                     hash_map_hit: costs.hash_map_hit,
                     address_map_hit: costs.address_map_hit,
                     metadata_writes_per_block: costs.metadata_writes_per_block,

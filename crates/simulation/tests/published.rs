@@ -23,7 +23,7 @@ fn each_published_number_has_a_row_and_the_fit_meets_its_target() {
         let expected = published_numbers(compared.testbed.publication).expect("known").len();
         assert!(!compared.rows.is_empty() && compared.rows.len() <= expected);
         let fitted: Vec<_> = compared.rows.iter().filter(|row| row.role == Role::Fitted).collect();
-        assert_eq!(fitted.len(), usize::from(compared.stack.is_some()), "{name}");
+        assert_eq!(fitted.len(), usize::from(compared.stack_per_io.is_some()), "{name}");
         for row in fitted {
             assert!(row.error_percent().is_some_and(|error| error.abs() < 4.0), "{row:?}");
         }

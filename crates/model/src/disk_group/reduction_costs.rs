@@ -56,10 +56,13 @@ impl Reducer {
         self.costs.unique_share = unique_share.clamp(0.0, 1.0);
     }
 
-    /// When the group's processor has fingerprinted and compressed these blocks.
+    /// When the group's processor has fingerprinted these blocks and compressed those that are new.
     pub(crate) fn compute(&mut self, now: Nanos, blocks: u64) -> Nanos {
         self.counters.blocks += blocks;
-        self.processor_free = self.processor_free.max(now) + Nanos(self.costs.block.0 * blocks);
+        let ReductionCosts { fingerprint, compress, unique_share, .. } = self.costs;
+        let block = fingerprint.0 as f64 + compress.0 as f64 * unique_share;
+        let cost = Nanos((block * blocks as f64) as u64);
+        self.processor_free = self.processor_free.max(now) + cost;
         self.processor_free
     }
 
@@ -137,8 +140,13 @@ mod tests {
 
     #[test]
     fn one_block_is_computed_at_a_time() {
-        let mut reducer =
-            Reducer::new(&Reduction::DedupeCompress(ReductionCosts::DEFAULT)).expect("on");
+        let costs = ReductionCosts {
+            fingerprint: Nanos(1_000),
+            compress: Nanos(4_000),
+            unique_share: 0.75,
+            ..ReductionCosts::DEFAULT
+        };
+        let mut reducer = Reducer::new(&Reduction::DedupeCompress(costs)).expect("on");
         assert_eq!(reducer.compute(Nanos(0), 2), Nanos(8_000));
         assert_eq!(reducer.compute(Nanos(1_000), 1), Nanos(12_000));
         assert_eq!(reducer.compute(Nanos(50_000), 1), Nanos(54_000));

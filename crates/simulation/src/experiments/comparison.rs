@@ -10,6 +10,7 @@ use crate::run::{RunSpec, simulate};
 use crate::stack::Stack;
 use crate::target::StoreTarget;
 use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::disk_group::Reduction;
 use underlay_model::{Store, StoreDevice, StoreVolume, builtin};
 use underlay_study::{
     ClusterPlan, DatastoreKind, PublishedNumber, builtin_datastore, published_numbers,
@@ -74,8 +75,8 @@ impl Row {
 pub struct Comparison {
     /// What was compared.
     pub testbed: Testbed,
-    /// The fitted cost of the stack per I/O; none where nothing was fitted or nothing was left to fit.
-    pub stack: Option<Stack>,
+    /// The fitted time of the stack per I/O; none where nothing was fitted or nothing was left to fit.
+    pub stack_per_io: Option<Nanos>,
     /// Each published number beside the simulated one.
     pub rows: Vec<Row>,
     /// What to know, as sentences.
@@ -121,31 +122,31 @@ pub fn compare(
     let published = published_numbers(testbed.publication).unwrap_or_default();
     let mut bench = Bench { effort, seed, requests: 0 };
     let mut notes = Vec::new();
-    let stack = bench.fit(testbed, &published, &mut notes)?;
+    let stack_per_io = bench.fit(testbed, &published, &mut notes)?;
     let mut rows = Vec::new();
     for experiment in &testbed.experiments {
-        let shown = bench.show(experiment, stack.unwrap_or(Stack::NONE))?;
+        let shown = bench.show(experiment, stack_per_io.unwrap_or(Nanos::ZERO))?;
         let numbers = published
             .iter()
             .filter(|n| n.experiment == experiment.id && n.variant == experiment.variant);
         for number in numbers {
             rows.push(Row {
                 simulated: shown.metric(&number.metric),
-                role: role(testbed, stack, number),
+                role: role(testbed, stack_per_io, number),
                 published: number.clone(),
             });
         }
     }
-    Ok(Comparison { testbed: testbed.clone(), stack, rows, notes, requests: bench.requests })
+    Ok(Comparison { testbed: testbed.clone(), stack_per_io, rows, notes, requests: bench.requests })
 }
 
 /// Of a fitted experiment the rate is fitted. Mean latencies follow everywhere from rate and requests in flight by
 /// Little's law: counting them beside the rates would count each error twice.
-fn role(testbed: &Testbed, stack: Option<Stack>, number: &PublishedNumber) -> Role {
+fn role(testbed: &Testbed, stack_per_io: Option<Nanos>, number: &PublishedNumber) -> Role {
     if matches!(number.metric.as_str(), "latency" | "latency-at-peak" | "latency-ratio") {
         return Role::Implied;
     }
-    let Some((id, metric)) = testbed.fitted.filter(|_| stack.is_some()) else {
+    let Some((id, metric)) = testbed.fitted.filter(|_| stack_per_io.is_some()) else {
         return Role::Predicted;
     };
     let first = testbed.experiments.iter().find(|experiment| experiment.id == id);
@@ -224,7 +225,7 @@ impl Bench {
         testbed: &Testbed,
         published: &[PublishedNumber],
         notes: &mut Vec<String>,
-    ) -> Result<Option<Stack>, ClusterTargetError> {
+    ) -> Result<Option<Nanos>, ClusterTargetError> {
         let Some((id, metric)) = testbed.fitted else { return Ok(None) };
         let Some(experiment) = testbed.experiments.iter().find(|e| e.id == id) else {
             return Ok(None);
@@ -236,7 +237,7 @@ impl Bench {
         // The rate of a curve's peak is that of its maximum run, which is all the fit needs.
         let closed = Experiment { shape: Shape::Closed, ..experiment.clone() };
         let mut failed = None;
-        let fitted = fit_stack(wanted.value, |stack| match self.show(&closed, stack) {
+        let fitted = fit_stack(wanted.value, |per_io| match self.show(&closed, per_io) {
             Ok(shown) => shown.metric("iops").unwrap_or(0.0),
             Err(error) => {
                 failed = Some(error);
@@ -247,7 +248,7 @@ impl Bench {
             return Err(error);
         }
         match fitted {
-            Fit::Found(stack) => Ok(Some(stack)),
+            Fit::Found(per_io) => Ok(Some(per_io)),
             Fit::NothingLeft => {
                 notes.push(format!(
                     "The model is slower than published in {id} even if the hypervisor's stack costs nothing: nothing \
@@ -258,11 +259,17 @@ impl Bench {
         }
     }
 
-    fn show(&mut self, experiment: &Experiment, stack: Stack) -> Result<Shown, ClusterTargetError> {
+    fn show(
+        &mut self,
+        experiment: &Experiment,
+        per_io: Nanos,
+    ) -> Result<Shown, ClusterTargetError> {
         match experiment.system {
             System::Cluster { design, write_buffer } => {
                 let plan = cluster(design, write_buffer);
-                self.on_cluster(experiment, &plan, stack)
+                let mut groups = plan.spec.hosts.iter().flat_map(|host| &host.groups);
+                let is_reduced = groups.any(|group| group.reduction != Reduction::Off);
+                self.on_cluster(experiment, &plan, Stack::copying(per_io, is_reduced))
             }
             System::Drives { numerator, denominator } => {
                 let drives =

@@ -51,11 +51,10 @@ fn testbed(text: &mut String, comparison: &Comparison) {
 /// Where the parameters come from, as sentences.
 pub fn parameters(comparison: &Comparison) -> Vec<String> {
     let mut lines = Vec::new();
-    match (comparison.stack, comparison.testbed.fitted) {
-        (Some(stack), Some((experiment, _))) => lines.push(format!(
-            "Devices and network from datasheets; fitted to the rate of {experiment}: {} of the host's storage stack \
-             per I/O.",
-            stack.per_io
+    match (comparison.stack_per_io, comparison.testbed.fitted) {
+        (Some(per_io), Some((experiment, _))) => lines.push(format!(
+            "Devices and network from datasheets; fitted to the rate of {experiment}: {per_io} of the host's storage stack \
+             per I/O."
         )),
         _ => lines.push("Devices and network from datasheets; nothing fitted.".to_string()),
     }

@@ -192,7 +192,7 @@ fn on_cluster(plan: &ClusterPlan, load: &Load, seed: RootSeed) -> Result<Cluster
     if !(0.0..=1e6).contains(&load.stack) {
         return Err(Stop::bad_input("--stack must lie in 0 to 1000000 microseconds"));
     }
-    let stack = Stack { per_io: Nanos((load.stack * 1e3) as u64) };
+    let stack = Stack { per_io: Nanos((load.stack * 1e3) as u64), ..Stack::NONE };
     let capacity = Bytes(load.size.0 >> 20 << 20);
     let volumes = vec![capacity; load.volumes as usize];
     let policy: Policy = plan.policy;

@@ -131,7 +131,7 @@ fn comparisons_json(comparisons: &[Comparison], seed: u64) -> serde_json::Value 
         json!({
             "testbed": comparison.testbed.name,
             "title": comparison.testbed.title,
-            "stack_ns_per_io": comparison.stack.map(|stack| stack.per_io.0),
+            "stack_ns_per_io": comparison.stack_per_io.map(|time| time.0),
             "assumptions": comparison.testbed.assumptions,
             "notes": comparison.notes,
             "median_error_percent": comparison.median_error_percent(),
