@@ -91,6 +91,8 @@ mod state;
 
 mod state_saving;
 
+mod state_checking;
+
 mod state_restoring;
 
 #[cfg(test)]

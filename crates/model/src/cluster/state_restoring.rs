@@ -15,6 +15,7 @@ use super::state::{
     ClusterState, ComponentRecord, HostCondition, LayoutRecord, PolicyRecord, Restart,
     RestoreProblem, VERSION, VolumeRecord,
 };
+use super::state_checking;
 use super::topology::Condition;
 use super::volume_counters::VolumeCounters;
 use crate::disk_group::MemberState;
@@ -37,6 +38,7 @@ impl Cluster {
             return Err(RestoreProblem::Version { found: state.version });
         }
         let mut cluster = Cluster::new(spec, seed).map_err(RestoreProblem::Specification)?;
+        state_checking::check(state, &cluster.settings)?;
         cluster.restore_hosts(state)?;
         cluster.restore_components(state)?;
         cluster.restore_volumes(state)?;
@@ -325,7 +327,7 @@ impl Cluster {
     }
 }
 
-fn policy_from(record: PolicyRecord) -> Policy {
+pub(super) fn policy_from(record: PolicyRecord) -> Policy {
     Policy {
         failures_to_tolerate: record.failures_to_tolerate,
         method: if record.erasure_coding { Method::ErasureCoding } else { Method::Mirror },
@@ -336,6 +338,6 @@ fn policy_from(record: PolicyRecord) -> Policy {
     }
 }
 
-fn misfit(what: String) -> RestoreProblem {
+pub(super) fn misfit(what: String) -> RestoreProblem {
     RestoreProblem::Misfit(what)
 }

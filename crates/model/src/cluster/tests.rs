@@ -369,3 +369,12 @@ fn a_replaced_device_without_redundancy_answers_errors_instead_of_zeros() {
     assert!(outcomes.contains(&Outcome::Error(IoFailure::NoCurrentCopy)), "{outcomes:?}");
     assert!(outcomes.contains(&Outcome::Ok), "{outcomes:?}");
 }
+
+/// A study may ask for anything; being told why not must not take an hour.
+#[test]
+fn a_volume_of_more_components_than_hosts_can_hold_is_refused_at_once() {
+    let mut cluster = cluster(4, 1);
+    let largest = Bytes(u64::MAX / 4096 * 4096);
+    let refusal = cluster.create_volume(Nanos::ZERO, "v", largest, Policy::DEFAULT);
+    assert!(matches!(refusal, Err(PlacementRefusal::Components { .. })), "{refusal:?}");
+}

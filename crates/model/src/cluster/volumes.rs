@@ -157,7 +157,15 @@ impl Cluster {
         let unit_bytes = self.settings.stripe_unit.0;
         let data = capacity.0.div_ceil(u64::from(kind.data_units()));
         let limit = self.settings.component_limit.0 / unit_bytes * unit_bytes;
-        let sets = data.div_ceil(limit).max(u64::from(policy.stripe_width)) as u32;
+        let sets = data.div_ceil(limit).max(u64::from(policy.stripe_width));
+        // Before any of them is placed: a volume of any size may be asked for.
+        let per_host = self.settings.components_per_host;
+        let most = u64::from(per_host).saturating_mul(self.hosts.len() as u64);
+        if sets.saturating_mul(u64::from(kind.members())) > most {
+            return Err(PlacementRefusal::Components { limit: per_host });
+        }
+        // Hosts are few, so this is far below 2^32.
+        let sets = sets as u32;
         let geometry =
             Geometry { kind, sets, unit_bytes: unit_bytes as u32, capacity_bytes: capacity.0 };
         let component_bytes = reserved_bytes(&geometry, policy);
