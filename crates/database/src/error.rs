@@ -217,6 +217,10 @@ fn describe(error: &tokio_postgres::Error) -> String {
 }
 
 #[cfg(test)]
+#[path = "error_commit_tests.rs"]
+mod commit_tests;
+
+#[cfg(test)]
 mod tests {
     use super::ErrorClass;
 

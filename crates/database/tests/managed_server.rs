@@ -219,6 +219,8 @@ fn what_was_committed_survives_a_kill() {
     assert_eq!(one(&server.target(), SUM), before);
 
     // One that dies by itself is noticed.
+    let shared = shared_memory_of(server.pid().unwrap());
+    let children = children_of(server.pid().unwrap());
     let pid = i32::try_from(server.pid().unwrap()).unwrap();
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -227,6 +229,15 @@ fn what_was_committed_survives_a_kill() {
     }
     assert!(matches!(server.liveness().unwrap(), Liveness::Died(_)));
     assert!(matches!(server.stop(StopMode::Fast), Err(ServerError::Died(_))));
+    // When all its processes have ended too, nobody could find out any more what it shared.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !children.iter().all(|pid| has_ended(*pid)) {
+        assert!(Instant::now() < deadline, "children outlive their server");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(!shared.is_empty() && shared.iter().all(|path| path.exists()), "{shared:?}");
+    server.kill().unwrap();
+    assert!(shared.iter().all(|path| !path.exists()), "{shared:?}");
     assert!(server.start().unwrap().recovered);
     server.stop(StopMode::Fast).unwrap();
     assert!(!server.start().unwrap().recovered);

@@ -1,5 +1,6 @@
 //! Long-running children: servers that must not outlive the run unnoticed.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
@@ -16,6 +17,7 @@ use crate::cgroup::Cgroup;
 use crate::child_setup::{ChildSetup, Lifetime, clean_command};
 use crate::error::HostError;
 use crate::process_table::{MARKER_VARIABLE, kill_marked, open_descriptor, wait_ended};
+use crate::shared_memory::{Segment, mapped_by, remove_unused};
 use crate::teardown::{Resource, Teardown, Ticket, new_marker};
 use crate::user::User;
 
@@ -82,6 +84,8 @@ pub struct Process {
     pid: u32,
     descriptor: OwnedFd,
     child: Mutex<Child>,
+    /// What it and its descendants mapped when that was last looked at.
+    segments: Mutex<BTreeSet<Segment>>,
 }
 
 impl Process {
@@ -128,6 +132,7 @@ impl Process {
                 pid: child.id(),
                 descriptor,
                 child: Mutex::new(child),
+                segments: Mutex::default(),
             }),
             Err(error) => {
                 teardown.release(ticket)?;
@@ -169,7 +174,17 @@ impl Process {
     /// Kills it and all its descendants at once, as a power failure would, and waits until they are
     /// gone.
     pub fn kill_tree(&self) -> Result<(), HostError> {
-        kill_marked(&self.marker, &self.name).map(|_| ())
+        kill_marked(&self.marker, &self.name)?;
+        let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        remove_unused(&segments);
+        Ok(())
+    }
+
+    /// Remembers the shared memory that it maps now. Should somebody else kill it, nobody could tell any more what it left;
+    /// so it is removed with [`Process::kill_tree`] or [`Process::collect`], unless others use it.
+    pub fn note_shared_memory(&self) {
+        let mapped = mapped_by(self.pid);
+        self.segments.lock().unwrap_or_else(PoisonError::into_inner).extend(mapped);
     }
 
     /// Asks it to end with SIGTERM, kills what is left of it and its descendants after `grace`, and

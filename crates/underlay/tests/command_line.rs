@@ -162,3 +162,31 @@ fn the_generator_alone_has_a_ceiling() {
         "{ceiling}"
     );
 }
+
+/// Before anything is touched, not when the server is started after an hour of loading.
+#[test]
+fn a_setting_that_the_installed_server_does_not_have_is_refused_with_its_line() {
+    if underlay_database::postgres::find_installs(None).is_empty() {
+        eprintln!("skip: needs PostgreSQL's server programs");
+        return;
+    }
+    let bench = Bench::new();
+    let line = "shared_buffers = \"48MB\"";
+    let good =
+        "shared_buffers = \"48MB\"\nzero_damaged_pages = \"off\"\n\"pg_stat_statements.max\" = 100";
+    bench.write("good.toml", &SMALL_STUDY.replace(line, good));
+    bench.run(&["check", "good.toml"]).expect(0);
+    let bad = format!("{line}\nchekpoint_timeout = \"30s\"\nwork_memory = \"4MB\"");
+    bench.write("bad.toml", &SMALL_STUDY.replace(line, &bad));
+    let ended = bench.run(&["check", "bad.toml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    for said in [
+        "has no setting `chekpoint_timeout`",
+        "did you mean `checkpoint_timeout`?",
+        "has no setting `work_memory`",
+        "bad.toml:11:",
+        "bad.toml:12:",
+    ] {
+        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+    }
+}

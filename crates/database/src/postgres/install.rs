@@ -80,7 +80,70 @@ pub fn capability(server_bin: Option<&Path>) -> Capability {
     }
 }
 
+/// What `--describe-config` does not list and a configuration file may set all the same: the manual's chapter on developer
+/// options, PostgreSQL 13 to 18, and the directives of the file itself.
+const DEVELOPER_SETTINGS: [&str; 47] = [
+    "allow_in_place_tablespaces",
+    "allow_system_table_mods",
+    "backtrace_functions",
+    "debug_copy_parse_plan_trees",
+    "debug_deadlocks",
+    "debug_discard_caches",
+    "debug_io_direct",
+    "debug_logical_replication_streaming",
+    "debug_parallel_query",
+    "debug_raw_expression_coverage_test",
+    "debug_write_read_parse_plan_trees",
+    "force_parallel_mode",
+    "ignore_checksum_failure",
+    "ignore_invalid_pages",
+    "ignore_system_indexes",
+    "include",
+    "include_dir",
+    "include_if_exists",
+    "jit_debugging_support",
+    "jit_dump_bitcode",
+    "jit_expressions",
+    "jit_profiling_support",
+    "jit_tuple_deforming",
+    "log_btree_build_stats",
+    "optimize_bounded_sort",
+    "post_auth_delay",
+    "pre_auth_delay",
+    "recovery_prefetch",
+    "remove_temp_files_after_crash",
+    "restrict_nonsystem_relation_kind",
+    "role",
+    "seed",
+    "send_abort_for_crash",
+    "send_abort_for_kill",
+    "session_authorization",
+    "ssl_renegotiation_limit",
+    "trace_connection_negotiation",
+    "trace_lock_oidmin",
+    "trace_lock_table",
+    "trace_locks",
+    "trace_lwlocks",
+    "trace_notify",
+    "trace_recovery_messages",
+    "trace_sort",
+    "trace_userlocks",
+    "wal_consistency_checking",
+    "zero_damaged_pages",
+];
+
 impl Install {
+    /// The names of everything that a configuration file may set, in lower case. Of developers' options those that the
+    /// manual of any version has.
+    ///
+    /// # Errors
+    /// When its `postgres` cannot be asked.
+    pub fn settings_known(&self) -> Result<BTreeSet<String>, HostError> {
+        let mut names = self.setting_names()?;
+        names.extend(DEVELOPER_SETTINGS.iter().map(ToString::to_string));
+        Ok(names)
+    }
+
     /// The names of its settings, as far as it lists them: developers' options are left out.
     pub(crate) fn setting_names(&self) -> Result<BTreeSet<String>, HostError> {
         let text = run_program(self.program("postgres"), &["--describe-config"], None)?;

@@ -146,6 +146,9 @@ impl Server {
                 Ok(()) => break,
             }
         }
+        if let Some(process) = &self.process {
+            process.note_shared_memory();
+        }
         let duration = begin.elapsed();
         let warnings = self.check_in_force()?;
         Ok(StartReport { duration, recovered: self.has_recovered(), warnings })

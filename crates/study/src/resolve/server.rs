@@ -236,7 +236,7 @@ impl Resolver<'_> {
     ) {
         for (name, chosen) in &engine.settings {
             // A name with a dot belongs to an extension that may be loaded later.
-            if known.contains(name) || name.contains('.') {
+            if known.contains(&name.to_ascii_lowercase()) || name.contains('.') {
                 continue;
             }
             let label = match nearest(name, known.iter().map(String::as_str)) {

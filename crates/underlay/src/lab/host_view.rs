@@ -49,7 +49,11 @@ fn servers(engine: EngineKind, server_bin: Option<&Path>) -> Option<Vec<Installe
         EngineKind::Postgresql => Some(
             find_installs(server_bin)
                 .into_iter()
-                .map(|install| InstalledServer { major: install.major, settings: None })
+                .map(|install| InstalledServer {
+                    major: install.major,
+                    // A server that cannot be asked is looked at when it is started.
+                    settings: install.settings_known().ok(),
+                })
                 .collect(),
         ),
     }
