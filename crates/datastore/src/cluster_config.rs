@@ -34,7 +34,7 @@ struct HostConfig {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-struct GroupConfig {
+pub(crate) struct GroupConfig {
     name: String,
     cache: ProfileConfig,
     capacity: Vec<ProfileConfig>,
@@ -212,7 +212,7 @@ impl ClusterConfig {
 }
 
 impl GroupConfig {
-    fn from_spec(group: &DiskGroupSpec) -> GroupConfig {
+    pub(crate) fn from_spec(group: &DiskGroupSpec) -> GroupConfig {
         let (buffer, congestion) = (&group.write_buffer, &group.congestion);
         GroupConfig {
             name: group.name.clone(),
@@ -253,7 +253,7 @@ impl GroupConfig {
         }
     }
 
-    fn to_spec(&self) -> DiskGroupSpec {
+    pub(crate) fn to_spec(&self) -> DiskGroupSpec {
         let (buffer, congestion) = (&self.write_buffer, &self.congestion);
         DiskGroupSpec {
             name: self.name.clone(),

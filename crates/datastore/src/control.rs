@@ -9,6 +9,7 @@ use underlay_core::Histogram;
 use underlay_core::histogram::DecodeError;
 use underlay_model::DeviceCondition;
 
+use crate::cluster_config::{GroupConfig, PolicyConfig};
 use crate::config::VolumeConfig;
 use crate::fault::{ClusterFault, DatastoreNotice};
 
@@ -44,6 +45,10 @@ pub(crate) enum Command {
     SetCondition { device: String, condition: Condition },
     /// Break something of the cluster, or mend it.
     Inject(ClusterFault),
+    /// Give a volume of the cluster, or all of them, another policy.
+    ChangePolicy { volume: Option<String>, policy: PolicyConfig },
+    /// Add a disk group to a host of the cluster.
+    AddGroup { host: String, group: Box<GroupConfig> },
     /// What happened since the last such command.
     Notices,
     /// The counters of the cluster; their values come with [`Command::Stat`].

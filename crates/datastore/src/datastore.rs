@@ -5,7 +5,7 @@ use underlay_core::{Evidence, Histogram};
 use underlay_model::Operation;
 
 use crate::error::DatastoreError;
-use crate::fault::{ClusterFault, DatastoreNotice};
+use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::spec::{MountedVolume, Timing};
 use crate::timing_report::TimingReport;
 
@@ -43,11 +43,20 @@ pub trait Datastore: Send {
     /// hold files on them open.
     fn power_on(&mut self) -> Result<(), DatastoreError>;
 
-    /// Breaks something of a cluster, or mends it.
+    /// Breaks something, or mends it: anything of a cluster; devices alone where there is none.
     ///
-    /// Fails with [`DatastoreError::NotEmulated`] where there is no cluster, and with
+    /// Fails with [`DatastoreError::NotEmulated`] where nothing can break, and with
     /// [`DatastoreError::Refused`] when what it names does not exist.
     fn inject(&mut self, fault: &ClusterFault) -> Result<(), DatastoreError>;
+
+    /// Changes a cluster, or what its volumes ask of it, while they serve.
+    ///
+    /// Fails as [`Datastore::inject`] does, and with [`DatastoreError::Refused`] when the change is not possible there.
+    fn change(&mut self, change: &ClusterChange) -> Result<(), DatastoreError>;
+
+    /// Unmounts the volumes and mounts them again, so that file systems that gave up after I/O errors recover. Nothing may hold
+    /// files on them open.
+    fn remount(&mut self) -> Result<(), DatastoreError>;
 
     /// What happened since the last call: faults, hosts and devices that went or came, copying; in order.
     fn notices(&mut self) -> Result<Vec<DatastoreNotice>, DatastoreError>;

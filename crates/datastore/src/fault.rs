@@ -1,8 +1,12 @@
 //! Faults and repairs of a cluster, as users and studies name them.
 //!
+//! What a study changes of a cluster while it serves is here too.
+//!
 //! Hosts are named as in the cluster's description; devices `HOST/GROUP/cache` and `HOST/GROUP/disk0`, `disk1` and so on.
 
 use serde::{Deserialize, Serialize};
+use underlay_model::DiskGroupSpec;
+use underlay_model::cluster::Policy;
 
 /// One fault, or one repair.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,12 +75,47 @@ pub enum ClusterFault {
         /// 0 to 7.
         bit: u8,
     },
+    /// Bits of one copy of a volume flip silently, each in another block that holds data.
+    VolumeBitRot {
+        /// The volume.
+        volume: String,
+        /// How many.
+        bits: u32,
+        /// Which.
+        seed: u64,
+    },
+    /// The next write to one copy of a volume stores only its first bytes, and reports success.
+    VolumeTornWrite {
+        /// The volume.
+        volume: String,
+        /// Bytes that are stored, a multiple of 512.
+        keep_bytes: u32,
+    },
     /// The next write to a component stores only its first bytes, and reports success.
     TornWrite {
         /// Number of the component.
         component: u32,
         /// Bytes that are stored, a multiple of 512.
         keep_bytes: u32,
+    },
+}
+
+/// A change of what a cluster is made of, or of what its volumes ask of it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClusterChange {
+    /// Another policy; what it needs is copied while the volumes serve.
+    Policy {
+        /// The volume; `None` = every volume.
+        volume: Option<String>,
+        /// The whole new policy.
+        policy: Policy,
+    },
+    /// One disk group more, which rebalancing may fill.
+    DiskGroup {
+        /// The host that gets it.
+        host: String,
+        /// The group; its name is new on that host.
+        group: Box<DiskGroupSpec>,
     },
 }
 

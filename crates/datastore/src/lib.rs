@@ -32,7 +32,7 @@ pub mod persistent;
 
 pub use datastore::{Datastore, VolumeLatency};
 pub use error::DatastoreError;
-pub use fault::{ClusterFault, DatastoreNotice};
+pub use fault::{ClusterChange, ClusterFault, DatastoreNotice};
 pub use server::serve;
 pub use spec::{
     ClusterStorage, Context, DatastoreSpec, Durability, MountedVolume, Timing, VolumeRequest,

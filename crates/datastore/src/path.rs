@@ -16,7 +16,7 @@ use underlay_host::{Teardown, Ticket};
 use crate::datastore::{Datastore, VolumeLatency};
 use crate::emulated::check_space;
 use crate::error::DatastoreError;
-use crate::fault::{ClusterFault, DatastoreNotice};
+use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::spec::{Context, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::TimingReport;
 
@@ -133,6 +133,14 @@ impl Datastore for PathDatastore {
 
     fn inject(&mut self, _fault: &ClusterFault) -> Result<(), DatastoreError> {
         Err(DatastoreError::NotEmulated("break"))
+    }
+
+    fn change(&mut self, _change: &ClusterChange) -> Result<(), DatastoreError> {
+        Err(DatastoreError::NotEmulated("be changed"))
+    }
+
+    fn remount(&mut self) -> Result<(), DatastoreError> {
+        Err(DatastoreError::NotEmulated("be mounted again"))
     }
 
     fn notices(&mut self) -> Result<Vec<DatastoreNotice>, DatastoreError> {

@@ -23,6 +23,9 @@ pub mod document {
     pub const COLLECTOR: &str = "collector";
     /// Per run: limits that the host could not enforce: array of `{limit, reason, remedy}`.
     pub const UNENFORCED: &str = "unenforced";
+    /// Per run with scheduled faults: what happened when, and what it meant: `verdict` (`survived`, `down`, `lost`),
+    /// `tolerated`, `failures_at_once`, `promise_exceeded_by`, `faults`, `database_down`.
+    pub const FAULTS: &str = "faults";
     /// Per execution: how the template database was loaded.
     pub const LOAD: &str = "load";
 }
@@ -50,8 +53,12 @@ pub mod event {
     pub const CHECKPOINT_BEGIN: &str = "checkpoint-begin";
     /// A checkpoint of the database ended.
     pub const CHECKPOINT_END: &str = "checkpoint-end";
-    /// A fault was injected.
+    /// A scheduled fault happened; data carries `number`, `kind`, `target`, and `until_ns` where its end is planned.
     pub const FAULT: &str = "fault";
+    /// A fault was mended; data carries its `number`.
+    pub const REPAIR: &str = "repair";
+    /// The database was started again after a fault took it down; data carries `until_ns`.
+    pub const RECOVERY: &str = "recovery";
     /// Data was being copied in the datastore, or no more.
     pub const RESYNC: &str = "resync";
     /// A part of the datastore changed its state: a host, a device, a component, a volume.
@@ -72,6 +79,14 @@ pub mod finding {
     pub const HOST_LIMITED: &str = "host-limited";
     /// The database fits into the cache given to it.
     pub const DATA_FITS_CACHE: &str = "data-fits-cache";
+    /// Scheduled faults cost nothing that was acknowledged, and the database went on.
+    pub const FAULTS_SURVIVED: &str = "faults-survived";
+    /// Scheduled faults took the database down; nothing acknowledged is lost.
+    pub const FAULT_TOOK_DATABASE_DOWN: &str = "fault-took-database-down";
+    /// Scheduled faults cost data.
+    pub const FAULT_LOST_DATA: &str = "fault-lost-data";
+    /// A scheduled fault did not come about.
+    pub const FAULT_DID_NOT_HAPPEN: &str = "fault-did-not-happen";
     /// A setting trades durability for speed.
     pub const NOT_DURABLE: &str = "not-durable";
 }

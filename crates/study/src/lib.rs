@@ -8,6 +8,8 @@
 
 mod plan;
 
+mod fault_plan;
+
 mod finding;
 mod host_view;
 mod options;
@@ -41,6 +43,7 @@ pub use built_in_datastore::builtin_datastore;
 pub use builtin::{
     Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies, find_study, suggest_study,
 };
+pub use fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange};
 pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};
 pub use options::{PlanOptions, ScaleError};

@@ -8,9 +8,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
-use underlay_model::DeviceProfile;
 use underlay_model::cluster::{ClusterSpec, Policy};
+use underlay_model::{DeviceProfile, DiskGroupSpec};
 
+use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::options::PlanOptions;
 use crate::problem::Source;
@@ -36,6 +37,8 @@ pub struct Plan {
     pub workload: WorkloadPlan,
     /// How it is measured.
     pub procedure: ProcedurePlan,
+    /// What breaks, or changes, during every run; in the order of the file.
+    pub faults: Vec<FaultPlan>,
     /// Every run of the study in the order of execution.
     pub schedule: Vec<RunPlan>,
     /// Similarity scale applied to everything above.
@@ -155,6 +158,20 @@ pub struct ClusterPlan {
     pub spec: ClusterSpec,
     /// The policy of every volume of the design.
     pub policy: Policy,
+}
+
+impl ClusterPlan {
+    /// A disk group as this cluster would have it: scheduled and reduced as its other groups are.
+    pub fn joining(&self, group: &DiskGroupSpec) -> DiskGroupSpec {
+        match self.spec.hosts.iter().flat_map(|host| &host.groups).next() {
+            None => group.clone(),
+            Some(present) => DiskGroupSpec {
+                scheduler: present.scheduler,
+                reduction: present.reduction,
+                ..group.clone()
+            },
+        }
+    }
 }
 
 /// What happens to data as it leaves the write buffer of a disk group.

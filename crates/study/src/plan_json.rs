@@ -4,6 +4,8 @@
 //! keep the form of their files. A plan is not read back value by value: a resumed study is planned again
 //! from the recorded text and options, which gives the same plan or a reason why not.
 
+mod faults;
+
 use serde_json::{Map, Value, json};
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{ClusterSpec, HostSpec};
@@ -59,6 +61,7 @@ pub fn plan_json(plan: &Plan) -> Value {
             "repeats": procedure.repeats,
             "order": procedure.order.as_str(),
         },
+        "faults": plan.faults.iter().map(|fault| faults::fault(plan, fault)).collect::<Vec<_>>(),
         "schedule": plan
             .schedule
             .iter()
@@ -379,7 +382,8 @@ mod tests {
             users: Some(vec![1, 3]),
             warm_up: Some(Nanos::from_secs(7)),
             ramp_up: Some(Nanos::from_secs(2)),
-            measure: Some(Nanos::from_secs(9)),
+            // Long enough for the faults of the shipped studies.
+            measure: Some(Nanos::from_secs(30)),
             seed: Some(99),
             designs: None,
             server_bin: Some("/opt/bin".into()),

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use underlay_core::{Bytes, Evidence};
 use underlay_model::DeviceProfile;
 
+use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::plan::{
     ClusterPlan, DatastoreKind, DesignPlan, Pacing, Plan, Scale, Setting, Sizes, VolumePlan,
@@ -22,6 +23,12 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     page.heading("Designs");
     for design in &plan.designs {
         describe_design(&mut page, design);
+    }
+    if !plan.faults.is_empty() {
+        page.heading("Faults, in every run");
+        for fault in &plan.faults {
+            describe_fault(&mut page, plan, fault);
+        }
     }
     if plan.scale != Scale::FULL {
         page.heading(&format!("Size at scale {}", plan.scale));
@@ -182,6 +189,31 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
         policy.stripe_width,
         policy.checksum.word()
     ));
+}
+
+fn describe_fault(page: &mut Page, plan: &Plan, fault: &FaultPlan) {
+    let rung = fault.users.map_or_else(String::new, |users| match users {
+        1 => " at 1 user".to_string(),
+        users => format!(" at {users} users"),
+    });
+    let end = match (fault.lasts, fault.action.mended()) {
+        (_, None) => String::new(),
+        (Some(lasts), Some(mended)) => format!(", {lasts} later {mended}"),
+        (None, Some(mended)) => format!(", and {mended} when the load has ended"),
+    };
+    let designs: Vec<&str> =
+        fault.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
+    page.wrapped(
+        "  ",
+        "    ",
+        &format!(
+            "{} into {}{rung}: {}{end} ({})",
+            fault.at,
+            fault.phase.as_str(),
+            fault.action.described(),
+            designs.join(", ")
+        ),
+    );
 }
 
 fn device(name: &str, profile: &DeviceProfile) -> String {

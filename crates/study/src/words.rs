@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use underlay_model::cluster::{Checksum, Method};
 use underlay_model::{Basis, Duplex};
 
+use crate::fault_plan::{FaultKind, FaultPhase};
 use crate::plan::{
     Arrivals, Durability, EngineKind, FileSystem, Mode, Order, ReductionKind, ResyncKind,
 };
@@ -47,6 +48,8 @@ words! {
     Order, "order", Order::ALL;
     ReductionKind, "data reduction", ReductionKind::ALL;
     ResyncKind, "resync policy", ResyncKind::ALL;
+    FaultKind, "kind of fault", FaultKind::ALL;
+    FaultPhase, "phase", FaultPhase::ALL;
     Basis, "basis", [Basis::Datasheet, Basis::Fitted, Basis::Assumed];
     Duplex, "duplex", [Duplex::Half, Duplex::Full];
 }

@@ -29,10 +29,11 @@ use underlay_core::{Bytes, Evidence, Histogram, Nanos, RootSeed};
 use underlay_host::{Resource, Teardown, Ticket};
 use underlay_model::{DeviceProfile, Operation};
 
-use crate::control::{Answer, Command, EncodedHistogram, SeriesEntry, Stat, TimingMode};
+use crate::cluster_config::{GroupConfig, PolicyConfig};
+use crate::control::{Answer, Command, Condition, EncodedHistogram, SeriesEntry, Stat, TimingMode};
 use crate::datastore::{Datastore, VolumeLatency};
 use crate::error::DatastoreError;
-use crate::fault::{ClusterFault, DatastoreNotice};
+use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::path::is_read_only;
 use crate::spec::{ClusterStorage, Context, Durability, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::{Observed, TimingReport};
@@ -239,6 +240,17 @@ impl EmulatedDatastore {
         }
         Ok(())
     }
+
+    /// Mounts the volumes again, letting their file systems recover.
+    fn mount_volumes(&mut self) -> Result<(), DatastoreError> {
+        for site in &self.sites {
+            self.mounted.push(site.reopen(&self.teardown)?);
+        }
+        self.note_block_devices();
+        self.follow_path()?;
+        self.take_block_counters();
+        Ok(())
+    }
 }
 
 impl Datastore for EmulatedDatastore {
@@ -328,17 +340,35 @@ impl Datastore for EmulatedDatastore {
         // Before the power is back, or caches of the dead file systems would be written to the volumes.
         self.unmount_volumes()?;
         self.server.done(&Command::PowerOn)?;
-        for site in &self.sites {
-            self.mounted.push(site.reopen(&self.teardown)?);
-        }
-        self.note_block_devices();
-        self.follow_path()?;
-        self.take_block_counters();
-        Ok(())
+        self.mount_volumes()
+    }
+
+    fn remount(&mut self) -> Result<(), DatastoreError> {
+        self.unmount_volumes()?;
+        self.mount_volumes()
     }
 
     fn inject(&mut self, fault: &ClusterFault) -> Result<(), DatastoreError> {
-        self.server.done(&Command::Inject(fault.clone()))
+        match condition_of(fault).filter(|_| !self.devices.is_empty()) {
+            Some((device, condition)) => {
+                let device = device.to_string();
+                self.server.done(&Command::SetCondition { device, condition })
+            }
+            None => self.server.done(&Command::Inject(fault.clone())),
+        }
+    }
+
+    fn change(&mut self, change: &ClusterChange) -> Result<(), DatastoreError> {
+        self.server.done(&match change {
+            ClusterChange::Policy { volume, policy } => Command::ChangePolicy {
+                volume: volume.clone(),
+                policy: PolicyConfig::from(*policy),
+            },
+            ClusterChange::DiskGroup { host, group } => Command::AddGroup {
+                host: host.clone(),
+                group: Box::new(GroupConfig::from_spec(group)),
+            },
+        })
     }
 
     fn notices(&mut self) -> Result<Vec<DatastoreNotice>, DatastoreError> {
@@ -376,6 +406,22 @@ impl Datastore for EmulatedDatastore {
         }
         Ok(())
     }
+}
+
+/// A fault or a repair of a single device, as a server without a cluster knows it.
+fn condition_of(fault: &ClusterFault) -> Option<(&str, Condition)> {
+    Some(match fault {
+        ClusterFault::DeviceSlow { device, factor } => {
+            (device, Condition::Slow { factor: *factor })
+        }
+        ClusterFault::DeviceStuck { device } => (device, Condition::Stuck),
+        ClusterFault::DeviceErroring { device, probability } => {
+            (device, Condition::Erroring { probability: *probability })
+        }
+        ClusterFault::DeviceLost { device } => (device, Condition::Lost),
+        ClusterFault::DeviceReturned { device } => (device, Condition::Healthy),
+        _ => return None,
+    })
 }
 
 fn decode(histogram: &EncodedHistogram) -> Result<Histogram, DatastoreError> {

@@ -12,9 +12,13 @@ use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::DeviceCondition;
+use underlay_model::cluster::Policy;
 
-use super::cluster::faults::resolve;
+use super::cluster::changes;
+use super::cluster::faults;
+use super::cluster::plane::ClusterPlane;
 use super::cluster::series::ClusterSeries;
+use super::reply::Reply;
 use super::service::Service;
 use super::statistics::take;
 use super::volume::VolumeData;
@@ -129,6 +133,19 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
             finished(set_condition(service, device, *condition))
         }
         Command::Inject(fault) => finished(inject(service, fault)),
+        Command::ChangePolicy { volume, policy } => {
+            let now = service.clock.now();
+            let policy = Policy::from(*policy);
+            finished(of_cluster(service, "change", |plane| {
+                changes::set_policy(plane, now, volume.as_deref(), policy)
+            }))
+        }
+        Command::AddGroup { host, group } => {
+            let now = service.clock.now();
+            finished(of_cluster(service, "change", |plane| {
+                changes::add_group(plane, now, host, &group.to_spec())
+            }))
+        }
         Command::Notices => finished(notices(service)),
         Command::ClusterSeries => finished(Answer::Series(
             service.cluster_series.as_ref().map_or_else(Vec::new, ClusterSeries::declare),
@@ -217,12 +234,19 @@ fn add_volume(service: &mut Service, volume: &VolumeConfig) -> Answer {
 
 fn inject(service: &mut Service, fault: &ClusterFault) -> Answer {
     let now = service.clock.now();
+    of_cluster(service, "break", |plane| faults::inject(plane, now, fault))
+}
+
+/// Does something to the cluster, if there is one.
+fn of_cluster(
+    service: &mut Service,
+    verb: &str,
+    act: impl FnOnce(&mut ClusterPlane<Reply>) -> Result<(), String>,
+) -> Answer {
     let Some(plane) = &mut service.engine.cluster else {
-        return refused("there is no cluster, so nothing of it can break");
+        return refused(format!("there is no cluster, so nothing of it can {verb}"));
     };
-    let outcome = resolve(&plane.cluster, fault)
-        .and_then(|fault| plane.inject(now, fault).map_err(|problem| problem.to_string()));
-    match outcome {
+    match act(plane) {
         Ok(()) => Answer::Done,
         Err(reason) => refused(reason),
     }

@@ -156,17 +156,23 @@ fn read_host(keys: &mut Keys<'_, '_>) -> Host {
         name: keys.take("name", |item, report| item.text(report)),
         count: keys.take("count", |item, report| item.integer(report, 1..=64)),
         fault_domain: keys.take("fault-domain", |item, report| item.text(report)),
-        disk_groups: keys.sections("disk-groups", |keys| DiskGroup {
-            cache: keys.take("cache", |item, report| item.text(report)),
-            capacity: keys.take("capacity", |item, report| {
-                item.list(report, "device profiles", |item, report| item.text(report))
-            }),
-            count: keys.take("count", |item, report| item.integer(report, 1..=5)),
-        }),
+        disk_groups: keys.sections("disk-groups", read_disk_group),
     }
 }
 
-fn read_policy(keys: &mut Keys<'_, '_>) -> Policy {
+/// Reads a disk group.
+pub(crate) fn read_disk_group(keys: &mut Keys<'_, '_>) -> DiskGroup {
+    DiskGroup {
+        cache: keys.take("cache", |item, report| item.text(report)),
+        capacity: keys.take("capacity", |item, report| {
+            item.list(report, "device profiles", |item, report| item.text(report))
+        }),
+        count: keys.take("count", |item, report| item.integer(report, 1..=5)),
+    }
+}
+
+/// Reads a policy.
+pub(crate) fn read_policy(keys: &mut Keys<'_, '_>) -> Policy {
     keys.alias("ftt", "failures-to-tolerate");
     keys.alias("stripes", "stripe-width");
     keys.alias("raid", "method");

@@ -6,6 +6,7 @@
 pub(crate) mod cluster;
 pub(crate) mod design;
 pub(crate) mod engine;
+pub(crate) mod fault;
 pub(crate) mod procedure;
 pub(crate) mod profile;
 pub(crate) mod published;
@@ -14,6 +15,7 @@ pub(crate) mod workload;
 
 pub(crate) use design::{Design, Device, Volume, Volumes};
 pub(crate) use engine::Engine;
+pub(crate) use fault::Fault;
 pub(crate) use procedure::Procedure;
 pub(crate) use profile::Profile;
 pub(crate) use published::Published;

@@ -241,7 +241,10 @@ impl Resolver<'_> {
     }
 
     /// The disk groups that one entry stands for; their names come later.
-    fn equal_groups(&mut self, section: &Section<DiskGroup>) -> Option<Vec<DiskGroupSpec>> {
+    pub(super) fn equal_groups(
+        &mut self,
+        section: &Section<DiskGroup>,
+    ) -> Option<Vec<DiskGroupSpec>> {
         if section.refused {
             return None;
         }

@@ -10,6 +10,7 @@ use super::volumes::VolumeChoice;
 use super::workload::WorkloadChoice;
 use crate::builtin;
 use crate::entry::{Entry, Section};
+use crate::fault_plan::FaultPlan;
 use crate::file::Design;
 use crate::finding::Severity;
 use crate::plan::{DatastoreKind, DesignPlan, Setting, VolumePlan};
@@ -58,7 +59,6 @@ impl Resolver<'_> {
         if wanted.is_empty() {
             self.check_engine(engine, procedure.map(|procedure| &procedure.users_max));
         }
-        self.doubt_designs(&plans);
         plans
     }
 
@@ -258,7 +258,8 @@ impl Resolver<'_> {
         (own.over(study_engine), overrides)
     }
 
-    fn doubt_designs(&mut self, plans: &[DesignPlan]) {
+    /// Designs that make no comparison; faults can be all that designs differ in.
+    pub(super) fn doubt_designs(&mut self, plans: &[DesignPlan], faults: &[FaultPlan]) {
         if let [only] = plans {
             self.finding(
                 Severity::Warning,
@@ -269,8 +270,11 @@ impl Resolver<'_> {
             );
         }
         for (index, plan) in plans.iter().enumerate() {
-            for earlier in &plans[..index] {
-                if same(earlier, plan) {
+            for (before, earlier) in plans[..index].iter().enumerate() {
+                let broken_alike = faults
+                    .iter()
+                    .all(|fault| fault.designs.contains(&before) == fault.designs.contains(&index));
+                if same(earlier, plan) && broken_alike {
                     self.finding(
                         Severity::Warning,
                         "identical-designs",

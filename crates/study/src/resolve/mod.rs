@@ -8,6 +8,7 @@ pub(crate) mod cluster;
 mod datastore;
 mod design;
 mod engine;
+mod faults;
 mod names;
 mod procedure;
 mod published;
@@ -81,6 +82,8 @@ impl<'a> Resolver<'a> {
         let workload = full_workload.as_ref().map(|full| self.scale_workload(full));
         let procedure = self.procedure(workload.as_ref());
         let designs = self.designs(&engine, workload.as_ref(), procedure.as_ref());
+        let faults = self.faults(&designs, procedure.as_ref());
+        self.doubt_designs(&designs, &faults);
         let published = self.published();
 
         let (name, title, question) = identity?;
@@ -114,6 +117,7 @@ impl<'a> Resolver<'a> {
             schedule: schedule(designs.len(), procedure.plan.repeats, procedure.plan.order),
             workload: workload_plan,
             procedure: procedure.plan,
+            faults,
             scale: self.scale,
             full_size,
             size,

@@ -81,6 +81,11 @@ pub enum Event<'a> {
         /// Checks violated, or that could not be made.
         failed: usize,
     },
+    /// Something that the study scheduled happened, or ended.
+    Happened {
+        /// What.
+        text: &'a str,
+    },
     /// Something the reader of the result must know.
     Found {
         /// How grave.

@@ -10,17 +10,19 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use underlay_core::{Bytes, Nanos};
 use underlay_database::postgres::{Liveness, Server};
-use underlay_datastore::MountedVolume;
+use underlay_datastore::{DatastoreError, MountedVolume};
 use underlay_driver::{DriveTick, Driver};
 use underlay_host::free_space;
 use underlay_model::Operation;
 use underlay_record::conventions::{DISPATCH_LAG, event, histogram_scope};
 use underlay_record::{Event as RecordEvent, Interval, PhaseKind, RunId, TransactionTick};
 use underlay_study::ProcedurePlan;
+use underlay_telemetry::Collector;
 use underlay_workload::transactional::Books;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
+use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::interrupt;
 use crate::lab::phases::Phases;
 use crate::lab::recording::SharedRecorder;
@@ -31,7 +33,7 @@ use crate::lab::samplers::{DriverGauge, SharedDatastore};
 const FREE_SPACE_MIN: Bytes = Bytes::from_mib(16);
 
 /// Everything the ladder looks at.
-pub struct Ladder<'a, B: Books> {
+pub struct Ladder<'a, 'b, B: Books> {
     /// Zero of all times.
     pub origin: Instant,
     /// The record and the run in it.
@@ -46,6 +48,10 @@ pub struct Ladder<'a, B: Books> {
     pub server: &'a mut Server,
     /// The datastore under it.
     pub datastore: &'a SharedDatastore,
+    /// What the study breaks.
+    pub faults: &'a mut Faults<'b>,
+    /// Is told of restarted servers.
+    pub collector: &'a Collector,
     /// Its volumes.
     pub volumes: &'a [MountedVolume],
     /// Who is told.
@@ -55,7 +61,7 @@ pub struct Ladder<'a, B: Books> {
 /// Users and headline of a rung.
 pub type Rung = (u32, f64);
 
-impl<B: Books> Ladder<'_, B> {
+impl<B: Books> Ladder<'_, '_, B> {
     /// Warms up and climbs. Rungs that were measured are in `rungs` even when the climb ends early.
     pub fn climb(&mut self, procedure: &ProcedurePlan, rungs: &mut Vec<Rung>) -> Result<(), Abort> {
         let top = procedure.users.last().copied().unwrap_or(1);
@@ -87,6 +93,7 @@ impl<B: Books> Ladder<'_, B> {
     ) -> Result<T, Abort> {
         let mut phases = Phases::new(self.recorder, self.run, self.origin);
         let phase = phases.begin(kind, Some(users), Some(expected), self.observer)?;
+        self.faults.phase_began(kind, users);
         let result = act(self);
         phases.end(phase, &result)?;
         result
@@ -123,10 +130,14 @@ impl<B: Books> Ladder<'_, B> {
             next = (next + Duration::from_secs(1)).min(end);
             loop {
                 steer(self);
-                let step = next.min(Instant::now() + Duration::from_millis(200));
+                let due = self.faults.next_due().unwrap_or(next);
+                let step = next.min(due).min(Instant::now() + Duration::from_millis(200));
                 if !interrupt::sleep_until(step) {
                     return Err(Abort::Interrupted);
                 }
+                let (count, length) = self.carry_out_faults()?;
+                headline += count;
+                counted += length;
                 if Instant::now() >= next {
                     break;
                 }
@@ -147,7 +158,7 @@ impl<B: Books> Ladder<'_, B> {
         }
         write_tick(self.recorder, self.run, &tick)?;
         self.write_datastore_latency(Interval { begin: tick.begin, end: tick.end })?;
-        self.write_datastore_notices(tick.end)?;
+        self.write_datastore_notices()?;
         self.observer.notice(&Event::Second {
             headline: tick.headline_rate(),
             unit: tick.shape.headline.unit,
@@ -156,6 +167,46 @@ impl<B: Books> Ladder<'_, B> {
             errors: tick.errors(),
         });
         Ok(())
+    }
+
+    /// Ends every fault that is still in force.
+    pub fn mend_faults(&mut self) -> Result<(), Abort> {
+        self.faults.mend_all(&mut Surroundings {
+            server: self.server,
+            datastore: self.datastore,
+            collector: self.collector,
+            observer: self.observer,
+            meanwhile: &mut || Ok(()),
+        })
+    }
+
+    /// Carries out the faults that are due. Returns the headline's count, and the time that passed, in ticks that were written
+    /// while the database was brought back.
+    fn carry_out_faults(&mut self) -> Result<(u64, Nanos), Abort> {
+        let (mut headline, mut counted) = (0, Nanos::ZERO);
+        let Ladder { faults, server, datastore, collector, observer, .. } = self;
+        let (driver, gauge, recorder, run) = (self.driver, self.gauge, self.recorder, self.run);
+        let mut next = Instant::now() + Duration::from_secs(1);
+        // The datastore is busy mounting: what it did is in the tick after.
+        let mut meanwhile = || {
+            if Instant::now() < next {
+                return Ok(());
+            }
+            next += Duration::from_secs(1);
+            let tick = driver.tick();
+            gauge.set(&tick);
+            headline += tick.headline_count();
+            counted += tick.length();
+            write_tick(recorder, run, &tick)
+        };
+        faults.carry_out_due(&mut Surroundings {
+            server,
+            datastore,
+            collector,
+            observer: &mut **observer,
+            meanwhile: &mut meanwhile,
+        })?;
+        Ok((headline, counted))
     }
 
     fn write_datastore_latency(&mut self, interval: Interval) -> Result<(), Abort> {
@@ -176,17 +227,19 @@ impl<B: Books> Ladder<'_, B> {
     }
 
     /// Faults, hosts that went or came, copying: what explains a bend in the curves.
-    fn write_datastore_notices(&mut self, now: Nanos) -> Result<(), Abort> {
+    fn write_datastore_notices(&mut self) -> Result<(), Abort> {
         let notices = self
             .datastore
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .notices()
             .during("read what happened in the datastore")?;
+        // How long ago is told as of the answer, which was just now.
+        let now: Nanos = self.origin.elapsed().into();
         let mut recorder = self.recorder.lock();
-        for notice in notices {
+        // Faults are in the record already, with what was planned about them.
+        for notice in notices.into_iter().filter(|notice| notice.kind != "fault") {
             let kind = match notice.kind.as_str() {
-                "fault" => event::FAULT,
                 "resync" => event::RESYNC,
                 _ => event::STORAGE,
             };
@@ -204,14 +257,24 @@ impl<B: Books> Ladder<'_, B> {
     }
 
     fn look_at_health(&mut self) -> Result<(), Abort> {
+        if self.faults.is_down() {
+            return Ok(());
+        }
         // The datastore first: when it is gone the database dies of it, and the cause is the former.
-        let mut datastore = self.datastore.lock().unwrap_or_else(PoisonError::into_inner);
-        datastore.health().map_err(|error| Abort::failed("the datastore failed", &error))?;
-        drop(datastore);
+        let health = self.datastore.lock().unwrap_or_else(PoisonError::into_inner).health();
+        if let Err(error) = health {
+            let failure = Abort::failed("the datastore failed", &error);
+            return match error {
+                DatastoreError::ReadOnly { .. } | DatastoreError::LostMount { .. } => {
+                    self.faults.excuse(failure)
+                }
+                _ => Err(failure),
+            };
+        }
         if let Liveness::Died(log) =
             self.server.liveness().during("look after the database server")?
         {
-            return Err(Abort::Failed(format!(
+            return self.faults.excuse(Abort::Failed(format!(
                 "the database server ended by itself: {}",
                 log.headline()
             )));

@@ -135,6 +135,7 @@ impl Observer for Progress {
                     ));
                 }
             }
+            Event::Happened { text } => self.line(&format!("  {text}")),
             Event::Found { severity, text } => {
                 let word = match severity {
                     Severity::Information => "note",

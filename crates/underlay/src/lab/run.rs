@@ -32,6 +32,7 @@ use underlay_workload::tpcc::{Parameters, TpccBooks};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
+use crate::lab::faults::Faults;
 use crate::lab::ladder::{Ladder, Rung, write_tick};
 use crate::lab::phases::Phases;
 use crate::lab::recording::{SharedRecorder, TelemetryWriter};
@@ -142,6 +143,15 @@ struct ActiveRun<'a> {
     verified: Option<Verified>,
 }
 
+/// What is there while load runs.
+struct Running<'r, 'f> {
+    server: &'r mut Server,
+    datastore: &'r SharedDatastore,
+    volumes: &'r [MountedVolume],
+    cgroup: Option<&'r Cgroup>,
+    faults: &'r mut Faults<'f>,
+}
+
 impl ActiveRun<'_> {
     fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
         let (recorder, run) = (self.bench.recorder, self.run);
@@ -161,21 +171,49 @@ impl ActiveRun<'_> {
             self.check_before(&target, observer)
         })?;
         self.set_timing(&datastore, Timing::Modelled)?;
-        let driven =
-            self.drive(&mut server, &datastore, &volumes, cgroup.as_ref(), &mut phases, observer);
+        let mut faults = Faults::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
+        let running = Running {
+            server: &mut server,
+            datastore: &datastore,
+            volumes: &volumes,
+            cgroup: cgroup.as_ref(),
+            faults: &mut faults,
+        };
+        let driven = self.drive(running, &mut phases, observer);
         self.keep_timing(&datastore, observer)?;
-        let summary = driven?;
-        phases.carry_out(PhaseKind::Check, observer, |observer| {
-            self.set_timing(&datastore, Timing::Off)?;
-            let warehouses = self.bench.parameters.warehouses;
-            let ledger = Some((&summary.books.ledger, &before));
-            let kept = (recorder, run, CheckMoment::After);
-            self.verified =
-                Some(verify(self.bench.runtime, &target, warehouses, ledger, kept, observer)?);
-            Ok(())
-        })?;
-        phases.carry_out(PhaseKind::Stop, observer, |_| {
-            server.stop(StopMode::Fast).during("stop the database server").map(|_| ())
+        let summary = match driven {
+            Err(Abort::Failed(reason)) if faults.lost().is_some() => {
+                self.verified = Some(Verified::Broken(reason));
+                None
+            }
+            driven => Some(driven?),
+        };
+        if faults.have_happened() && faults.lost().is_none() {
+            phases.carry_out(PhaseKind::Fault, observer, |_| {
+                self.set_timing(&datastore, Timing::Off)?;
+                faults.start_anew(&mut server, &datastore)
+            })?;
+        }
+        if let Some(reason) = faults.lost() {
+            self.verified = Some(Verified::Broken(reason.to_string()));
+        }
+        if let Some(summary) = summary.filter(|_| faults.lost().is_none()) {
+            // A server that was started again may be elsewhere.
+            let target = server.target().with_database(DATABASE);
+            phases.carry_out(PhaseKind::Check, observer, |observer| {
+                self.set_timing(&datastore, Timing::Off)?;
+                let warehouses = self.bench.parameters.warehouses;
+                let ledger = Some((&summary.books.ledger, &before));
+                let kept = (recorder, run, CheckMoment::After);
+                self.verified =
+                    Some(verify(self.bench.runtime, &target, warehouses, ledger, kept, observer)?);
+                Ok(())
+            })?;
+        }
+        faults.conclude(self.verified.as_ref(), observer)?;
+        phases.carry_out(PhaseKind::Stop, observer, |_| match faults.lost() {
+            None => server.stop(StopMode::Fast).during("stop the database server").map(|_| ()),
+            Some(_) => server.kill().during("end the database server"),
         })?;
         drop(server);
         if let Some(cgroup) = cgroup {
@@ -375,13 +413,11 @@ impl ActiveRun<'_> {
     /// Drives the ladder with everything being sampled; stops load and samplers whatever happens.
     fn drive(
         &mut self,
-        server: &mut Server,
-        datastore: &SharedDatastore,
-        volumes: &[MountedVolume],
-        cgroup: Option<&Cgroup>,
+        running: Running<'_, '_>,
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
     ) -> Result<DriveSummary<TpccBooks>, Abort> {
+        let Running { server, datastore, volumes, cgroup, faults } = running;
         let target = server.target().with_database(DATABASE);
         let gauge = DriverGauge::default();
         let driver = Driver::start(self.drive_spec(), self.connector(target.clone()), self.origin)
@@ -391,7 +427,7 @@ impl ActiveRun<'_> {
         let targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
         let collector = Collector::start(targets, Duration::from_secs(1), writer.sink());
         let mut rungs = Vec::new();
-        let climbed = Ladder {
+        let mut ladder = Ladder {
             origin: self.origin,
             recorder: self.bench.recorder,
             run: self.run,
@@ -400,9 +436,14 @@ impl ActiveRun<'_> {
             server,
             datastore,
             volumes,
-            observer,
-        }
-        .climb(&self.bench.plan.procedure, &mut rungs);
+            faults,
+            collector: &collector,
+            observer: &mut *observer,
+        };
+        let climbed = ladder.climb(&self.bench.plan.procedure, &mut rungs);
+        // Whatever ended the climb: processes that wait for broken storage can only end once it is mended.
+        let mended = ladder.mend_faults();
+        let climbed = climbed.and(mended);
         self.rungs = rungs;
         let stopped = phases.carry_out(PhaseKind::Stop, observer, |_| {
             let summary = driver.stop();

@@ -1,11 +1,34 @@
 //! Faults by name: what users call a host or a device becomes the model's number.
 
+use underlay_core::Nanos;
 use underlay_model::cluster::{Cluster, ComponentId, DeviceId, Fault, HostId, ReturnedContent};
 
+use super::changes::{rot_volume, tear_volume};
+use super::plane::ClusterPlane;
 use crate::fault::ClusterFault;
 
+/// Lets a fault, or a repair, happen.
+pub(crate) fn inject<R>(
+    plane: &mut ClusterPlane<R>,
+    now: Nanos,
+    fault: &ClusterFault,
+) -> Result<(), String> {
+    match fault {
+        ClusterFault::VolumeBitRot { volume, bits, seed } => {
+            rot_volume(plane, now, volume, *bits, *seed)
+        }
+        ClusterFault::VolumeTornWrite { volume, keep_bytes } => {
+            tear_volume(plane, now, volume, *keep_bytes)
+        }
+        other => {
+            let fault = resolve(&plane.cluster, other)?;
+            plane.inject(now, fault).map_err(|problem| problem.to_string())
+        }
+    }
+}
+
 /// The model's form of a fault; an error names what there is when a name is wrong.
-pub(crate) fn resolve(cluster: &Cluster, fault: &ClusterFault) -> Result<Fault, String> {
+fn resolve(cluster: &Cluster, fault: &ClusterFault) -> Result<Fault, String> {
     let device = |name: &String| find_device(cluster, name);
     let host = |name: &String| find_host(cluster, name);
     Ok(match fault {
@@ -36,6 +59,9 @@ pub(crate) fn resolve(cluster: &Cluster, fault: &ClusterFault) -> Result<Fault, 
         },
         ClusterFault::TornWrite { component, keep_bytes } => {
             Fault::TornWrite { component: ComponentId(*component), keep_bytes: *keep_bytes }
+        }
+        ClusterFault::VolumeBitRot { .. } | ClusterFault::VolumeTornWrite { .. } => {
+            return Err("a volume is more than one component".to_string());
         }
     })
 }

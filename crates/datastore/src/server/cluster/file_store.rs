@@ -64,8 +64,8 @@ impl FileStores {
         length: u64,
         how: &OpenOptions,
     ) -> Result<FileStore, StoreError> {
-        let folder = self.directory.join(format!("g{}-d{}", device.group.0, device.member));
-        let path = folder.join(component.to_string());
+        let path = component_path(&self.directory, device, component);
+        let folder = self.directory.join(device_folder(device));
         let open = || -> io::Result<(File, File)> {
             fs::create_dir_all(&folder)?;
             let (bytes, sums) = (how.open(&path)?, how.open(sums_path(&path))?);
@@ -76,6 +76,19 @@ impl FileStores {
         let (bytes, sums) = open().map_err(|error| failed(component, "open", 0, length, &error))?;
         Ok(FileStore { component, bytes, sums, path, length })
     }
+}
+
+/// Where the bytes of a component are.
+pub(crate) fn component_path(
+    directory: &Path,
+    device: DeviceId,
+    component: ComponentId,
+) -> PathBuf {
+    directory.join(device_folder(device)).join(component.to_string())
+}
+
+fn device_folder(device: DeviceId) -> String {
+    format!("g{}-d{}", device.group.0, device.member)
 }
 
 fn sums_path(path: &Path) -> PathBuf {

@@ -2,10 +2,12 @@
 //!
 //! In reading order: where components are ([`file_store`]), requests on their way ([`request`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
-//! [`recollection`]), what happened for the time line ([`journal`]), counters ([`series`]), and what the service does with a
+//! [`recollection`]), what happened for the time line ([`journal`]), counters ([`series`]), faults and changes by name ([`faults`], [`changes`]),
+//! and what the service does with a
 //! request to a volume of the cluster ([`carried`]).
 
 pub(crate) mod carried;
+pub(crate) mod changes;
 mod execution;
 pub(crate) mod faults;
 pub(crate) mod file_store;

@@ -11,14 +11,17 @@
 //! **Blocks.** The cluster knows blocks of 4 KiB. A smaller write is widened; what surrounds it is filled in at the moment its
 //! command is carried out, which no other request can come between.
 
+use std::path::{Path, PathBuf};
+
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, Fault, FaultProblem, PlacementRefusal, Policy, VolumeId,
+    Cluster, ClusterEvent, ClusterProblem, ComponentId, DeviceId, Fault, FaultProblem, HostId,
+    PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::data_plane::DataPlane;
-use underlay_model::{Request, RequestId};
+use underlay_model::{DiskGroupSpec, Request, RequestId};
 
-use super::file_store::FileStores;
+use super::file_store::{FileStores, component_path};
 use super::journal::Journal;
 use super::memory::Memory;
 use super::request::{Carried, Finished, Payload, Pending};
@@ -38,6 +41,8 @@ pub(crate) struct ClusterPlane<R> {
     pub(crate) data: DataPlane<FileStores>,
     pub(crate) journal: Journal,
     pub(super) memory: Option<Memory>,
+    /// Where its components are.
+    directory: PathBuf,
     /// By the server's number of a volume.
     volumes: Vec<Option<VolumeId>>,
     pub(super) pending: Slab<Pending<R>>,
@@ -59,6 +64,7 @@ impl<R> ClusterPlane<R> {
         cluster: Cluster,
         data: DataPlane<FileStores>,
         memory: Option<Memory>,
+        directory: &Path,
         is_instant: bool,
     ) -> ClusterPlane<R> {
         let mut plane = ClusterPlane {
@@ -66,6 +72,7 @@ impl<R> ClusterPlane<R> {
             data,
             journal: Journal::default(),
             memory,
+            directory: directory.to_path_buf(),
             volumes: Vec::new(),
             pending: Slab::with_capacity(1024),
             sequence: 0,
@@ -184,6 +191,37 @@ impl<R> ClusterPlane<R> {
         let outcome = self.cluster.inject(at, fault);
         self.pass(at);
         outcome
+    }
+
+    /// Gives a volume another policy; what that needs is copied while the volume serves.
+    pub(crate) fn set_policy(
+        &mut self,
+        now: Nanos,
+        volume: VolumeId,
+        policy: Policy,
+    ) -> Result<(), PlacementRefusal> {
+        let at = self.at(now);
+        let outcome = self.cluster.set_policy(at, volume, policy);
+        self.pass(at);
+        outcome
+    }
+
+    /// Adds a disk group to a host.
+    pub(crate) fn add_group(
+        &mut self,
+        now: Nanos,
+        host: HostId,
+        group: &DiskGroupSpec,
+    ) -> Result<(), Vec<ClusterProblem>> {
+        let at = self.at(now);
+        let outcome = self.cluster.add_group(at, host, group);
+        self.pass(at);
+        outcome.map(|_| ())
+    }
+
+    /// The file with the bytes of a component.
+    pub(crate) fn component_path(&self, device: DeviceId, component: ComponentId) -> PathBuf {
+        component_path(&self.directory, device, component)
     }
 
     /// All hosts lose their power; what was in flight is torn, lost or kept.

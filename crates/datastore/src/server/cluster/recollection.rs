@@ -31,7 +31,13 @@ impl<R> ClusterPlane<R> {
         let durability = durability_of_groups(&spec);
         let Some((state, restart)) = recalled else {
             let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
-            return Ok(ClusterPlane::of(cluster, DataPlane::new(stores), memory, is_instant));
+            return Ok(ClusterPlane::of(
+                cluster,
+                DataPlane::new(stores),
+                memory,
+                directory,
+                is_instant,
+            ));
         };
         let misfit =
             |reason: String| DatastoreError::BadMemory { path: directory.to_path_buf(), reason };
@@ -45,7 +51,7 @@ impl<R> ClusterPlane<R> {
             let store = store.map_err(|error| misfit(error.to_string()))?;
             data.attach(component, store, durability[record.group as usize]);
         }
-        Ok(ClusterPlane::of(cluster, data, memory, is_instant))
+        Ok(ClusterPlane::of(cluster, data, memory, directory, is_instant))
     }
 
     /// Stores what must not be forgotten, if it has changed.

@@ -3,7 +3,7 @@
 //! Names follow the published performance service where it has one (congestion, normalised I/O, resync by reason). The list is
 //! fixed at the start of a server: volumes that come later have counters of their own at the export, not here.
 
-use underlay_model::cluster::{Cluster, ResyncReason, VolumeId};
+use underlay_model::cluster::{Cluster, ComponentRole, ComponentState, ResyncReason, VolumeId};
 
 use super::journal::Journal;
 use crate::control::SeriesEntry;
@@ -55,6 +55,7 @@ impl ClusterSeries {
         for reason in ResyncReason::ALL {
             gauge(format!("cluster.resync.{}.left", reason.as_str()), "bytes");
         }
+        gauge("cluster.components.impaired".to_string(), "components");
         gauge("cluster.resync.active".to_string(), "components");
         gauge("cluster.resync.waiting".to_string(), "components");
         gauge("cluster.resync.time-left".to_string(), "ns");
@@ -85,8 +86,20 @@ impl ClusterSeries {
             values.extend([device.used.0 as f64, f64::from(u8::from(device.failed))]);
         }
         values.extend(resync.bytes_left.map(|bytes| bytes as f64));
+        values.push(impaired(cluster) as f64);
         let time_left = resync.time_left.map_or(0.0, |left| left.0 as f64);
         values.extend([f64::from(resync.active), f64::from(resync.suspended), time_left]);
         values
     }
+}
+
+/// Components that are not what their volumes count on: not reachable, failed, old, or being filled.
+fn impaired(cluster: &Cluster) -> usize {
+    let volumes = cluster.volumes().filter_map(|id| cluster.volume_status(id));
+    volumes
+        .flat_map(|volume| volume.components)
+        .filter(|component| {
+            component.role == ComponentRole::Current && component.state != ComponentState::Active
+        })
+        .count()
 }

@@ -1,0 +1,433 @@
+//! Scheduled faults: which keys belong to which kind, when they happen, and whether every design concerned has what they name.
+//!
+//! In reading order: one fault with its keys and its moment (here), the designs it names and what they are made of
+//! ([`targets`]), and the whole schedule on trial ([`trial`]).
+
+mod targets;
+mod timeline;
+mod trial;
+
+use std::ops::Range;
+
+use underlay_core::{Bytes, Nanos};
+
+use super::Resolver;
+use super::procedure::ProcedureChoice;
+use crate::entry::{Entry, Section};
+use crate::exact;
+use crate::fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange};
+use crate::file;
+use crate::limits::{TORN_KEEP, TORN_UNIT};
+use crate::plan::{DesignPlan, Origin, ProcedurePlan, Setting};
+use crate::problem::position;
+use crate::scale;
+use crate::suggest::listed;
+
+/// A fault with its place in the file.
+struct Placed {
+    plan: FaultPlan,
+    span: Range<usize>,
+}
+
+impl Resolver<'_> {
+    /// All faults that are in order, and do not contradict each other.
+    pub(super) fn faults(
+        &mut self,
+        designs: &[DesignPlan],
+        procedure: Option<&ProcedureChoice>,
+    ) -> Vec<FaultPlan> {
+        let Entry::Given { value: sections, .. } = &self.file.fault else { return Vec::new() };
+        let mut placed = Vec::new();
+        for section in sections.iter().filter(|section| !section.refused) {
+            let found = self.fault(section, designs, procedure);
+            placed.extend(found.map(|plan| Placed { plan, span: place(section) }));
+        }
+        if let Some(procedure) = procedure {
+            self.check_overlaps(&placed, designs, &procedure.plan);
+            self.try_faults(&placed, designs, &procedure.plan);
+            self.doubt_promises(&placed, designs, &procedure.plan);
+        }
+        // A fault of designs that the command line left out does not happen.
+        placed.retain(|fault| !fault.plan.designs.is_empty());
+        for (number, Placed { plan, .. }) in placed.iter_mut().enumerate() {
+            if let FaultAction::DiskGroupAdded { group, .. } = &mut plan.action {
+                group.name = format!("added-{}", number + 1);
+            }
+            self.provenance.push(Setting {
+                path: format!("fault[{number}]"),
+                value: written(plan),
+                origin: Origin::File { line: plan.line },
+            });
+        }
+        placed.into_iter().map(|placed| placed.plan).collect()
+    }
+
+    fn fault(
+        &mut self,
+        section: &Section<file::Fault>,
+        designs: &[DesignPlan],
+        procedure: Option<&ProcedureChoice>,
+    ) -> Option<FaultPlan> {
+        if section.kind.is_absent() {
+            let example = "add for example kind = \"host-lost\", host = \"host-1\"";
+            self.fault_lacks(section, "kind", example);
+        }
+        if section.at.is_absent() {
+            self.fault_lacks(section, "at", "add for example at = \"20s\"");
+        }
+        let kind = section.kind.get().copied();
+        if let Some(kind) = kind {
+            self.check_keys(section, kind);
+        }
+        let moment = self.moment(section, procedure);
+        let action = kind.and_then(|kind| self.action(section, kind));
+        let concerned = self.concerned(section, kind, designs);
+        if let Some(action) = &action {
+            self.check_targets(section, action, &concerned, designs);
+        }
+        let (phase, users) = moment?;
+        Some(FaultPlan {
+            action: action?,
+            at: *section.at.get()?,
+            phase,
+            users,
+            lasts: section.lasts.get().copied(),
+            designs: concerned,
+            line: position(self.text, place(section).start).0,
+        })
+    }
+
+    fn fault_lacks(&mut self, section: &Section<file::Fault>, key: &str, remedy: &str) {
+        self.report.add(
+            Some(place(section)),
+            "missing-key",
+            format!("the fault does not say its `{key}`"),
+            format!("`{key}` is missing"),
+            remedy,
+        );
+    }
+
+    /// Keys that say nothing about a fault of this kind.
+    fn check_keys(&mut self, section: &Section<file::Fault>, kind: FaultKind) {
+        let keys = keys_of(kind);
+        let given = [
+            ("lasts", section.lasts.span()),
+            ("host", section.host.span()),
+            ("hosts", section.hosts.span()),
+            ("device", section.device.span()),
+            ("volume", section.volume.span()),
+            ("factor", section.factor.span()),
+            ("probability", section.probability.span()),
+            ("bits", section.bits.span()),
+            ("keep", section.keep.span()),
+            ("policy", section.policy.span.clone()),
+            ("disk-group", section.disk_group.span.clone()),
+        ];
+        let allowed = || keys.iter().copied().chain(kind.can_last().then_some("lasts"));
+        for (key, span) in given {
+            let Some(span) = span.filter(|_| allowed().all(|known| known != key)) else { continue };
+            let (label, help) = match key {
+                "lasts" => (
+                    "it is a single act, and nothing mends it".to_string(),
+                    "remove `lasts`".to_string(),
+                ),
+                _ => (
+                    format!("not a key of {kind}"),
+                    match allowed().count() {
+                        0 => format!("remove `{key}`"),
+                        _ => format!("{kind} takes {}", listed(allowed())),
+                    },
+                ),
+            };
+            self.report.at(
+                &span,
+                "conflict",
+                format!("`{key}` does not belong to a fault of kind {kind}"),
+                label,
+                help,
+            );
+        }
+        if let Entry::Given { value: Nanos::ZERO, span } = &section.lasts {
+            self.report.at(
+                span,
+                "out-of-range",
+                "`lasts` is zero",
+                "the fault would be mended before it is seen",
+                "write for example lasts = \"30s\", or leave it out",
+            );
+        }
+    }
+
+    /// The phase and the rung, if the fault lies within them.
+    fn moment(
+        &mut self,
+        section: &Section<file::Fault>,
+        procedure: Option<&ProcedureChoice>,
+    ) -> Option<(FaultPhase, Option<u32>)> {
+        let phase = match &section.phase {
+            Entry::Refused => return None,
+            Entry::Absent => FaultPhase::Measure,
+            Entry::Given { value, .. } => *value,
+        };
+        let procedure = procedure?;
+        if !phase.is_per_rung()
+            && let Some(span) = section.users.span()
+        {
+            self.report.at(
+                &span,
+                "conflict",
+                format!("`users` does not belong to a fault in the phase {}", phase.as_str()),
+                "this phase comes once per run",
+                "remove `users`, or choose phase = \"measure\"",
+            );
+        }
+        let users = match (phase.is_per_rung(), &section.users) {
+            (_, Entry::Refused) => return None,
+            (false, _) => None,
+            (true, Entry::Absent) => procedure.plan.users.last().copied(),
+            (true, Entry::Given { value, span }) => Some(self.rung(*value, span, procedure)?),
+        };
+        let length = phase_length(&procedure.plan, phase);
+        if let Entry::Given { value: at, span } = &section.at
+            && *at >= length
+        {
+            self.report.at(
+                span,
+                "out-of-range",
+                format!("the fault comes after the end of its phase, {}", phase.as_str()),
+                format!("the phase lasts {}", exact::time(length)),
+                match length {
+                    Nanos::ZERO => format!("give procedure.{} a length", phase.as_str()),
+                    _ => format!(
+                        "write less than \"{}\", or make the phase longer",
+                        exact::time(length)
+                    ),
+                },
+            );
+        }
+        Some((phase, users))
+    }
+
+    /// The planned rung of a number of users, which is written at full size.
+    fn rung(
+        &mut self,
+        users: u32,
+        span: &Range<usize>,
+        procedure: &ProcedureChoice,
+    ) -> Option<u32> {
+        if procedure.full_users.contains(&users) {
+            return Some(match &self.options.users {
+                Some(_) => users,
+                None => scale::count(users, self.scale),
+            });
+        }
+        let rungs: Vec<String> = procedure.full_users.iter().map(u32::to_string).collect();
+        let whose = if self.options.users.is_some() { "`--users`" } else { "the ladder" };
+        self.report.at(
+            span,
+            "unknown-name",
+            format!("{whose} has no rung of {users} users"),
+            format!("the rungs are {}", rungs.join(", ")),
+            "name one of them, or leave `users` out for the last one",
+        );
+        None
+    }
+
+    /// What happens, once everything it takes is there.
+    fn action(&mut self, section: &Section<file::Fault>, kind: FaultKind) -> Option<FaultAction> {
+        for key in keys_of(kind).iter().filter(|key| is_required(kind, key)) {
+            let absent = match *key {
+                "host" => section.host.is_absent(),
+                "hosts" => section.hosts.is_absent(),
+                "device" => section.device.is_absent(),
+                "volume" => section.volume.is_absent(),
+                "factor" => section.factor.is_absent(),
+                "probability" => section.probability.is_absent(),
+                "policy" => !section.policy.is_present(),
+                _ => !section.disk_group.is_present(),
+            };
+            if absent {
+                self.report.add(
+                    Some(place(section)),
+                    "missing-key",
+                    format!("a fault of kind {kind} does not say its `{key}`"),
+                    format!("`{key}` is missing"),
+                    format!("add for example {}", example(key)),
+                );
+            }
+        }
+        let text = |entry: &Entry<String>| entry.get().cloned();
+        Some(match kind {
+            FaultKind::DeviceSlow => FaultAction::DeviceSlow {
+                device: text(&section.device)?,
+                factor: *section.factor.get()?,
+            },
+            FaultKind::DeviceStuck => FaultAction::DeviceStuck { device: text(&section.device)? },
+            FaultKind::DeviceErroring => FaultAction::DeviceErroring {
+                device: text(&section.device)?,
+                probability: *section.probability.get()?,
+            },
+            FaultKind::DeviceLost => FaultAction::DeviceLost { device: text(&section.device)? },
+            FaultKind::HostLost => FaultAction::HostLost { host: text(&section.host)? },
+            FaultKind::HostFrozen => FaultAction::HostFrozen { host: text(&section.host)? },
+            FaultKind::HostsPartitioned => {
+                let hosts = section.hosts.get()?.clone();
+                if hosts.is_empty() {
+                    self.report.add(
+                        section.hosts.span(),
+                        "empty",
+                        "the partition has no hosts",
+                        "an empty list",
+                        "name the hosts that reach only each other",
+                    );
+                    return None;
+                }
+                FaultAction::HostsPartitioned { hosts }
+            }
+            FaultKind::BitRot => FaultAction::BitRot {
+                volume: text(&section.volume)?,
+                // The range was checked on reading.
+                bits: match &section.bits {
+                    Entry::Refused => return None,
+                    bits => bits.get().copied().unwrap_or(1) as u32,
+                },
+            },
+            FaultKind::TornWrite => {
+                FaultAction::TornWrite { volume: text(&section.volume)?, keep: self.keep(section)? }
+            }
+            FaultKind::PowerCut => FaultAction::PowerCut,
+            FaultKind::PolicyChange => FaultAction::PolicyChange {
+                volume: match &section.volume {
+                    Entry::Refused => return None,
+                    volume => text(volume),
+                },
+                change: self.policy_change(section)?,
+            },
+            FaultKind::DiskGroupAdded => FaultAction::DiskGroupAdded {
+                host: text(&section.host)?,
+                group: Box::new(self.added_group(section)?),
+            },
+        })
+    }
+
+    fn keep(&mut self, section: &Section<file::Fault>) -> Option<Bytes> {
+        let (keep, span) = match &section.keep {
+            Entry::Refused => return None,
+            Entry::Absent => return Some(TORN_UNIT),
+            Entry::Given { value, span } => (*value, span),
+        };
+        if TORN_KEEP.contains(&keep.0) && keep.0.is_multiple_of(TORN_UNIT.0) {
+            return Some(keep);
+        }
+        self.report.at(
+            span,
+            "out-of-range",
+            "`keep` is not what a torn write can store",
+            format!("{keep} is not a multiple of 512 bytes below 64 KiB"),
+            "write for example keep = \"512B\"",
+        );
+        None
+    }
+
+    fn policy_change(&mut self, section: &Section<file::Fault>) -> Option<PolicyChange> {
+        let policy = &section.policy;
+        if !policy.is_present() || policy.refused {
+            return None;
+        }
+        let k = u64::from(self.scale.divisor);
+        // The ranges were checked on reading, so all of these are small.
+        let small = |entry: &Entry<u64>| entry.get().map(|value| *value as u8);
+        let change = PolicyChange {
+            failures_to_tolerate: small(&policy.failures_to_tolerate),
+            method: policy.method.get().copied(),
+            stripe_width: small(&policy.stripe_width),
+            iops_limit: policy.iops_limit.get().map(|limit| (limit / k).max(1) as u32),
+            checksum: policy.checksum.get().copied(),
+            space_reservation_percent: small(&policy.space_reservation_percent),
+        };
+        if change == PolicyChange::default() {
+            self.report.add(
+                policy.span.clone(),
+                "empty",
+                "the policy change changes nothing",
+                "no key of a policy",
+                "add for example failures-to-tolerate = 2",
+            );
+            return None;
+        }
+        Some(change)
+    }
+
+    fn added_group(
+        &mut self,
+        section: &Section<file::Fault>,
+    ) -> Option<underlay_model::DiskGroupSpec> {
+        let group = &section.disk_group;
+        if !group.is_present() {
+            return None;
+        }
+        let mut groups = self.equal_groups(group)?;
+        if groups.len() != 1 {
+            self.report.add(
+                group.count.span(),
+                "conflict",
+                "one fault adds one disk group",
+                format!("{} disk groups", groups.len()),
+                "write a [[fault]] for each",
+            );
+            return None;
+        }
+        groups.pop()
+    }
+}
+
+/// What the keys of a kind are, beside `at`, `phase`, `users`, `designs` and `lasts`.
+fn keys_of(kind: FaultKind) -> &'static [&'static str] {
+    match kind {
+        FaultKind::DeviceSlow => &["device", "factor"],
+        FaultKind::DeviceErroring => &["device", "probability"],
+        FaultKind::DeviceStuck | FaultKind::DeviceLost => &["device"],
+        FaultKind::HostLost | FaultKind::HostFrozen => &["host"],
+        FaultKind::HostsPartitioned => &["hosts"],
+        FaultKind::BitRot => &["volume", "bits"],
+        FaultKind::TornWrite => &["volume", "keep"],
+        FaultKind::PowerCut => &[],
+        FaultKind::PolicyChange => &["volume", "policy"],
+        FaultKind::DiskGroupAdded => &["host", "disk-group"],
+    }
+}
+
+fn is_required(kind: FaultKind, key: &str) -> bool {
+    !matches!((kind, key), (FaultKind::PolicyChange, "volume") | (_, "bits" | "keep"))
+}
+
+fn example(key: &str) -> &'static str {
+    match key {
+        "host" => "host = \"host-1\"",
+        "hosts" => "hosts = [\"host-1\", \"host-2\"]",
+        "device" => "device = \"ssd\", or in a cluster device = \"host-1/group-1/disk0\"",
+        "volume" => "volume = \"data\"",
+        "factor" => "factor = 10.0",
+        "probability" => "probability = 0.01",
+        "policy" => "policy = { failures-to-tolerate = 2 }",
+        _ => "disk-group = { cache = \"p4800x-375\", capacity = [\"p4500-2000\"] }",
+    }
+}
+
+fn place(section: &Section<file::Fault>) -> Range<usize> {
+    section.span.clone().unwrap_or(0..0)
+}
+
+fn phase_length(procedure: &ProcedurePlan, phase: FaultPhase) -> Nanos {
+    match phase {
+        FaultPhase::Settle => procedure.settle,
+        FaultPhase::WarmUp => procedure.warm_up,
+        FaultPhase::RampUp => procedure.ramp_up,
+        FaultPhase::Measure => procedure.measure,
+    }
+}
+
+/// A fault in one line, for the table of values.
+fn written(plan: &FaultPlan) -> String {
+    format!("{} {} at {}", plan.action.kind(), plan.action.target(), exact::time(plan.at))
+}

@@ -1,0 +1,216 @@
+//! The designs that a fault names, and what they are made of.
+
+use std::ops::Range;
+
+use super::{Placed, place};
+use crate::entry::{Entry, Section};
+use crate::fault_plan::{FaultAction, FaultKind};
+use crate::file;
+use crate::plan::{DatastoreKind, DesignPlan};
+use crate::resolve::Resolver;
+use crate::suggest::{listed, nearest};
+
+use underlay_model::cluster::ClusterSpec;
+
+impl Resolver<'_> {
+    /// The designs that a fault happens to, of those that are carried out.
+    pub(super) fn concerned(
+        &mut self,
+        section: &Section<file::Fault>,
+        kind: Option<FaultKind>,
+        designs: &[DesignPlan],
+    ) -> Vec<usize> {
+        let indices = 0..designs.len();
+        let found: Vec<usize> = match &section.designs {
+            Entry::Refused => return Vec::new(),
+            Entry::Absent => indices.collect(),
+            Entry::Given { value: names, span } => {
+                self.check_designs(names, span);
+                indices.filter(|index| names.contains(&designs[*index].name)).collect()
+            }
+        };
+        let Some(kind) = kind else { return Vec::new() };
+        for index in &found {
+            self.check_fits(section, kind, &designs[*index]);
+        }
+        found
+    }
+
+    fn check_designs(&mut self, names: &[String], span: &Range<usize>) {
+        let known: Vec<String> = self.design_names().into_iter().flatten().collect();
+        let words = || known.iter().map(String::as_str);
+        if names.is_empty() {
+            self.report.at(
+                span,
+                "empty",
+                "the fault happens to no design",
+                "an empty list",
+                format!("name one of {}, or leave `designs` out", listed(words())),
+            );
+        }
+        for name in names.iter().filter(|name| !known.contains(name)) {
+            let label = match nearest(name, words()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "not a design of this study".to_string(),
+            };
+            self.report.at(
+                span,
+                "unknown-name",
+                format!("the fault names `{name}`, which is not a design of this study"),
+                label,
+                format!("use one of {}", listed(words())),
+            );
+        }
+    }
+
+    /// Whether such a thing can happen to that kind of datastore at all.
+    fn check_fits(&mut self, section: &Section<file::Fault>, kind: FaultKind, design: &DesignPlan) {
+        let label = match &design.kind {
+            DatastoreKind::Cluster(_) => return,
+            DatastoreKind::Emulated { .. } if kind.fits_devices() => return,
+            DatastoreKind::Emulated { .. } => "its devices are no cluster",
+            DatastoreKind::Path { .. } => "its storage is real, and Underlay breaks only its own",
+        };
+        let span = section.designs.span().or_else(|| section.kind.span());
+        self.report.add(
+            span.or_else(|| Some(place(section))),
+            "conflict",
+            format!("{kind} cannot happen to design `{}`", design.name),
+            label,
+            "name the designs that it happens to with `designs`",
+        );
+    }
+
+    /// Whether every design has what the fault names.
+    pub(super) fn check_targets(
+        &mut self,
+        section: &Section<file::Fault>,
+        action: &FaultAction,
+        concerned: &[usize],
+        designs: &[DesignPlan],
+    ) {
+        for design in concerned.iter().map(|index| &designs[*index]) {
+            match action {
+                FaultAction::DeviceSlow { device, .. }
+                | FaultAction::DeviceStuck { device }
+                | FaultAction::DeviceErroring { device, .. }
+                | FaultAction::DeviceLost { device } => {
+                    let known = devices_of(&design.kind);
+                    self.check_known(device, &known, section.device.span(), "device", design);
+                }
+                FaultAction::HostLost { host }
+                | FaultAction::HostFrozen { host }
+                | FaultAction::DiskGroupAdded { host, .. } => {
+                    let known = hosts_of(&design.kind);
+                    self.check_known(host, &known, section.host.span(), "host", design);
+                }
+                FaultAction::HostsPartitioned { hosts } => {
+                    let known = hosts_of(&design.kind);
+                    for host in hosts {
+                        self.check_known(host, &known, section.hosts.span(), "host", design);
+                    }
+                    if !known.is_empty() && known.iter().all(|host| hosts.contains(host)) {
+                        self.report.add(
+                            section.hosts.span(),
+                            "conflict",
+                            format!("the partition has all hosts of design `{}`", design.name),
+                            "nobody is left on the other side",
+                            "leave some hosts out",
+                        );
+                    }
+                }
+                FaultAction::BitRot { volume, .. }
+                | FaultAction::TornWrite { volume, .. }
+                | FaultAction::PolicyChange { volume: Some(volume), .. } => {
+                    let known: Vec<String> =
+                        design.volumes.iter().map(|volume| volume.name.clone()).collect();
+                    self.check_known(volume, &known, section.volume.span(), "volume", design);
+                }
+                FaultAction::PowerCut | FaultAction::PolicyChange { volume: None, .. } => {}
+            }
+        }
+    }
+
+    fn check_known(
+        &mut self,
+        name: &str,
+        known: &[String],
+        span: Option<Range<usize>>,
+        what: &str,
+        design: &DesignPlan,
+    ) {
+        // A design without any was refused as a whole.
+        if known.is_empty() || known.iter().any(|known| known == name) {
+            return;
+        }
+        let words = || known.iter().map(String::as_str);
+        let label = match nearest(name, words()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => format!("no {what} of that design has this name"),
+        };
+        self.report.add(
+            span,
+            "unknown-name",
+            format!("design `{}` has no {what} `{name}`", design.name),
+            label,
+            format!("use one of {}", listed(words())),
+        );
+    }
+}
+
+/// Whether a design has everything that its faults name: if not, that was reported.
+pub(super) fn is_known(fault: &Placed, design: &DesignPlan) -> bool {
+    let has = |known: Vec<String>, name: &String| known.contains(name);
+    match &fault.plan.action {
+        FaultAction::DeviceSlow { device, .. }
+        | FaultAction::DeviceStuck { device }
+        | FaultAction::DeviceErroring { device, .. }
+        | FaultAction::DeviceLost { device } => has(devices_of(&design.kind), device),
+        FaultAction::HostLost { host }
+        | FaultAction::HostFrozen { host }
+        | FaultAction::DiskGroupAdded { host, .. } => has(hosts_of(&design.kind), host),
+        FaultAction::HostsPartitioned { hosts } => {
+            hosts.iter().all(|host| has(hosts_of(&design.kind), host))
+        }
+        FaultAction::BitRot { volume, .. }
+        | FaultAction::TornWrite { volume, .. }
+        | FaultAction::PolicyChange { volume: Some(volume), .. } => {
+            design.volumes.iter().any(|known| known.name == *volume)
+        }
+        FaultAction::PowerCut | FaultAction::PolicyChange { volume: None, .. } => true,
+    }
+}
+
+fn hosts_of(kind: &DatastoreKind) -> Vec<String> {
+    match kind {
+        DatastoreKind::Cluster(plan) => {
+            plan.spec.hosts.iter().map(|host| host.name.clone()).collect()
+        }
+        DatastoreKind::Path { .. } | DatastoreKind::Emulated { .. } => Vec::new(),
+    }
+}
+
+fn devices_of(kind: &DatastoreKind) -> Vec<String> {
+    match kind {
+        DatastoreKind::Cluster(plan) => cluster_devices(&plan.spec),
+        DatastoreKind::Emulated { devices, .. } => {
+            devices.iter().map(|(name, _)| name.clone()).collect()
+        }
+        DatastoreKind::Path { .. } => Vec::new(),
+    }
+}
+
+/// As the model names them.
+fn cluster_devices(spec: &ClusterSpec) -> Vec<String> {
+    let groups =
+        spec.hosts.iter().flat_map(|host| host.groups.iter().map(move |group| (host, group)));
+    groups
+        .flat_map(|(host, group)| {
+            let prefix = format!("{}/{}", host.name, group.name);
+            let disks = (0..group.capacity.len()).map(|disk| format!("disk{disk}"));
+            std::iter::once("cache".to_string())
+                .chain(disks)
+                .map(move |device| format!("{prefix}/{device}"))
+        })
+        .collect()
+}

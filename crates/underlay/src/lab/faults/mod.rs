@@ -1,0 +1,429 @@
+//! The faults that a study schedules, carried out in a run: each at its moment, mended at its end, with the database brought
+//! back where it went down; and the judgement afterwards.
+//!
+//! In reading order: when what is due ([`schedule`]), what a design promises ([`promise`]), how it is done ([`injection`]),
+//! how the database comes back ([`service`]), and here what ties them together.
+//!
+//! A run in which something was broken goes on when the database goes down of it: that is what such a study is about. The
+//! database is started again once nothing is broken any more, as its operator would do, and how long that took is in the
+//! record. Before the data is checked, everything is mended and the database is started anew from what is really stored.
+
+mod injection;
+mod promise;
+mod schedule;
+mod service;
+
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::postgres::Server;
+use underlay_record::conventions::{document, event, finding};
+use underlay_record::{Event as RecordEvent, Finding, PhaseKind, RunId, Severity};
+use underlay_study::{DesignPlan, FaultAction, Plan, RunPlan};
+use underlay_telemetry::Collector;
+
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::{Event, Observer};
+use crate::lab::faults::promise::Promise;
+use crate::lab::faults::schedule::{Act, Schedule};
+use crate::lab::faults::service::restore;
+use crate::lab::recording::SharedRecorder;
+use crate::lab::samplers::SharedDatastore;
+use crate::lab::verification::Verified;
+
+/// The faults of one run.
+pub struct Faults<'a> {
+    schedule: Schedule,
+    promise: Promise,
+    design: &'a DesignPlan,
+    recorder: &'a SharedRecorder,
+    run: RunId,
+    origin: Instant,
+    seed: RootSeed,
+    happened: Vec<Happened>,
+    down: Option<Down>,
+    outages: Vec<Outage>,
+    lost: Option<String>,
+}
+
+/// A fault that happened.
+struct Happened {
+    number: usize,
+    at: Nanos,
+    mended: Option<Nanos>,
+    impaired: usize,
+}
+
+/// The database is not serving.
+struct Down {
+    since: Nanos,
+    reason: String,
+}
+
+/// The database did not serve, and was brought back.
+struct Outage {
+    since: Nanos,
+    until: Nanos,
+    reason: String,
+}
+
+/// What faults happen to, while load runs.
+pub struct Surroundings<'s> {
+    /// The database server.
+    pub server: &'s mut Server,
+    /// The datastore under it.
+    pub datastore: &'s SharedDatastore,
+    /// Is told where the server's processes are after a restart.
+    pub collector: &'s Collector,
+    /// Who is told.
+    pub observer: &'s mut dyn Observer,
+    /// Called now and then while the caller would otherwise wait for the database to come back.
+    pub meanwhile: &'s mut dyn FnMut() -> Result<(), Abort>,
+}
+
+impl<'a> Faults<'a> {
+    /// The faults that `plan` schedules for a run.
+    pub fn new(
+        plan: &'a Plan,
+        scheduled: RunPlan,
+        recorder: &'a SharedRecorder,
+        run: RunId,
+        origin: Instant,
+    ) -> Faults<'a> {
+        let design = &plan.designs[scheduled.design];
+        Faults {
+            schedule: Schedule::new(&plan.faults, scheduled.design),
+            promise: Promise::of(design),
+            design,
+            recorder,
+            run,
+            origin,
+            // Every repeat meets other rot, the designs of a repeat the same.
+            seed: plan.seed.child("faults", u64::from(scheduled.repeat)),
+            happened: Vec::new(),
+            down: None,
+            outages: Vec::new(),
+            lost: None,
+        }
+    }
+
+    /// Says that a phase of the ladder began.
+    pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
+        let now = self.now();
+        self.schedule.phase_began(kind, users, now);
+    }
+
+    /// When there is next something to do.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.schedule.next_due().map(|at| self.origin + Duration::from(at))
+    }
+
+    /// Whether anything has happened yet.
+    pub fn have_happened(&self) -> bool {
+        !self.happened.is_empty()
+    }
+
+    /// Whether the database is down and nobody should be surprised by it.
+    pub fn is_down(&self) -> bool {
+        self.down.is_some()
+    }
+
+    /// Takes a failure of the database for what the faults did to it. It is an error where nothing was broken.
+    pub fn excuse(&mut self, failure: Abort) -> Result<(), Abort> {
+        match failure {
+            Abort::Failed(reason) if self.have_happened() => {
+                self.goes_down(reason);
+                Ok(())
+            }
+            failure => Err(failure),
+        }
+    }
+
+    /// Carries out what is due, and brings the database back when nothing is broken any more.
+    pub fn carry_out_due(&mut self, around: &mut Surroundings<'_>) -> Result<(), Abort> {
+        while let Some(act) = self.schedule.due(self.now()) {
+            match act {
+                Act::Happen(number) => self.happen(number, around)?,
+                Act::Mend(number) => self.mend(number, around)?,
+            }
+        }
+        self.bring_back(around)
+    }
+
+    /// Ends every fault that is still in force: the load is over, or is given up. Goes on where something cannot be mended,
+    /// and returns the first such failure.
+    pub fn mend_all(&mut self, around: &mut Surroundings<'_>) -> Result<(), Abort> {
+        let mut outcome = Ok(());
+        for number in self.schedule.in_force() {
+            outcome = outcome.and(self.mend(number, around));
+        }
+        outcome
+    }
+
+    /// Starts the database anew from what is stored, after the load and with everything mended, so that the checks see
+    /// nothing that only memory holds. A database that does not come back is lost, which is a result and no error.
+    pub fn start_anew(
+        &mut self,
+        server: &mut Server,
+        datastore: &SharedDatastore,
+    ) -> Result<(), Abort> {
+        let since = self.now();
+        match restore(server, datastore) {
+            Ok(()) => {
+                if let Some(Down { since, reason }) = self.down.take() {
+                    self.outages.push(Outage { since, until: self.now(), reason });
+                }
+                let data = json!({ "until_ns": self.now().0 });
+                self.event(event::RECOVERY, since, "the database started anew for the checks", data)
+            }
+            Err(reason) => {
+                self.lost =
+                    Some(format!("the database does not come back after the faults: {reason}"));
+                Ok(())
+            }
+        }
+    }
+
+    /// Why there is nothing left to check; `None` = the database serves.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
+    }
+
+    /// Writes what happened and what it means, once the data was checked.
+    pub fn conclude(
+        &self,
+        verified: Option<&Verified>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        if self.schedule.is_empty() {
+            return Ok(());
+        }
+        for number in self.schedule.outstanding() {
+            let text = format!(
+                "it did not come to it that {}: the load ended before",
+                self.schedule.plan(number).action.described()
+            );
+            self.find(Severity::Warning, finding::FAULT_DID_NOT_HAPPEN, &text, observer)?;
+        }
+        if !self.have_happened() {
+            return Ok(());
+        }
+        let (verdict, severity, code, text) = self.judge(verified);
+        self.find(severity, code, &text, observer)?;
+        let content = json!({
+            "verdict": verdict,
+            "tolerated": self.promise.tolerated(),
+            "failures_at_once": self.promise.at_once(),
+            "promise_exceeded_by": self.promise.exceeded_by(),
+            "faults": self.happened.iter().map(|it| self.described(it)).collect::<Vec<_>>(),
+            "database_down": self.outages.iter().map(Outage::described).collect::<Vec<_>>(),
+        });
+        self.recorder
+            .lock()
+            .write_document(Some(self.run), document::FAULTS, &content)
+            .during("write the record")
+    }
+
+    /// The verdict in a word, how grave it is, its code, and its sentence.
+    fn judge(&self, verified: Option<&Verified>) -> (&'static str, Severity, &'static str, String) {
+        let (tolerated, at_once) = (self.promise.tolerated(), self.promise.at_once());
+        let exceeded = self.promise.exceeded_by();
+        let promise = match exceeded {
+            None => format!(
+                "within what the design promises ({at_once} of {tolerated} tolerated failures at once)"
+            ),
+            Some(action) => format!(
+                "beyond what the design promises ({tolerated} failures tolerated, {at_once} at once, when {action})"
+            ),
+        };
+        if let Some(Verified::Broken(check)) = verified {
+            let severity = Severity::Invalid;
+            let code = finding::FAULT_LOST_DATA;
+            return ("lost", severity, code, format!("the faults cost data, {promise}: {check}"));
+        }
+        let down: u64 = self.outages.iter().map(|outage| (outage.until - outage.since).0).sum();
+        if down > 0 {
+            let text = format!(
+                "nothing acknowledged is lost, but the database was down for {} and had to be started again ({}); {promise}",
+                Nanos(down),
+                self.outages[0].reason
+            );
+            return ("down", Severity::Warning, finding::FAULT_TOOK_DATABASE_DOWN, text);
+        }
+        let faults = match self.happened.len() {
+            1 => "a fault".to_string(),
+            count => format!("{count} faults"),
+        };
+        let text = format!(
+            "{faults} under load, {promise}: the database went on serving, and nothing acknowledged is lost"
+        );
+        ("survived", Severity::Information, finding::FAULTS_SURVIVED, text)
+    }
+
+    fn happen(&mut self, number: usize, around: &mut Surroundings<'_>) -> Result<(), Abort> {
+        let action = self.schedule.plan(number).action.clone();
+        let impaired =
+            injection::impaired_components(around.datastore).during("look at the components")?;
+        let at = self.now();
+        self.promise.note(&action, at, impaired);
+        let seed = self.seed.child("fault", number as u64);
+        injection::happen(&action, self.design, around.datastore, seed)
+            .during(&format!("carry out that {}", action.described()))?;
+        if action == FaultAction::PowerCut {
+            // A host that loses its power takes the server with it.
+            around.server.kill().during("end the database server")?;
+            self.goes_down("the power was cut".to_string());
+        }
+        let until = self.schedule.happened(number, at);
+        self.happened.push(Happened { number, at, mended: None, impaired });
+        let plan = self.schedule.plan(number);
+        let data = json!({
+            "number": number + 1,
+            "kind": action.kind().as_str(),
+            "target": action.target(),
+            "phase": plan.phase.as_str(),
+            "users": plan.users,
+            "planned_ns": plan.at.0,
+            "took_ns": (self.now() - at).0,
+            "until_ns": until.filter(|_| action.kind().can_last()).map(|until| until.0),
+            "impaired_components": impaired,
+        });
+        self.tell(event::FAULT, at, &action.described(), data, around.observer)
+    }
+
+    fn mend(&mut self, number: usize, around: &mut Surroundings<'_>) -> Result<(), Abort> {
+        let action = self.schedule.plan(number).action.clone();
+        self.schedule.is_over(number);
+        let at = self.now();
+        if action == FaultAction::PowerCut {
+            // Volumes are mounted anew, which nobody may see: the server died when the power went.
+            around.server.kill().during("end the database server")?;
+        }
+        let mended = injection::mend(&action, self.design, around.datastore);
+        if action == FaultAction::PowerCut
+            && let Err(error) = mended
+        {
+            // A file system that cannot be mounted after a power cut is what the study wanted to know.
+            self.lost = Some(format!("the volumes do not come back after the power cut: {error}"));
+            return Err(Abort::failed("the volumes do not come back after the power cut", &error));
+        }
+        mended.during(&format!("mend what was broken, so that {}", words(&action)))?;
+        if let Some(happened) = self.happened.iter_mut().find(|it| it.number == number) {
+            happened.mended = Some(at);
+        }
+        let data = json!({ "number": number + 1, "kind": action.kind().as_str() });
+        self.tell(event::REPAIR, at, &words(&action), data, around.observer)
+    }
+
+    /// Starts a database that went down, once nothing is broken.
+    fn bring_back(&mut self, around: &mut Surroundings<'_>) -> Result<(), Abort> {
+        if self.down.is_none() || !self.schedule.in_force().is_empty() {
+            return Ok(());
+        }
+        let began = self.now();
+        let (server, datastore) = (&mut *around.server, around.datastore);
+        let mut written = Ok(());
+        let restored = std::thread::scope(|scope| {
+            let worker = scope.spawn(move || restore(server, datastore));
+            while !worker.is_finished() {
+                std::thread::sleep(Duration::from_millis(20));
+                written =
+                    std::mem::replace(&mut written, Ok(())).and_then(|()| (around.meanwhile)());
+            }
+            worker.join().unwrap_or_else(|_| Err("starting it panicked".to_string()))
+        });
+        written?;
+        let Some(Down { since, reason }) = self.down.take() else { return Ok(()) };
+        if let Err(cause) = restored {
+            let text = format!("the database does not come back after the faults: {cause}");
+            self.lost = Some(text.clone());
+            return Err(Abort::Failed(text));
+        }
+        if let Some(pid) = around.server.pid() {
+            around.collector.set_process("postgres", pid);
+        }
+        let until = self.now();
+        let text = format!("the database was started again: {reason}");
+        let data = json!({ "until_ns": until.0, "down_since_ns": since.0 });
+        self.outages.push(Outage { since, until, reason });
+        self.tell(event::RECOVERY, began, &text, data, around.observer)
+    }
+
+    fn goes_down(&mut self, reason: String) {
+        if self.down.is_none() {
+            self.down = Some(Down { since: self.now(), reason });
+        }
+    }
+
+    fn described(&self, happened: &Happened) -> Value {
+        let plan = self.schedule.plan(happened.number);
+        json!({
+            "number": happened.number + 1,
+            "kind": plan.action.kind().as_str(),
+            "target": plan.action.target(),
+            "text": plan.action.described(),
+            "at_ns": happened.at.0,
+            "mended_ns": happened.mended.map(|at| at.0),
+            "impaired_components_before": happened.impaired,
+        })
+    }
+
+    fn tell(
+        &self,
+        kind: &str,
+        at: Nanos,
+        text: &str,
+        data: Value,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        observer.notice(&Event::Happened { text });
+        self.event(kind, at, text, data)
+    }
+
+    fn event(&self, kind: &str, at: Nanos, text: &str, data: Value) -> Result<(), Abort> {
+        self.recorder
+            .lock()
+            .event(&RecordEvent {
+                run: Some(self.run),
+                at,
+                kind: kind.to_string(),
+                text: text.to_string(),
+                data,
+            })
+            .during("write the record")
+    }
+
+    fn find(
+        &self,
+        severity: Severity,
+        code: &str,
+        text: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        observer.notice(&Event::Found { severity, text });
+        self.recorder
+            .lock()
+            .finding(&Finding {
+                run: Some(self.run),
+                severity,
+                code: code.to_string(),
+                text: text.to_string(),
+                data: Value::Null,
+            })
+            .during("write the record")
+    }
+
+    fn now(&self) -> Nanos {
+        self.origin.elapsed().into()
+    }
+}
+
+impl Outage {
+    fn described(&self) -> Value {
+        json!({ "since_ns": self.since.0, "until_ns": self.until.0, "reason": self.reason })
+    }
+}
+
+fn words(action: &FaultAction) -> String {
+    action.mended().unwrap_or_else(|| action.described())
+}
