@@ -27,6 +27,8 @@
 mod client;
 mod creation;
 mod description;
+#[cfg(test)]
+pub(crate) mod fuzzing;
 mod home;
 mod keeper;
 mod protocol;

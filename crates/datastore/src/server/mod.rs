@@ -32,6 +32,8 @@ mod exported_volume;
 mod fuse_device;
 mod fuse_front;
 mod fuse_protocol;
+#[cfg(test)]
+mod fuzz_tests;
 mod nbd;
 mod nbd_front;
 mod realtime;

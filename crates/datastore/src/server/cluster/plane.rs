@@ -19,7 +19,7 @@ use underlay_model::cluster::{
     PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::data_plane::DataPlane;
-use underlay_model::{DiskGroupSpec, Request, RequestId};
+use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId};
 
 use super::file_store::{FileStores, component_path};
 use super::journal::Journal;
@@ -215,6 +215,8 @@ impl<R> ClusterPlane<R> {
     ) -> Result<(), Vec<ClusterProblem>> {
         let at = self.at(now);
         let outcome = self.cluster.add_group(at, host, group);
+        let mut devices = std::iter::once(&group.cache).chain(&group.capacity);
+        self.is_instant &= outcome.is_err() || devices.all(DeviceProfile::is_instant);
         self.pass(at);
         outcome.map(|_| ())
     }
