@@ -3,6 +3,7 @@
 //! Both ends are built from this file and come from the same program, so the protocol has no version.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use underlay_core::Histogram;
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     PowerOn,
     /// Serve one volume more. Answered with its number.
     AddVolume(VolumeConfig),
+    /// Serve a volume through a ublk device that was added with this depth and largest request.
+    ServeUblk { name: String, device: PathBuf, depth: u16, request_bytes_max: u32 },
     /// Serve a volume no longer; its backing file stays. Refused while requests are in flight.
     RemoveVolume { name: String },
     /// Change how a device works.

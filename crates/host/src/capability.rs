@@ -9,6 +9,7 @@ use rustix::process::geteuid;
 use crate::cgroup::Hierarchies;
 use crate::facts::{available_memory_bytes, line};
 use crate::program::find_program;
+use crate::ublk;
 use crate::user::unprivileged_user;
 use underlay_core::Bytes;
 
@@ -39,6 +40,7 @@ pub fn capabilities() -> Vec<Capability> {
         capability("fuse", fuse()),
         capability("fuse-io-uring", fuse_io_uring()),
         capability("loop", loop_devices()),
+        capability("ublk", ublk_devices()),
         capability("mkfs.ext4", mkfs_ext4()),
         capability("mkfs.xfs", mkfs_xfs()),
         capability("cgroup-memory", cgroup_memory()),
@@ -99,6 +101,14 @@ fn fuse_io_uring() -> Finding {
         None => {
             missing("the kernel does not have it: the export is slower", "use Linux 6.14 or newer")
         }
+    }
+}
+
+fn ublk_devices() -> Finding {
+    if ublk::is_available() {
+        works("volumes of a datastore can be ublk devices (`underlay volume create --ublk`)")
+    } else {
+        missing("volumes cannot be ublk devices; FUSE and loop do the same", ublk::MISSING)
     }
 }
 

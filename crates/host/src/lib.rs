@@ -24,6 +24,7 @@ pub mod file_system;
 pub mod loop_device;
 pub mod mount;
 pub mod page_cache;
+pub mod ublk;
 
 pub mod capability;
 pub mod facts;
@@ -45,4 +46,5 @@ pub use process::{Process, ProcessExit, ProcessSpec, Signal};
 pub use program::{ProgramSpec, find_program, run_program, run_program_with};
 pub use state_dir::{ExclusiveLock, StateDir};
 pub use teardown::{CleanReport, Leftover, Resource, Teardown, Ticket, clean};
+pub use ublk::{UblkDevice, UblkSpec};
 pub use user::{User, unprivileged_user};

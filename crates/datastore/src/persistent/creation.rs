@@ -6,10 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use underlay_core::Bytes;
-use underlay_host::FileSystem;
+use underlay_host::{FileSystem, ublk};
 use underlay_model::cluster::{Method, Policy};
 
-use super::description::VolumeDescription;
+use super::description::{BlockDeviceKind, VolumeDescription};
 use super::keeper::{Keeper, Problem, refused};
 use super::protocol::{NewVolume, VolumeStatus};
 use super::server_config::volume_config;
@@ -94,7 +94,19 @@ impl Keeper {
             return refused(error.to_string());
         }
         let (capacity_bytes, mount) = (new.capacity_bytes, new.mount.clone());
-        Ok(VolumeDescription { name, capacity_bytes, device, policy, file_system, mount })
+        let block_device = new.block_device;
+        if block_device == BlockDeviceKind::Ublk && !ublk::is_available() {
+            return refused(format!("volume `{name}` cannot be a ublk device: {}", ublk::MISSING));
+        }
+        Ok(VolumeDescription {
+            name,
+            capacity_bytes,
+            device,
+            policy,
+            block_device,
+            file_system,
+            mount,
+        })
     }
 
     /// A policy where there is a cluster, and none where there is not.
@@ -127,7 +139,7 @@ impl Keeper {
         if self.no_block_devices.is_some() {
             return Ok(());
         }
-        let attached = self.places.attach(&self.teardown, volume)?;
+        let attached = self.places.attach(&self.teardown, &mut self.server, volume)?;
         self.attached.push((volume.name.clone(), attached));
         self.calibrate()?;
         let Some((_, attached)) = self.attached.last_mut() else { return Ok(()) };

@@ -56,10 +56,23 @@ pub struct VolumeDescription {
     pub device: String,
     /// What it asks of the cluster.
     pub policy: Option<Policy>,
+    /// How it becomes a block device.
+    pub block_device: BlockDeviceKind,
     /// What it was formatted with; `None` = a bare block device.
     pub file_system: Option<FileSystem>,
     /// Where it is mounted while the datastore runs, if not in the usual place. Only with a file system.
     pub mount: Option<PathBuf>,
+}
+
+/// How a volume becomes a block device of this host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BlockDeviceKind {
+    /// A loop device over a file that FUSE exports: everywhere.
+    #[default]
+    Loop,
+    /// The kernel's ublk driver, where it has one.
+    Ublk,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,6 +103,8 @@ struct VolumeFile {
     device: String,
     #[serde(default)]
     policy: Option<PolicyConfig>,
+    #[serde(default)]
+    block_device: BlockDeviceKind,
     file_system: Option<String>,
     mount: Option<PathBuf>,
 }
@@ -121,6 +136,7 @@ impl Description {
                 capacity_bytes: volume.capacity_bytes,
                 device: volume.device,
                 policy: volume.policy.map(Policy::from),
+                block_device: volume.block_device,
                 file_system,
                 mount: volume.mount,
             })
@@ -161,6 +177,7 @@ impl Description {
             capacity_bytes: volume.capacity_bytes,
             device: volume.device.clone(),
             policy: volume.policy.map(PolicyConfig::from),
+            block_device: volume.block_device,
             file_system: volume.file_system.map(|system| system.as_str().to_string()),
             mount: volume.mount.clone(),
         };
@@ -193,7 +210,7 @@ impl Description {
 
 #[cfg(test)]
 mod tests {
-    use super::{Description, DeviceDescription, VolumeDescription};
+    use super::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
     use crate::spec::Durability;
     use underlay_core::RootSeed;
     use underlay_host::FileSystem;
@@ -214,6 +231,7 @@ mod tests {
                 capacity_bytes: 1 << 30,
                 device: "nvme".to_string(),
                 policy: None,
+                block_device: BlockDeviceKind::Ublk,
                 file_system: Some(FileSystem::Xfs),
                 mount: Some("/mnt/data".into()),
             }],

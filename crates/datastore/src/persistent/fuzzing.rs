@@ -6,7 +6,7 @@ use underlay_core::RootSeed;
 use underlay_host::FileSystem;
 use underlay_model::builtin;
 
-use super::description::{Description, DeviceDescription, VolumeDescription};
+use super::description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
 use super::protocol::{NewVolume, Question, Reply};
 use crate::spec::Durability;
 
@@ -18,6 +18,7 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
         capacity_bytes: 1 << 20,
         device: Some("ssd".to_string()),
         policy: None,
+        block_device: BlockDeviceKind::Ublk,
         file_system: Some("ext4".to_string()),
         mount: Some("/mnt/data".into()),
     };
@@ -35,6 +36,7 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
             capacity_bytes: 1 << 20,
             device: "ssd".to_string(),
             policy: None,
+            block_device: BlockDeviceKind::Loop,
             file_system: Some(FileSystem::Ext4),
             mount: None,
         }],

@@ -147,7 +147,7 @@ impl Keeper {
             return Ok(());
         }
         for volume in self.description.volumes.clone() {
-            let attached = self.places.attach(&self.teardown, &volume)?;
+            let attached = self.places.attach(&self.teardown, &mut self.server, &volume)?;
             self.attached.push((volume.name.clone(), attached));
         }
         self.calibrate()?;

@@ -38,7 +38,7 @@ mod timing;
 mod volumes;
 
 pub use client::{Connection, Forced};
-pub use description::{Description, DeviceDescription, VolumeDescription};
+pub use description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
 pub use home::Home;
 pub use keeper::keep;
 pub use protocol::{

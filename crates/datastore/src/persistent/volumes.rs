@@ -6,10 +6,14 @@ use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use underlay_host::{FileSystem, LoopDevice, Mount, Teardown, make_file_system};
+use underlay_host::{
+    FileSystem, LoopDevice, Mount, Teardown, UblkDevice, UblkSpec, make_file_system,
+};
 
-use super::description::VolumeDescription;
+use super::description::{BlockDeviceKind, VolumeDescription};
 use super::home::Home;
+use crate::control::Command;
+use crate::emulated::server_process::ServerProcess;
 use crate::emulated::{MOUNT_OPTIONS, SECTOR_BYTES};
 use crate::error::DatastoreError;
 
@@ -30,9 +34,20 @@ pub(super) struct Places {
     mounts: PathBuf,
 }
 
+/// Requests under way through a ublk device, and the largest of them: 32 MiB of buffers, of which only what is used takes
+/// memory.
+const UBLK_DEPTH: u16 = 64;
+const UBLK_REQUEST_BYTES: u32 = 512 << 10;
+
+/// A block device of a volume.
+enum BlockDevice {
+    Loop(LoopDevice),
+    Ublk { device: UblkDevice, path: PathBuf },
+}
+
 /// A volume with a block device.
 pub(super) struct Attached {
-    device: LoopDevice,
+    device: BlockDevice,
     mount: Option<Mount>,
     link: PathBuf,
 }
@@ -53,11 +68,18 @@ impl Places {
     pub(super) fn attach(
         &self,
         teardown: &Teardown,
+        server: &mut ServerProcess,
         volume: &VolumeDescription,
     ) -> Result<Attached, DatastoreError> {
-        let device = LoopDevice::attach(teardown, &self.exported.join(&volume.name), SECTOR_BYTES)?;
+        let device = match volume.block_device {
+            BlockDeviceKind::Loop => {
+                let exported = self.exported.join(&volume.name);
+                BlockDevice::Loop(LoopDevice::attach(teardown, &exported, SECTOR_BYTES)?)
+            }
+            BlockDeviceKind::Ublk => ublk_device(teardown, server, volume)?,
+        };
         let link = self.links.join(&volume.name);
-        symlink(device.device(), &link).map_err(DatastoreError::file("create link", &link))?;
+        symlink(device.path(), &link).map_err(DatastoreError::file("create link", &link))?;
         Ok(Attached { device, mount: None, link })
     }
 
@@ -70,7 +92,7 @@ impl Places {
         contents: Contents,
     ) -> Result<(), DatastoreError> {
         let Some(file_system) = volume.file_system else { return Ok(()) };
-        let device = attached.device.device();
+        let device = attached.device.path();
         if contents == Contents::New {
             make_file_system(device, file_system)?;
         }
@@ -93,6 +115,63 @@ impl Places {
     }
 }
 
+/// Adds a ublk device, has the server fetch its requests, and starts it.
+fn ublk_device(
+    teardown: &Teardown,
+    server: &mut ServerProcess,
+    volume: &VolumeDescription,
+) -> Result<BlockDevice, DatastoreError> {
+    let spec = UblkSpec {
+        capacity_bytes: volume.capacity_bytes,
+        sector_bytes: SECTOR_BYTES,
+        depth: UBLK_DEPTH,
+        request_bytes_max: UBLK_REQUEST_BYTES,
+    };
+    let device = UblkDevice::add(teardown, &spec)?;
+    let served = server
+        .done(&Command::ServeUblk {
+            name: volume.name.clone(),
+            device: device.character_device(),
+            depth: UBLK_DEPTH,
+            request_bytes_max: UBLK_REQUEST_BYTES,
+        })
+        .and_then(|()| Ok(device.start(server.pid())?));
+    match served {
+        Ok(()) => Ok(BlockDevice::Ublk { path: device.device(), device }),
+        Err(error) => {
+            device.remove()?;
+            Err(error)
+        }
+    }
+}
+
+impl BlockDevice {
+    fn path(&self) -> &Path {
+        match self {
+            BlockDevice::Loop(device) => device.device(),
+            BlockDevice::Ublk { path, .. } => path,
+        }
+    }
+
+    /// As in `/proc/diskstats`.
+    fn name(&self) -> &str {
+        match self {
+            BlockDevice::Loop(device) => device.name(),
+            BlockDevice::Ublk { path, .. } => {
+                path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+            }
+        }
+    }
+
+    fn detach(self) -> Result<(), DatastoreError> {
+        match self {
+            BlockDevice::Loop(device) => device.detach()?,
+            BlockDevice::Ublk { device, .. } => device.remove()?,
+        }
+        Ok(())
+    }
+}
+
 fn mount(
     teardown: &Teardown,
     device: &Path,
@@ -104,7 +183,7 @@ fn mount(
 
 impl Attached {
     pub(super) fn block_device(&self) -> &Path {
-        self.device.device()
+        self.device.path()
     }
 
     /// The key in `/proc/diskstats`.
@@ -140,7 +219,7 @@ impl Attached {
             mount.unmount().map_err(|error| error.to_string())?;
         }
         // Opening exclusively fails while somebody else has it mounted or holds it that way.
-        let device = self.device.device();
+        let device = self.device.path();
         let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device);
         match opened {
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {

@@ -1,4 +1,4 @@
-//! How an answer finds its way to whoever asked: the kernel, an NBD client, or another request of which this one is a part.
+//! How an answer finds its way to whoever asked: the kernel's FUSE or ublk, an NBD client, or another request of which this one is a part.
 
 use rustix::io::Errno;
 
@@ -41,6 +41,7 @@ impl Service {
         match client {
             Client::Fuse { unique } => self.fuse_answer(unique, data),
             Client::Nbd { .. } => self.nbd_data(client, data),
+            Client::Ublk { device, tag, .. } => self.ublk_data(device, tag, data),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
     }
@@ -49,6 +50,7 @@ impl Service {
         match client {
             Client::Fuse { unique } => self.fuse_answer(unique, &written(length)),
             Client::Nbd { .. } => self.nbd_done(client),
+            Client::Ublk { device, tag, bytes } => self.ublk_done(device, tag, bytes as i32),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
     }
@@ -57,6 +59,7 @@ impl Service {
         match client {
             Client::Fuse { unique } => self.fuse_answer(unique, &[]),
             Client::Nbd { .. } => self.nbd_done(client),
+            Client::Ublk { device, tag, bytes } => self.ublk_done(device, tag, bytes as i32),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
     }
@@ -66,6 +69,9 @@ impl Service {
         match client {
             Client::Fuse { unique } => self.fuse_refuse(unique, errno),
             Client::Nbd { .. } => self.nbd_refuse(client, errno),
+            Client::Ublk { device, tag, .. } => {
+                self.ublk_done(device, tag, -errno.raw_os_error());
+            }
             Client::Joint { joint } => self.joint_done(joint, Err(errno)),
         }
     }

@@ -45,6 +45,10 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
         {
             arrivals.note(service.clock.now());
         }
+        if service.ublk.is_any() && service.serve_ublk() {
+            arrivals.note(service.clock.now());
+        }
+        service.ublk.submit()?;
         let received = match &service.device {
             Some(device) => device.receive(&mut buffer)?,
             None => Received::Nothing,
@@ -120,24 +124,35 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
         // Timers of virtual machines come late by some 5 to 30 us: up early, the rest is waited out awake.
         alarm.by(next.saturating_sub(service.engine.path.lead()))?;
     }
+    // What would be answered while this sleeps must be with the driver.
+    service.ublk.submit()?;
     let mut sources = [
         PollFd::new(commands, PollFlags::IN),
         PollFd::new(alarm, PollFlags::IN),
         PollFd::new(&service.nbd, PollFlags::IN),
-        // Without a file system there is one source less; this one is asked for nothing.
+        // Without a file system, or without ublk, there is one source less; these are asked for nothing.
+        PollFd::new(commands, PollFlags::empty()),
         PollFd::new(commands, PollFlags::empty()),
     ];
     if let Some(device) = &service.device {
         sources[3] = PollFd::new(device, PollFlags::IN);
+    }
+    let bell = service.ublk.bell();
+    if let Some(bell) = &bell {
+        sources[4] = PollFd::new(bell, PollFlags::IN);
     }
     match poll(&mut sources, None) {
         Ok(_) => {}
         Err(Errno::INTR) => return Ok(Woken::Otherwise),
         Err(error) => return Err(error.into()),
     }
-    let [bell, expired, client, _] = sources.map(|source| source.revents().contains(PollFlags::IN));
+    let [bell, expired, client, _, ublk] =
+        sources.map(|source| source.revents().contains(PollFlags::IN));
     if bell {
         commands.quiet_bell()?;
+    }
+    if ublk {
+        service.ublk.quiet_bell()?;
     }
     // An alarm that went off while the thread was busy says nothing about waking up.
     if expired && let Some(set_to) = alarm.expired()?.filter(|set_to| *set_to > began) {

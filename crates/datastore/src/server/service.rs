@@ -4,7 +4,7 @@
 //! request would be done; until then the answer waits in the engine. Requests to devices without delay, and all
 //! requests while timing is off, are answered at once.
 //!
-//! Clients come through the kernel's FUSE (`fuse_front`) or over NBD (`nbd_front`); here they are the same.
+//! Clients come through the kernel's FUSE (`fuse_front`) or ublk (`ublk_front`), or over NBD (`nbd_front`); here they are the same.
 
 use std::io;
 
@@ -25,6 +25,7 @@ use super::nbd::listener::{ConnectionId, NbdListener};
 use super::reply::{Client, Content, Reply};
 use super::slab::Slab;
 use super::statistics::Answered;
+use super::ublk_front::UblkQueues;
 use super::undo_log::PowerCut;
 use super::volume::{VolumeData, Zeroing};
 use super::wakeful::CpusAwake;
@@ -43,6 +44,7 @@ pub(crate) struct Service {
     /// Present when volumes are exported as files for block devices.
     pub(crate) device: Option<FuseDevice>,
     pub(crate) nbd: NbdListener,
+    pub(crate) ublk: UblkQueues,
     pub(crate) engine: Engine<Reply>,
     /// By number; the place of a removed volume stays empty.
     pub(crate) volumes: Vec<Option<ExportedVolume>>,
@@ -84,6 +86,7 @@ impl Service {
             clock,
             device: exports.device,
             nbd: exports.nbd,
+            ublk: UblkQueues::new(),
             engine,
             opener,
             joints: Slab::with_capacity(64),

@@ -228,7 +228,10 @@ fn refuse_existing(resource: &Resource) -> Result<(), HostError> {
             Err(HostError::AlreadyAttached(backing_file.clone()))
         }
         Resource::Cgroup { paths } => paths.iter().try_for_each(|path| refuse_path(path)),
-        Resource::Mount { .. } | Resource::Loop { .. } | Resource::Process { .. } => Ok(()),
+        Resource::Mount { .. }
+        | Resource::Loop { .. }
+        | Resource::Ublk { .. }
+        | Resource::Process { .. } => Ok(()),
     }
 }
 
@@ -252,7 +255,9 @@ fn normalised(resource: Resource) -> Result<Resource, HostError> {
         Resource::Loop { backing_file } => {
             Resource::Loop { backing_file: real_path(&backing_file) }
         }
-        other @ (Resource::Process { .. } | Resource::Cgroup { .. }) => other,
+        other @ (Resource::Ublk { .. } | Resource::Process { .. } | Resource::Cgroup { .. }) => {
+            other
+        }
     })
 }
 

@@ -32,6 +32,13 @@ pub enum Resource {
         /// Absolute.
         backing_file: PathBuf,
     },
+    /// A ublk device, found by its number and known by the token that the driver keeps for us.
+    Ublk {
+        /// N of `/dev/ublkbN`.
+        number: u32,
+        /// Random.
+        token: u64,
+    },
     /// A process and its descendants, found through the process's environment.
     Process {
         /// The value of the variable `UNDERLAY_RESOURCE`, unique on this host.
@@ -58,7 +65,7 @@ impl Resource {
             Resource::Directory { path } | Resource::File { path } => vec![path],
             Resource::Mount { target } => vec![target],
             Resource::Loop { backing_file } => vec![backing_file],
-            Resource::Process { .. } => Vec::new(),
+            Resource::Ublk { .. } | Resource::Process { .. } => Vec::new(),
             Resource::Cgroup { paths } => paths.iter().map(PathBuf::as_path).collect(),
         }
     }
@@ -73,6 +80,7 @@ impl fmt::Display for Resource {
             Resource::Loop { backing_file } => {
                 write!(f, "loop device of {}", backing_file.display())
             }
+            Resource::Ublk { number, .. } => write!(f, "ublk device {number}"),
             Resource::Process { name, .. } => write!(f, "process {name}"),
             Resource::Cgroup { paths } => {
                 f.write_str("control group")?;

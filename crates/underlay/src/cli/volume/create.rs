@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::Durability;
 use underlay_datastore::persistent::{
-    Connection, Description, DeviceDescription, Forced, Home, NewPolicy, NewVolume,
+    BlockDeviceKind, Connection, Description, DeviceDescription, Forced, Home, NewPolicy, NewVolume,
 };
-use underlay_host::FileSystem;
+use underlay_host::{FileSystem, ublk};
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, builtin};
 use underlay_study::{DatastoreKind, Source, builtin_datastore, builtin_designs, parse_profile};
@@ -34,6 +34,9 @@ pub struct Arguments {
     /// The device it is to lie on, when the datastore has several. Without, the first.
     #[arg(long, value_name = "DEVICE")]
     on: Option<String>,
+    /// Make it a block device through the kernel's ublk driver, where it has one, instead of FUSE and loop.
+    #[arg(long)]
+    ublk: bool,
     #[command(flatten)]
     policy: PolicyArguments,
     #[command(flatten)]
@@ -111,6 +114,11 @@ fn durability(word: &str) -> Result<Durability, String> {
 
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    if arguments.ublk && !ublk::is_available() {
+        return Err(
+            Stop::host("volumes cannot be ublk devices on this host").with_hint(ublk::MISSING)
+        );
+    }
     let is_new = !arguments.directory.join("datastore.json").exists();
     let home = if is_new { make(arguments)? } else { existing(arguments)? };
     let volume = NewVolume {
@@ -118,6 +126,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         capacity_bytes: arguments.size.0,
         device: arguments.on.clone(),
         policy: arguments.policy.policy(),
+        block_device: match arguments.ublk {
+            true => BlockDeviceKind::Ublk,
+            false => BlockDeviceKind::Loop,
+        },
         file_system: arguments.format.map(|system| system.as_str().to_string()),
         mount: arguments.mount.as_deref().map(absolute).transpose()?,
     };
