@@ -11,6 +11,7 @@ use super::geometry::SetKind;
 use super::ids::{ComponentId, DeviceId};
 use super::policy::Checksum;
 use crate::store::RequestId;
+use std::fmt;
 
 /// Most components a command names: six members, and two replacements being filled.
 pub const MEMBERS_MAX: usize = 8;
@@ -36,7 +37,7 @@ pub enum Content {
 }
 
 /// A byte range within one row of one set, with the components that can be reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// How the row is protected.
     pub kind: SetKind,
@@ -119,6 +120,20 @@ impl Piece {
             .iter()
             .find(|member| member.slot == slot && member.content == Content::Current)
             .map(|member| member.component)
+    }
+}
+
+/// In one line, and without the places that have no meaning: traces of a simulation are read by people.
+impl fmt::Debug for Piece {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} row {}: {}+{} of", self.kind, self.row, self.start, self.length_bytes)?;
+        for member in self.members() {
+            write!(f, " {}.{}", member.component, member.slot)?;
+            if member.content == Content::Stale {
+                write!(f, " (stale)")?;
+            }
+        }
+        if self.checksum == Checksum::Off { write!(f, ", without sums") } else { Ok(()) }
     }
 }
 

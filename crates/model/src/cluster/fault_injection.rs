@@ -201,8 +201,8 @@ impl Cluster {
     fn blank(&mut self, id: ComponentId) {
         let Some(component) = self.component_mut(id) else { return };
         let rows: Vec<u64> = component.written.iter().collect();
-        if let Some(unflushed) = &mut component.unflushed {
-            unflushed.clear();
+        if let Some(volatile) = &mut component.volatile {
+            volatile.forget();
         }
         self.command(DataCommand::Blank { component: id });
         for row in rows {

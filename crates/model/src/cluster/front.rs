@@ -242,10 +242,11 @@ impl Cluster {
     }
 
     fn has_volatile_components(&self, volume: VolumeId) -> bool {
-        self.object(volume, Layout::Present).is_some_and(|object| {
+        let layouts = [Layout::Present, Layout::Next];
+        layouts.into_iter().filter_map(|layout| self.object(volume, layout)).any(|object| {
             object
                 .components()
-                .any(|id| self.component(id).is_some_and(|state| state.unflushed.is_some()))
+                .any(|id| self.component(id).is_some_and(|state| state.volatile.is_some()))
         })
     }
 

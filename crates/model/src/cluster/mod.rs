@@ -24,6 +24,8 @@ mod ids;
 
 mod regions;
 
+mod volatile;
+
 mod spec;
 
 mod geometry;

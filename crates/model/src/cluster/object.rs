@@ -13,6 +13,7 @@ use super::policy::{Checksum, Policy};
 use super::regions::RegionSet;
 use super::reshape::Reshape;
 use super::resync::RowCopy;
+use super::volatile::Volatile;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
 
@@ -45,8 +46,8 @@ pub(super) struct Component {
     pub(super) written: RegionSet,
     /// Bytes set aside from the beginning.
     pub(super) reserved: u64,
-    /// Regions written since the last flush; only where a power cut takes unflushed writes.
-    pub(super) unflushed: Option<RegionSet>,
+    /// What a power cut may take back, where it takes unflushed writes.
+    pub(super) volatile: Option<Volatile>,
     /// Whether the object's side reaches it and its devices work.
     pub(super) reachable: bool,
     /// What was last announced.

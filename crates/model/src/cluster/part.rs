@@ -10,7 +10,7 @@ use super::data_command::Piece;
 use super::event::IoFailure;
 use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
-use super::object::Layout;
+use super::object::{Layout, Object};
 use super::operation::{Failed, Part, Phase, Purpose};
 use super::policy::Checksum;
 use super::row_plan::{
@@ -239,7 +239,8 @@ impl Cluster {
         }
         let mut groups: Vec<GroupId> = Vec::new();
         let mut wants = Wants::new();
-        for id in object.components() {
+        let next = self.object(part.volume, Layout::Next);
+        for id in object.components().chain(next.into_iter().flat_map(Object::components)) {
             let Some(component) = self.component(id) else { continue };
             if component.reachable && !groups.contains(&component.group) {
                 groups.push(component.group);

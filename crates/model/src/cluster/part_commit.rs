@@ -5,10 +5,11 @@ use super::data_command::{Content, DataCommand, Piece, PieceMember};
 use super::event::IoFailure;
 use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, VolumeId};
-use super::object::Layout;
+use super::object::{Layout, Object};
 use super::operation::{Failed, FailedHow, Part, Phase, Purpose};
 use super::row_plan::{SLOTS_MAX, parity_read, row_is_known, touches};
 use super::slab::Key;
+use super::volatile::Volatile;
 use crate::request::Operation;
 use crate::store::RequestId;
 use rand::{Rng, RngExt};
@@ -93,23 +94,26 @@ impl Cluster {
                 count += 1;
             }
         }
-        for (id, slot) in members[..count].iter().zip(&slots[..count]) {
-            if !touches(piece.kind, piece.unit_bytes, range, *slot) {
-                continue;
-            }
-            let took = piece.members().iter().any(|member| member.component == *id);
-            if !took {
-                self.mark_stale(*id, range.row);
-            } else if discard && whole_row {
-                self.release(*id, range.row);
-            } else {
-                self.occupy(*id, range.row);
-                if let Some(component) = self.component_mut(*id)
-                    && let Some(unflushed) = &mut component.unflushed
-                {
-                    unflushed.insert(range.row);
+        let touched = members[..count].iter().zip(&slots[..count]);
+        let touched = touched
+            .filter(|(_, slot)| touches(piece.kind, piece.unit_bytes, range, **slot))
+            .map(|(id, _)| *id);
+        let took = |id: ComponentId| piece.members().iter().any(|member| member.component == id);
+        // Space first: a copy that begins for those who missed it must see that there is something to copy.
+        for id in touched.clone().filter(|id| took(*id)) {
+            let emptied = discard && whole_row;
+            match self.component_mut(id).and_then(|component| component.volatile.as_mut()) {
+                Some(volatile) if emptied => volatile.discard(range.row),
+                None if emptied => self.release(id, range.row),
+                Some(volatile) => {
+                    volatile.write(range.row);
+                    self.occupy(id, range.row);
                 }
+                None => self.occupy(id, range.row),
             }
+        }
+        for id in touched.filter(|id| !took(*id)) {
+            self.mark_stale(id, range.row);
         }
     }
 
@@ -149,18 +153,22 @@ impl Cluster {
         if !self.unflushed_rows_are_known(part.volume) {
             return self.end_part(key, Some(IoFailure::NoCurrentCopy));
         }
+        // What the next layout holds must be as durable when it takes over.
+        let next = self.object(part.volume, Layout::Next);
         let volatile: Vec<ComponentId> = object
             .components()
+            .chain(next.into_iter().flat_map(Object::components))
             .filter(|id| {
                 self.component(*id)
-                    .is_some_and(|component| component.reachable && component.unflushed.is_some())
+                    .is_some_and(|component| component.reachable && component.volatile.is_some())
             })
             .collect();
+        self.mark_what_missed_the_flush(part.volume);
         for component in volatile {
-            if let Some(state) = self.component_mut(component)
-                && let Some(unflushed) = &mut state.unflushed
-            {
-                unflushed.clear();
+            let state = self.component_mut(component);
+            let volatile = state.and_then(|state| state.volatile.as_mut());
+            for row in volatile.map_or(Vec::new(), Volatile::flush) {
+                self.release(component, row);
             }
             self.command(DataCommand::Persist { component });
         }
@@ -172,16 +180,34 @@ impl Cluster {
         self.end_part(key, lost.then_some(IoFailure::UnflushedLost));
     }
 
+    /// Rows that are volatile on components out of reach are durable only on the others from now on: if the former
+    /// lose their power, what they hold must not be taken for what was flushed.
+    fn mark_what_missed_the_flush(&mut self, volume: VolumeId) {
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        let missed: Vec<(ComponentId, u64)> = object
+            .components()
+            .filter_map(|id| self.component(id))
+            .filter(|component| !component.reachable)
+            .flat_map(|component| {
+                let rows = component.volatile.iter().flat_map(Volatile::rows);
+                rows.filter(|row| component.is_current(*row)).map(|row| (component.id, row))
+            })
+            .collect();
+        for (id, row) in missed {
+            self.mark_stale(id, row);
+        }
+    }
+
     /// Whether everything that is volatile on components out of reach is also held by those within reach: only then
     /// flushing the latter makes it durable.
     fn unflushed_rows_are_known(&self, volume: VolumeId) -> bool {
         let Some(object) = self.object(volume, Layout::Present) else { return false };
         object.components().filter_map(|id| self.component(id)).all(|component| {
-            let Some(unflushed) = component.unflushed.as_ref().filter(|_| !component.reachable)
+            let Some(volatile) = component.volatile.as_ref().filter(|_| !component.reachable)
             else {
                 return true;
             };
-            unflushed.iter().filter(|row| component.is_current(*row)).all(|row| {
+            volatile.rows().filter(|row| component.is_current(*row)).all(|row| {
                 let range = RowRange { set: component.set, row, start: 0, length: 0 };
                 self.piece(volume, Layout::Present, &range, &Failed::NONE)
                     .is_some_and(|piece| row_is_known(&piece))

@@ -120,8 +120,8 @@ impl Cluster {
     fn lose_volatile_writes(&mut self, crashed: &[ComponentId]) {
         let mut losers: BTreeMap<ComponentId, Vec<u64>> = BTreeMap::new();
         for id in crashed {
-            let unflushed = self.component(*id).and_then(|component| component.unflushed.as_ref());
-            let rows: Vec<u64> = unflushed.map_or(Vec::new(), |rows| rows.iter().collect());
+            let volatile = self.component(*id).and_then(|component| component.volatile.as_ref());
+            let rows: Vec<u64> = volatile.iter().flat_map(|volatile| volatile.rows()).collect();
             if !rows.is_empty() {
                 let seed = self.random.next_u64();
                 self.command(DataCommand::PowerCut { component: *id, seed });
@@ -135,9 +135,9 @@ impl Cluster {
             .collect();
         for id in losers.keys() {
             if let Some(component) = self.component_mut(*id)
-                && let Some(unflushed) = &mut component.unflushed
+                && let Some(volatile) = &mut component.volatile
             {
-                unflushed.clear();
+                volatile.forget();
             }
         }
         let mut volumes = BTreeSet::new();
@@ -165,6 +165,10 @@ impl Cluster {
         let Some(object) = self.object(component.volume, Layout::Present) else {
             return Loss::Nowhere;
         };
+        if !component.is_current(row) {
+            // No content of the volume's; but a copy of the row that is under way begins again.
+            return Loss::HeldByOthers;
+        }
         if object.in_doubt[component.set as usize].contains(row) {
             return Loss::Nowhere;
         }
@@ -172,7 +176,7 @@ impl Cluster {
             self.component(id).is_some_and(|other| {
                 let host = self.host_of(other.group);
                 let powered = self.hosts[host.0 as usize].condition != Condition::Crashed;
-                let flushed = other.unflushed.as_ref().is_none_or(|rows| !rows.contains(row));
+                let flushed = other.volatile.as_ref().is_none_or(|rows| !rows.contains(row));
                 other.is_current(row) && (powered || flushed)
             })
         };

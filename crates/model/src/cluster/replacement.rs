@@ -7,6 +7,7 @@ use super::ids::{ComponentId, HostId, VolumeId};
 use super::object::{Component, Layout, Slot};
 use super::placement::{Place, PlacementRefusal, place_component, place_witness};
 use super::regions::RegionSet;
+use super::volatile::Volatile;
 use std::collections::BTreeSet;
 
 /// Slots of one set that may be replaced at the same time: as many as can fail.
@@ -37,7 +38,7 @@ impl Cluster {
         let base = disk.take_range(new.length, id);
         disk.used += new.reserved;
         self.hosts[group.host.0 as usize].components += 1;
-        let unflushed = (durability == Durability::OnFlush).then(|| RegionSet::new(rows));
+        let volatile = (durability == Durability::OnFlush).then(|| Volatile::new(rows));
         self.components.push(Some(Box::new(Component {
             id,
             volume: new.volume,
@@ -51,7 +52,7 @@ impl Cluster {
             stale: RegionSet::new(rows),
             written: RegionSet::new(rows),
             reserved: new.reserved,
-            unflushed,
+            volatile,
             reachable: true,
             announced: ComponentState::Active,
             reason: new.reason,

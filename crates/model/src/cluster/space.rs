@@ -12,6 +12,9 @@ use super::row_plan::touches;
 impl Cluster {
     /// The component holds data in that row from now on.
     pub(super) fn occupy(&mut self, id: ComponentId, row: u64) {
+        if let Some(volatile) = self.component_mut(id).and_then(|found| found.volatile.as_mut()) {
+            volatile.keep_space(row);
+        }
         self.change_space(id, |written| written.insert(row));
     }
 

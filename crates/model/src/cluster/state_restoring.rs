@@ -17,6 +17,7 @@ use super::state::{
 };
 use super::state_checking;
 use super::topology::Condition;
+use super::volatile::Volatile;
 use super::volume_counters::VolumeCounters;
 use crate::disk_group::MemberState;
 use underlay_core::{Bytes, Nanos, RootSeed};
@@ -137,7 +138,7 @@ impl Cluster {
             stale: regions(&record.stale)?,
             written: regions(&record.written)?,
             reserved: record.reserved,
-            unflushed: volatile.then(|| RegionSet::new(rows)),
+            volatile: volatile.then(|| Volatile::new(rows)),
             reachable: true,
             announced: if record.active { ComponentState::Active } else { ComponentState::Stale },
             reason: ResyncReason::ALL

@@ -1,7 +1,7 @@
 //! One component with its checksums, and what a power cut would take from it.
 
 use super::block_store::{BLOCK_BYTES, BlockStore};
-use super::checksum::{broken_sum, sum_of, sums_of, verifies};
+use super::checksum::{broken_sum, is_zero, sum_of, sums_of, verifies};
 use crate::cluster::{Checksum, Durability};
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
@@ -161,7 +161,7 @@ impl<S: BlockStore> Held<S> {
         }
     }
 
-    /// Stores the first bytes of a write that a power cut interrupted.
+    /// Stores the first bytes of a write that a power cut interrupted: they were on the medium then.
     pub(super) fn write_torn(
         &mut self,
         offset: u64,
@@ -181,6 +181,7 @@ impl<S: BlockStore> Held<S> {
                 self.write(at, &block.bytes, checksum);
             }
         }
+        self.persist();
     }
 
     /// Makes whole blocks zero.
@@ -274,7 +275,7 @@ impl<S: BlockStore> Held<S> {
             let at = before.offset + start as u64;
             let old_sum = before.sums[index];
             if kept <= start {
-                self.put(at, old, &[old_sum]);
+                self.put_back(at, old, old_sum);
             } else if kept < start + BLOCK_BYTES {
                 let mut block = self.read(at, BLOCK_BYTES, checksum);
                 let sound = block.all_good() && is_sound(old, old_sum, checksum);
@@ -284,8 +285,21 @@ impl<S: BlockStore> Held<S> {
                     (Checksum::On, true) => sum_of(&block.bytes),
                     (_, false) => broken_sum(&block.bytes),
                 };
-                self.put(at, &block.bytes, &[sum]);
+                self.put_back(at, &block.bytes, sum);
             }
+        }
+    }
+
+    /// Stores a block as it was. One that held nothing holds nothing again: zeros would occupy space.
+    fn put_back(&mut self, at: u64, block: &[u8], sum: u32) {
+        let failed = if sum == 0 && is_zero(block) {
+            self.store.discard(at, BLOCK).is_err()
+        } else {
+            self.put(at, block, &[sum]);
+            false
+        };
+        if failed {
+            self.break_sums(at, BLOCK_BYTES);
         }
     }
 }

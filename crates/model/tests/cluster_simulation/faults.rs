@@ -27,7 +27,7 @@ impl World {
             _ => {}
         }
         self.last_fault = self.now;
-        self.excuse_flights();
+        self.reckon();
         self.collect();
     }
 
@@ -124,7 +124,10 @@ impl World {
         let device = self.any_device();
         self.hit(self.host_of(device));
         // It may go on failing long after: the account stays open until the end.
-        self.scarred.insert(self.domains[self.host_of(device).0 as usize].clone());
+        let domain = self.domains[self.host_of(device).0 as usize].clone();
+        for subject in &mut self.subjects {
+            subject.scars.insert(domain.clone());
+        }
         let probability = [0.01, 0.2, 1.0][self.random.random_range(0..3)];
         self.inject(Fault::DeviceErroring { device, probability });
     }
@@ -149,19 +152,23 @@ impl World {
 
     /// More hosts than promised lost power: what was not flushed may be gone.
     fn account_for_volatile_loss(&mut self) {
-        self.excuse_flights();
+        self.reckon();
         if self.power == Power::Protected {
             return;
         }
         for subject in 0..self.subjects.len() {
             if self.beyond_promise(subject) {
                 self.lost_volatile = true;
+                if self.trace {
+                    println!("{}: v{subject} may have lost what was not flushed", self.now);
+                }
                 self.subjects[subject].reference.lost_volatile();
+                self.widen_expectations(subject);
             }
         }
     }
 
-    /// A component of a volume with checksums.
+    /// A component of a volume with checksums, about to be harmed.
     fn any_summed_component(&mut self) -> Option<ComponentStatus> {
         let subject = self.random.random_range(0..self.subjects.len());
         let status = self.cluster.volume_status(self.subjects[subject].id)?;
@@ -171,12 +178,14 @@ impl World {
         if !covered || status.components.is_empty() {
             return None;
         }
-        Some(status.components[self.random.random_range(0..status.components.len())])
+        let component = status.components[self.random.random_range(0..status.components.len())];
+        let domain = self.domains[component.host.0 as usize].clone();
+        self.subjects[subject].scars.insert(domain);
+        Some(component)
     }
 
     fn rot(&mut self) {
         let Some(component) = self.any_summed_component() else { return };
-        self.scarred.insert(self.domains[component.host.0 as usize].clone());
         let offset_bytes = self.random.random_range(0..component.length.0);
         let bit = self.random.random_range(0..8);
         self.inject(Fault::BitRot { component: component.component, offset_bytes, bit });
@@ -184,7 +193,6 @@ impl World {
 
     fn tear(&mut self) {
         let Some(component) = self.any_summed_component() else { return };
-        self.scarred.insert(self.domains[component.host.0 as usize].clone());
         let keep_bytes = self.random.random_range(0..16) * 512;
         self.inject(Fault::TornWrite { component: component.component, keep_bytes });
     }

@@ -35,7 +35,7 @@ impl World {
             self.read_everything(subject);
         }
         self.come_to_rest();
-        if self.scarred.is_empty() {
+        if !self.any_scars() {
             self.members_agree();
         }
         self.check_stores();
@@ -150,7 +150,7 @@ impl World {
             for component in status.components {
                 let store = self.data.store(component.component).expect("exists");
                 assert!(
-                    store.allocated_bytes() <= component.occupied.0 || !self.scarred.is_empty(),
+                    store.allocated_bytes() <= component.occupied.0 || !subject.scars.is_empty(),
                     "{component:?} holds {} bytes",
                     store.allocated_bytes()
                 );

@@ -4,6 +4,9 @@
 //! superseded. A failed write stays possible until something supersedes it. Where acknowledged writes are volatile,
 //! what was superseded since the last flush comes back into question when the power of more hosts than the policy
 //! promises goes.
+//!
+//! Rot together with more failures than promised can destroy blocks for good: a read of them may fail until they are
+//! written again, however healthy the cluster is by then. Wrong data is never allowed.
 
 use underlay_core::Nanos;
 
@@ -28,6 +31,8 @@ struct Sector {
     possible: Vec<Entry>,
     /// What may be read after volatile writes were lost.
     durable: Vec<Entry>,
+    /// Since when it may be unreadable for good.
+    destroyed: Option<Nanos>,
 }
 
 /// The reference of one volume.
@@ -85,7 +90,7 @@ impl Reference {
             ended: Some(Nanos::ZERO),
             maybe_lost: false,
         };
-        let sector = Sector { possible: vec![zero], durable: vec![zero] };
+        let sector = Sector { possible: vec![zero], durable: vec![zero], destroyed: None };
         Reference { sectors: vec![sector; bytes as usize / SECTOR], losses: 0 }
     }
 
@@ -162,6 +167,25 @@ impl Reference {
         }
     }
 
+    /// Any sector may be unreadable from now on.
+    pub fn destroyed(&mut self, at: Nanos) {
+        for sector in &mut self.sectors {
+            sector.destroyed = Some(at);
+        }
+    }
+
+    /// Whether one of the sectors may be unreadable.
+    pub fn may_be_destroyed(&self, sectors: std::ops::Range<usize>) -> bool {
+        self.sectors[sectors].iter().any(|sector| sector.destroyed.is_some())
+    }
+
+    /// Somebody who asked at `submitted` has read or written the sectors: they are not unreadable.
+    pub fn intact(&mut self, submitted: Nanos, sectors: std::ops::Range<usize>) {
+        for sector in &mut self.sectors[sectors] {
+            sector.destroyed = sector.destroyed.filter(|at| *at >= submitted);
+        }
+    }
+
     /// What a read that begins now may return.
     pub fn expect(&self, sectors: std::ops::Range<usize>) -> Expectation {
         let sectors = &self.sectors[sectors];
@@ -214,6 +238,14 @@ impl Reference {
 }
 
 impl Expectation {
+    /// Volatile writes may have been lost while the read is in flight: what they had replaced may be read, also when it is
+    /// replaced again before the read ends.
+    pub fn lost_volatile(&mut self, reference: &Reference, sectors: std::ops::Range<usize>) {
+        for (possible, sector) in self.possible.iter_mut().zip(&reference.sectors[sectors]) {
+            possible.extend(sector.possible.iter().map(|entry| entry.content));
+        }
+    }
+
     /// A write began while the read was in flight.
     pub fn add(&mut self, content: u64, first: usize, sectors: &std::ops::Range<usize>) {
         for (index, possible) in self.possible.iter_mut().enumerate() {

@@ -24,6 +24,12 @@ pub struct Subject {
     /// The weakest promise since the cluster was last healthy: a policy change promises the lesser of both.
     pub promise: u8,
     pub wanted: Policy,
+    /// Fault domains in which something may be wrong that never heals by itself: bit rot, a device that fails now
+    /// and then.
+    pub scars: BTreeSet<String>,
+    /// Whether scars and failures together have exceeded the promise: blocks may be gone for good, and with them the
+    /// redundancy of whatever shares a row with them.
+    pub damaged: bool,
 }
 
 /// A request in flight.
@@ -36,6 +42,8 @@ struct Flight {
     expectation: Option<Expectation>,
     /// Whether an error is excused: there were more faults than promised during its flight.
     excused: bool,
+    /// Whether nothing was known to have failed when it was submitted.
+    calm: bool,
 }
 
 /// One run.
@@ -51,8 +59,6 @@ pub struct World {
     succeeded: HashSet<u64>,
     /// Fault domains hit since everything was last healthy.
     pub hit: BTreeSet<String>,
-    /// Fault domains hit by something that never heals by itself: bit rot.
-    pub scarred: BTreeSet<String>,
     pub domains: Vec<String>,
     pub last_fault: Nanos,
     pub down: BTreeSet<HostId>,
@@ -91,7 +97,6 @@ impl World {
             next: 1,
             succeeded: HashSet::new(),
             hit: BTreeSet::new(),
-            scarred: BTreeSet::new(),
             domains,
             last_fault: Nanos::ZERO,
             down: BTreeSet::new(),
@@ -120,6 +125,8 @@ impl World {
                     reference: Reference::new(bytes),
                     promise: policy.failures_to_tolerate,
                     wanted: policy,
+                    scars: BTreeSet::new(),
+                    damaged: false,
                 });
             }
         }
@@ -190,23 +197,44 @@ impl World {
                 println!("  found {finding:?}");
             }
             if let Finding::Repaired { .. } = finding {
-                assert!(!self.scarred.is_empty(), "nothing was broken, yet {finding:?}");
+                assert!(self.any_scars(), "nothing was broken, yet {finding:?}");
             }
         }
     }
 
     /// Whether more failed than a volume's policy promises to survive.
     pub fn beyond_promise(&self, subject: usize) -> bool {
-        let hit = self.hit.union(&self.scarred).count();
-        hit > usize::from(self.subjects[subject].promise)
+        let subject = &self.subjects[subject];
+        self.hit.union(&subject.scars).count() > usize::from(subject.promise)
     }
 
-    /// Says that errors are excused for whatever is in flight.
-    pub fn excuse_flights(&mut self) {
+    /// Whether something may be wrong that never heals by itself.
+    pub fn any_scars(&self) -> bool {
+        self.subjects.iter().any(|subject| !subject.scars.is_empty())
+    }
+
+    /// After more has failed, or less is promised: excuses what is in flight, and notes what may be gone for good.
+    pub fn reckon(&mut self) {
         let beyond: Vec<bool> =
             (0..self.subjects.len()).map(|subject| self.beyond_promise(subject)).collect();
         for flight in self.flights.values_mut() {
             flight.excused |= beyond[flight.subject];
+        }
+        for (subject, beyond) in self.subjects.iter_mut().zip(beyond) {
+            subject.damaged |= beyond && !subject.scars.is_empty();
+            if subject.damaged && !self.hit.is_empty() {
+                subject.reference.destroyed(self.now);
+            }
+        }
+    }
+
+    /// Reads in flight may return what a loss of volatile writes has brought back.
+    pub fn widen_expectations(&mut self, subject: usize) {
+        let reference = &self.subjects[subject].reference;
+        for flight in self.flights.values_mut().filter(|flight| flight.subject == subject) {
+            if let Some(expectation) = &mut flight.expectation {
+                expectation.lost_volatile(reference, sectors(&flight.request));
+            }
         }
     }
 
@@ -238,9 +266,10 @@ impl World {
             let first = request.offset_bytes / SECTOR as u64;
             let count = request.length_bytes as usize / SECTOR;
             println!(
-                "{}: {id}: {} v{subject} {first}+{count}",
+                "{}: {id}: {}{} v{subject} {first}+{count}",
                 self.now,
-                request.operation.as_str()
+                request.operation.as_str(),
+                if request.force_unit_access { " (durable)" } else { "" },
             );
         }
         self.next += 1;
@@ -273,7 +302,15 @@ impl World {
         let excused = self.beyond_promise(subject);
         self.flights.insert(
             id,
-            Flight { subject, request, submitted: self.now, write: id, expectation, excused },
+            Flight {
+                subject,
+                request,
+                submitted: self.now,
+                write: id,
+                expectation,
+                excused,
+                calm: self.hit.is_empty(),
+            },
         );
         let volume = self.subjects[subject].id;
         self.cluster.submit(self.now, volume, &request, RequestId(id));
@@ -285,11 +322,9 @@ impl World {
         let delivered = self.data.finish(finished.request);
         let unreadable = matches!(delivered, Some(Delivered::Unreadable(_)));
         let ok = finished.outcome == Outcome::Ok && !unreadable;
-        if self.trace && !ok {
-            println!(
-                "{}: {:?} of {:?} ended {:?}",
-                self.now, flight.write, flight.request, finished.outcome
-            );
+        if self.trace {
+            let readable = if unreadable { ", unreadable" } else { "" };
+            println!("{}: {} ended {:?}{readable}", self.now, flight.write, finished.outcome);
         }
         let excused = flight.excused || self.beyond_promise(flight.subject);
         let full = finished.outcome == Outcome::Error(IoFailure::NoSpace);
@@ -297,8 +332,10 @@ impl World {
         let told_of_loss = finished.outcome == Outcome::Error(IoFailure::UnflushedLost)
             && self.lost_volatile
             && flight.request.operation != Operation::Read;
+        let subject = &mut self.subjects[flight.subject];
+        let destroyed = unreadable && subject.reference.may_be_destroyed(sectors(&flight.request));
         assert!(
-            ok || excused || full || told_of_loss,
+            ok || excused || full || told_of_loss || destroyed,
             "{:?} failed within the promise: {:?}, hit {:?}",
             flight.request,
             finished.outcome,
@@ -307,7 +344,10 @@ impl World {
         assert!(finished.at >= flight.submitted && finished.at <= self.now);
         let sectors = sectors(&flight.request);
         let durable = self.power == Power::Protected || flight.request.force_unit_access;
-        let subject = &mut self.subjects[flight.subject];
+        // While something is missing, even a block that is written may be destroyed at once by scars of its row.
+        if ok && !excused && flight.calm && self.hit.is_empty() {
+            subject.reference.intact(flight.submitted, sectors.clone());
+        }
         match (flight.request.operation, ok) {
             (Operation::Write | Operation::Discard, true) => {
                 self.succeeded.insert(flight.write);
@@ -355,6 +395,7 @@ impl World {
             let state = &mut self.subjects[subject];
             state.promise = state.promise.min(policy.failures_to_tolerate);
             state.wanted = policy;
+            self.reckon();
         }
         self.collect();
     }
