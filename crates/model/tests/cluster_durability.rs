@@ -4,10 +4,11 @@
 
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ClusterSettings, ClusterSpec, Fault, HostId, HostSpec, Method,
-    NetworkSpec, Outcome, Policy, VolumeId,
+    Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ClusterState, DeviceId, Durability, Fault,
+    Found, HostId, HostSpec, Method, NetworkSpec, Outcome, Policy, Restart, ReturnedContent,
+    VolumeId,
 };
-use underlay_model::data_plane::{BlockStore, DataPlane, Delivered, MemoryStores};
+use underlay_model::data_plane::{BlockStore, DataPlane, Delivered, MemoryStore, MemoryStores};
 use underlay_model::{DiskGroupSpec, Operation, Request, RequestId, builtin};
 
 const UNIT: u64 = 64 << 10;
@@ -24,6 +25,8 @@ enum Power {
 
 /// A cluster with one volume and its bytes.
 struct Bench {
+    spec: ClusterSpec,
+    power: Power,
     cluster: Cluster,
     data: DataPlane<MemoryStores>,
     volume: VolumeId,
@@ -56,10 +59,12 @@ impl Bench {
                 ..ClusterSettings::default()
             },
         };
-        let mut cluster = Cluster::new(spec, RootSeed(seed)).expect("valid");
+        let mut cluster = Cluster::new(spec.clone(), RootSeed(seed)).expect("valid");
         let volume =
             cluster.create_volume(Nanos::ZERO, "v", Bytes(VOLUME), policy).expect("there is room");
         let mut bench = Bench {
+            spec,
+            power,
             cluster,
             data: DataPlane::new(MemoryStores),
             volume,
@@ -131,6 +136,24 @@ impl Bench {
 
     fn inject(&mut self, fault: Fault) {
         self.cluster.inject(self.now, fault).expect("possible");
+        self.pass(Nanos::ZERO);
+    }
+
+    /// The program is killed and starts again with what it had stored and what the components hold.
+    fn restart(&mut self, mut state: ClusterState) {
+        let old = std::mem::replace(&mut self.data, DataPlane::new(MemoryStores));
+        let durability = match self.power {
+            Power::Protected => Durability::OnWrite,
+            Power::Volatile => Durability::OnFlush,
+        };
+        for (id, store) in old.into_stores() {
+            let held = store.allocated_blocks().map(|block| (block * 4096, 4096)).collect();
+            state.correct(id, &Found::Holds(held));
+            self.data.attach(id, store, durability);
+        }
+        self.now = Nanos::ZERO;
+        let restored = Cluster::restore(self.spec.clone(), RootSeed(9), &state, Restart::Unclean);
+        self.cluster = restored.expect("its own state");
         self.pass(Nanos::ZERO);
     }
 
@@ -226,4 +249,73 @@ fn replicas_agree_after_a_power_cut_has_brought_back_what_was_discarded() {
         assert!(bench.cluster.space_is_exact());
     }
     assert!(returned > 0, "no seed brought anything back");
+}
+
+#[test]
+fn what_was_written_after_the_memory_was_stored_is_rebuilt_after_a_kill() {
+    let mut bench = Bench::new(3, MIRROR, Power::Protected, 1);
+    let state = bench.cluster.state();
+    bench.done(Request::write(0, UNIT as u32), 7);
+    bench.restart(state);
+    bench.pass(Nanos::from_secs(10));
+    // Everything on the first host is gone, and comes from the other.
+    let status = bench.cluster.volume_status(bench.volume).expect("exists");
+    let device = DeviceId { group: status.components[0].device.group, member: 0 };
+    bench.inject(Fault::DeviceLost { device });
+    bench.inject(Fault::DeviceReturned { device, content: ReturnedContent::Blank });
+    bench.pass(Nanos::from_secs(10));
+    assert_eq!(bench.value_at(0), Some(7), "the first row is read from the first replica");
+    let replicas = bench.replicas();
+    assert_eq!(replicas[0], replicas[1]);
+}
+
+#[test]
+fn parity_with_a_member_missing_is_the_truth_after_a_kill() {
+    let mut bench = Bench::new(4, RAID5, Power::Protected, 1);
+    bench.done(Request::write(0, VOLUME as u32), 7);
+    let missing = bench.host_of_slot(0);
+    bench.inject(Fault::HostLost { host: missing });
+    bench.pass(Nanos::from_secs(10));
+    bench.done(Request::write(0, VOLUME as u32), 8);
+    let state = bench.cluster.state();
+    bench.restart(state);
+    for unit in 0..VOLUME / UNIT {
+        assert_eq!(bench.value_at(unit * UNIT), Some(8), "unit {unit}");
+    }
+    bench.inject(Fault::HostReturned { host: missing });
+    bench.pass(Nanos::from_secs(10));
+    for host in (0..4).map(HostId).filter(|host| *host != missing) {
+        bench.inject(Fault::HostLost { host });
+        bench.pass(Nanos::from_secs(10));
+        for unit in 0..VOLUME / UNIT {
+            assert_eq!(bench.value_at(unit * UNIT), Some(8), "unit {unit} without {host:?}");
+        }
+        bench.inject(Fault::HostReturned { host });
+        bench.pass(Nanos::from_secs(10));
+    }
+}
+
+#[test]
+fn a_component_whose_store_is_gone_is_copied_or_answers_errors() {
+    for (policy, expected) in
+        [(MIRROR, Some(7)), (Policy { failures_to_tolerate: 0, ..MIRROR }, None)]
+    {
+        let mut bench = Bench::new(3, policy, Power::Protected, 1);
+        bench.done(Request::write(0, VOLUME as u32), 7);
+        let status = bench.cluster.volume_status(bench.volume).expect("exists");
+        let lost = status.components[0].component;
+        let length = status.components[0].length.0;
+        *bench.data.store_mut(lost).expect("exists") = MemoryStore::new(length);
+        let mut state = bench.cluster.state();
+        state.correct(lost, &Found::Lost);
+        let clean = Cluster::restore(bench.spec.clone(), RootSeed(9), &state, Restart::Clean);
+        bench.cluster = clean.expect("its own state");
+        bench.now = Nanos::ZERO;
+        bench.pass(Nanos::from_secs(10));
+        assert_eq!(bench.value_at(0), expected);
+        if expected.is_some() {
+            let replicas = bench.replicas();
+            assert_eq!(replicas[0], replicas[1]);
+        }
+    }
 }

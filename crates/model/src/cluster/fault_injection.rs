@@ -18,6 +18,8 @@ impl Cluster {
     pub fn inject(&mut self, now: Nanos, fault: Fault) -> Result<(), FaultProblem> {
         self.run_until(now);
         self.check_fault(&fault)?;
+        // Who has failed, and who has returned, must be known after a restart.
+        self.generation += 1;
         let description = self.describe(&fault);
         self.notice(Notice::Fault { description });
         match fault {

@@ -35,6 +35,7 @@ impl Cluster {
             }
         }
         if changed {
+            self.generation += 1;
             let at = self.now + self.settings.repair_delay;
             self.schedule(at, Timer::RepairWitnesses);
             self.membership_changed();
@@ -53,6 +54,7 @@ impl Cluster {
     pub(super) fn device_failed(&mut self, device: DeviceId) {
         let group = &mut self.groups[device.group.0 as usize];
         group.members[usize::from(device.member)].failed = true;
+        self.generation += 1;
         self.notice(Notice::DeviceFailed { device });
         self.membership_changed();
     }

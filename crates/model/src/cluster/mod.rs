@@ -91,6 +91,8 @@ mod status;
 
 mod state;
 
+mod survey;
+
 mod state_saving;
 
 mod state_checking;
@@ -119,4 +121,5 @@ pub use state::{
     RestoreProblem, VolumeRecord,
 };
 pub use status::{ComponentRole, ComponentStatus, DeviceStatus, ResyncStatus, VolumeStatus};
+pub use survey::Found;
 pub use volume_counters::VolumeCounters;

@@ -290,6 +290,7 @@ impl Cluster {
             let target = place_witness(&self.map(), |domain| !taken.contains(domain));
             match target {
                 Some(target) => {
+                    self.generation += 1;
                     self.hosts[host.0 as usize].components -= 1;
                     self.hosts[target.0 as usize].components += 1;
                     if let Some(object) = self.object_mut(volume, Layout::Present) {

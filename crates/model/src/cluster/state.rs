@@ -7,7 +7,8 @@
 //!
 //! After each call in which [`Cluster::state_generation`] has changed, before the data commands of that call are carried
 //! out and before its requests are answered. Then a restart with [`Restart::Unclean`] loses nothing: rows whose members may
-//! differ are settled and copied again, components that were not active are filled as a whole. State that was stored at
+//! differ are settled and copied again, components that were not active are filled as a whole. What the components hold is
+//! corrected first by what is found ([`ClusterState::correct`]). State that was stored at
 //! rest, after the last request, may be restored with [`Restart::Clean`]: only what was left is copied.
 
 use super::cluster::Cluster;
@@ -176,5 +177,10 @@ impl Cluster {
     /// A number that changes whenever something changes that must be stored; see the module.
     pub fn state_generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The number that the next component will have.
+    pub fn components_below(&self) -> u32 {
+        self.components.len() as u32
     }
 }

@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, Timer};
 use super::data_command::Durability;
 use super::event::{ComponentState, ResyncReason};
-use super::geometry::Geometry;
+use super::geometry::{Geometry, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::iops_limit::IopsLimit;
 use super::object::{Component, Layout, Object, Slot, Volume};
@@ -290,7 +290,6 @@ impl Cluster {
         let rows = self.rows_with_data(volume, set);
         let Some(object) = self.object(volume, Layout::Present) else { return };
         let needed = usize::from(object.geometry.kind.data_units());
-        let redundant = object.geometry.kind.spare_members() > 0;
         let active = |id: ComponentId| {
             self.component(id)
                 .is_some_and(|component| component.announced == ComponentState::Active)
@@ -307,10 +306,21 @@ impl Cluster {
                 component.stale.unite(&rows);
             }
         }
-        if let Some(object) = self.object_mut(volume, Layout::Present)
-            && redundant
+        if self.doubts_can_be_settled(volume, set, current)
+            && let Some(object) = self.object_mut(volume, Layout::Present)
         {
             object.in_doubt[set as usize].unite(&rows);
+        }
+    }
+
+    /// Members of a mirror can always be brought in line with one of them. Parity can only be made anew while all data is there:
+    /// where a member is missing, what the others hold is all there is of it, and stays the truth.
+    fn doubts_can_be_settled(&self, volume: VolumeId, set: u32, active: usize) -> bool {
+        let Some(object) = self.object(volume, Layout::Present) else { return false };
+        let slots = object.set(set).len();
+        match object.geometry.kind {
+            SetKind::Mirror { .. } => slots > 1,
+            SetKind::Parity { .. } => active == slots,
         }
     }
 

@@ -121,6 +121,12 @@ impl<M: StoreMaker> DataPlane<M> {
         self.components.put(component, Held::new(store, durability));
     }
 
+    /// Takes the stores out: what is left when everything else is forgotten.
+    pub fn into_stores(self) -> impl Iterator<Item = (ComponentId, M::Store)> {
+        let held = self.components.held.into_iter().enumerate();
+        held.filter_map(|(index, held)| Some((ComponentId(index as u32), held?.into_store())))
+    }
+
     /// The bytes of a write that is about to be submitted.
     pub fn stage_write(&mut self, request: RequestId, bytes: Vec<u8>) {
         self.buffers.insert(request, Buffer { bytes, readable: true });

@@ -10,7 +10,7 @@ use underlay_model::cluster::{
 impl World {
     /// Injects something.
     pub fn fault(&mut self) {
-        match self.random.random_range(0..20) {
+        match self.random.random_range(0..21) {
             0..3 => self.lose_host(),
             3 => self.freeze_host(),
             4 => self.partition(),
@@ -24,6 +24,7 @@ impl World {
             16 => self.power_on(),
             17 => self.rot(),
             18 => self.tear(),
+            19 if self.kills => self.kill_soon(),
             _ => {}
         }
         self.last_fault = self.now;

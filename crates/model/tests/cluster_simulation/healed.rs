@@ -12,6 +12,7 @@ use underlay_model::data_plane::BlockStore;
 impl World {
     /// Returns everything, waits until nothing moves, and verifies.
     pub fn heal_and_verify(&mut self) {
+        self.killed_after = None;
         // A last volatile loss is possible until the hosts are up.
         let hosts: Vec<_> = self.cluster.hosts().collect();
         for host in hosts {

@@ -7,8 +7,8 @@ use rand_pcg::Pcg64;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ComponentState, DeviceId, HostId, IoFailure, Outcome, Policy,
-    VolumeFinished, VolumeId,
+    Cluster, ClusterEvent, ClusterSpec, ClusterState, ComponentState, DeviceId, HostId, IoFailure,
+    Outcome, Policy, VolumeFinished, VolumeId,
 };
 use underlay_model::data_plane::{DataPlane, Delivered, Finding, MemoryStores};
 use underlay_model::{Operation, Request, RequestId};
@@ -33,12 +33,12 @@ pub struct Subject {
 }
 
 /// A request in flight.
-struct Flight {
-    subject: usize,
-    request: Request,
+pub struct Flight {
+    pub subject: usize,
+    pub request: Request,
     submitted: Nanos,
     /// What a write stores.
-    write: u64,
+    pub write: u64,
     expectation: Option<Expectation>,
     /// Whether an error is excused: there were more faults than promised during its flight.
     excused: bool,
@@ -51,10 +51,11 @@ pub struct World {
     pub random: Pcg64,
     pub power: Power,
     pub cluster: Cluster,
+    pub spec: ClusterSpec,
     pub data: DataPlane<MemoryStores>,
     pub subjects: Vec<Subject>,
     pub now: Nanos,
-    flights: BTreeMap<u64, Flight>,
+    pub flights: BTreeMap<u64, Flight>,
     next: u64,
     succeeded: HashSet<u64>,
     /// Fault domains hit since everything was last healthy.
@@ -67,6 +68,12 @@ pub struct World {
     /// Whether volatile writes may have been lost beyond the promise.
     pub lost_volatile: bool,
     pub trace: bool,
+    /// What is stored for a restart, and of which generation it is.
+    pub memory: Option<(u64, ClusterState)>,
+    /// Whether the program that drives the cluster may be killed.
+    pub kills: bool,
+    /// It is killed after so many more data commands.
+    pub killed_after: Option<u32>,
     events: Vec<ClusterEvent>,
 }
 
@@ -85,11 +92,13 @@ impl World {
         if trace {
             println!("{spec:#?}");
         }
-        let cluster = Cluster::new(spec, RootSeed(seed)).expect("the specification is valid");
+        let cluster =
+            Cluster::new(spec.clone(), RootSeed(seed)).expect("the specification is valid");
         let mut world = World {
             random,
             power,
             cluster,
+            spec,
             data: DataPlane::new(MemoryStores),
             subjects: Vec::new(),
             now: Nanos::ZERO,
@@ -103,6 +112,9 @@ impl World {
             stuck: BTreeSet::new(),
             lost_volatile: false,
             trace,
+            memory: None,
+            kills: std::env::var("UNDERLAY_SIMULATION_KILLS").is_ok(),
+            killed_after: None,
             events: Vec::new(),
         };
         world.create_volumes();
@@ -175,14 +187,21 @@ impl World {
     pub fn collect(&mut self) {
         let mut events = std::mem::take(&mut self.events);
         self.cluster.advance(self.now, &mut events);
+        self.remember();
         for event in events.drain(..) {
             match event {
                 ClusterEvent::Data(command) => {
+                    if self.killed_after == Some(0) {
+                        break;
+                    }
+                    self.killed_after = self.killed_after.map(|left| left - 1);
                     if self.trace && std::env::var("UNDERLAY_TRACE").is_ok_and(|v| v == "data") {
                         println!("  {command:?}");
                     }
                     self.data.execute(&command);
                 }
+                // Whoever is killed answers nobody.
+                ClusterEvent::Finished(_) if self.killed_after == Some(0) => {}
                 ClusterEvent::Finished(finished) => self.finished(&finished),
                 ClusterEvent::Notice { at, notice } => {
                     if self.trace {
@@ -192,6 +211,13 @@ impl World {
             }
         }
         self.events = events;
+        self.look_at_findings();
+        if self.killed_after == Some(0) {
+            self.restart();
+        }
+    }
+
+    fn look_at_findings(&mut self) {
         for finding in self.data.take_findings() {
             if self.trace {
                 println!("  found {finding:?}");
@@ -428,7 +454,7 @@ impl World {
     }
 }
 
-fn sectors(request: &Request) -> std::ops::Range<usize> {
+pub fn sectors(request: &Request) -> std::ops::Range<usize> {
     let first = request.offset_bytes as usize / SECTOR;
     first..first + request.length_bytes as usize / SECTOR
 }

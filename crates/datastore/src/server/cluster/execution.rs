@@ -1,9 +1,9 @@
 //! What a cluster says is to be done, carried out on the components: in the order in which it says so.
 
 use underlay_core::Nanos;
-use underlay_model::RequestId;
 use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, VolumeFinished};
 use underlay_model::data_plane::{BLOCK_BYTES, Delivered};
+use underlay_model::{Operation, RequestId};
 
 use super::plane::ClusterPlane;
 use super::request::{Finished, Pending};
@@ -21,9 +21,13 @@ impl<R> ClusterPlane<R> {
         self.cluster.advance(self.now, &mut events);
         // Before anything is carried out or answered: a server that is killed now must know what it had decided.
         self.remember();
+        let mut made = false;
         for event in events.drain(..) {
             match event {
-                ClusterEvent::Data(command) => self.carry_out(&command),
+                ClusterEvent::Data(command) => {
+                    made |= matches!(command, DataCommand::Create { .. });
+                    self.carry_out(&command);
+                }
                 ClusterEvent::Finished(done) => self.finish(&done),
                 ClusterEvent::Notice { at, notice } => {
                     let at = at.saturating_sub(self.ahead);
@@ -32,6 +36,9 @@ impl<R> ClusterPlane<R> {
             }
         }
         self.events = events;
+        if made {
+            self.components_made();
+        }
         let now = self.now.saturating_sub(self.ahead);
         for finding in self.data.take_findings() {
             self.journal.note_finding(now, finding);
@@ -93,12 +100,14 @@ impl<R> ClusterPlane<R> {
             Some(Delivered::Unreadable(bytes)) => (bytes, true),
             None => (Vec::new(), false),
         };
+        // A write that is not answered well may have happened; one that is must not be forgotten.
+        let forgotten = done.operation != Operation::Read && self.forgets();
         self.finished.push(Finished {
             id: done.request,
             at: done.at.saturating_sub(self.ahead).max(carried.arrived),
             operation: done.operation,
             queue: done.queue,
-            failed: unreadable || done.outcome != Outcome::Ok,
+            failed: unreadable || forgotten || done.outcome != Outcome::Ok,
             buffer,
             carried,
         });

@@ -13,8 +13,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FallocateFlags, fallocate};
-use underlay_model::cluster::{ComponentId, DeviceId, Restart};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
+use rustix::io::Errno;
+use underlay_model::cluster::{ComponentId, DeviceId};
 use underlay_model::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 
 /// Bytes of a checksum.
@@ -44,17 +45,26 @@ impl FileStores {
         FileStores { directory: directory.to_path_buf() }
     }
 
-    /// Opens a component that exists. A server that was killed may not have come to make the newest ones.
+    /// Opens a component that exists.
     pub(crate) fn open(
         &self,
         component: ComponentId,
         device: DeviceId,
         length: u64,
-        restart: Restart,
     ) -> Result<FileStore, StoreError> {
         let mut how = OpenOptions::new();
-        how.read(true).write(true).create(restart == Restart::Unclean);
+        how.read(true).write(true);
         self.store(component, device, length, &how)
+    }
+
+    /// Whether both files of a component are there.
+    pub(crate) fn exists(&self, component: ComponentId, device: DeviceId) -> bool {
+        let path = self.folder(device).join(component.to_string());
+        path.is_file() && sums_path(&path).is_file()
+    }
+
+    fn folder(&self, device: DeviceId) -> PathBuf {
+        self.directory.join(device_folder(device))
     }
 
     fn store(
@@ -64,8 +74,8 @@ impl FileStores {
         length: u64,
         how: &OpenOptions,
     ) -> Result<FileStore, StoreError> {
+        let folder = self.folder(device);
         let path = component_path(&self.directory, device, component);
-        let folder = self.directory.join(device_folder(device));
         let open = || -> io::Result<(File, File)> {
             fs::create_dir_all(&folder)?;
             let (bytes, sums) = (how.open(&path)?, how.open(sums_path(&path))?);
@@ -89,6 +99,25 @@ pub(crate) fn component_path(
 
 fn device_folder(device: DeviceId) -> String {
     format!("g{}-d{}", device.group.0, device.member)
+}
+
+/// The ranges of a file that are not holes.
+fn data_of(file: &File) -> io::Result<Vec<(u64, u64)>> {
+    let length = file.metadata()?.len();
+    let mut ranges = Vec::new();
+    let mut at = 0;
+    while at < length {
+        let start = match seek(file, SeekFrom::Data(at)) {
+            Ok(start) => start,
+            // There is no data from here to the end.
+            Err(Errno::NXIO) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let end = seek(file, SeekFrom::Hole(start))?;
+        ranges.push((start, end - start));
+        at = end;
+    }
+    Ok(ranges)
 }
 
 fn sums_path(path: &Path) -> PathBuf {
@@ -131,6 +160,35 @@ impl StoreMaker for FileStores {
 }
 
 impl FileStore {
+    /// The bytes in which the component holds something, ascending: first byte, number of bytes. As exact as the file
+    /// system's knowledge of holes; where it has none, everything.
+    ///
+    /// # Errors
+    /// When the files cannot be read.
+    pub(crate) fn holds(&mut self) -> Result<Vec<(u64, u64)>, StoreError> {
+        let mut ranges = data_of(&self.bytes)
+            .map_err(|error| failed(self.component, "survey", 0, self.length, &error))?;
+        // A block that is known to be lost may hold no bytes, but has a checksum.
+        let summed = data_of(&self.sums)
+            .map_err(|error| failed(self.component, "survey", 0, self.length, &error))?;
+        let block = BLOCK_BYTES as u64;
+        for (offset, length) in summed {
+            let (mut first, end) = (offset / SUM_BYTES, (offset + length).div_ceil(SUM_BYTES));
+            let end = end.min(self.length / block);
+            while first < end {
+                let mut sums = [0; SUMS_AT_ONCE];
+                let count = (end - first).min(SUMS_AT_ONCE as u64);
+                let sums = &mut sums[..count as usize];
+                self.read_sums(first, sums)?;
+                let held = (first..).zip(&*sums).filter(|(_, sum)| **sum != 0);
+                ranges.extend(held.map(|(number, _)| (number * block, block)));
+                first += count;
+            }
+        }
+        ranges.sort_unstable();
+        Ok(ranges)
+    }
+
     fn report(
         &self,
         operation: &'static str,
@@ -206,7 +264,7 @@ impl BlockStore for FileStore {
 mod tests {
     use super::FileStores;
     use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
-    use underlay_model::cluster::{ComponentId, DeviceId, GroupId, Restart};
+    use underlay_model::cluster::{ComponentId, DeviceId, GroupId};
     use underlay_model::data_plane::{BlockStore, MemoryStore, StoreMaker};
 
     const BLOCKS: u64 = 600;
@@ -254,7 +312,7 @@ mod tests {
                 apply(&mut file, step);
             }
             drop(file);
-            let mut file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096, Restart::Clean).unwrap();
+            let mut file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
             prop_assert_eq!(file.len_bytes(), memory.len_bytes());
             let (mut expected, mut found) = (vec![0; 4096], vec![1; 4096]);
             for block in 0..BLOCKS {
@@ -269,5 +327,25 @@ mod tests {
             stores.remove(ComponentId(7), file);
             prop_assert_eq!(std::fs::read_dir(directory.path().join("g2-d1")).unwrap().count(), 0);
         }
+    }
+
+    #[test]
+    fn a_survey_finds_what_is_held_and_what_is_known_to_be_lost() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut stores = FileStores::new(directory.path());
+        let mut file = stores.create(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
+        assert!(file.holds().unwrap().is_empty());
+        file.write(20 * 4096, &[1; 4096]).unwrap();
+        file.write_sums(500, &[9]).unwrap();
+        let held = file.holds().unwrap();
+        let covers = |block: u64| {
+            let byte = block * 4096;
+            held.iter().any(|(offset, length)| (*offset..offset + length).contains(&byte))
+        };
+        assert!(covers(20) && covers(500), "{held:?}");
+        assert!(!covers(300), "{held:?}");
+        assert!(stores.exists(ComponentId(7), DEVICE) && !stores.exists(ComponentId(8), DEVICE));
+        std::fs::remove_file(directory.path().join("g2-d1").join("c7.sums")).unwrap();
+        assert!(!stores.exists(ComponentId(7), DEVICE), "half of it is gone");
     }
 }

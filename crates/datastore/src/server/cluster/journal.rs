@@ -44,6 +44,13 @@ impl Journal {
         }
     }
 
+    /// Notes something about the datastore itself.
+    pub(crate) fn say(&mut self, at: Nanos, kind: &'static str, text: String) {
+        tracing::warn!("{kind}: {text}");
+        self.has_changed = true;
+        self.push(Entry { at, kind, text });
+    }
+
     /// Notes what the data plane found.
     pub(crate) fn note_finding(&mut self, at: Nanos, finding: Finding) {
         let (component, offset_bytes, what) = match finding {

@@ -18,22 +18,39 @@ pub(crate) struct Memory {
     path: PathBuf,
     /// The generation of the state that is stored.
     stored: Option<u64>,
+    /// Components with lower numbers have been made.
+    made: u32,
+    /// Whether the present state could not be stored.
+    pub(crate) is_failing: bool,
+}
+
+/// What was remembered.
+#[derive(Debug)]
+pub(crate) struct Recalled {
+    pub(crate) state: ClusterState,
+    /// How the server that remembered it ended.
+    pub(crate) restart: Restart,
+    /// Components with lower numbers had been made: if they are not there any more, they are lost. Others may never have
+    /// been there.
+    pub(crate) made: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct MemoryFile {
     ended_in_order: bool,
+    #[serde(default)]
+    components_made: u32,
     state: ClusterState,
 }
 
 impl Memory {
     pub(crate) fn at(path: &Path) -> Memory {
-        Memory { path: path.to_path_buf(), stored: None }
+        Memory { path: path.to_path_buf(), stored: None, made: 0, is_failing: false }
     }
 
-    /// What was remembered, and how the server that did so ended; none for a new cluster.
-    pub(crate) fn recall(&self) -> Result<Option<(ClusterState, Restart)>, DatastoreError> {
+    /// What was remembered; none for a new cluster.
+    pub(crate) fn recall(&self) -> Result<Option<Recalled>, DatastoreError> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -43,7 +60,8 @@ impl Memory {
             DatastoreError::BadMemory { path: self.path.clone(), reason: error.to_string() }
         })?;
         let restart = if file.ended_in_order { Restart::Clean } else { Restart::Unclean };
-        Ok(Some((file.state, restart)))
+        let made = file.components_made;
+        Ok(Some(Recalled { state: file.state, restart, made }))
     }
 
     /// Whether a state of this generation is stored.
@@ -51,12 +69,29 @@ impl Memory {
         self.stored == Some(generation)
     }
 
-    /// Remembers a state while the server goes on. What cannot be stored is tried again with the next change.
-    pub(crate) fn keep(&mut self, generation: u64, state: ClusterState) {
-        match self.write(state, false) {
-            Ok(()) => self.stored = Some(generation),
-            Err(error) => tracing::error!("{error}; if the server is killed now, data may be lost"),
+    /// All components so far have been made; stored with the next state, which must be soon.
+    pub(crate) fn components_made(&mut self, below: u32) {
+        if self.made != below {
+            self.made = below;
+            self.stored = None;
         }
+    }
+
+    /// Remembers a state while the server goes on.
+    ///
+    /// # Errors
+    /// When it cannot be stored: the server must not promise anything then.
+    pub(crate) fn keep(
+        &mut self,
+        generation: u64,
+        state: ClusterState,
+    ) -> Result<(), DatastoreError> {
+        let outcome = self.write(state, false);
+        self.is_failing = outcome.is_err();
+        if outcome.is_ok() {
+            self.stored = Some(generation);
+        }
+        outcome
     }
 
     /// Remembers the last state of a server that ends, with nothing under way.
@@ -65,7 +100,9 @@ impl Memory {
     }
 
     fn write(&self, state: ClusterState, ended_in_order: bool) -> Result<(), DatastoreError> {
-        let text = serde_json::to_vec(&MemoryFile { ended_in_order, state }).expect("plain data");
+        let text =
+            serde_json::to_vec(&MemoryFile { ended_in_order, components_made: self.made, state })
+                .expect("plain data");
         let new = self.path.with_extension("new");
         fs::write(&new, text)
             .and_then(|()| fs::rename(&new, &self.path))

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterSpec, ComponentId, DeviceId, Durability, GroupId, VolumeId,
+    Cluster, ClusterSpec, ComponentId, DeviceId, Durability, Found, GroupId, Restart, VolumeId,
 };
-use underlay_model::data_plane::DataPlane;
+use underlay_model::data_plane::{DataPlane, StoreMaker};
 
 use super::file_store::FileStores;
-use super::memory::Memory;
+use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
 use crate::error::DatastoreError;
 
@@ -29,7 +29,7 @@ impl<R> ClusterPlane<R> {
         let stores = FileStores::new(directory);
         let is_instant = spec.is_instant();
         let durability = durability_of_groups(&spec);
-        let Some((state, restart)) = recalled else {
+        let Some(Recalled { mut state, restart, made }) = recalled else {
             let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
             return Ok(ClusterPlane::of(
                 cluster,
@@ -41,26 +41,74 @@ impl<R> ClusterPlane<R> {
         };
         let misfit =
             |reason: String| DatastoreError::BadMemory { path: directory.to_path_buf(), reason };
-        let cluster = Cluster::restore(spec, seed, &state, restart)
-            .map_err(|problem| misfit(problem.to_string()))?;
         let mut data = DataPlane::new(FileStores::new(directory));
-        for record in &state.components {
+        let mut lost = Vec::new();
+        for record in state.components.clone() {
             let component = ComponentId(record.component);
             let device = DeviceId { group: GroupId(record.group), member: record.disk + 1 };
-            let store = stores.open(component, device, record.length, restart);
-            let store = store.map_err(|error| misfit(error.to_string()))?;
-            data.attach(component, store, durability[record.group as usize]);
+            let durability = durability.get(record.group as usize).copied();
+            let exists = stores.exists(component, device);
+            let unclean = restart == Restart::Unclean;
+            if !exists && (!unclean || record.component < made) {
+                lost.push(component);
+            }
+            let store = if exists {
+                stores.open(component, device, record.length)
+            } else {
+                data.maker().create(component, device, record.length)
+            };
+            let mut store = store.map_err(|error| misfit(error.to_string()))?;
+            if lost.last() == Some(&component) {
+                state.correct(component, &Found::Lost);
+            } else if unclean {
+                let held = store.holds().map_err(|error| misfit(error.to_string()))?;
+                state.correct(component, &Found::Holds(held));
+            }
+            data.attach(component, store, durability.unwrap_or(Durability::OnWrite));
         }
-        Ok(ClusterPlane::of(cluster, data, memory, directory, is_instant))
+        let cluster = Cluster::restore(spec, seed, &state, restart)
+            .map_err(|problem| misfit(problem.to_string()))?;
+        let mut plane = ClusterPlane::of(cluster, data, memory, directory, is_instant);
+        for component in lost {
+            let text = format!("component {component} is lost: its files are gone");
+            plane.journal.say(Nanos::ZERO, "component", text);
+        }
+        plane.components_made();
+        Ok(plane)
     }
 
     /// Stores what must not be forgotten, if it has changed.
     pub(super) fn remember(&mut self) {
         let generation = self.cluster.state_generation();
-        if let Some(memory) = &mut self.memory
-            && !memory.holds(generation)
-        {
-            memory.keep(generation, self.cluster.state());
+        let Some(memory) = self.memory.as_mut().filter(|memory| !memory.holds(generation)) else {
+            return;
+        };
+        let was_failing = memory.is_failing;
+        let outcome = memory.keep(generation, self.cluster.state());
+        let text = match outcome {
+            Err(error) if !was_failing => format!(
+                "{error}: what the cluster knows cannot be stored, so that writes and flushes are answered with errors until \
+                 it can"
+            ),
+            Ok(()) if was_failing => {
+                "what the cluster knows can be stored again, and writes are accepted".to_string()
+            }
+            _ => return,
+        };
+        let now = self.now.saturating_sub(self.ahead);
+        self.journal.say(now, "memory", text);
+    }
+
+    /// Whether something that is answered well now would be forgotten if the server were killed.
+    pub(super) fn forgets(&self) -> bool {
+        self.memory.as_ref().is_some_and(|memory| memory.is_failing)
+    }
+
+    /// The components that exist by now have been made: who misses one later knows that it was lost.
+    pub(super) fn components_made(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.components_made(self.cluster.components_below());
+            self.remember();
         }
     }
 

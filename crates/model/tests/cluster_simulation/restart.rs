@@ -1,0 +1,72 @@
+//! The program that drives the cluster is killed at any moment, and starts again with what it had stored.
+//!
+//! What it stored may be older than what the components hold; commands that were decided may not have been carried out.
+//! Nobody was told of requests in flight: their writes may have happened.
+
+use crate::topology::Power;
+use crate::world::{World, sectors};
+use rand::RngExt;
+use std::collections::BTreeMap;
+use underlay_core::RootSeed;
+use underlay_model::Operation;
+use underlay_model::cluster::{Cluster, ComponentId, Durability, Found, Restart};
+use underlay_model::data_plane::{BLOCK_BYTES, DataPlane, MemoryStore, MemoryStores};
+
+impl World {
+    /// From now on it may happen at any command.
+    pub fn kill_soon(&mut self) {
+        self.killed_after = Some(self.random.random_range(0..20));
+    }
+
+    /// Stores what must not be forgotten, if it has changed.
+    pub fn remember(&mut self) {
+        let generation = self.cluster.state_generation();
+        if self.memory.as_ref().is_none_or(|(stored, _)| *stored != generation) {
+            self.memory = Some((generation, self.cluster.state()));
+        }
+    }
+
+    /// Starts again after a kill.
+    pub fn restart(&mut self) {
+        self.killed_after = None;
+        if self.trace {
+            println!("{}: killed and started again", self.now);
+        }
+        for (_, flight) in std::mem::take(&mut self.flights) {
+            if matches!(flight.request.operation, Operation::Write | Operation::Discard) {
+                let reference = &mut self.subjects[flight.subject].reference;
+                reference.failed(flight.write, self.now, sectors(&flight.request));
+            }
+        }
+        let (_, mut state) = self.memory.take().expect("stored before the first command");
+        let old = std::mem::replace(&mut self.data, DataPlane::new(MemoryStores));
+        let mut stores: BTreeMap<ComponentId, MemoryStore> = old.into_stores().collect();
+        let durability = match self.power {
+            Power::Protected => Durability::OnWrite,
+            Power::Volatile => Durability::OnFlush,
+        };
+        for record in state.components.clone() {
+            let id = ComponentId(record.component);
+            // It had not come to make the newest ones.
+            let store = stores.remove(&id).unwrap_or_else(|| MemoryStore::new(record.length));
+            let block = BLOCK_BYTES as u64;
+            let held = store.allocated_blocks().map(|number| (number * block, block)).collect();
+            state.correct(id, &Found::Holds(held));
+            self.data.attach(id, store, durability);
+        }
+        let seed = RootSeed(self.random.random_range(0..u64::MAX));
+        let restored = Cluster::restore(self.spec.clone(), seed, &state, Restart::Unclean);
+        self.cluster = restored.expect("its own state");
+        // Faults of devices that nobody had noticed are over.
+        self.stuck.clear();
+        // Whatever may have been under way is settled by choosing one member as the truth and copying it: until that is done
+        // nothing else may fail. No promise holds, but nothing may be wrong, or lost for good.
+        self.hit.insert("the program".to_string());
+        for subject in &mut self.subjects {
+            subject.promise = 0;
+        }
+        self.last_fault = self.now;
+        self.reckon();
+        self.collect();
+    }
+}
