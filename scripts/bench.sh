@@ -12,6 +12,9 @@ seconds=${BENCH_SECONDS:-20}
 echo "== load: against COPY of the same rows from pre-generated files"
 "$examples/load_rate" --json "$out/load-rate.json"
 
+echo "== load on MariaDB: against LOAD DATA INFILE of the same rows from pre-generated files"
+"$examples/mariadb_load_rate" --json "$out/mariadb-load-rate.json"
+
 echo "== driver cost: CPU-seconds of the driver per 10,000 new orders, against go-tpc"
 peer=()
 if go_tpc=$(command -v go-tpc); then
@@ -35,6 +38,16 @@ export warehouses seconds out examples
   done
   "$examples/thousand_users" --url "$BENCH_URL" --seconds "$seconds" --key-think 0.05 | tee "$out/thousand-users.json"
 ' bench "${peer[@]}"
+
+echo "== driver cost on MariaDB: CPU-seconds of the driver per 10,000 new orders"
+# shellcheck disable=SC2016
+"$examples/with_server" --engine mariadb -- bash -euo pipefail -c '
+  for mode in procedures statements; do
+    load=(); [ "$mode" = procedures ] && load=(--load "$warehouses")
+    "$examples/driver_cost" --url "$BENCH_URL" --mode "$mode" --users 8 --seconds "$seconds" "${load[@]}" \
+      | tee "$out/mariadb-driver-cost-$mode.json"
+  done
+'
 
 echo "== export cost: null profile through FUSE + loop + ext4, against nbdkit + nbdfuse on the same path"
 "$examples/export_cost" --json "$out/export-cost.json"

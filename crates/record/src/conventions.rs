@@ -134,6 +134,8 @@ pub mod source {
     pub const PROCESS: &str = "process";
     /// Statistics views of PostgreSQL.
     pub const POSTGRES: &str = "postgres";
+    /// Status counters of MariaDB.
+    pub const MARIADB: &str = "mariadb";
     /// The datastore's own counters.
     pub const DATASTORE: &str = "datastore";
     /// The load generator's own counters.

@@ -10,6 +10,7 @@ use crate::latencies;
 use crate::observed::WindowFacts;
 use crate::statistics::batch_means;
 use crate::verdict::steady;
+use crate::verdict::time_budget::of_server;
 
 /// A driver thread busy for this share, or later than this, was in the way.
 const SATURATED: f64 = 0.9;
@@ -89,11 +90,11 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("cpu_idle", window.cpu.idle_share),
         ("cpu_iowait", window.cpu.iowait_share),
         ("cpu_steal", window.cpu.steal_share),
-        ("server_cores", process("postgres")),
+        ("server_cores", of_server(&window.cpu.on_cpu)),
         ("driver_cores", window.driver.cores),
         ("datastore_cores", process("datastore")),
         ("interference_cores", window.cpu.interference_cores()),
-        ("server_run_queue", window.cpu.run_queue.get("postgres").copied()),
+        ("server_run_queue", of_server(&window.cpu.run_queue)),
         ("log_bytes_per_second", window.load.log_bytes_per_second),
         ("cache_hit_share", window.load.cache_hit_share),
     ]);

@@ -101,7 +101,7 @@ const DEFINITIONS: [(&str, &str); 13] = [
     (
         "TPM",
         "transactions per minute as the engine itself counts them (PostgreSQL: commits and rollbacks of \
-         the database, without those of Underlay's own samplers); engines count differently, so TPM is not \
+         the database, without those of Underlay's own samplers; MariaDB: COMMIT and ROLLBACK statements); engines count differently, so TPM is not \
          comparable between engines",
     ),
     (

@@ -318,11 +318,15 @@ fn draw_waits(run: &ObservedRun, drawing: &mut Drawing) {
 
 fn draw_database(run: &ObservedRun, drawing: &mut Drawing) {
     let postgres = |series| run.series(source::POSTGRES, series);
-    let log = ["wal.position", "wal.wal_bytes", "wal.bytes"].into_iter().find_map(postgres);
+    let mariadb = |series| run.series(source::MARIADB, series);
+    let log = ["wal.position", "wal.wal_bytes", "wal.bytes"]
+        .into_iter()
+        .find_map(postgres)
+        .or_else(|| mariadb("status.innodb_lsn_current"));
     drawing.rate(("log_bytes", "Log written", "database", "bytes/s", "log"), log, 1.0);
     drawing.rate(
         ("blocks_read", "Blocks read", "database", "1/s", "blocks"),
-        postgres("database.blks_read"),
+        postgres("database.blks_read").or_else(|| mariadb("status.innodb_pages_read")),
         1.0,
     );
     let cgroup = |series| run.series(source::CGROUP, series);
@@ -353,9 +357,12 @@ fn draw_host(run: &ObservedRun, drawing: &mut Drawing) {
         let series = format!("cpu.{name}");
         drawing.rate((&series, title, "host", "cores", "host CPU"), state(name), 1e-9);
     }
-    for (tree, title) in
-        [("postgres", "Database server"), ("driver", "Load generator"), ("datastore", "Datastore")]
-    {
+    for (tree, title) in [
+        ("postgres", "Database server"),
+        ("mariadb", "Database server"),
+        ("driver", "Load generator"),
+        ("datastore", "Datastore"),
+    ] {
         let of = |counter: &str| run.series(source::PROCESS, &format!("{tree}.{counter}"));
         let name = format!("process.{tree}.on_cpu");
         drawing.rate((&name, title, "host", "cores", "process CPU"), of("on_cpu"), 1e-9);

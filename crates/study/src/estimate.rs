@@ -5,9 +5,9 @@
 
 use underlay_core::{Bytes, Nanos};
 
+use crate::dialect::Dialect;
 use crate::host_view::HostView;
 use crate::plan::{DatastoreKind, DesignPlan, Plan};
-use crate::postgresql;
 
 pub(crate) use crate::plan::Estimates;
 
@@ -126,25 +126,23 @@ fn expected_volumes(design: &DesignPlan, database: Bytes) -> Bytes {
             .find(|volume| volume.name == name)
             .map_or(Bytes::ZERO, |volume| volume.capacity)
     };
-    let log = design
-        .engine
-        .settings
-        .get("max_wal_size")
-        .and_then(|text| postgresql::size(text, 1 << 20))
-        .unwrap_or(postgresql::MAX_WAL_SIZE_DEFAULT);
+    let log = setting(design, |dialect| dialect.log);
     let grown = Bytes(database.0 / 100 * (100 + GROWTH_PERCENT));
     saturating_sum(grown.min(capacity("data")), log.min(capacity("wal")))
+}
+
+/// A size setting of a design's server, or what the server takes without it.
+fn setting(design: &DesignPlan, which: impl Fn(&Dialect) -> (&'static str, Bytes)) -> Bytes {
+    let dialect = Dialect::of(design.engine.kind);
+    let setting = which(dialect);
+    let chosen = design.engine.settings.get(setting.0).map(String::as_str);
+    dialect.size_of(setting, chosen).unwrap_or(setting.1)
 }
 
 fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
     let users = u64::from(plan.procedure.users.iter().copied().max().unwrap_or(0));
     let server = design.engine.memory_limit.unwrap_or_else(|| {
-        let buffers = design
-            .engine
-            .settings
-            .get("shared_buffers")
-            .and_then(|text| postgresql::size(text, 8192))
-            .unwrap_or(postgresql::SHARED_BUFFERS_DEFAULT);
+        let buffers = setting(design, |dialect| dialect.buffers);
         saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * users))
     });
     let datastore = match &design.kind {

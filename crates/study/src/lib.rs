@@ -22,11 +22,13 @@ mod plan_text;
 
 mod built_in_datastore;
 mod builtin;
+mod dialect;
 mod entry;
 mod estimate;
 mod exact;
 mod file;
 mod limits;
+mod mariadb;
 mod parse;
 mod postgresql;
 mod profile_text;

@@ -6,8 +6,8 @@ use underlay_core::{Bytes, Nanos};
 
 /// Seeds: what a TOML integer can hold.
 pub(crate) const SEED: RangeInclusive<u64> = 0..=i64::MAX as u64;
-/// Major versions of PostgreSQL that Underlay supports.
-pub(crate) const POSTGRESQL_MAJOR: RangeInclusive<u64> = 13..=18;
+/// Major versions of servers; which of them an engine has is checked when the engine is known.
+pub(crate) const ENGINE_MAJOR: RangeInclusive<u64> = 0..=u32::MAX as u64;
 /// Processors of a database server.
 pub(crate) const CPUS: RangeInclusive<f64> = 0.1..=4096.0;
 /// Least memory of a database server that starts at all.

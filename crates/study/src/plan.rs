@@ -81,20 +81,38 @@ pub struct EnginePlan {
 }
 
 /// The engines a study can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum EngineKind {
     /// PostgreSQL.
+    #[default]
     Postgresql,
+    /// MariaDB.
+    Mariadb,
+    /// MySQL.
+    Mysql,
 }
 
 impl EngineKind {
     /// All engines.
-    pub const ALL: [EngineKind; 1] = [EngineKind::Postgresql];
+    pub const ALL: [EngineKind; 3] =
+        [EngineKind::Postgresql, EngineKind::Mariadb, EngineKind::Mysql];
+
+    /// Its name, for people.
+    pub fn title(self) -> &'static str {
+        crate::dialect::Dialect::of(self).title
+    }
+
+    /// What to do where it is not installed.
+    pub fn install(self) -> &'static str {
+        crate::dialect::Dialect::of(self).install
+    }
 
     /// The word used in files and pages.
     pub const fn as_str(self) -> &'static str {
         match self {
             EngineKind::Postgresql => "postgresql",
+            EngineKind::Mariadb => "mariadb",
+            EngineKind::Mysql => "mysql",
         }
     }
 }

@@ -6,8 +6,10 @@
 
 use underlay_core::{Bytes, Nanos};
 
+use crate::dialect::{Dialect, Doubtful, ScaledSetting};
+
 /// Settings that Underlay sets itself, with what decides them instead.
-pub(crate) const OWNED: [(&str, &str); 20] = [
+const OWNED: [(&str, &str); 20] = [
     ("data_directory", "the volume `data`"),
     ("config_file", "Underlay writes the configuration file"),
     ("hba_file", "Underlay writes the access rules"),
@@ -31,7 +33,7 @@ pub(crate) const OWNED: [(&str, &str); 20] = [
 ];
 
 /// Size settings with the number of bytes that a bare number counts.
-pub(crate) const SIZES: [(&str, u64); 12] = [
+const SIZES: [(&str, u64); 12] = [
     ("shared_buffers", 8192),
     ("effective_cache_size", 8192),
     ("temp_buffers", 8192),
@@ -46,17 +48,8 @@ pub(crate) const SIZES: [(&str, u64); 12] = [
     ("wal_keep_size", 1 << 20),
 ];
 
-/// A size setting that similarity scaling divides.
-pub(crate) struct ScaledSetting {
-    pub name: &'static str,
-    /// The least value PostgreSQL starts with.
-    pub least: Bytes,
-    /// What the server uses when the study says nothing.
-    pub default: Bytes,
-}
-
 /// The size settings that similarity scaling divides.
-pub(crate) const SCALED: [ScaledSetting; 5] = [
+const SCALED: [ScaledSetting; 5] = [
     ScaledSetting {
         name: "shared_buffers",
         least: Bytes::from_mib(1),
@@ -85,21 +78,74 @@ pub(crate) const SCALED: [ScaledSetting; 5] = [
 ];
 
 /// What the server uses when the study says nothing: `shared_buffers`.
-pub(crate) const SHARED_BUFFERS_DEFAULT: Bytes = Bytes::from_mib(128);
+const SHARED_BUFFERS_DEFAULT: Bytes = Bytes::from_mib(128);
 /// What the server uses when the study says nothing: `max_wal_size`.
-pub(crate) const MAX_WAL_SIZE_DEFAULT: Bytes = Bytes::from_gib(1);
+const MAX_WAL_SIZE_DEFAULT: Bytes = Bytes::from_gib(1);
 /// What the server uses when the study says nothing: `max_connections`.
-pub(crate) const MAX_CONNECTIONS_DEFAULT: u32 = 100;
+const MAX_CONNECTIONS_DEFAULT: u32 = 100;
 /// What the server uses when the study says nothing: `checkpoint_timeout`.
-pub(crate) const CHECKPOINT_TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(300);
+const CHECKPOINT_TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(300);
 /// Connections that are not for users: 3 that the server reserves for its administrator by default,
 /// and 7 of Underlay (statistics, wait events, checks and one more of each in reserve).
-pub(crate) const RESERVED_CONNECTIONS: u32 = 10;
+const RESERVED_CONNECTIONS: u32 = 10;
+
+/// PostgreSQL's.
+pub(crate) static DIALECT: Dialect = Dialect {
+    title: "PostgreSQL",
+    majors: 13..=18,
+    install: "install the server (Debian, Ubuntu: apt install postgresql)",
+    programs: "initdb and postgres",
+    owned: &OWNED,
+    sizes: &SIZES,
+    scaled: &SCALED,
+    buffers: ("shared_buffers", SHARED_BUFFERS_DEFAULT),
+    log: ("max_wal_size", MAX_WAL_SIZE_DEFAULT),
+    log_may_grow: true,
+    connections: MAX_CONNECTIONS_DEFAULT,
+    reserved_connections: RESERVED_CONNECTIONS,
+    checkpoint_timeout: Some(("checkpoint_timeout", CHECKPOINT_TIMEOUT_DEFAULT)),
+    size,
+    size_text,
+    size_units: "PostgreSQL knows B, kB, MB, GB and TB, all powers of 1024",
+    size_example: "write for example \"96MB\"",
+    doubtful: &DOUBTFUL,
+};
+
+const DOUBTFUL: [Doubtful; 4] = [
+    Doubtful {
+        name: "fsync",
+        is: is_off,
+        words: "is off",
+        code: "fsync-off",
+        consequence: "nothing the server writes is safe, and storage is hardly asked to wait",
+    },
+    Doubtful {
+        name: "full_page_writes",
+        is: is_off,
+        words: "is off",
+        code: "full-page-writes-off",
+        consequence: "a torn page after a crash cannot be repaired, and less log is written than in production",
+    },
+    Doubtful {
+        name: "synchronous_commit",
+        is: is_off,
+        words: "is off",
+        code: "synchronous-commit-off",
+        consequence: "commits do not wait for the log device",
+    },
+    Doubtful {
+        name: "autovacuum",
+        is: is_off,
+        words: "is off",
+        code: "autovacuum-off",
+        consequence: "dead rows pile up, and background writes are missing",
+    },
+];
 
 /// A size as PostgreSQL reads it, `bare` bytes per unit when there is no unit.
 ///
 /// PostgreSQL knows B, kB, MB, GB and TB, all powers of 1024, and no other spelling.
-pub(crate) fn size(text: &str, bare: u64) -> Option<Bytes> {
+fn size(text: &str, bare: u64) -> Option<Bytes> {
     let (number, unit) = split(text)?;
     let factor = match unit {
         "" => bare,
@@ -113,13 +159,8 @@ pub(crate) fn size(text: &str, bare: u64) -> Option<Bytes> {
     scaled(number, factor).map(Bytes)
 }
 
-/// The unit of a bare number of that setting, when it is a size.
-pub(crate) fn bare_unit(setting: &str) -> Option<u64> {
-    SIZES.iter().find(|(name, _)| *name == setting).map(|(_, bare)| *bare)
-}
-
 /// A size in the largest unit of PostgreSQL that needs no fraction.
-pub(crate) fn size_text(size: Bytes) -> String {
+fn size_text(size: Bytes) -> String {
     let units = [("TB", 40), ("GB", 30), ("MB", 20), ("kB", 10)];
     units
         .iter()
@@ -145,7 +186,7 @@ pub(crate) fn time(text: &str, bare: u64) -> Option<Nanos> {
 }
 
 /// Whether the text is one of PostgreSQL's words for no.
-pub(crate) fn is_off(text: &str) -> bool {
+fn is_off(text: &str) -> bool {
     let text = text.trim().to_ascii_lowercase();
     matches!(text.as_str(), "off" | "of" | "false" | "fals" | "fal" | "fa" | "f" | "no" | "n" | "0")
 }

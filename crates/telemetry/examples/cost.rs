@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let targets = Targets {
         origin: Instant::now(),
-        postgres,
+        database: postgres,
         processes,
         cgroup: Some(CgroupTarget {
             memory: group("memory"),

@@ -2,13 +2,14 @@
 
 use crate::declare::SamplerDoc;
 use crate::samplers::{
-    block, cgroup, host_cpu, memory, network, postgres, pressure, process, underlay, waits,
+    block, cgroup, host_cpu, mariadb, memory, network, postgres, pressure, process, underlay, waits,
 };
 
 /// The declarations of all samplers of this crate, from the user down.
-pub const CATALOGUE: [SamplerDoc; 10] = [
+pub const CATALOGUE: [SamplerDoc; 11] = [
     waits::DOC,
     postgres::DOC,
+    mariadb::DOC,
     process::DOC,
     cgroup::DOC,
     host_cpu::DOC,

@@ -16,6 +16,7 @@ use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use underlay_core::Nanos;
+use underlay_database::Engine;
 
 /// A running collection. Dropping it stops it too, without a report.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub struct CollectorReport {
 /// What one thread of a collector cost and missed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierReport {
-    /// `proc`, `postgres`, `waits`, or the name of an extra sampler.
+    /// `proc`, `postgres` or `mariadb`, `waits`, or the name of an extra sampler.
     pub name: String,
     /// Ticks taken.
     pub ticks: u64,
@@ -87,9 +88,15 @@ impl Collector {
             let account = Account::new(sampler.name());
             tiers.push((account, TierBody::Samplers(vec![seats.seat(sampler)])));
         }
-        let postgres = samplers::postgres::statistics(targets.postgres.as_ref());
-        tiers.push((Account::new("postgres"), TierBody::Samplers(vec![seats.seat(postgres)])));
-        let waits = samplers::waits::Waits::new(targets.postgres.as_ref(), pace);
+        let database = targets.database.as_ref();
+        let (name, statistics) = match database.map(|target| (target.engine, target)) {
+            Some((Engine::Mariadb, target)) => {
+                ("mariadb", samplers::mariadb::status_counters(target))
+            }
+            _ => ("postgres", samplers::postgres::statistics(database)),
+        };
+        tiers.push((Account::new(name), TierBody::Samplers(vec![seats.seat(statistics)])));
+        let waits = samplers::waits::Waits::new(database, pace);
         tiers.push((Account::new("waits"), TierBody::Waits(seats.number(), Box::new(waits))));
 
         let proc_account = Account::new("proc");

@@ -46,6 +46,7 @@ pub mod derive;
 mod identity;
 mod kernel_file;
 mod keyed;
+mod mariadb_session;
 mod samplers;
 mod sql_session;
 

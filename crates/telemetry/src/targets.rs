@@ -25,8 +25,8 @@ pub struct CgroupTarget {
 pub struct Targets {
     /// Zero of all times of the run.
     pub origin: Instant,
-    /// The server whose statistics views and sessions are read.
-    pub postgres: Option<Target>,
+    /// The server whose statistics and sessions are read.
+    pub database: Option<Target>,
     /// Process trees: name and root pid; descendants are found at every tick.
     pub processes: Vec<(String, u32)>,
     /// Control group of the database server.
@@ -41,7 +41,7 @@ pub struct Targets {
 impl fmt::Debug for Targets {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Targets")
-            .field("postgres", &self.postgres)
+            .field("database", &self.database)
             .field("processes", &self.processes)
             .field("cgroup", &self.cgroup)
             .field("volumes", &self.volumes)

@@ -124,7 +124,7 @@ impl Load {
 fn targets(server: Option<&TestServer>) -> Targets {
     Targets {
         origin: Instant::now(),
-        postgres: server.map(TestServer::target),
+        database: server.map(TestServer::target),
         processes: server
             .map(|server| ("postgres".to_string(), server.pid()))
             .into_iter()
@@ -351,7 +351,7 @@ fn a_frozen_session_is_given_up_and_replaced() {
     server.execute("CREATE ROLE plain LOGIN");
     let (sink, items) = channel();
     let mut targets = targets(Some(&server));
-    targets.postgres = Some(Target { user: "plain".to_string(), ..server.target() });
+    targets.database = Some(Target { user: "plain".to_string(), ..server.target() });
     let collector = Collector::start(targets, Duration::from_millis(200), sink);
     std::thread::sleep(Duration::from_millis(1000));
     let sessions = server.sessions_named("underlay-telemetry");
@@ -393,7 +393,7 @@ fn the_observer_knows_its_own_transactions() {
     let observed = |seconds| {
         let (sink, items) = channel();
         let mut targets = targets(None);
-        targets.postgres = Some(quiet.clone());
+        targets.database = Some(quiet.clone());
         let collector = Collector::start(targets, Duration::from_millis(250), sink);
         std::thread::sleep(Duration::from_secs(seconds));
         let used = server.databases_of("underlay-telemetry", &quiet);
@@ -419,7 +419,7 @@ fn what_cannot_be_read_says_why() {
     let nowhere = PathBuf::from("/nonexistent");
     let (sink, items) = channel();
     let mut targets = targets(None);
-    targets.postgres = Some(Target::unix_socket(nowhere.clone(), 1, "nobody"));
+    targets.database = Some(Target::unix_socket(nowhere.clone(), 1, "nobody"));
     targets.cgroup =
         Some(CgroupTarget { memory: Some(nowhere.join("group")), ..CgroupTarget::default() });
     targets.volumes = vec![("data".to_string(), "/nonexistent/volume".to_string())];

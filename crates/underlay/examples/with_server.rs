@@ -1,7 +1,7 @@
-//! Runs a command beside a managed PostgreSQL server of its own: for benchmarks that need a server to
+//! Runs a command beside a managed server of its own: for benchmarks that need a server to
 //! measure against.
 //!
-//! `with_server [--setting NAME=VALUE]... -- COMMAND ARGUMENT...`
+//! `with_server [--engine postgresql|mariadb] [--setting NAME=VALUE]... -- COMMAND ARGUMENT...`
 //!
 //! The command finds the server's superuser in `BENCH_URL` (over 127.0.0.1, password included) and its parts
 //! in `BENCH_HOST`, `BENCH_PORT`, `BENCH_USER`, `BENCH_PASSWORD`. The server is removed afterwards. It has a
@@ -9,14 +9,14 @@
 
 use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
-use underlay_database::Address;
-use underlay_database::postgres::{Listen, Server, ServerSpec, StopMode, find_installs};
+use underlay_database::managed::{Listen, Server, ServerSpec, StopMode, find_installs};
+use underlay_database::{Address, Engine};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
 
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<ExitCode, Failure> {
-    let (settings, command) = parse(std::env::args().skip(1))?;
+    let Options { engine, settings, command } = parse(std::env::args().skip(1))?;
     let state = StateDir::open()?;
     underlay_host::clean(&state)?;
     let teardown = Teardown::create(&state, "benchmark server")?;
@@ -24,10 +24,10 @@ fn main() -> Result<ExitCode, Failure> {
     teardown.create_directory(&scratch)?;
     let spec = ServerSpec {
         name: "bench".to_string(),
-        install: find_installs(None)
+        install: find_installs(engine, None)
             .into_iter()
             .next()
-            .ok_or("no PostgreSQL server on this host")?,
+            .ok_or(format!("no {engine} server on this host"))?,
         data: scratch.join("data"),
         wal: scratch.join("wal"),
         backup: scratch.join("backup"),
@@ -46,10 +46,15 @@ fn main() -> Result<ExitCode, Failure> {
         .args(&command[1..])
         .env(
             "BENCH_URL",
-            format!(
-                "postgres://{}:{password}@{host}:{}/{}",
-                target.user, target.port, target.database
-            ),
+            match engine {
+                Engine::Postgresql => format!(
+                    "postgres://{}:{password}@{host}:{}/{}",
+                    target.user, target.port, target.database
+                ),
+                Engine::Mariadb => {
+                    format!("mysql://{}:{password}@{host}:{}/tpcc", target.user, target.port)
+                }
+            },
         )
         .env("BENCH_HOST", host)
         .env("BENCH_PORT", target.port.to_string())
@@ -64,32 +69,55 @@ fn main() -> Result<ExitCode, Failure> {
     Ok(if status?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn parse(
-    mut arguments: impl Iterator<Item = String>,
-) -> Result<(BTreeMap<String, String>, Vec<String>), Failure> {
-    let mut settings: BTreeMap<String, String> = [
-        ("shared_buffers", "512MB"),
-        ("max_connections", "1100"),
-        ("max_wal_size", "4GB"),
-        ("checkpoint_timeout", "30min"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_string(), value.to_string()))
-    .collect();
+/// An ordinary configuration with connections for a thousand users.
+fn usual(engine: Engine) -> &'static [(&'static str, &'static str)] {
+    match engine {
+        Engine::Postgresql => &[
+            ("shared_buffers", "512MB"),
+            ("max_connections", "1100"),
+            ("max_wal_size", "4GB"),
+            ("checkpoint_timeout", "30min"),
+        ],
+        Engine::Mariadb => &[
+            ("innodb_buffer_pool_size", "512M"),
+            ("max_connections", "1100"),
+            ("innodb_log_file_size", "1G"),
+        ],
+    }
+}
+
+/// What the command line says.
+struct Options {
+    engine: Engine,
+    settings: BTreeMap<String, String>,
+    command: Vec<String>,
+}
+
+fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure> {
+    let mut engine = Engine::Postgresql;
+    let mut given = Vec::new();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
+            "--engine" => {
+                let word = arguments.next().ok_or("--engine needs a word")?;
+                engine = Engine::ALL
+                    .into_iter()
+                    .find(|engine| engine.as_str() == word)
+                    .ok_or(format!("{word} is not an engine"))?;
+            }
             "--setting" => {
                 let pair = arguments.next().ok_or("--setting needs NAME=VALUE")?;
                 let (name, value) = pair.split_once('=').ok_or("--setting needs NAME=VALUE")?;
-                settings.insert(name.to_string(), value.to_string());
+                given.push((name.to_string(), value.to_string()));
             }
             "--" => {
                 let command: Vec<String> = arguments.collect();
-                return if command.is_empty() {
-                    Err("no command after --".into())
-                } else {
-                    Ok((settings, command))
-                };
+                if command.is_empty() {
+                    return Err("no command after --".into());
+                }
+                let usual = usual(engine).iter();
+                let usual = usual.map(|(name, value)| (name.to_string(), value.to_string()));
+                return Ok(Options { engine, settings: usual.chain(given).collect(), command });
             }
             _ => return Err(format!("{argument} is not an option").into()),
         }

@@ -149,7 +149,12 @@ fn drive_never_shows_a_password_and_names_what_is_wrong() {
     let ended = bench.run(&["drive", "tpcc", "--url", "postgres://ann:s3cret@127.0.0.1:1/x"]);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert!(!ended.stderr.contains("s3cret") && !ended.stdout.contains("s3cret"));
-    assert_eq!(bench.run(&["drive", "tpcc", "--url", "oracle://ann@h/x"]).code, Some(2));
+    let ended = bench.run(&["drive", "tpcc", "--url", "mysql://ann:s3cret@127.0.0.1:1/x"]);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("s3cret") && !ended.stdout.contains("s3cret"));
+    for url in ["oracle://ann@h/x", "mysql://ann@h/x?sslmode=require", "mysql://h/x"] {
+        assert_eq!(bench.run(&["drive", "tpcc", "--url", url]).code, Some(2), "{url}");
+    }
     assert_eq!(bench.run(&["drive", "tpcc"]).code, Some(2));
 }
 

@@ -1,6 +1,6 @@
 //! Sampled sessions, put into classes of session time.
 //!
-//! The mapping is PostgreSQL's (wait classes and events of versions 13 to 18; names are compared without case
+//! The mapping is PostgreSQL's, to whose words the sampler of MariaDB's sessions keeps (wait classes and events of versions 13 to 18; names are compared without case
 //! because version 17 respelled some). A session without a wait is on a CPU *or runnable*; which, only
 //! the scheduler's counters can tell (see `verdict::time_budget`).
 
@@ -70,7 +70,7 @@ pub(crate) fn class_of(key: &WaitKey) -> TimeClass {
 fn io_class(event: &str) -> TimeClass {
     let reads = ["datafileread", "datafileprefetch", "buffileread", "slruread"];
     let writes = ["datafile", "buffile", "slru"];
-    if event.starts_with("wal") {
+    if event.starts_with("wal") || event.starts_with("innodblog") {
         TimeClass::Log
     } else if reads.contains(&event) || event.starts_with("aio") {
         TimeClass::DataRead
@@ -104,6 +104,9 @@ mod tests {
             ("active", "IO", "WALSync", TimeClass::Log),
             ("active", "IO", "WalSync", TimeClass::Log),
             ("active", "LWLock", "WALWrite", TimeClass::Log),
+            ("active", "IO", "InnodbLogFlush", TimeClass::Log),
+            ("active", "Lock", "InnodbRow", TimeClass::Lock),
+            ("active", "", "Sending data", TimeClass::Cpu),
             ("active", "LWLock", "WALInsert", TimeClass::Log),
             ("active", "LWLock", "LockManager", TimeClass::Latch),
             ("active", "BufferPin", "BufferPin", TimeClass::Latch),

@@ -22,6 +22,8 @@ const FEWEST_BLOCKS: usize = 5;
 const SECTOR_BYTES: f64 = 512.0;
 const NS_PER_MS: f64 = 1e6;
 const XACT_COMMIT: &str = "database.xact_commit";
+/// Commits as MariaDB counts them.
+const COM_COMMIT: &str = "status.com_commit";
 
 /// The numbers of one window.
 #[derive(Clone, Debug)]
@@ -243,7 +245,13 @@ fn think_seconds(types: &BTreeMap<String, TypeFacts>, pacing: Pacing) -> Option<
 
 /// Commits and rollbacks per second by the engine's own counters, without those of the collector, which
 /// reads the statistics in the same database.
+///
+/// On MariaDB these are COMMIT and ROLLBACK statements, of which the collector issues none.
 fn database_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
+    let statements = |name| window.rate(source::MARIADB, name);
+    if let Some(commits) = statements(COM_COMMIT) {
+        return Some(commits + statements("status.com_rollback").unwrap_or(0.0));
+    }
     let counted = window.rate(source::POSTGRES, XACT_COMMIT)?
         + window.rate(source::POSTGRES, "database.xact_rollback")?;
     let own = window.rate(source::POSTGRES, "observer.transactions").unwrap_or(0.0);
@@ -253,7 +261,10 @@ fn database_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
 /// What the client completed per second over exactly the span of the database's counters in the
 /// window, so that the two can be compared although their ticks are not aligned.
 fn completed_alongside_database(window: &MeasuredWindow<'_>) -> Option<f64> {
-    let series = window.run.series(source::POSTGRES, XACT_COMMIT)?;
+    let series = window
+        .run
+        .series(source::POSTGRES, XACT_COMMIT)
+        .or_else(|| window.run.series(source::MARIADB, COM_COMMIT))?;
     let (from, to) = series.span_within(window.span())?;
     let completed: f64 = window
         .run
@@ -272,9 +283,17 @@ fn log_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
     ["wal.position", "wal.wal_bytes", "wal.bytes"]
         .iter()
         .find_map(|series| window.rate(source::POSTGRES, series))
+        .or_else(|| window.rate(source::MARIADB, "status.innodb_lsn_current"))
+        .or_else(|| window.rate(source::MARIADB, "status.innodb_os_log_written"))
 }
 
 fn cache_hit_share(window: &MeasuredWindow<'_>) -> Option<f64> {
+    let pool = |name| window.rate(source::MARIADB, name);
+    if let (Some(requests), Some(reads)) =
+        (pool("status.innodb_buffer_pool_read_requests"), pool("status.innodb_buffer_pool_reads"))
+    {
+        return per(requests - reads, requests);
+    }
     let rate = |series| window.rate(source::POSTGRES, series);
     let (hit, read) = (rate("database.blks_hit")?, rate("database.blks_read")?);
     per(hit, hit + read)

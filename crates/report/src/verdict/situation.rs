@@ -4,7 +4,7 @@ use crate::analysis::SteadyState;
 use crate::observed::{CpuFacts, WindowFacts};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::mean;
-use crate::verdict::time_budget::TimeBudget;
+use crate::verdict::time_budget::{TimeBudget, of_server};
 
 /// Name of the volume that the log is on.
 const LOG_VOLUME: &str = "wal";
@@ -83,7 +83,7 @@ impl Situation {
             idle_share: pooled(&|w| w.cpu.idle_share),
             steal_share: pooled(&|w| w.cpu.steal_share),
             interference_share: pooled(&|w| share_of_host(&w.cpu, w.cpu.interference_cores())),
-            server_cores: pooled(&|w| w.cpu.on_cpu.get("postgres").copied()),
+            server_cores: pooled(&|w| of_server(&w.cpu.on_cpu)),
             server_allotment: plan.server_cpus().or(host_cores),
             pressure_share: pooled(&|w| w.cpu.pressure_share),
             driver_busiest_share: pooled(&|w| w.driver.busiest_share),

@@ -10,10 +10,15 @@ use std::collections::BTreeMap;
 use crate::analysis::{BudgetPart, TimeClass};
 use crate::observed::{CpuFacts, DriverFacts, WaitSummary};
 
-/// Name of the server's process tree.
-const SERVER: &str = "postgres";
+/// Names of the server's process tree, one per engine.
+pub(crate) const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 /// Name of the load generator's process tree.
 const DRIVER: &str = "driver";
+
+/// The figure of the server's process tree.
+pub(crate) fn of_server(figures: &BTreeMap<String, f64>) -> Option<f64> {
+    SERVERS.iter().find_map(|name| figures.get(*name).copied())
+}
 
 /// Mean number of sessions per class. The classes are exclusive.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,9 +44,9 @@ impl TimeBudget {
         if let Some(idle) = sessions.get_mut(&TimeClass::Client) {
             *idle = (*idle - unused).max(0.0);
         }
-        if let (Some(on_cpu), Some(run_queue)) = (cpu.on_cpu.get(SERVER), cpu.run_queue.get(SERVER))
+        if let (Some(on_cpu), Some(run_queue)) = (of_server(&cpu.on_cpu), of_server(&cpu.run_queue))
         {
-            split_server_time(&mut sessions, *on_cpu, *run_queue);
+            split_server_time(&mut sessions, on_cpu, run_queue);
         }
         let running = driver.cores.or_else(|| cpu.on_cpu.get(DRIVER).copied());
         if let Some(running) = running {

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use underlay_core::Bytes;
 
 use crate::entry::{Entry, Section};
-use crate::limits::{CPUS, POSTGRESQL_MAJOR};
+use crate::limits::{CPUS, ENGINE_MAJOR};
 use crate::plan::EngineKind;
 use crate::reader::Keys;
 use crate::schema::Size;
@@ -22,7 +22,7 @@ pub(crate) struct Engine {
     #[schemars(with = "Word<EngineKind>")]
     pub kind: Entry<EngineKind>,
     /// Major version; the newest one found on the host, when left out.
-    #[schemars(range(min = 13, max = 18))]
+    #[schemars(range(min = 8, max = 18))]
     pub version: Entry<u64>,
     /// Memory of the server and the page cache it fills. No limit, when left out.
     #[schemars(with = "Size")]
@@ -69,7 +69,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Engine {
     keys.alias("type", "kind");
     Engine {
         kind: keys.take("kind", |item, report| item.word(report)),
-        version: keys.take("version", |item, report| item.integer(report, POSTGRESQL_MAJOR)),
+        version: keys.take("version", |item, report| item.integer(report, ENGINE_MAJOR)),
         memory_limit: keys.take("memory-limit", |item, report| item.size(report)),
         cpus: keys.take("cpus", |item, report| item.number(report, CPUS)),
         server_bin: keys.take("server-bin", |item, report| item.text(report)),

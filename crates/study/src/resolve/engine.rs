@@ -8,6 +8,7 @@ use underlay_core::Bytes;
 
 use super::Resolver;
 use super::chosen::{Chosen, Layer, Pick, pick};
+use crate::dialect::Dialect;
 use crate::entry::Entry;
 use crate::exact;
 use crate::file::Engine;
@@ -18,6 +19,8 @@ use crate::scale;
 /// The decisions about one engine. Every part may be undecided.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EngineChoice {
+    /// Which engine it is about, also where another layer decides that.
+    pub of: EngineKind,
     pub kind: Option<Chosen<EngineKind>>,
     pub version: Option<Chosen<u64>>,
     pub memory_limit: Option<Chosen<Bytes>>,
@@ -27,6 +30,11 @@ pub(crate) struct EngineChoice {
 }
 
 impl EngineChoice {
+    /// How the engine is spoken to.
+    pub fn dialect(&self) -> &'static Dialect {
+        Dialect::of(self.of)
+    }
+
     pub fn cpus(&self) -> Option<f64> {
         self.cpus.as_ref().map(|cpus| cpus.value)
     }
@@ -61,6 +69,7 @@ impl EngineChoice {
         let mut settings = base.settings.clone();
         settings.extend(self.settings.clone());
         EngineChoice {
+            of: self.of,
             kind: self.kind.clone().or_else(|| base.kind.clone()),
             version: self.version.clone().or_else(|| base.version.clone()),
             memory_limit: self.memory_limit.clone().or_else(|| base.memory_limit.clone()),
@@ -83,13 +92,14 @@ impl EngineChoice {
             .cpus
             .as_ref()
             .map(|cpus| cpus.scaled(cpus.value / f64::from(scale.divisor), cpus.value.to_string()));
-        for setting in postgresql::SCALED {
-            let bare = postgresql::bare_unit(setting.name).unwrap_or(1);
+        let dialect = self.dialect();
+        for setting in dialect.scaled {
+            let bare = dialect.bare_unit(setting.name).unwrap_or(1);
             if let Some(chosen) = scaled.settings.get_mut(setting.name)
-                && let Some(full) = postgresql::size(&chosen.value, bare)
+                && let Some(full) = (dialect.size)(&chosen.value, bare)
             {
                 let size = scale::size(full, scale, setting.least);
-                *chosen = chosen.scaled(postgresql::size_text(size), chosen.value.clone());
+                *chosen = chosen.scaled((dialect.size_text)(size), chosen.value.clone());
             }
         }
         scaled
@@ -102,12 +112,13 @@ impl EngineChoice {
         if scale == Scale::FULL {
             return scaled;
         }
-        for setting in postgresql::SCALED {
+        let dialect = self.dialect();
+        for setting in dialect.scaled {
             let left_to_server = || {
                 let size = scale::size(setting.default, scale, setting.least);
-                let full = format!("{}, the server's own", postgresql::size_text(setting.default));
+                let full = format!("{}, the server's own", (dialect.size_text)(setting.default));
                 Chosen {
-                    value: postgresql::size_text(size),
+                    value: (dialect.size_text)(size),
                     path: format!("engine.settings.{}", setting.name),
                     origin: Origin::Scale { full, of: Box::new(Origin::Default) },
                     span: None,
@@ -149,19 +160,19 @@ impl EngineChoice {
     }
 
     /// A size setting in bytes, or what the server takes without it.
-    fn size_setting(&self, name: &str, default: Bytes) -> Option<Bytes> {
-        match self.setting(name) {
-            None => Some(default),
-            Some(chosen) => postgresql::size(&chosen.value, postgresql::bare_unit(name)?),
-        }
+    fn size_setting(&self, setting: (&str, Bytes)) -> Option<Bytes> {
+        let chosen = self.setting(setting.0).map(|chosen| chosen.value.as_str());
+        self.dialect().size_of(setting, chosen)
     }
 
-    pub fn shared_buffers(&self) -> Option<Bytes> {
-        self.size_setting("shared_buffers", postgresql::SHARED_BUFFERS_DEFAULT)
+    /// The server's own cache.
+    pub fn buffers(&self) -> Option<Bytes> {
+        self.size_setting(self.dialect().buffers)
     }
 
-    pub fn max_wal_size(&self) -> Option<Bytes> {
-        self.size_setting("max_wal_size", postgresql::MAX_WAL_SIZE_DEFAULT)
+    /// What bounds the log.
+    pub fn log_size(&self) -> Option<Bytes> {
+        self.size_setting(self.dialect().log)
     }
 }
 
@@ -171,6 +182,7 @@ impl Resolver<'_> {
         let text = self.text;
         let at = |key: &str| format!("{path}.{key}");
         let mut choice = EngineChoice {
+            of: EngineKind::default(),
             kind: decide(text, &at("kind"), layers, |engine| &engine.kind),
             version: decide(text, &at("version"), layers, |engine| &engine.version),
             memory_limit: decide(text, &at("memory-limit"), layers, |engine| &engine.memory_limit),
@@ -178,6 +190,19 @@ impl Resolver<'_> {
             server_bin: decide(text, &at("server-bin"), layers, |engine| &engine.server_bin),
             settings: BTreeMap::new(),
         };
+        if path == "engine" {
+            self.kind = choice.kind.as_ref().map(|kind| kind.value).unwrap_or_default();
+        } else if let Some(kind) = choice.kind.as_ref().filter(|kind| kind.value != self.kind) {
+            kind.problem(
+                &mut self.report,
+                "engine-differs",
+                format!("a design cannot have another engine than the study ({})", self.kind),
+                "the loaded database that all runs start from is of one engine",
+                "compare engines with two studies of the same seed",
+            );
+        }
+        choice.of = self.kind;
+        self.check_version(&mut choice);
         if path == "engine"
             && let Some(folder) = &self.options.server_bin
         {
@@ -203,11 +228,29 @@ impl Resolver<'_> {
         choice
     }
 
+    /// Reports a version that is not supported, and forgets it.
+    fn check_version(&mut self, choice: &mut EngineChoice) {
+        let majors = &choice.dialect().majors;
+        if let Some(version) = &choice.version
+            && !majors.contains(&version.value)
+        {
+            let bounds = format!("a whole number from {} to {}", majors.start(), majors.end());
+            version.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("{} must be {bounds}", version.called()),
+                format!("{} is out of range", version.value),
+                format!("write {bounds}"),
+            );
+            choice.version = None;
+        }
+    }
+
     /// Whether the study may set it; reports names that belong to Underlay or cannot exist.
     fn is_free_setting(&mut self, name: &str, span: Range<usize>, layer: Layer<'_>) -> bool {
         let span = (layer == Layer::File).then_some(span);
         let folded = name.to_ascii_lowercase().replace('-', "_");
-        let owned = postgresql::OWNED.iter().find(|(owned, _)| {
+        let owned = Dialect::of(self.kind).owned.iter().find(|(owned, _)| {
             *owned == folded || folded.starts_with("recovery_target") && *owned == "recovery_target"
         });
         if let Some((_, instead)) = owned {
@@ -252,18 +295,20 @@ impl Resolver<'_> {
         if chosen.value.trim_start().starts_with('-') {
             return;
         }
-        if let Some(bare) = postgresql::bare_unit(name)
-            && postgresql::size(&chosen.value, bare).is_none()
+        let dialect = Dialect::of(self.kind);
+        if let Some(bare) = dialect.bare_unit(name)
+            && (dialect.size)(&chosen.value, bare).is_none()
         {
             chosen.problem(
                 &mut self.report,
                 "wrong-unit",
-                format!("{} is not a size that PostgreSQL reads", chosen.called()),
-                "PostgreSQL knows B, kB, MB, GB and TB, all powers of 1024",
-                "write for example \"96MB\"",
+                format!("{} is not a size that {} reads", chosen.called(), dialect.title),
+                dialect.size_units,
+                dialect.size_example,
             );
         }
-        if name == "checkpoint_timeout" && postgresql::time(&chosen.value, 1_000_000_000).is_none()
+        if dialect.checkpoint_timeout.is_some_and(|(timeout, _)| timeout == name)
+            && postgresql::time(&chosen.value, 1_000_000_000).is_none()
         {
             chosen.problem(
                 &mut self.report,

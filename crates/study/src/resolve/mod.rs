@@ -27,7 +27,7 @@ use crate::file;
 use crate::finding::{Finding, Severity};
 use crate::host_view::HostView;
 use crate::options::PlanOptions;
-use crate::plan::{Order, Plan, RunPlan, Scale, Setting, Sizes};
+use crate::plan::{EngineKind, Order, Plan, RunPlan, Scale, Setting, Sizes};
 use crate::problem::Source;
 use crate::report::Report;
 
@@ -43,6 +43,8 @@ pub(crate) struct Resolver<'a> {
     options: &'a PlanOptions,
     host: &'a HostView<'a>,
     scale: Scale,
+    /// The study's engine, once it is decided.
+    kind: EngineKind,
     pub report: Report,
     findings: Vec<Finding>,
     provenance: Vec<Setting>,
@@ -65,6 +67,7 @@ impl<'a> Resolver<'a> {
             options,
             host,
             scale: options.scale.unwrap_or(Scale::FULL),
+            kind: EngineKind::default(),
             report,
             findings: Vec::new(),
             provenance: Vec::new(),

@@ -12,7 +12,6 @@ use crate::finding::Severity;
 use crate::host_view::{DirectoryState, Enforcement, InstalledServer};
 use crate::limits::MEMORY_LIMIT_MIN;
 use crate::plan::{EngineKind, Scale};
-use crate::postgresql;
 use crate::suggest::nearest;
 
 impl Resolver<'_> {
@@ -36,25 +35,24 @@ impl Resolver<'_> {
                 format!("{} is below {MEMORY_LIMIT_MIN}", limit.value),
                 help,
             );
-        } else if let Some(buffers) = engine.shared_buffers()
+        } else if let Some(buffers) = engine.buffers()
             && limit.value < buffers
         {
-            let place = match engine.setting("shared_buffers") {
+            let name = engine.dialect().buffers.0;
+            let place = match engine.setting(name) {
                 Some(chosen) => chosen.origin.to_string(),
                 None => "the server's default".to_string(),
             };
+            let fitting = (engine.dialect().size_text)(Bytes((limit.value.0 / 4) >> 20 << 20));
             limit.problem(
                 &mut self.report,
                 "memory-below-buffers",
-                format!("{} is smaller than shared_buffers", limit.called()),
-                format!("{} is below shared_buffers = {buffers} ({place})", limit.value),
-                format!(
-                    "set shared_buffers to a quarter of the limit or less: \"{}\"",
-                    postgresql::size_text(Bytes((limit.value.0 / 4) >> 20 << 20))
-                ),
+                format!("{} is smaller than {name}", limit.called()),
+                format!("{} is below {name} = {buffers} ({place})", limit.value),
+                format!("set {name} to a quarter of the limit or less: \"{fitting}\""),
             );
-        } else if let (Some(buffers), Some(users)) = (engine.shared_buffers(), users_max) {
-            self.doubt_memory(limit, buffers, users.value);
+        } else if let (Some(buffers), Some(users)) = (engine.buffers(), users_max) {
+            self.doubt_memory(limit, (engine.dialect().buffers.0, buffers), users.value);
         }
         if limit.value > self.host.memory {
             let help = self.scale_help(limit.value.0 as f64 / self.host.memory.0.max(1) as f64);
@@ -80,7 +78,8 @@ impl Resolver<'_> {
     }
 
     /// A server that is killed for lack of memory ends a run in its middle.
-    fn doubt_memory(&mut self, limit: &Chosen<Bytes>, buffers: Bytes, users: u32) {
+    fn doubt_memory(&mut self, limit: &Chosen<Bytes>, buffers: (&str, Bytes), users: u32) {
+        let (name, buffers) = buffers;
         /// Private memory of a session that runs short transactions: assumed, within the 5 to 8 MiB that small sessions show.
         const PER_SESSION: Bytes = Bytes::from_mib(6);
         let wanted = buffers + Bytes(PER_SESSION.0 * u64::from(users));
@@ -89,11 +88,11 @@ impl Resolver<'_> {
                 Severity::Warning,
                 "memory-tight",
                 format!(
-                    "{users} users and shared_buffers of {buffers} want about {wanted} of the {} \
+                    "{users} users and {name} of {buffers} want about {wanted} of the {} \
                      that the server may use; it may be killed for lack of memory",
                     limit.value
                 ),
-                "raise engine.memory-limit, or lower shared_buffers or the top of the ladder",
+                format!("raise engine.memory-limit, or lower {name} or the top of the ladder"),
                 limit.line(self.text),
             );
         }
@@ -135,13 +134,13 @@ impl Resolver<'_> {
         let Some(users) = users_max else { return };
         let chosen = engine.setting("max_connections");
         let allowed = match chosen {
-            None => postgresql::MAX_CONNECTIONS_DEFAULT,
+            None => engine.dialect().connections,
             Some(chosen) => match chosen.value.trim().parse() {
                 Ok(allowed) => allowed,
                 Err(_) => return,
             },
         };
-        let reserve = postgresql::RESERVED_CONNECTIONS;
+        let reserve = engine.dialect().reserved_connections;
         if users.value > allowed.saturating_sub(reserve) {
             let wanted = users.value.saturating_add(reserve);
             let who = if chosen.is_some() { "set in the study" } else { "the server's default" };
@@ -158,7 +157,7 @@ impl Resolver<'_> {
     fn check_server(&mut self, engine: &EngineChoice) {
         let Some(kind) = &engine.kind else { return };
         let folder = engine.server_bin.as_ref();
-        if folder.is_some_and(|folder| !self.is_folder(folder)) {
+        if folder.is_some_and(|folder| !self.is_folder(folder, engine.dialect().programs)) {
             return;
         }
         let path = folder.map(|folder| Path::new(&folder.value));
@@ -179,7 +178,7 @@ impl Resolver<'_> {
     }
 
     /// Whether the folder of the server programs is one; reports it otherwise.
-    fn is_folder(&mut self, folder: &Chosen<String>) -> bool {
+    fn is_folder(&mut self, folder: &Chosen<String>, programs: &str) -> bool {
         let wrong = match (self.host.directory)(Path::new(&folder.value)) {
             DirectoryState::Missing => "does not exist",
             DirectoryState::NotADirectory => "is not a directory",
@@ -191,7 +190,7 @@ impl Resolver<'_> {
             "no-directory",
             format!("the folder of the server programs, \"{}\", cannot be used", folder.value),
             wrong,
-            "name the folder that holds initdb and postgres, or leave the key out",
+            format!("name the folder that holds {programs}, or leave the key out"),
         );
         false
     }
@@ -212,8 +211,7 @@ impl Resolver<'_> {
         };
         let versions: Vec<String> = servers.iter().map(|server| server.major.to_string()).collect();
         let (label, first) = if versions.is_empty() {
-            let install = "install the server (Debian, Ubuntu: apt install postgresql)";
-            ("none was found".to_string(), install)
+            ("none was found".to_string(), engine.dialect().install)
         } else {
             let other = "ask for a version that was found, leave `version` out";
             (format!("found: {}", versions.join(", ")), other)
@@ -246,7 +244,7 @@ impl Resolver<'_> {
             chosen.problem(
                 &mut self.report,
                 "unknown-setting",
-                format!("PostgreSQL {major} has no setting `{name}`"),
+                format!("{} {major} has no setting `{name}`", engine.dialect().title),
                 label,
                 "correct the name or remove the line",
             );
@@ -254,39 +252,17 @@ impl Resolver<'_> {
     }
 
     fn doubt_settings(&mut self, engine: &EngineChoice) {
-        const DOUBTFUL: [(&str, &str, &str); 4] = [
-            (
-                "fsync",
-                "fsync-off",
-                "nothing the server writes is safe, and storage is hardly asked to wait",
-            ),
-            (
-                "full_page_writes",
-                "full-page-writes-off",
-                "a torn page after a crash cannot be repaired, and less log is written than in production",
-            ),
-            (
-                "synchronous_commit",
-                "synchronous-commit-off",
-                "commits do not wait for the log device",
-            ),
-            (
-                "autovacuum",
-                "autovacuum-off",
-                "dead rows pile up, and background writes are missing",
-            ),
-        ];
-        for (name, code, consequence) in DOUBTFUL {
-            let Some(chosen) = engine.setting(name) else { continue };
-            if !postgresql::is_off(&chosen.value) {
+        for doubtful in engine.dialect().doubtful {
+            let Some(chosen) = engine.setting(doubtful.name) else { continue };
+            if !(doubtful.is)(&chosen.value) {
                 continue;
             }
             let line = chosen.line(self.text);
             self.finding(
                 Severity::Warning,
-                code,
-                format!("{name} is off: {consequence}"),
-                format!("remove `{name}` unless it is what the study asks about"),
+                doubtful.code,
+                format!("{} {}: {}", doubtful.name, doubtful.words, doubtful.consequence),
+                format!("remove `{}` unless it is what the study asks about", doubtful.name),
                 line,
             );
         }

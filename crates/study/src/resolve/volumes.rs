@@ -16,7 +16,6 @@ use crate::file::{Volume, Volumes};
 use crate::finding::Severity;
 use crate::limits::{EXT4_MIN, XFS_MIN};
 use crate::plan::{DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan};
-use crate::postgresql;
 use crate::scale;
 use crate::suggest::{listed, nearest};
 
@@ -271,7 +270,7 @@ impl Resolver<'_> {
     ) {
         let by_name: BTreeMap<&str, &VolumeChoice> =
             volumes.iter().map(|volume| (volume.name, volume)).collect();
-        if let (Some(wal), Some(max)) = (by_name.get("wal"), engine.max_wal_size()) {
+        if let (Some(wal), Some(max)) = (by_name.get("wal"), engine.log_size()) {
             self.check_wal(wal, max, engine);
         }
         let Some(workload) = workload else { return };
@@ -332,7 +331,9 @@ impl Resolver<'_> {
 
     fn check_wal(&mut self, wal: &VolumeChoice, max: Bytes, engine: &EngineChoice) {
         let usable = estimate::usable(wal.capacity.value);
-        let decided = match engine.setting("max_wal_size") {
+        let dialect = engine.dialect();
+        let name = dialect.log.0;
+        let decided = match engine.setting(name) {
             Some(_) => "",
             None => " (the server's default)",
         };
@@ -342,22 +343,19 @@ impl Resolver<'_> {
                 &mut self.report,
                 "log-volume-small",
                 "the log does not fit its volume",
+                format!("{name} is {max}{decided}, {} holds about {usable}", wal.capacity.value),
                 format!(
-                    "max_wal_size is {max}{decided}, {} holds about {usable}",
-                    wal.capacity.value
-                ),
-                format!(
-                    "enlarge the volume, or set max_wal_size = \"{}\" under [engine.settings]",
-                    postgresql::size_text(fitting)
+                    "enlarge the volume, or set {name} = \"{}\" under [engine.settings]",
+                    (dialect.size_text)(fitting)
                 ),
             );
-        } else if max.0 > usable.0 / 4 * 3 {
+        } else if dialect.log_may_grow && max.0 > usable.0 / 4 * 3 {
             self.finding(
                 Severity::Warning,
                 "log-volume-tight",
                 format!(
-                    "max_wal_size of {max}{decided} on the volume `wal`, which holds about {usable}: \
-                     the server may exceed max_wal_size for a while"
+                    "{name} of {max}{decided} on the volume `wal`, which holds about {usable}: \
+                     the server may exceed {name} for a while"
                 ),
                 "leave a third of the volume free",
                 wal.capacity.line(self.text),

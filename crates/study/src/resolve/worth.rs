@@ -3,6 +3,7 @@
 use underlay_core::{Bytes, Nanos};
 
 use super::Resolver;
+use crate::dialect::Dialect;
 use crate::estimate::saturating_sum;
 use crate::finding::Severity;
 use crate::plan::Plan;
@@ -43,12 +44,16 @@ impl Resolver<'_> {
     }
 
     fn doubt_checkpoints(&mut self, plan: &Plan) {
+        // InnoDB writes dirty pages back all the time, as its log fills.
+        let Some((name, default)) = Dialect::of(plan.engine.kind).checkpoint_timeout else {
+            return;
+        };
         let timeout = plan
             .engine
             .settings
-            .get("checkpoint_timeout")
+            .get(name)
             .and_then(|text| postgresql::time(text, 1_000_000_000))
-            .unwrap_or(postgresql::CHECKPOINT_TIMEOUT_DEFAULT);
+            .unwrap_or(default);
         let procedure = &plan.procedure;
         let rungs = procedure.users.len() as u64;
         let loaded =

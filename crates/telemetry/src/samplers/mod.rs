@@ -4,6 +4,7 @@
 pub(crate) mod block;
 pub(crate) mod cgroup;
 pub(crate) mod host_cpu;
+pub(crate) mod mariadb;
 pub(crate) mod memory;
 pub(crate) mod network;
 pub(crate) mod postgres;

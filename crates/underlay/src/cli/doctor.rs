@@ -3,7 +3,8 @@
 use crate::stop::Stop;
 use clap::Args;
 use serde_json::json;
-use underlay_database::postgres::capability;
+use underlay_database::Engine;
+use underlay_database::managed::capability;
 use underlay_host::{capabilities, host_facts};
 
 /// Arguments of `underlay doctor`.
@@ -21,7 +22,8 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let facts = host_facts();
     let mut all = capabilities();
-    all.push(capability(arguments.server_bin.as_deref()));
+    let server_bin = arguments.server_bin.as_deref();
+    all.extend(Engine::ALL.map(|engine| capability(engine, server_bin)));
     if arguments.json {
         let listed: Vec<_> = all
             .iter()

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::tpcc::{
+use underlay_database::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
-    TableNames, TpccConnector, check, describe, drop_schema, identity, load, order_numbers,
+    TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity, load,
+    order_numbers,
 };
-use underlay_database::{Secret, Target};
+use underlay_database::{Engine, Secret, Target};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, DriveTick, Driver, Pacing,
     Saturation, SaturationVerdict, noop_ceiling,
@@ -32,8 +33,9 @@ pub struct Arguments {
     /// The workload.
     #[arg(value_enum)]
     workload: Workload,
-    /// The database: postgres://user@host:port/database. The password comes from PGPASSWORD or
-    /// --password-file, never from the command line.
+    /// The database: postgres://user@host:port/database or mysql://user@host:port/database (also
+    /// mariadb://). The password comes from PGPASSWORD, MYSQL_PWD or --password-file, never from the
+    /// command line.
     #[arg(long, env = URL_VARIABLE, hide_env_values = true, required_unless_present = "noop")]
     url: Option<String>,
     /// A file whose first line is the password.
@@ -186,7 +188,10 @@ fn target(arguments: &Arguments) -> Result<Target, Stop> {
         })?;
         target.password = Some(Secret::new(text.lines().next().unwrap_or_default()));
     } else if target.password.is_none()
-        && let Ok(password) = std::env::var("PGPASSWORD")
+        && let Ok(password) = std::env::var(match target.engine {
+            Engine::Postgresql => "PGPASSWORD",
+            Engine::Mariadb => "MYSQL_PWD",
+        })
     {
         target.password = Some(Secret::new(password));
     }
@@ -220,6 +225,14 @@ fn run_noop(arguments: &Arguments) -> Result<(), Stop> {
         );
     }
     Ok(())
+}
+
+/// What the user can mend is bad input; a database that does not answer is not.
+fn refusal(what: &str, error: TpccError) -> Stop {
+    match error {
+        TpccError::Session(error) => Stop::run_failed(format!("{what}: {error}")),
+        error => Stop::bad_input(chain(&error)),
+    }
 }
 
 /// A command in progress.
@@ -264,58 +277,34 @@ impl Session<'_> {
     }
 
     fn described(&self) -> Result<Parameters, Stop> {
-        self.runtime.block_on(async {
-            let client = self
-                .target
-                .connect()
-                .await
-                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
-            let described =
-                describe(&client).await.map_err(|error| Stop::bad_input(chain(&error)))?;
-            Ok(described.parameters)
-        })
+        let described = self
+            .runtime
+            .block_on(describe(&self.target))
+            .map_err(|error| refusal("could not connect", error))?;
+        Ok(described.parameters)
     }
 
     fn drop(&self) -> Result<(), Stop> {
-        self.runtime.block_on(async {
-            let client = self
-                .target
-                .connect()
-                .await
-                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
-            drop_schema(&client).await.map_err(|error| Stop::bad_input(chain(&error)))
-        })?;
+        self.runtime
+            .block_on(drop_schema(&self.target))
+            .map_err(|error| refusal("could not drop the population", error))?;
         self.arguments.say("dropped the population");
         Ok(())
     }
 
     /// Drops what an earlier load made, also an incomplete one; nothing there is fine.
     fn drop_if_there(&self) -> Result<(), Stop> {
-        use underlay_database::postgres::tpcc::TpccError;
-        self.runtime.block_on(async {
-            let client = self
-                .target
-                .connect()
-                .await
-                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
-            match drop_schema(&client).await {
-                Ok(()) | Err(TpccError::NotLoaded) => Ok(()),
-                Err(error) => Err(Stop::bad_input(chain(&error))),
-            }
-        })
+        match self.runtime.block_on(drop_schema(&self.target)) {
+            Ok(()) | Err(TpccError::NotLoaded) => Ok(()),
+            Err(error) => Err(refusal("could not drop the population", error)),
+        }
     }
 
     fn numbers(&self) -> Result<OrderNumbers, Stop> {
-        self.runtime.block_on(async {
-            let client = self
-                .target
-                .connect()
-                .await
-                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
-            order_numbers(&client, &TableNames::underlay()).await.map_err(|error| {
-                Stop::run_failed(format!("could not read the order numbers: {error}"))
-            })
-        })
+        let tables = TableNames::of(self.target.engine);
+        self.runtime
+            .block_on(order_numbers(&self.target, &tables))
+            .map_err(|error| Stop::run_failed(format!("could not read the order numbers: {error}")))
     }
 
     fn verify(
@@ -323,7 +312,7 @@ impl Session<'_> {
         parameters: &Parameters,
         ledger: Option<(&Ledger, &OrderNumbers)>,
     ) -> Result<CheckReport, Stop> {
-        let tables = TableNames::underlay();
+        let tables = TableNames::of(self.target.engine);
         let options = CheckOptions {
             warehouses: parameters.warehouses,
             parallel: self.loaders(),
@@ -373,7 +362,7 @@ impl Session<'_> {
         let after_numbers = self.numbers()?;
         let after = self.verify(&parameters, Some((&summary.books.ledger, &numbers)))?;
         let database_orders = after_numbers.sum().saturating_sub(numbers.sum());
-        let identity = identity(&parameters, arguments.mode()).to_string();
+        let identity = identity(self.target.engine, &parameters, arguments.mode()).to_string();
         if arguments.form() == Form::Text {
             print_run(&measured, &summary, database_orders, &parameters, &identity, &after);
         }

@@ -1,10 +1,10 @@
 //! `underlay list`: what is built in.
 
+use crate::lab::installs;
 use crate::stop::Stop;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use underlay_database::postgres::find_installs;
-use underlay_study::{Builtin, builtin_designs, builtin_devices, builtin_studies};
+use underlay_study::{Builtin, EngineKind, builtin_designs, builtin_devices, builtin_studies};
 
 /// Arguments of `underlay list`.
 #[derive(Debug, Args)]
@@ -57,18 +57,28 @@ impl Kind {
                 });
                 std::iter::once(("tpcc".to_string(), tpcc.to_string())).chain(blocks).collect()
             }
-            Kind::Engines => {
-                let found: Vec<String> = find_installs(None)
-                    .into_iter()
-                    .map(|install| format!("{} in {}", install.version, install.bin_dir.display()))
-                    .collect();
-                let found = if found.is_empty() {
-                    "none found on this host".to_string()
-                } else {
-                    found.join(", ")
-                };
-                vec![("postgresql".to_string(), format!("PostgreSQL 13 to 18; here: {found}"))]
-            }
+            Kind::Engines => EngineKind::ALL
+                .into_iter()
+                .map(|kind| {
+                    let found: Vec<String> = installs(kind, None)
+                        .iter()
+                        .map(|install| {
+                            format!("{} in {}", install.version(), install.bin_dir().display())
+                        })
+                        .collect();
+                    let found = match found.is_empty() {
+                        true => "none found on this host".to_string(),
+                        false => found.join(", "),
+                    };
+                    let versions = match kind {
+                        EngineKind::Postgresql => "13 to 18",
+                        EngineKind::Mariadb => "10.6 and newer",
+                        EngineKind::Mysql => "8 and newer",
+                    };
+                    let title = format!("{} {versions}; here: {found}", kind.title());
+                    (kind.as_str().to_string(), title)
+                })
+                .collect(),
         }
     }
 }

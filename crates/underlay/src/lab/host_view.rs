@@ -2,7 +2,9 @@
 
 use std::path::Path;
 use underlay_core::Bytes;
-use underlay_database::postgres::find_installs;
+use underlay_database::managed::Install;
+use underlay_database::mariadb::Flavour;
+use underlay_database::{mariadb, postgres};
 use underlay_host::{Capability, StateDir, capabilities, free_space, host_facts};
 use underlay_study::{DirectoryState, Enforcement, EngineKind, HostView, InstalledServer};
 
@@ -45,16 +47,30 @@ fn directory_state(path: &Path) -> DirectoryState {
 }
 
 fn servers(engine: EngineKind, server_bin: Option<&Path>) -> Option<Vec<InstalledServer>> {
-    match engine {
-        EngineKind::Postgresql => Some(
-            find_installs(server_bin)
-                .into_iter()
-                .map(|install| InstalledServer {
-                    major: install.major,
+    let found = installs(engine, server_bin);
+    Some(
+        found
+            .iter()
+            .map(|install| InstalledServer {
+                major: install.major(),
+                settings: match install {
                     // A server that cannot be asked is looked at when it is started.
-                    settings: install.settings_known().ok(),
-                })
-                .collect(),
-        ),
+                    Install::Postgres(install) => install.settings_known().ok(),
+                    Install::Mariadb(install) => install.setting_names(),
+                },
+            })
+            .collect(),
+    )
+}
+
+/// The server programs of an engine, newest first.
+pub fn installs(engine: EngineKind, server_bin: Option<&Path>) -> Vec<Install> {
+    let of = |flavour| mariadb::find_installs(Some(flavour), server_bin).into_iter();
+    match engine {
+        EngineKind::Postgresql => {
+            postgres::find_installs(server_bin).into_iter().map(Install::Postgres).collect()
+        }
+        EngineKind::Mariadb => of(Flavour::Mariadb).map(Install::Mariadb).collect(),
+        EngineKind::Mysql => of(Flavour::Mysql).map(Install::Mariadb).collect(),
     }
 }

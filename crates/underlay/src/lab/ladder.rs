@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 use underlay_core::{Bytes, Nanos};
-use underlay_database::postgres::{Liveness, Server};
+use underlay_database::managed::{Liveness, Server};
 use underlay_datastore::{DatastoreError, MountedVolume};
 use underlay_driver::{DriveTick, Driver};
 use underlay_host::free_space;

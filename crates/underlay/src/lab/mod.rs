@@ -26,8 +26,8 @@ use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
-use underlay_database::postgres::tpcc::{Mode as DatabaseMode, identity};
-use underlay_database::postgres::{Install, find_installs};
+use underlay_database::managed::Install;
+use underlay_database::tpcc::{Mode as DatabaseMode, identity};
 use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
     Design, ExecutionStatus, Finding, Manifest, OpenError, Recorder, RunStatus, Severity,
@@ -35,7 +35,7 @@ use underlay_record::{
 use underlay_study::{Mode, Plan, plan_json};
 use underlay_workload::tpcc::{Entropy, Parameters};
 
-pub use host_view::with_host_view;
+pub use host_view::{installs, with_host_view};
 
 use crate::lab::abort::Abort;
 use crate::lab::event::{Event, Observer};
@@ -175,14 +175,15 @@ fn remove_leftovers(state: &StateDir, observer: &mut dyn Observer) -> Result<(),
 
 fn choose_install(plan: &Plan) -> Result<Install, Stop> {
     let wanted = plan.engine.version;
-    find_installs(plan.engine.server_bin.as_deref())
+    let kind = plan.engine.kind;
+    installs(kind, plan.engine.server_bin.as_deref())
         .into_iter()
-        .find(|install| wanted.is_none_or(|major| install.major == major))
+        .find(|install| wanted.is_none_or(|major| install.major() == major))
         .ok_or_else(|| {
             let version = wanted.map_or_else(String::new, |major| format!(" {major}"));
-            Stop::host(format!("no PostgreSQL{version} server was found on this host")).with_hint(
-                "install one (apt-get install postgresql), or name its folder with --server-bin",
-            )
+            let title = kind.title();
+            Stop::host(format!("no {title}{version} server was found on this host"))
+                .with_hint(format!("{}, or name its folder with --server-bin", kind.install()))
         })
 }
 
@@ -235,14 +236,14 @@ fn manifest(plan: &Plan, install: &Install, parameters: &Parameters) -> Manifest
         question: plan.question.clone(),
         evidence: plan.evidence,
         seed: plan.seed,
-        identity: identity(parameters, mode).to_string(),
+        identity: identity(install.engine(), parameters, mode).to_string(),
         started_wall_ns: run::wall_clock_ns(),
         plan: plan_json(plan),
         host: serde_json::to_value(host_facts()).unwrap_or(Value::Null),
         software: json!({
             "underlay": env!("CARGO_PKG_VERSION"),
             "build": if cfg!(debug_assertions) { "debug" } else { "release" },
-            "postgresql": install.version,
+            install.product(): install.version(),
         }),
     }
 }
@@ -324,7 +325,7 @@ fn announce(plan: &Plan, record: &Path, done: &[bool], observer: &mut dyn Observ
 pub fn describe_check(
     id: &str,
     title: &str,
-    outcome: &underlay_database::postgres::tpcc::CheckOutcome,
+    outcome: &underlay_database::tpcc::CheckOutcome,
 ) -> String {
     verification::describe(id, title, outcome)
 }

@@ -10,11 +10,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use underlay_core::{Bytes, Nanos};
-use underlay_database::Target;
-use underlay_database::postgres::tpcc::{Mode as DatabaseMode, OrderNumbers, TpccConnector};
-use underlay_database::postgres::{
+use underlay_database::managed::{
     Install, Listen, RestoreOptions, Server, ServerSpec, StopMode, Template,
 };
+use underlay_database::tpcc::{Mode as DatabaseMode, OrderNumbers, TpccConnector};
+use underlay_database::{Engine, Target};
 use underlay_datastore::{
     ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, TimingReport, VolumeRequest,
     open,
@@ -324,11 +324,15 @@ impl ActiveRun<'_> {
                 .map(|mounted| mounted.path.join(name))
                 .ok_or_else(|| Abort::Failed(format!("the design has no volume `{volume}`")))
         };
+        let names = match self.bench.install.engine() {
+            Engine::Postgresql => ("pgdata", "pgwal"),
+            Engine::Mariadb => ("mariadb", "redo"),
+        };
         let spec = ServerSpec {
             name: format!("run-{}", self.run.0),
             install: self.bench.install.clone(),
-            data: directory("data", "pgdata")?,
-            wal: directory("wal", "pgwal")?,
+            data: directory("data", names.0)?,
+            wal: directory("wal", names.1)?,
             backup: directory("backup", "backup")?,
             settings: self.design.engine.settings.clone(),
             run_as: self.bench.user.cloned(),
@@ -386,9 +390,9 @@ impl ActiveRun<'_> {
         self.document(
             document::ENGINE,
             &json!({
-                "engine": "postgresql",
-                "version": self.bench.install.version,
-                "programs": self.bench.install.bin_dir,
+                "engine": self.bench.install.product(),
+                "version": self.bench.install.version(),
+                "programs": self.bench.install.bin_dir(),
                 "data_bytes": self.bench.template.manifest().bytes.0,
                 "start_ns": Nanos::from(started.duration).0,
             }),
@@ -497,7 +501,7 @@ impl ActiveRun<'_> {
         gauge: &DriverGauge,
     ) -> Targets {
         let mut processes = vec![("driver".to_string(), std::process::id())];
-        processes.extend(server.pid().map(|pid| ("postgres".to_string(), pid)));
+        processes.extend(server.pid().map(|pid| (process_name(target.engine).to_string(), pid)));
         processes.extend(datastore.lock().unwrap_or_else(PoisonError::into_inner).processes());
         processes.extend(kernel_threads());
         let block_device = |volume: &MountedVolume| match &volume.block_device {
@@ -506,7 +510,7 @@ impl ActiveRun<'_> {
         };
         Targets {
             origin: self.origin,
-            postgres: Some(target),
+            database: Some(target),
             processes,
             cgroup: cgroup.map(|cgroup| {
                 let paths = cgroup.paths();
@@ -715,6 +719,14 @@ fn datastore_file_system(file_system: underlay_study::FileSystem) -> FileSystem 
     match file_system {
         underlay_study::FileSystem::Ext4 => FileSystem::Ext4,
         underlay_study::FileSystem::Xfs => FileSystem::Xfs,
+    }
+}
+
+/// The record's name of the server's processes, by which its pages find them.
+pub fn process_name(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Postgresql => "postgres",
+        Engine::Mariadb => "mariadb",
     }
 }
 

@@ -14,11 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
-use underlay_database::postgres::tpcc::{
+use underlay_database::Engine;
+use underlay_database::managed::{Install, Listen, Server, ServerSpec, StopMode, Template};
+use underlay_database::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, LoadReport, LoadStage, Mode, TableNames, check,
     identity, load,
 };
-use underlay_database::postgres::{Install, Listen, Server, ServerSpec, StopMode, Template};
 use underlay_host::{StateDir, Teardown, User};
 use underlay_record::conventions::document;
 use underlay_workload::tpcc::Parameters;
@@ -51,11 +52,17 @@ pub struct TemplateSpec<'a> {
 
 impl TemplateSpec<'_> {
     fn key(&self) -> String {
-        let population = identity(self.parameters, Mode::Procedures).to_string();
+        let engine = self.install.engine();
+        let population = identity(engine, self.parameters, Mode::Procedures).to_string();
         let short = &population[..population.len().min(16)];
         format!(
-            "tpcc-{}w-pg{}-{short}-{TEMPLATE_FORMAT}",
-            self.parameters.warehouses, self.install.version
+            "tpcc-{}w-{}{}-{short}-{TEMPLATE_FORMAT}",
+            self.parameters.warehouses,
+            match engine {
+                Engine::Postgresql => "pg",
+                Engine::Mariadb => self.install.product(),
+            },
+            self.install.version()
         )
     }
 
@@ -74,7 +81,7 @@ pub fn ensure(
     let _lock = spec.state.lock("templates").during("wait for another load to finish")?;
     let began = Instant::now();
     // What cannot be opened is torn or absent: load it anew.
-    if let Ok(template) = Template::open(&spec.directory()) {
+    if let Ok(template) = Template::open(spec.install.engine(), &spec.directory()) {
         let size = template.manifest().bytes;
         observer.notice(&Event::TemplateReady {
             reused: true,
@@ -122,13 +129,14 @@ fn load_and_capture(
 ) -> Result<(Template, LoadReport), Abort> {
     let scratch = spec.state.scratch_dir(&format!("{}-load", std::process::id()));
     teardown.create_directory(&scratch).during("create a folder for the load")?;
+    let engine = spec.install.engine();
     let server_spec = ServerSpec {
         name: "template".to_string(),
         install: spec.install.clone(),
         data: scratch.join("data"),
         wal: scratch.join("wal"),
         backup: scratch.join("backup"),
-        settings: load_settings(),
+        settings: load_settings(engine),
         run_as: spec.user.cloned(),
         cgroup: None,
         runtime_dir: scratch.join("pg"),
@@ -137,17 +145,30 @@ fn load_and_capture(
     let mut server = Server::create(teardown, server_spec).during("create the database cluster")?;
     server.start().during("start the database server")?;
     let target = server.target();
-    spec.runtime.block_on(async {
-        let client = target.connect().await.during("connect")?;
-        client
-            .batch_execute(&format!("CREATE DATABASE {DATABASE}"))
-            .await
-            .during("create the database")
-    })?;
+    // On MariaDB a database is a schema, which the load makes.
+    if engine == Engine::Postgresql {
+        spec.runtime.block_on(async {
+            let client = target.connect().await.during("connect")?;
+            client
+                .batch_execute(&format!("CREATE DATABASE {DATABASE}"))
+                .await
+                .during("create the database")
+        })?;
+    }
     let target = target.with_database(DATABASE);
     let report = load_watched(&target, spec.parameters, observer)?;
     check_loaded(spec, &target)?;
     server.stop(StopMode::Fast).during("stop the database server")?;
+    if engine == Engine::Mariadb {
+        // The log that a template carries is as large as that of its last start, and everything that the
+        // load left to do later is done before a stop that is not fast.
+        server.set_settings(settings(&[
+            ("innodb_log_file_size", "8M"),
+            ("innodb_fast_shutdown", "0"),
+        ]));
+        server.start().during("start the database server again")?;
+        server.stop(StopMode::Fast).during("stop the database server")?;
+    }
     let labels = BTreeMap::from([("key".to_string(), spec.key())]);
     let (template, _) = Template::capture(&mut server, &spec.directory(), labels)
         .during("keep the loaded database")?;
@@ -155,21 +176,31 @@ fn load_and_capture(
 }
 
 /// Settings for a load whose result is made durable afterwards.
-fn load_settings() -> BTreeMap<String, String> {
-    [
-        ("fsync", "off"),
-        ("full_page_writes", "off"),
-        ("synchronous_commit", "off"),
-        ("wal_level", "minimal"),
-        ("max_wal_senders", "0"),
-        ("max_wal_size", "8GB"),
-        ("checkpoint_timeout", "1h"),
-        ("shared_buffers", "512MB"),
-        ("autovacuum", "off"),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_string(), value.to_string()))
-    .collect()
+fn load_settings(engine: Engine) -> BTreeMap<String, String> {
+    match engine {
+        Engine::Postgresql => settings(&[
+            ("fsync", "off"),
+            ("full_page_writes", "off"),
+            ("synchronous_commit", "off"),
+            ("wal_level", "minimal"),
+            ("max_wal_senders", "0"),
+            ("max_wal_size", "8GB"),
+            ("checkpoint_timeout", "1h"),
+            ("shared_buffers", "512MB"),
+            ("autovacuum", "off"),
+        ]),
+        Engine::Mariadb => settings(&[
+            ("innodb_flush_log_at_trx_commit", "0"),
+            ("innodb_doublewrite", "OFF"),
+            ("innodb_log_file_size", "1G"),
+            ("innodb_buffer_pool_size", "512M"),
+            ("innodb_io_capacity", "2000"),
+        ]),
+    }
+}
+
+fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
 }
 
 /// Loads on threads of their own, telling the observer meanwhile.
@@ -221,7 +252,7 @@ fn load_watched(
 }
 
 fn check_loaded(spec: &TemplateSpec<'_>, target: &underlay_database::Target) -> Result<(), Abort> {
-    let tables = TableNames::underlay();
+    let tables = TableNames::of(target.engine);
     let options = CheckOptions {
         warehouses: spec.parameters.warehouses,
         parallel: std::thread::available_parallelism().map_or(1, usize::from),

@@ -2,7 +2,7 @@
 
 use tokio::runtime::Runtime;
 use underlay_database::Target;
-use underlay_database::postgres::tpcc::{
+use underlay_database::tpcc::{
     CheckMoment as DatabaseMoment, CheckOptions, CheckOutcome as DatabaseOutcome, CheckReport,
     OrderNumbers, TableNames, check, order_numbers,
 };
@@ -15,10 +15,9 @@ use crate::lab::recording::SharedRecorder;
 
 /// Reads the order numbers: what the ledger is compared with later.
 pub fn read_order_numbers(runtime: &Runtime, target: &Target) -> Result<OrderNumbers, Abort> {
-    runtime.block_on(async {
-        let client = target.connect().await.during("connect for the checks")?;
-        order_numbers(&client, &TableNames::underlay()).await.during("read the order numbers")
-    })
+    runtime
+        .block_on(order_numbers(target, &TableNames::of(target.engine)))
+        .during("read the order numbers")
 }
 
 /// Makes all checks, writes them to the record and tells the observer. Returns whether all hold.
@@ -30,7 +29,7 @@ pub fn verify(
     kept: (&SharedRecorder, RunId, CheckMoment),
     observer: &mut dyn Observer,
 ) -> Result<Verified, Abort> {
-    let tables = TableNames::underlay();
+    let tables = TableNames::of(target.engine);
     let options = CheckOptions {
         warehouses,
         parallel: std::thread::available_parallelism().map_or(1, usize::from),

@@ -21,7 +21,7 @@ const STACKED: Record<string, string> = {
 /** Series that a first look needs; of other groups the overview shows nothing. */
 const OVERVIEW_SERIES = [
   /^nopm$/, /^latency\.new_order\.p(50|99)$/, /^volume\.data\.read_(iops|latency)$/,
-  /^volume\.wal\.write_(iops|latency)$/, /^process\.postgres\.run_queue$/,
+  /^volume\.wal\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
 ];
 const OVERVIEW = "overview";
 const ALL = "all";

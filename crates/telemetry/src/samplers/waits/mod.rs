@@ -1,4 +1,4 @@
-//! What the sessions of a PostgreSQL server are doing, sampled 10 to 100 times per second.
+//! What the sessions of a database server are doing, sampled 10 to 100 times per second.
 //!
 //! * **Reads** `pg_stat_get_activity(NULL)` grouped by state and wait event; while somebody waits on a
 //!   lock also `pg_blocking_pids`, a few times per second, to the root of each chain.
@@ -6,7 +6,9 @@
 //! * **Costs** at 20 Hz and 64 sessions about 0.25 % of a core here and 0.55 % in the server.
 //! * **Needs** a login; `pg_read_all_stats` to see sessions of other roles.
 //!
-//! It connects to the maintenance database of the server if it may, so that its transactions are not
+//! On MariaDB it reads `information_schema.processlist` and the lock waits of `innodb_trx`: see `mariadb`.
+//!
+//! On PostgreSQL it connects to the maintenance database of the server if it may, so that its transactions are not
 //! among those that `pg_stat_database` counts for the observed one.
 //!
 //! Counts over samples is the mean number of sessions in a state, and the sum over all keys is the
@@ -15,12 +17,14 @@
 //! between two samples is seen in proportion to its time, not missed. No query text is asked for.
 
 mod chain;
+mod mariadb;
 mod query;
 mod tally;
 
 use crate::announcer::Announcer;
 use crate::declare::{SamplerDoc, SeriesDoc};
 use crate::item::Item;
+use crate::mariadb_session::MariadbSession;
 use crate::schedule::Schedule;
 use crate::source::{SampleError, SourceInfo, Status};
 use crate::sql_session::SqlSession;
@@ -31,14 +35,15 @@ use query::Statements;
 use std::time::{Duration, Instant};
 use tally::Tally;
 use tokio_postgres::{Client, Error};
+use underlay_core::Nanos;
 use underlay_core::series::Layer;
-use underlay_database::Target;
+use underlay_database::{Engine, Target};
 
 /// The declaration.
 pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "waits",
     layer: Layer::Database,
-    reads: "pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock",
+    reads: "pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock; on MariaDB information_schema.processlist and innodb_trx",
     costs: "at 20 Hz and 64 sessions 0.25 % of a core here and 0.55 % in the server, 0.4 % and 0.9 % while locks are followed; with 1,000 sessions at 10 Hz 0.2 % and 2.8 %",
     needs: "a login to the server; pg_read_all_stats to see sessions of other roles",
     traps: &[
@@ -46,6 +51,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "idle with ClientRead is not idle when the load driver is short of CPU",
         "a wait on Lock hides what the holder does: see the holders, found by following the chain",
         "a holder that is `idle` had let go between the two looks of one query; `unknown` had ended",
+        "on MariaDB the state of a session's thread is all that is known: reading pages and waiting for latches look like running, and are told apart only by the scheduler's counters, as asleep without a name; lock chains are not followed",
         "at most 64 waiters are followed at a moment: use shares of holders, not their number",
     ],
     series: &[
@@ -70,7 +76,7 @@ const RATE_RANGE: std::ops::RangeInclusive<u32> = 10..=100;
 /// The sampler, which brings its own loop because it is faster than a tick.
 pub(crate) struct Waits {
     status: Status,
-    session: Option<SqlSession>,
+    session: Option<Session>,
     period: Duration,
     /// Periods per sample while there are many sessions.
     crowded_stride: u32,
@@ -81,6 +87,21 @@ pub(crate) struct Waits {
     statements: Option<(u64, Statements)>,
     tally: Tally,
     costs: Costs,
+}
+
+/// How the sessions are asked about.
+enum Session {
+    Postgres(Box<SqlSession>),
+    Mariadb(Box<MariadbSession>),
+}
+
+impl Session {
+    fn with(target: &Target) -> std::io::Result<Session> {
+        Ok(match target.engine {
+            Engine::Postgresql => Session::Postgres(Box::new(SqlSession::aside(target)?)),
+            Engine::Mariadb => Session::Mariadb(Box::new(MariadbSession::new(target)?)),
+        })
+    }
 }
 
 /// The cumulative values of the source.
@@ -99,7 +120,7 @@ impl Waits {
     pub(crate) fn new(target: Option<&Target>, pace: &Pace) -> Waits {
         let rate = pace.waits_per_second.clamp(*RATE_RANGE.start(), *RATE_RANGE.end());
         let holders_every = rate / pace.holders_per_second.clamp(1, rate);
-        let (status, session) = match target.map(SqlSession::aside) {
+        let (status, session) = match target.map(Session::with) {
             Some(Ok(session)) => (Status::Absent("not connected yet".to_string()), Some(session)),
             Some(Err(error)) => {
                 (Status::Absent(format!("could not make a runtime: {error}")), None)
@@ -221,9 +242,24 @@ impl Waits {
     }
 
     fn look(&mut self, common: &Common) -> Result<(), SampleError> {
-        let Some(session) = &mut self.session else {
-            return Err(SampleError::Absent("there is no session".to_string()));
-        };
+        match &mut self.session {
+            None => Err(SampleError::Absent("there is no session".to_string())),
+            Some(Session::Postgres(_)) => self.look_at_postgres(common),
+            Some(Session::Mariadb(session)) => {
+                session.connected()?;
+                let begin = common.now();
+                let sample = session.run(async |conn| mariadb::counts(conn).await)?;
+                if let Status::Absent(_) = self.status {
+                    self.status = Status::Degraded(mariadb::GAP.to_string());
+                }
+                self.count(begin, common.now(), sample);
+                Ok(())
+            }
+        }
+    }
+
+    fn look_at_postgres(&mut self, common: &Common) -> Result<(), SampleError> {
+        let Some(Session::Postgres(session)) = &mut self.session else { return Ok(()) };
         let generation = session.connected()?;
         let known = self.statements.as_ref().filter(|(of, _)| *of == generation);
         let statements = match known {
@@ -238,17 +274,23 @@ impl Waits {
         let begin = common.now();
         let sample = session.run(async |client| query::counts(client, &statements).await)?;
         let end = common.now();
-        let clients = || sample.iter().filter(|(key, _)| tally::is_client(key));
-        let someone_waits = clients().any(|(key, _)| key.class == chain::LOCK);
-        self.costs.sessions = clients().map(|(_, count)| f64::from(*count)).sum();
-        self.costs.samples += 1;
-        self.costs.samples_time_ns += end.saturating_sub(begin).0;
-        self.tally.add(begin, end, sample);
+        let someone_waits =
+            sample.iter().any(|(key, _)| tally::is_client(key) && key.class == chain::LOCK);
+        self.count(begin, end, sample);
         if self.periods_since_holders >= self.holders_every {
             self.periods_since_holders = 0;
             self.follow(common, &statements, someone_waits)?;
         }
         Ok(())
+    }
+
+    /// Counts one sample.
+    fn count(&mut self, begin: Nanos, end: Nanos, sample: tally::Sample) {
+        let clients = sample.iter().filter(|(key, _)| tally::is_client(key));
+        self.costs.sessions = clients.map(|(_, count)| f64::from(*count)).sum();
+        self.costs.samples += 1;
+        self.costs.samples_time_ns += end.saturating_sub(begin).0;
+        self.tally.add(begin, end, sample);
     }
 
     /// Follows the lock chains of this moment; costs the server nothing when nobody waits.
@@ -260,7 +302,7 @@ impl Waits {
     ) -> Result<(), SampleError> {
         let begin = common.now();
         let mut holders = Vec::new();
-        if let (true, Some(session)) = (someone_waits, &mut self.session) {
+        if let (true, Some(Session::Postgres(session))) = (someone_waits, &mut self.session) {
             let (links, waiters) =
                 session.run(async |client| query::chains(client, statements).await)?;
             holders = chain::roots(&links, &waiters);

@@ -16,7 +16,7 @@ mod service;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::Server;
+use underlay_database::managed::Server;
 use underlay_record::conventions::{document, event, finding};
 use underlay_record::{Event as RecordEvent, Finding, PhaseKind, RunId, Severity};
 use underlay_study::{DesignPlan, FaultAction, Plan, RunPlan};
@@ -28,6 +28,7 @@ use crate::lab::faults::promise::Promise;
 use crate::lab::faults::schedule::{Act, Schedule};
 use crate::lab::faults::service::restore;
 use crate::lab::recording::SharedRecorder;
+use crate::lab::run::process_name;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::verification::Verified;
 
@@ -340,7 +341,8 @@ impl<'a> Faults<'a> {
             return Err(Abort::Failed(text));
         }
         if let Some(pid) = around.server.pid() {
-            around.collector.set_process("postgres", pid);
+            let name = process_name(around.server.target().engine);
+            around.collector.set_process(name, pid);
         }
         let until = self.now();
         let text = format!("the database was started again: {reason}");

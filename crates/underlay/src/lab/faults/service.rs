@@ -2,7 +2,7 @@
 
 use std::sync::PoisonError;
 
-use underlay_database::postgres::Server;
+use underlay_database::managed::Server;
 
 use crate::lab::samplers::SharedDatastore;
 use crate::stop::chain;

@@ -1,0 +1,214 @@
+//! Status counters of a MariaDB or MySQL server, raw.
+//!
+//! * **Reads** `SHOW GLOBAL STATUS`, as far as it is about InnoDB, commits, sessions, bytes and handlers.
+//! * **Emits** `status.<name>` in lower case for every one of them that is a number.
+//! * **Costs** about 0.3 ms of CPU here and 1 ms in the server per tick.
+//! * **Needs** a login, no privilege.
+//!
+//! Names are discovered when connecting, so that no version is built in: they come and go between
+//! versions. The counters of a server that was restarted start again at zero: that is a reset for the reader.
+
+use crate::declare::{SamplerDoc, SeriesDoc};
+use crate::identity::{Identity, identify};
+use crate::mariadb_session::MariadbSession;
+use crate::source::{SampleError, Sampler, Status};
+use mysql_async::prelude::Queryable;
+use std::collections::HashMap;
+use underlay_core::series::{Layer, SeriesSpec};
+use underlay_database::Target;
+
+/// The declaration.
+pub(crate) const DOC: SamplerDoc = SamplerDoc {
+    name: "mariadb",
+    layer: Layer::Database,
+    reads: "SHOW GLOBAL STATUS: Innodb_*, Com_commit and other statements, Threads_*, Bytes_*, Handler_*, Binlog_*, Aborted_*, Queries, Created_tmp_*",
+    costs: "one round trip: 0.3 ms of CPU here, 1 ms in the server",
+    needs: "a login to the server",
+    traps: &[
+        "counters are of the whole server and restart at zero with it",
+        "com_commit counts COMMIT statements, also within procedures; a statement that commits by itself is not one",
+        "innodb_os_log_written counts what was written including the filling of blocks; innodb_lsn_current is the position in the log",
+        "innodb_data_fsyncs does not count writes that a file opened for synchronous writing makes durable",
+        "innodb_row_lock_time counts in ms and only waits that have ended",
+        "a page that innodb_buffer_pool_reads counts was not in InnoDB's cache; with O_DIRECT it came from the device",
+    ],
+    series: &[
+        SeriesDoc::gauge(
+            "status.<level>",
+            "<by name>",
+            "every status number that is a level: threads, pages, pending and current counts, ages, averages, maxima",
+        ),
+        SeriesDoc::counter("status.<counter>", "<by name>", "every other status number"),
+    ],
+};
+
+/// What is asked; the server picks the rows.
+const QUERY: &str = "SHOW GLOBAL STATUS WHERE variable_name REGEXP \
+    '^(Innodb_|Com_(commit|rollback|select|insert|update|delete|call_procedure|stmt_execute)$|Threads_|\
+Bytes_|Handler_(commit|rollback|read_.*|write|update|delete|prepare)$|Binlog_|Aborted_|Queries$|\
+Created_tmp_|Slow_queries$|Opened_tables$|Uptime$)'";
+
+/// Parts of names of numbers that are levels, not counters.
+const LEVELS: [&str; 25] = [
+    "_pending",
+    "pending_",
+    "_current",
+    "pages_data",
+    "pages_dirty",
+    "pages_free",
+    "pages_misc",
+    "pages_total",
+    "pages_old",
+    "pages_lru",
+    "bytes_data",
+    "bytes_dirty",
+    "_age",
+    "history_list",
+    "page_size",
+    "_avg",
+    "_max",
+    "_mem_",
+    "num_open",
+    "open_files",
+    "threads_connected",
+    "threads_running",
+    "threads_cached",
+    "ibuf_size",
+    "ibuf_free_list",
+];
+
+/// Positions in the log: they only grow, whatever their name says.
+const POSITIONS: [&str; 3] =
+    ["innodb_lsn_current", "innodb_lsn_flushed", "innodb_lsn_last_checkpoint"];
+
+/// The sampler.
+struct StatusCounters {
+    identity: Identity,
+    session: Option<MariadbSession>,
+    /// Number of the connection on which the names were last compared.
+    generation: u64,
+    places: HashMap<String, usize>,
+    facts: Vec<String>,
+}
+
+/// The sampler of this server.
+pub(crate) fn status_counters(target: &Target) -> Box<dyn Sampler> {
+    let mut identity = Identity::available(&DOC, Vec::new());
+    let session = match MariadbSession::new(target) {
+        Ok(session) => {
+            identity.status = Status::Absent("not connected yet".to_string());
+            Some(session)
+        }
+        Err(error) => {
+            identity.status = Status::Absent(format!("could not make a runtime: {error}"));
+            None
+        }
+    };
+    Box::new(StatusCounters {
+        identity,
+        session,
+        generation: 0,
+        places: HashMap::new(),
+        facts: Vec::new(),
+    })
+}
+
+impl StatusCounters {
+    fn read(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
+        let Some(session) = &mut self.session else {
+            return Err(self.identity.absence());
+        };
+        let generation = session.connected()?;
+        if generation != self.generation {
+            let version: Option<String> =
+                session.run(async |conn| conn.query_first("SELECT version()").await)?;
+            self.facts = version.into_iter().map(|text| format!("version = {text}")).collect();
+        }
+        let rows: Vec<(String, String)> = session.run(async |conn| conn.query(QUERY).await)?;
+        let numbers: Vec<(String, f64)> = rows
+            .into_iter()
+            .filter_map(|(name, value)| Some((name.to_ascii_lowercase(), value.parse().ok()?)))
+            .collect();
+        if generation != self.generation {
+            self.generation = generation;
+            for (name, _) in &numbers {
+                if !self.places.contains_key(name) {
+                    self.places.insert(name.clone(), self.identity.series.len());
+                    self.identity.series.push(series(name));
+                }
+            }
+            self.identity.status = Status::Available;
+        }
+        values.resize(self.identity.series.len(), f64::NAN);
+        for (name, number) in numbers {
+            if let Some(place) = self.places.get(&name) {
+                values[*place] = number;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The series of a status variable.
+fn series(name: &str) -> SeriesSpec {
+    let is_level = LEVELS.iter().any(|part| name.contains(part)) && !POSITIONS.contains(&name);
+    let unit = match name {
+        _ if name.ends_with("_time") || name.contains("_time_") => "ms",
+        "uptime" => "s",
+        "innodb_data_read" | "innodb_data_written" | "innodb_os_log_written" => "bytes",
+        _ if name.contains("bytes_") || name.starts_with("innodb_lsn_") => "bytes",
+        _ if name.contains("pages_") => "pages",
+        _ => "1",
+    };
+    let name = format!("status.{name}");
+    if is_level { SeriesSpec::gauge(name, unit) } else { SeriesSpec::counter(name, unit) }
+}
+
+impl Sampler for StatusCounters {
+    identify!();
+
+    fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
+        let outcome = self.read(values);
+        if let (Err(error), Status::Absent(_)) = (&outcome, &self.identity.status) {
+            self.identity.status = Status::Absent(error.to_string());
+        }
+        outcome
+    }
+
+    fn facts(&self) -> Vec<String> {
+        self.facts.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{series, status_counters};
+    use crate::source::Status;
+    use underlay_core::series::SeriesKind;
+    use underlay_database::Target;
+
+    #[test]
+    fn levels_are_told_from_counters() {
+        let kind = |name: &str| series(name).kind;
+        for name in ["threads_running", "innodb_buffer_pool_pages_dirty", "innodb_checkpoint_age"] {
+            assert_eq!(kind(name), SeriesKind::Gauge, "{name}");
+        }
+        for name in [
+            "com_commit",
+            "innodb_data_fsyncs",
+            "innodb_lsn_current",
+            "innodb_buffer_pool_pages_flushed",
+        ] {
+            assert_eq!(kind(name), SeriesKind::Counter, "{name}");
+        }
+        assert_eq!(series("innodb_row_lock_time").unit, "ms");
+    }
+
+    #[test]
+    fn a_missing_server_is_an_absence_that_says_why() {
+        let target = Target::mariadb_socket("/nonexistent/socket".into(), "nobody");
+        let mut nowhere = status_counters(&target);
+        assert!(nowhere.sample(&mut Vec::new()).is_err());
+        assert!(matches!(nowhere.status(), Status::Absent(why) if why.contains("nonexistent")));
+    }
+}

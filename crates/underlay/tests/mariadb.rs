@@ -1,0 +1,172 @@
+//! MariaDB from the command line: a whole small study that compares two designs, and the load generator
+//! alone against a server by URL.
+
+mod common;
+
+use common::{Bench, cannot_run_servers};
+use serde_json::Value;
+use underlay_database::managed::{Listen, StopMode};
+use underlay_database::mariadb::{Server, ServerSpec, find_installs};
+use underlay_host::{StateDir, Teardown, unprivileged_user};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON on standard output")
+}
+
+/// Says why a test cannot run here; the caller returns.
+fn cannot_run_mariadb() -> Option<&'static str> {
+    match cannot_run_servers() {
+        None if find_installs(None, None).is_empty() => Some("needs MariaDB's server programs"),
+        reason => reason,
+    }
+}
+
+const STUDY: &str = r#"
+name = "maria"
+title = "A small study of MariaDB"
+question = "Does the lab work with another engine?"
+
+[engine]
+kind = "mariadb"
+memory-limit = "320MiB"
+
+[engine.settings]
+innodb_buffer_pool_size = "64M"
+innodb_log_file_size = "64M"
+
+[volumes.data]
+capacity = "1GiB"
+
+[volumes.wal]
+capacity = "256MiB"
+
+[volumes.backup]
+capacity = "128MiB"
+
+[[design]]
+use = "null"
+name = "a"
+
+[[design]]
+use = "kingston-nvme"
+name = "b"
+
+[workload.tpcc]
+warehouses = 1
+
+[procedure]
+users = [1, 4]
+settle = "0s"
+warm-up = "1s"
+ramp-up = "1s"
+measure = "5s"
+repeats = 1
+"#;
+
+#[test]
+fn a_study_compares_two_designs_on_mariadb() {
+    if let Some(reason) = cannot_run_mariadb() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("maria.toml", STUDY);
+    let plan = json(&bench.run(&["check", "maria.toml", "--json"]).expect(0));
+    assert_eq!(plan["engine"]["kind"], "mariadb", "{plan:#}");
+
+    let ended =
+        bench.run(&["run", "maria.toml", "--out", "maria.sqlite", "--no-progress", "--json"]);
+    let stderr = ended.stderr.clone();
+    let analysis = json(&ended.expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    let runs = analysis["runs"].as_array().expect("a list of runs");
+    assert_eq!(runs.iter().filter(|run| run["counted"] == true).count(), 2, "{stderr}");
+
+    // What was recorded: whose engine, its settings with their origin, and its own counters.
+    bench.run(&["export", "maria.sqlite", "--jsonl", "all.jsonl"]).expect(0);
+    let exported = std::fs::read_to_string(bench.path().join("all.jsonl")).expect("the export");
+    for wanted in [
+        "mariadb",
+        "innodb_flush_log_at_trx_commit",
+        "status.innodb_lsn_current",
+        "status.com_commit",
+        "mariadb.on_cpu",
+        "InnodbLogFlush",
+    ] {
+        assert!(exported.contains(wanted), "the record lacks {wanted}");
+    }
+    bench.run(&["report", "maria.sqlite", "--out", "page.html"]).expect(0);
+
+    // Settings that MariaDB refuses are told before anything is touched, as are PostgreSQL's.
+    let wrong =
+        STUDY.replace("innodb_buffer_pool_size = \"64M\"", "innodb_buffer_pool_size = \"64MB\"");
+    bench.write("wrong.toml", &wrong);
+    let ended = bench.run(&["check", "wrong.toml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("K, M, G and T"), "{}", ended.stderr);
+    bench.write("wrong.toml", &STUDY.replace("innodb_log_file_size", "innodb_log_file_sizes"));
+    let ended = bench.run(&["check", "wrong.toml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("did you mean `innodb_log_file_size`?"), "{}", ended.stderr);
+}
+
+#[test]
+fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
+    if let Some(reason) = cannot_run_mariadb() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let place = tempfile::Builder::new().prefix("underlay-url").tempdir_in("/var/tmp").unwrap();
+    let path = place.path().canonicalize().unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o711)).unwrap();
+    let state = StateDir::at(path.join("state")).unwrap();
+    let teardown = Teardown::create(&state, "test").unwrap();
+    let spec = ServerSpec {
+        name: "url".to_string(),
+        install: find_installs(None, None).remove(0),
+        data: path.join("data"),
+        wal: path.join("redo"),
+        backup: path.join("backup"),
+        settings: Default::default(),
+        run_as: unprivileged_user().unwrap(),
+        cgroup: None,
+        runtime_dir: path.join("run"),
+        listen: Listen::Loopback,
+    };
+    let mut server = Server::create(&teardown, spec).unwrap();
+    server.start().unwrap();
+    let target = server.tcp_target().unwrap().with_database("shop");
+    let url = target.to_string();
+    let password = target.password.as_ref().unwrap().reveal().to_string();
+    let drive = |arguments: &[&str]| {
+        let output = bench
+            .underlay()
+            .args(["drive", "tpcc", "--json", "--url", &url])
+            .args(arguments)
+            .env("MYSQL_PWD", &password)
+            .output()
+            .expect("the program starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!text.contains(&password) && !errors.contains(&password), "the password is shown");
+        assert_eq!(output.status.code(), Some(0), "{text}\n{errors}");
+        json(&text)
+    };
+    let loaded = drive(&["--load", "--warehouses", "1"]);
+    assert!(loaded["load"]["rows"].as_u64().unwrap() > 590_000, "{loaded:#}");
+    for more in [&[][..], &["--statements"][..]] {
+        let mut arguments = vec!["--run", "--users", "4", "--warm-up", "1s", "--duration", "3s"];
+        arguments.extend(more);
+        let ran = drive(&arguments);
+        assert!(ran["run"]["nopm"].as_f64().unwrap() > 100.0, "{ran:#}");
+    }
+    let checked = drive(&["--check"]);
+    let results = checked["check"]["results"].as_array().expect("a list of checks");
+    assert_eq!(results.len(), 21, "{checked:#}");
+    assert!(results.iter().all(|result| result["outcome"] == "ok"), "{checked:#}");
+    drive(&["--drop"]);
+    server.stop(StopMode::Fast).unwrap();
+    teardown.unwind();
+}
