@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use underlay_core::Histogram;
 use underlay_core::histogram::DecodeError;
+use underlay_core::series::{SeriesKind, SeriesSpec};
 use underlay_model::DeviceCondition;
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
@@ -54,8 +55,11 @@ pub(crate) enum Command {
     AddGroup { host: String, group: Box<GroupConfig> },
     /// What happened since the last such command.
     Notices,
-    /// The counters of the cluster; their values come with [`Command::Stat`].
+    /// What the performance service counts of the cluster; the values come with [`Command::Stat`]. Series of volumes that
+    /// are added later stand at the end.
     ClusterSeries,
+    /// Latencies of disk groups and their devices since the last such command.
+    ClusterLatency,
     /// Stop serving, even if nothing was unmounted.
     End,
 }
@@ -117,6 +121,7 @@ pub(crate) enum Answer {
     Added { number: usize },
     Notices(Vec<DatastoreNotice>),
     Series(Vec<SeriesEntry>),
+    ClusterLatency(Vec<ClusterLatencyEntry>),
     Refused { reason: String },
 }
 
@@ -143,8 +148,8 @@ pub(crate) struct Stat {
     /// Reads and writes answered by a model, and the sum of their modelled latencies.
     pub(crate) modelled_ios: u64,
     pub(crate) modelled_ns: u64,
-    /// In the order of [`Command::ClusterSeries`].
-    pub(crate) cluster: Vec<f64>,
+    /// In the order of [`Command::ClusterSeries`]; there is none of what is gone.
+    pub(crate) cluster: Vec<Option<f64>>,
 }
 
 /// A declared series.
@@ -157,12 +162,19 @@ pub(crate) struct SeriesEntry {
 }
 
 impl SeriesEntry {
-    pub(crate) fn counter(name: String, unit: &str) -> SeriesEntry {
-        SeriesEntry { name, unit: unit.to_string(), is_counter: true }
+    pub(crate) fn of(spec: &SeriesSpec) -> SeriesEntry {
+        SeriesEntry {
+            name: spec.name.clone(),
+            unit: spec.unit.clone(),
+            is_counter: spec.kind == SeriesKind::Counter,
+        }
     }
 
-    pub(crate) fn gauge(name: String, unit: &str) -> SeriesEntry {
-        SeriesEntry { name, unit: unit.to_string(), is_counter: false }
+    pub(crate) fn to_spec(&self) -> SeriesSpec {
+        match self.is_counter {
+            true => SeriesSpec::counter(self.name.clone(), self.unit.clone()),
+            false => SeriesSpec::gauge(self.name.clone(), self.unit.clone()),
+        }
     }
 }
 
@@ -207,6 +219,14 @@ pub(crate) struct LatencyEntry {
     pub(crate) volume: usize,
     /// Index into `Operation::ALL`.
     pub(crate) operation: usize,
+    pub(crate) histogram: EncodedHistogram,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ClusterLatencyEntry {
+    /// `group.HOST/GROUP.CLASS.OPERATION` or `device.HOST/GROUP/DEVICE.OPERATION`.
+    pub(crate) name: String,
     pub(crate) histogram: EncodedHistogram,
 }
 

@@ -34,6 +34,11 @@ pub trait Datastore: Send {
     /// Latencies as the volumes gave them since the last call; empty where nothing is modelled.
     fn latency(&mut self) -> Result<Vec<VolumeLatency>, DatastoreError>;
 
+    /// Latencies inside a cluster since the last call, those that are not empty; none where there is no cluster.
+    fn backend_latency(&mut self) -> Result<Vec<BackendLatency>, DatastoreError> {
+        Ok(Vec::new())
+    }
+
     /// Cuts the power of every device: what is volatile is kept, lost or torn, and all I/O fails
     /// until [`Datastore::power_on`]. The volumes must be unmounted and mounted anew afterwards,
     /// which `power_on` does.
@@ -79,5 +84,15 @@ pub struct VolumeLatency {
     /// The operation.
     pub operation: Operation,
     /// From arrival in the datastore to its answer, in ns.
+    pub latency: Histogram,
+}
+
+/// Latencies of a disk group's requests of one class, or of a device's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendLatency {
+    /// `group.HOST/GROUP.CLASS.OPERATION` or `device.HOST/GROUP/DEVICE.OPERATION`, the class one of `vm`, `resync`,
+    /// the operation `read` or `write`.
+    pub name: String,
+    /// From submission to answer, in ns of the cluster's time.
     pub latency: Histogram,
 }

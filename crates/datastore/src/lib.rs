@@ -30,7 +30,7 @@ mod server;
 
 pub mod persistent;
 
-pub use datastore::{Datastore, VolumeLatency};
+pub use datastore::{BackendLatency, Datastore, VolumeLatency};
 pub use error::DatastoreError;
 pub use fault::{ClusterChange, ClusterFault, DatastoreNotice};
 pub use server::serve;

@@ -53,18 +53,21 @@ pub mod cluster;
 
 pub mod data_plane;
 
+pub mod performance;
+
 pub use device::{Completion, Device};
 pub use device_condition::DeviceCondition;
 pub use disk_group::{
     ClassCounters, CongestionSpec, DiskGroup, DiskGroupProblem, DiskGroupSpec, GroupCounters,
-    GroupFinished, GroupIo, GroupOutcome, GroupRequestId, LogAccount, MemberCounters, MemberState,
-    Reduction, ReductionCosts, ReductionCounters, WriteBufferCounters, WriteBufferSpec,
+    GroupFinished, GroupIo, GroupOutcome, GroupRequestId, LatencyOf, LogAccount, MemberCounters,
+    MemberState, QueueCounters, Reduction, ReductionCosts, ReductionCounters, WriteBufferCounters,
+    WriteBufferSpec,
 };
 pub use profile::{
     Basis, DeviceProfile, Disk, Duplex, Flash, FlashDatasheet, Link, Medium, ProfileProblem,
     WriteBuffer,
 };
-pub use reduction::{Destaged, Observed, ReducedGroup, Space};
+pub use reduction::{Destaged, Observed, Print, ReducedGroup, Space};
 pub use request::{Operation, Request};
 pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
 pub use store::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};

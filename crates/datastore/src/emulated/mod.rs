@@ -31,7 +31,7 @@ use underlay_model::{DeviceProfile, Operation};
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
 use crate::control::{Answer, Command, Condition, EncodedHistogram, SeriesEntry, Stat, TimingMode};
-use crate::datastore::{Datastore, VolumeLatency};
+use crate::datastore::{BackendLatency, Datastore, VolumeLatency};
 use crate::error::DatastoreError;
 use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::path::is_read_only;
@@ -266,17 +266,14 @@ impl Datastore for EmulatedDatastore {
         let volumes: Vec<&str> = self.volumes.iter().map(|volume| volume.name.as_str()).collect();
         let devices: Vec<&str> = self.devices.iter().map(String::as_str).collect();
         let mut series = series::declare(&volumes, &devices);
-        series.extend(self.cluster_series.iter().map(|entry| match entry.is_counter {
-            true => SeriesSpec::counter(entry.name.clone(), entry.unit.clone()),
-            false => SeriesSpec::gauge(entry.name.clone(), entry.unit.clone()),
-        }));
+        series.extend(self.cluster_series.iter().map(SeriesEntry::to_spec));
         series
     }
 
     fn counters(&mut self) -> Result<Vec<f64>, DatastoreError> {
         let stat = self.stat()?;
         let mut values = series::values(&stat);
-        values.extend(stat.cluster);
+        values.extend(stat.cluster.iter().map(|value| value.unwrap_or(f64::NAN)));
         Ok(values)
     }
 
@@ -327,6 +324,20 @@ impl Datastore for EmulatedDatastore {
                 })
             })
             .collect()
+    }
+
+    fn backend_latency(&mut self) -> Result<Vec<BackendLatency>, DatastoreError> {
+        if self.cluster_series.is_empty() {
+            return Ok(Vec::new());
+        }
+        let entries = match self.server.ask(&Command::ClusterLatency)? {
+            Answer::ClusterLatency(entries) => entries,
+            other => return Err(unexpected(&Command::ClusterLatency, &other)),
+        };
+        let decoded = entries.into_iter().map(|entry| {
+            Ok(BackendLatency { latency: decode(&entry.histogram)?, name: entry.name })
+        });
+        decoded.collect()
     }
 
     fn power_cut(&mut self) -> Result<(), DatastoreError> {

@@ -27,6 +27,8 @@ pub(crate) fn declare(volumes: &[&str], devices: &[&str]) -> Vec<SeriesSpec> {
     series.push(SeriesSpec::counter("server.host-limited", "ios"));
     series.push(SeriesSpec::counter("server.lateness", "ns"));
     series.push(SeriesSpec::counter("server.errors", "ios"));
+    // What emulating costs the host.
+    series.push(SeriesSpec::counter("server.cpu", "ns"));
     series
 }
 
@@ -44,7 +46,7 @@ pub(crate) fn values(stat: &Stat) -> Vec<f64> {
     for device in &stat.devices {
         values.extend([device.buffer_fill_bytes as f64, device.drained_bytes as f64]);
     }
-    let server = [stat.delayed, stat.host_limited, stat.lateness_ns, stat.errors];
+    let server = [stat.delayed, stat.host_limited, stat.lateness_ns, stat.errors, stat.cpu_ns];
     values.extend(server.map(|value| value as f64));
     values
 }
@@ -66,6 +68,7 @@ mod tests {
                 drained_bytes: 0,
             }],
             lateness_ns: 9,
+            cpu_ns: 11,
             ..Stat::default()
         };
         stat.volumes[1].operations[1].bytes = 7;
@@ -81,6 +84,7 @@ mod tests {
         assert_eq!(value("volume.wal.in-flight"), 3.0);
         assert_eq!(value("device.nvme.buffer.drained"), 5.0);
         assert_eq!(value("server.lateness"), 9.0);
+        assert_eq!(value("server.cpu"), 11.0);
         assert_eq!(value("volume.data.write.bytes"), 0.0);
     }
 }

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use underlay_model::DeviceCondition;
 
-use super::protocol::{Latency, NewVolume, Question, Reply, Status, VolumeStatus};
+use super::protocol::{
+    BackendLatencyStatus, Latency, NewVolume, Question, Reply, Status, VolumeStatus,
+};
 use crate::error::DatastoreError;
 use crate::fault::{ClusterFault, DatastoreNotice};
 
@@ -51,6 +53,14 @@ impl Connection {
         match self.ask(&Question::Latencies)? {
             Reply::Latencies(latencies) => Ok(latencies),
             other => Err(unexpected(&Question::Latencies, &other)),
+        }
+    }
+
+    /// Latencies inside a cluster since the last such call of anybody; none without one.
+    pub fn backend_latencies(&self) -> Result<Vec<BackendLatencyStatus>, DatastoreError> {
+        match self.ask(&Question::BackendLatencies)? {
+            Reply::BackendLatencies(latencies) => Ok(latencies),
+            other => Err(unexpected(&Question::BackendLatencies, &other)),
         }
     }
 

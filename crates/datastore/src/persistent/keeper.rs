@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
 use underlay_host::{Resource, StateDir, Teardown, Ticket, clean};
 
+use super::chronicle::Chronicle;
 use super::description::Description;
 use super::home::Home;
 use super::protocol::{Question, Reply};
@@ -52,6 +53,7 @@ pub(super) struct Keeper {
     pub(super) follower: Option<PathFollower>,
     pub(super) is_powered: bool,
     pub(super) nbd_socket: PathBuf,
+    pub(super) chronicle: Chronicle,
 }
 
 /// What a question may end in.
@@ -137,6 +139,7 @@ impl Keeper {
             follower: None,
             is_powered: true,
             nbd_socket,
+            chronicle: Chronicle::default(),
         };
         keeper.attach_all()?;
         Ok(keeper)
@@ -214,6 +217,7 @@ impl Keeper {
         let outcome = match question {
             Question::Status => self.status().map(|status| Reply::Status(Box::new(status))),
             Question::Latencies => self.latencies().map(Reply::Latencies),
+            Question::BackendLatencies => self.backend_latencies().map(Reply::BackendLatencies),
             Question::Create(volume) => {
                 self.create(volume).map(|status| Reply::Created(Box::new(status)))
             }

@@ -24,6 +24,7 @@
 //! synchronised when the datastore stops, not at every flush of a client: a crash of the host itself may lose what
 //! was written since the last start.
 
+mod chronicle;
 mod client;
 mod creation;
 mod description;
@@ -42,5 +43,6 @@ pub use description::{BlockDeviceKind, Description, DeviceDescription, VolumeDes
 pub use home::Home;
 pub use keeper::keep;
 pub use protocol::{
-    DeviceStatus, Latency, NewPolicy, NewVolume, OperationStatus, Status, VolumeStatus,
+    BackendLatencyStatus, DeviceStatus, Latency, NewPolicy, NewVolume, OperationStatus,
+    RecentNotice, Status, VolumeStatus,
 };

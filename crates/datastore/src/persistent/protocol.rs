@@ -20,6 +20,8 @@ pub(super) enum Question {
     Status,
     /// Latencies since the last such question.
     Latencies,
+    /// Latencies inside a cluster since the last such question.
+    BackendLatencies,
     Create(NewVolume),
     Remove {
         name: String,
@@ -46,6 +48,7 @@ pub(super) enum Reply {
     Done,
     Status(Box<Status>),
     Latencies(Vec<Latency>),
+    BackendLatencies(Vec<BackendLatencyStatus>),
     Notices(Vec<DatastoreNotice>),
     Created(Box<VolumeStatus>),
     /// It would not be right to do it; nothing was done.
@@ -116,6 +119,8 @@ pub struct Status {
     pub devices: Vec<DeviceStatus>,
     /// Counters and gauges of a cluster by name; empty without one.
     pub cluster: BTreeMap<String, f64>,
+    /// What happened in a cluster lately, oldest first; at most 200 entries.
+    pub notices: Vec<RecentNotice>,
     /// The volumes, in the order of their creation.
     pub volumes: Vec<VolumeStatus>,
     /// Requests held back until the model said they were done.
@@ -218,4 +223,32 @@ pub struct Latency {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
+}
+
+/// Latencies of a disk group's requests of one class, or of a device's, over some span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct BackendLatencyStatus {
+    /// `group.HOST/GROUP.CLASS.OPERATION` or `device.HOST/GROUP/DEVICE.OPERATION`.
+    pub name: String,
+    /// How many.
+    pub ios: u64,
+    /// Percentiles of the latency, from submission to answer.
+    pub p50_ns: u64,
+    /// See [`BackendLatencyStatus::p50_ns`].
+    pub p99_ns: u64,
+    /// The longest.
+    pub max_ns: u64,
+}
+
+/// Something that happened in a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RecentNotice {
+    /// When, in nanoseconds since 1970.
+    pub at_unix_ns: u64,
+    /// `fault`, `host`, `device`, `component`, `resync`, `volume` or `data`.
+    pub kind: String,
+    /// What.
+    pub text: String,
 }

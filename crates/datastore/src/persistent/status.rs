@@ -9,7 +9,9 @@ use underlay_model::cluster::ClusterSpec;
 
 use super::description::VolumeDescription;
 use super::keeper::{Keeper, Problem};
-use super::protocol::{DeviceStatus, Latency, OperationStatus, Status, VolumeStatus};
+use super::protocol::{
+    BackendLatencyStatus, DeviceStatus, Latency, OperationStatus, Status, VolumeStatus,
+};
 use super::volumes::{Attached, stored_bytes};
 use crate::control::{Answer, Command, Condition, Stat};
 use crate::emulated::server_process::unexpected;
@@ -25,7 +27,10 @@ impl Keeper {
     }
 
     pub(super) fn status(&mut self) -> Result<Status, Problem> {
+        // Names first: what is added in between has no value yet.
+        let names = self.cluster_names()?;
         let stat = self.stat()?;
+        self.listen()?;
         let devices = stat.devices.iter().zip(&self.description.devices);
         let devices = devices.map(|(device, described)| DeviceStatus {
             name: device.name.clone(),
@@ -37,7 +42,9 @@ impl Keeper {
             drained_bytes: device.drained_bytes,
         });
         let devices: Vec<DeviceStatus> = devices.collect();
-        let cluster = self.cluster_counters(&stat)?;
+        let values = names.into_iter().zip(&stat.cluster);
+        let cluster: BTreeMap<String, f64> =
+            values.filter_map(|(name, value)| Some((name, (*value)?))).collect();
         let devices = match &self.description.cluster {
             None => devices,
             Some(spec) => cluster_devices(spec, &cluster),
@@ -54,6 +61,7 @@ impl Keeper {
             nbd_address: stat.nbd_address,
             devices,
             cluster,
+            notices: self.chronicle.recent(),
             volumes: volumes.collect(),
             delayed: stat.delayed,
             host_limited: stat.host_limited,
@@ -64,21 +72,44 @@ impl Keeper {
         })
     }
 
-    /// Names and values; nothing without a cluster.
-    fn cluster_counters(&mut self, stat: &Stat) -> Result<BTreeMap<String, f64>, Problem> {
-        let series = match self.server.ask(&Command::ClusterSeries)? {
-            Answer::Series(series) => series,
-            other => return Err(unexpected(&Command::ClusterSeries, &other).into()),
-        };
-        let names = series.into_iter().map(|entry| entry.name);
-        Ok(names.zip(stat.cluster.iter().copied()).collect())
+    /// Names of what is counted of a cluster; none without one.
+    fn cluster_names(&mut self) -> Result<Vec<String>, Problem> {
+        match self.server.ask(&Command::ClusterSeries)? {
+            Answer::Series(series) => Ok(series.into_iter().map(|entry| entry.name).collect()),
+            other => Err(unexpected(&Command::ClusterSeries, &other).into()),
+        }
+    }
+
+    /// Takes over what happened in the server.
+    fn listen(&mut self) -> Result<(), Problem> {
+        match self.server.ask(&Command::Notices)? {
+            Answer::Notices(notices) => self.chronicle.add(notices),
+            other => return Err(unexpected(&Command::Notices, &other).into()),
+        }
+        Ok(())
     }
 
     pub(super) fn notices(&mut self) -> Result<Vec<DatastoreNotice>, Problem> {
-        match self.server.ask(&Command::Notices)? {
-            Answer::Notices(notices) => Ok(notices),
-            other => Err(unexpected(&Command::Notices, &other).into()),
-        }
+        self.listen()?;
+        Ok(self.chronicle.take_news())
+    }
+
+    pub(super) fn backend_latencies(&mut self) -> Result<Vec<BackendLatencyStatus>, Problem> {
+        let entries = match self.server.ask(&Command::ClusterLatency)? {
+            Answer::ClusterLatency(entries) => entries,
+            other => return Err(unexpected(&Command::ClusterLatency, &other).into()),
+        };
+        let latencies = entries.into_iter().filter_map(|entry| {
+            let histogram = entry.histogram.decode().ok()?;
+            Some(BackendLatencyStatus {
+                name: entry.name,
+                ios: histogram.count(),
+                p50_ns: histogram.quantile(0.5)?,
+                p99_ns: histogram.quantile(0.99)?,
+                max_ns: histogram.max()?,
+            })
+        });
+        Ok(latencies.collect())
     }
 
     fn volume_status(&self, volume: &VolumeDescription, stat: &Stat) -> VolumeStatus {

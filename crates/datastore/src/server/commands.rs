@@ -11,22 +11,21 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
-use underlay_core::{Bytes, Nanos};
-use underlay_model::DeviceCondition;
+use underlay_core::{Bytes, Histogram, Nanos};
 use underlay_model::cluster::Policy;
+use underlay_model::{DeviceCondition, Operation};
 
 use super::cluster::changes;
 use super::cluster::faults;
 use super::cluster::plane::ClusterPlane;
-use super::cluster::series::ClusterSeries;
 use super::reply::Reply;
 use super::service::Service;
 use super::statistics::take;
 use super::volume::VolumeData;
 use crate::config::VolumeConfig;
 use crate::control::{
-    Answer, Command, Condition, DeviceStat, EncodedHistogram, LatencyEntry, Stat, TimingEntry,
-    VolumeStat,
+    Answer, ClusterLatencyEntry, Command, Condition, DeviceStat, EncodedHistogram, LatencyEntry,
+    SeriesEntry, Stat, TimingEntry, VolumeStat,
 };
 use crate::fault::ClusterFault;
 
@@ -151,9 +150,12 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
             }))
         }
         Command::Notices => finished(notices(service)),
-        Command::ClusterSeries => finished(Answer::Series(
-            service.cluster_series.as_ref().map_or_else(Vec::new, ClusterSeries::declare),
-        )),
+        Command::ClusterSeries => {
+            let plane = service.engine.cluster.as_mut();
+            let series = plane.map_or_else(Vec::new, ClusterPlane::series);
+            Box::new(move || Answer::Series(series.iter().map(SeriesEntry::of).collect()))
+        }
+        Command::ClusterLatency => cluster_latency(service),
         Command::End => {
             service.is_ending = true;
             finished(Answer::Done)
@@ -176,6 +178,9 @@ fn stat(service: &mut Service) -> Stat {
     });
     let volumes = volumes.collect();
     let buffers = service.engine.buffers(now);
+    let plane = service.engine.cluster.as_mut();
+    let cluster =
+        plane.map_or_else(Vec::new, |plane| plane.performance(now).iter().map(value).collect());
     let engine = &service.engine;
     let devices = engine.devices().iter().zip(buffers).enumerate();
     let devices =
@@ -199,8 +204,13 @@ fn stat(service: &mut Service) -> Stat {
         realtime: service.is_realtime,
         nbd_address: service.nbd.address(),
         cpu_ns: cpu_ns(),
-        cluster: service.cluster_values(),
+        cluster,
     }
+}
+
+/// JSON knows no NaN.
+fn value(value: &f64) -> Option<f64> {
+    (!value.is_nan()).then_some(*value)
 }
 
 /// CPU time of the whole process.
@@ -317,6 +327,19 @@ fn latency(service: &mut Service) -> Unfinished {
             histogram: EncodedHistogram::encode(&histogram),
         };
         Answer::Latency(taken.into_iter().map(entry).collect())
+    })
+}
+
+fn cluster_latency(service: &mut Service) -> Unfinished {
+    let plane = service.engine.cluster.as_mut();
+    let taken = plane.map_or_else(Vec::new, |plane| plane.cluster.take_latencies());
+    Box::new(move || {
+        let entry =
+            |(of, operation, histogram): (String, Operation, Histogram)| ClusterLatencyEntry {
+                name: format!("{of}.{}", operation.as_str()),
+                histogram: EncodedHistogram::encode(&histogram),
+            };
+        Answer::ClusterLatency(taken.into_iter().map(entry).collect())
     })
 }
 

@@ -61,7 +61,6 @@ use crate::error::DatastoreError;
 use crate::spec::Durability;
 use clock::Clock;
 use cluster::plane::ClusterPlane;
-use cluster::series::ClusterSeries;
 use commands::{CommandSender, commands};
 use engine::Engine;
 use exported_volume::ExportedVolume;
@@ -105,8 +104,6 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
             reason,
         })?;
     }
-    service.cluster_series =
-        service.engine.cluster.as_ref().map(|plane| ClusterSeries::of(&plane.cluster));
     // Whoever connects now is answered once the loop below runs, so may rely on everything.
     let listener = UnixListener::bind(&config.control_socket)
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;

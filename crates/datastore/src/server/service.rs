@@ -16,7 +16,6 @@ use super::VolumeOpener;
 use super::buffers::BufferPool;
 use super::clock::Clock;
 use super::cluster::carried::Joint;
-use super::cluster::series::ClusterSeries;
 use super::engine::{Due, Engine};
 use super::exported_volume::ExportedVolume;
 use super::fuse_device::FuseDevice;
@@ -50,8 +49,6 @@ pub(crate) struct Service {
     pub(crate) volumes: Vec<Option<ExportedVolume>>,
     pub(crate) seed: RootSeed,
     pub(crate) is_realtime: bool,
-    /// What is counted of the cluster.
-    pub(crate) cluster_series: Option<ClusterSeries>,
     /// Somebody asked for the end.
     pub(crate) is_ending: bool,
     opener: VolumeOpener,
@@ -93,7 +90,6 @@ impl Service {
             volumes: Vec::new(),
             seed,
             is_realtime: false,
-            cluster_series: None,
             is_ending: false,
             awake: None,
             buffers: BufferPool::new(READY_BUFFERS),
@@ -115,14 +111,6 @@ impl Service {
                 Ok(awake) => self.awake = Some(awake),
                 Err(error) => tracing::warn!("idle CPUs will sleep: {error}; answers may be late"),
             }
-        }
-    }
-
-    /// Values of the cluster's series; none without a cluster.
-    pub(crate) fn cluster_values(&self) -> Vec<f64> {
-        match (&self.cluster_series, &self.engine.cluster) {
-            (Some(series), Some(plane)) => series.values(&plane.cluster, &plane.journal),
-            _ => Vec::new(),
         }
     }
 

@@ -89,6 +89,10 @@ mod rebalance;
 
 mod status;
 
+mod reduction;
+
+mod readings;
+
 mod state;
 
 mod survey;

@@ -164,6 +164,21 @@ impl Disk {
         let (start, length, component) = self.ranges[..after].last()?;
         (offset - start < *length).then(|| (*component, offset - start))
     }
+
+    /// The same, and for how many bytes from there on that is so.
+    pub(super) fn owner_from(&self, offset: u64) -> (Option<(ComponentId, u64)>, u64) {
+        let after = self.ranges.partition_point(|(start, _, _)| *start <= offset);
+        match self.owner_of(offset) {
+            Some((component, within)) => {
+                let (_, length, _) = self.ranges[after - 1];
+                (Some((component, within)), length - within)
+            }
+            None => {
+                let next = self.ranges.get(after).map_or(u64::MAX, |(start, _, _)| *start);
+                (None, next - offset)
+            }
+        }
+    }
 }
 
 /// One disk group with what the cluster knows about it.
@@ -240,6 +255,9 @@ mod tests {
         assert_eq!(disk.owner_of(69), Some((c(4), 29)));
         assert_eq!(disk.owner_of(70), None);
         assert_eq!(disk.owner_of(139), Some((c(5), 19)));
+        assert_eq!(disk.owner_from(45), (Some((c(4), 5)), 25));
+        assert_eq!(disk.owner_from(75), (None, 5));
+        assert_eq!(disk.owner_from(140), (None, u64::MAX - 140));
         assert_eq!(disk.promised, 130);
     }
 

@@ -30,7 +30,7 @@ pub(super) fn sums_of(bytes: &[u8]) -> Vec<u32> {
 }
 
 /// Whether all bytes are 0.
-pub(super) fn is_zero(bytes: &[u8]) -> bool {
+pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     // Word by word: this runs over each block that is read.
     let (words, rest) = bytes.as_chunks::<8>();
     words.iter().all(|word| u64::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)

@@ -3,6 +3,7 @@
 use super::block_store::{BLOCK_BYTES, BlockStore};
 use super::checksum::{broken_sum, is_zero, sum_of, sums_of, verifies};
 use crate::cluster::{Checksum, Durability};
+use crate::reduction::ChangedBlocks;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::VecDeque;
@@ -33,6 +34,8 @@ pub(super) struct Held<S> {
     tear_next: Option<u32>,
     /// Checksums just read; empty in between, kept for its memory.
     sums: Vec<u32>,
+    /// Blocks whose bytes changed, where somebody wants to know.
+    changed: Option<ChangedBlocks>,
 }
 
 /// Blocks read, and which of them are good.
@@ -76,6 +79,26 @@ impl<S: BlockStore> Held<S> {
             checksum: Checksum::On,
             tear_next: None,
             sums: Vec::new(),
+            changed: None,
+        }
+    }
+
+    /// From now on, what changes is noted.
+    pub(super) fn track(&mut self) {
+        self.changed = Some(ChangedBlocks::new(self.store.len_bytes() / BLOCK));
+    }
+
+    pub(super) fn changed(&self) -> Option<&ChangedBlocks> {
+        self.changed.as_ref()
+    }
+
+    pub(super) fn changed_mut(&mut self) -> Option<&mut ChangedBlocks> {
+        self.changed.as_mut()
+    }
+
+    fn mark(&mut self, offset: u64, length: usize) {
+        if let Some(changed) = &mut self.changed {
+            changed.mark(offset / BLOCK, (length as u64).div_ceil(BLOCK));
         }
     }
 
@@ -152,6 +175,7 @@ impl<S: BlockStore> Held<S> {
     }
 
     fn put(&mut self, offset: u64, bytes: &[u8], sums: &[u32]) {
+        self.mark(offset, bytes.len());
         let failed = !bytes.is_empty() && self.store.write(offset, bytes).is_err();
         let failed = failed || self.store.write_sums(offset / BLOCK, sums).is_err();
         if failed {
@@ -187,6 +211,7 @@ impl<S: BlockStore> Held<S> {
     /// Makes whole blocks zero.
     pub(super) fn discard(&mut self, offset: u64, length: u64) {
         self.remember(offset, length as usize);
+        self.mark(offset, length as usize);
         if self.store.discard(offset, length).is_err() {
             self.break_sums(offset, length as usize);
         }
@@ -212,6 +237,7 @@ impl<S: BlockStore> Held<S> {
         self.persist();
         self.tear_next = None;
         let length = self.store.len_bytes();
+        self.mark(0, length as usize);
         if self.store.discard(0, length).is_err() {
             self.break_sums(0, length as usize);
         }

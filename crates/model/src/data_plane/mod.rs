@@ -21,5 +21,6 @@ mod row;
 mod plane;
 
 pub use block_store::{BLOCK_BYTES, BlockStore, MemoryStore, MemoryStores, StoreError, StoreMaker};
+pub(crate) use checksum::is_zero;
 pub use finding::Finding;
 pub use plane::{DataPlane, Delivered};

@@ -5,6 +5,7 @@ use super::finding::Finding;
 use super::held::{Blocks, Held};
 use super::row::Row;
 use crate::cluster::{ComponentId, DataCommand, Durability, Piece};
+use crate::reduction::ChangedBlocks;
 use crate::store::RequestId;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -145,6 +146,31 @@ impl<M: StoreMaker> DataPlane<M> {
         } else {
             Delivered::Unreadable(buffer.bytes)
         })
+    }
+
+    /// From now on, which blocks of a component change is noted.
+    pub fn track(&mut self, component: ComponentId) {
+        self.with(component, Held::track);
+    }
+
+    /// The blocks of a component that changed; none unless they are noted.
+    pub fn changed_mut(&mut self, component: ComponentId) -> Option<&mut ChangedBlocks> {
+        self.components.get_mut(component)?.changed_mut()
+    }
+
+    /// The first component from this one on of which a block has changed.
+    pub fn next_changed(&self, from: ComponentId) -> Option<ComponentId> {
+        let rest = self.components.held.get(from.0 as usize..)?;
+        let has_changed =
+            |held: &Held<M::Store>| held.changed().is_some_and(|changed| changed.count() > 0);
+        let at = rest.iter().position(|held| held.as_ref().is_some_and(has_changed))?;
+        Some(ComponentId(from.0 + at as u32))
+    }
+
+    /// Blocks that changed and were not taken out yet, of all components.
+    pub fn changed_blocks(&self) -> u64 {
+        let held = self.components.held.iter().flatten();
+        held.filter_map(Held::changed).map(ChangedBlocks::count).sum()
     }
 
     /// What was noticed since the last call.

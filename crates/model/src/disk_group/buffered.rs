@@ -106,6 +106,22 @@ impl BufferedBlocks {
         found
     }
 
+    /// Which of the 64 blocks from `first` on are in the buffer: one bit each.
+    pub(crate) fn mask(&self, first: u64) -> u64 {
+        let here = |word: u64| {
+            let chunk = self.chunks.get(chunk_of(word)).and_then(Option::as_ref);
+            chunk.map_or(0, |chunk| {
+                let word = word_in_chunk(word);
+                chunk.dirty[word] | chunk.leaving[word]
+            })
+        };
+        let (word, bit) = (first / 64, first % 64);
+        match bit {
+            0 => here(word),
+            bit => here(word) >> bit | here(word + 1) << (64 - bit),
+        }
+    }
+
     /// Takes the next run of contiguous dirty blocks from `from` on, at most `most`, to leave the buffer;
     /// returns its first block and length.
     pub(crate) fn take_run(&mut self, from: u64, most: u64) -> Option<(u64, u64)> {
@@ -364,6 +380,9 @@ mod tests {
                     .collect();
                 let presence = blocks.presence(first, count);
                 prop_assert_eq!(presence.present, here.len() as u64);
+                let mask = here.iter().filter(|block| **block < first + 64);
+                let mask = mask.fold(0, |mask, block| mask | 1u64 << (block - first));
+                prop_assert_eq!(blocks.mask(first), mask);
                 let span = here.first().zip(here.last()).map(|(a, b)| (*a, *b));
                 prop_assert_eq!(presence.present_span, span);
             }

@@ -12,7 +12,7 @@ use super::member::Done;
 use super::request::MemberState;
 use super::spec::WriteBufferSpec;
 use crate::request::Operation;
-use crate::scheduler::IoClass;
+use crate::scheduler::{IoClass, LANES, Lane};
 use underlay_core::{Bytes, Histogram, Nanos};
 
 /// Counters of one disk group.
@@ -101,6 +101,35 @@ pub struct ReductionCounters {
     pub stored_bytes: u64,
 }
 
+/// Counters of one queue in front of one device.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounters {
+    /// Requests that the device answered.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Time they waited, in this queue and in the device, together.
+    pub queue_ns: u64,
+    /// Time they took, together.
+    pub service_ns: u64,
+    /// Requests that wait now.
+    pub waiting: u64,
+}
+
+impl QueueCounters {
+    /// The queues, in the order of [`MemberCounters::queues`]: one per class, and the elevator's.
+    pub const WORDS: [&str; LANES] = ["vm", "resync", "metadata", "namespace", "destage"];
+}
+
+/// Whose latencies a histogram holds, see [`DiskGroup::take_latencies`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LatencyOf {
+    /// Requests of a class to the group, from submission to answer.
+    Class(IoClass),
+    /// Requests to a device, those it had to wait for included; 0 = the cache device.
+    Member(usize),
+}
+
 /// Counters of one device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemberCounters {
@@ -124,6 +153,8 @@ pub struct MemberCounters {
     pub errors: u64,
     /// Requests it has and has not answered.
     pub under_way: u32,
+    /// By queue, in the order of [`QueueCounters::WORDS`].
+    pub queues: [QueueCounters; LANES],
     /// The limit on resynchronisation, bytes per second, where the policy sets one.
     pub resync_limit_bytes_per_second: Option<u64>,
 }
@@ -135,21 +166,50 @@ impl DiskGroup {
         self.latencies.of(class, operation)
     }
 
+    /// Takes the latencies since the last call that are not empty: of the group's requests by class, of its devices.
+    /// What [`DiskGroup::latencies`] says begins anew.
+    pub fn take_latencies(&mut self) -> Vec<(LatencyOf, Operation, Histogram)> {
+        let mut taken = Vec::new();
+        let mut take = |of, operation, histogram: &mut Histogram| {
+            if !histogram.is_empty() {
+                // The memory stays, so that counting goes on without allocation.
+                taken.push((of, operation, histogram.clone()));
+                histogram.clear();
+            }
+        };
+        for class in IoClass::ALL {
+            let [read, write] = &mut self.latencies.0[class.index()];
+            take(LatencyOf::Class(class), Operation::Read, read);
+            take(LatencyOf::Class(class), Operation::Write, write);
+        }
+        for (index, member) in self.members.iter_mut().enumerate() {
+            take(LatencyOf::Member(index), Operation::Read, &mut member.latencies.read);
+            take(LatencyOf::Member(index), Operation::Write, &mut member.latencies.write);
+        }
+        taken
+    }
+
     /// What the group has done up to `now`.
     pub fn counters(&mut self, now: Nanos) -> GroupCounters {
         self.run_until(now);
         let buffered: u64 = self.blocks.iter().map(BufferedBlocks::buffered_blocks).sum();
         let account = &self.log.account;
-        assert!(
+        debug_assert!(
             account.is_balanced() && account.buffered_bytes == buffered * BLOCK_BYTES,
             "every byte of the buffer is accounted for: {account:?}, {buffered} blocks"
         );
         let congestion = congestion::value(&self.spec.congestion, self.log.fill());
-        let members = self.members.iter().enumerate().map(|(index, member)| MemberCounters {
-            is_given_up: self.elevator.is_given_up(index),
-            under_way: member.under_way(),
-            resync_limit_bytes_per_second: member.resync_limit(),
-            ..MemberCounters::new(member.state, &member.done)
+        let members = self.members.iter().enumerate().map(|(index, member)| {
+            let mut counters = MemberCounters {
+                is_given_up: self.elevator.is_given_up(index),
+                under_way: member.under_way(),
+                resync_limit_bytes_per_second: member.resync_limit(),
+                ..MemberCounters::new(member.state, &member.done)
+            };
+            for lane in Lane::ALL {
+                counters.queues[lane.index()].waiting = member.lanes.waiting(lane) as u64;
+            }
+            counters
         });
         GroupCounters {
             at: now,
@@ -187,6 +247,13 @@ impl MemberCounters {
             service_ns: done.service_ns,
             errors: done.errors,
             under_way: 0,
+            queues: done.lanes.map(|[ios, bytes, queue_ns, service_ns]| QueueCounters {
+                ios,
+                bytes,
+                queue_ns,
+                service_ns,
+                waiting: 0,
+            }),
             resync_limit_bytes_per_second: None,
         }
     }

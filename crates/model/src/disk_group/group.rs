@@ -253,6 +253,14 @@ impl DiskGroup {
         self.destaged.replace(Vec::new()).unwrap_or_default()
     }
 
+    /// Which of the 64 blocks of 4 KiB of a disk from `first` on have a version in the write buffer: one bit each.
+    ///
+    /// # Panics
+    /// If the disk does not exist.
+    pub fn buffered(&self, disk: usize, first: u64) -> u64 {
+        self.blocks[disk].mask(first)
+    }
+
     /// Requests not yet handed out.
     pub fn in_flight(&self) -> usize {
         let outstanding: u64 = self.classes.iter().map(|class| class.outstanding).sum();

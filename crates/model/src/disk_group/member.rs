@@ -14,10 +14,10 @@ use super::request::{GroupOutcome, MemberState};
 use crate::device::Device;
 use crate::profile::{DeviceProfile, Medium};
 use crate::request::{Operation, Request};
-use crate::scheduler::{Lane, Lanes, Order, Policy, Regulator, SchedulerSpec, Waiting};
+use crate::scheduler::{LANES, Lane, Lanes, Order, Policy, Regulator, SchedulerSpec, Waiting};
 use crate::service_time::unit_interval;
 use rand_pcg::Pcg64;
-use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_core::{Bytes, Histogram, Nanos, RootSeed};
 
 /// A class that sent something this recently still competes.
 const COMPETES_FOR: Nanos = Nanos::from_millis(20);
@@ -77,6 +77,15 @@ pub(crate) struct Done {
     pub(crate) queue_ns: u64,
     pub(crate) service_ns: u64,
     pub(crate) errors: u64,
+    /// By lane: requests, bytes, time waited, time taken.
+    pub(crate) lanes: [[u64; 4]; LANES],
+}
+
+/// Latencies of a device's requests, those waited for in the group's queues included, ns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemberLatencies {
+    pub(crate) read: Histogram,
+    pub(crate) write: Histogram,
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +99,7 @@ pub(crate) struct Member {
     /// When to look at the queues again, unless something comes back earlier.
     pub(crate) wake: Nanos,
     pub(crate) done: Done,
+    pub(crate) latencies: MemberLatencies,
     under_way: u32,
     under_way_max: u32,
     under_way_max_competing: u32,
@@ -133,6 +143,7 @@ impl Member {
             state: MemberState::Healthy,
             wake: NEVER,
             done: Done::default(),
+            latencies: MemberLatencies::default(),
             under_way: 0,
             under_way_max,
             under_way_max_competing,
@@ -223,12 +234,19 @@ impl Member {
         let service = sent.service.min(total);
         done.service_ns += service.0;
         done.queue_ns += (total - service).0;
+        let lane = &mut done.lanes[sent.lane.index()];
+        lane[0] += 1;
+        lane[1] += u64::from(sent.bytes);
+        lane[2] += (total - service).0;
+        lane[3] += service.0;
         match sent.operation {
             Operation::Read => {
+                self.latencies.read.record(total.0);
                 done.reads += 1;
                 done.read_bytes += u64::from(sent.bytes);
             }
             Operation::Write => {
+                self.latencies.write.record(total.0);
                 done.writes += 1;
                 done.written_bytes += u64::from(sent.bytes);
             }

@@ -52,7 +52,8 @@ mod elevator;
 mod faults;
 
 pub use counters::{
-    ClassCounters, GroupCounters, MemberCounters, ReductionCounters, WriteBufferCounters,
+    ClassCounters, GroupCounters, LatencyOf, MemberCounters, QueueCounters, ReductionCounters,
+    WriteBufferCounters,
 };
 pub use group::DiskGroup;
 pub use log::LogAccount;

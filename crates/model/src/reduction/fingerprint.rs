@@ -7,19 +7,61 @@ pub const BLOCK_BYTES: usize = 4096;
 /// A block whose compressed form fits takes this much, any other all of [`BLOCK_BYTES`].
 pub const COMPRESSED_BYTES: usize = 2048;
 
-/// What a block is known by: the first 128 bits of its SHA-256.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Fingerprint(pub(super) [u64; 2]);
+/// What a stored block is known by, and whether it is stored compressed: 63 bits of its SHA-256, and one bit.
+///
+/// Among n different blocks, two have the same print with a probability of n^2 / 2^64: 2^-8 for a whole TiB of them. The bytes
+/// stay where the data plane keeps them, so even that would cost nothing but one wrong count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Print(u64);
 
-impl Fingerprint {
-    /// The fingerprint of a block.
-    pub fn of(block: &[u8]) -> Fingerprint {
+impl Print {
+    /// Nothing is stored.
+    pub const NOTHING: Print = Print(0);
+
+    /// The print of a block that is not all zeros. It says that the block is not compressed.
+    pub(super) fn of(block: &[u8]) -> Print {
         let digest = Sha256::digest(block);
-        let word = |at: usize| {
-            let bytes: [u8; 8] = digest[at..at + 8].try_into().expect("eight bytes of 32");
-            u64::from_le_bytes(bytes)
-        };
-        Fingerprint([word(0), word(8)])
+        let first: [u8; 8] = digest[..8].try_into().expect("eight bytes of 32");
+        // Zero would mean that nothing is stored.
+        Print((u64::from_le_bytes(first) & !1).max(2))
+    }
+
+    /// The same block, stored compressed.
+    pub(super) const fn compressed(self) -> Print {
+        Print(self.0 | 1)
+    }
+
+    /// The block, however it is stored.
+    pub(super) const fn fingerprint(self) -> u64 {
+        self.0 >> 1
+    }
+
+    pub(super) const fn is_compressed(self) -> bool {
+        self.0 & 1 == 1
+    }
+
+    /// Whether nothing is stored.
+    pub const fn is_nothing(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Bytes that the block takes on a capacity device.
+    pub const fn stored_bytes(self) -> u64 {
+        match (self.is_nothing(), self.is_compressed()) {
+            (true, _) => 0,
+            (false, true) => COMPRESSED_BYTES as u64,
+            (false, false) => BLOCK_BYTES as u64,
+        }
+    }
+
+    /// As a number, for keeping it.
+    pub const fn to_raw(self) -> u64 {
+        self.0
+    }
+
+    /// What [`Print::to_raw`] gave.
+    pub const fn from_raw(raw: u64) -> Print {
+        Print(raw)
     }
 }
 
@@ -36,16 +78,18 @@ pub fn compressed_length(block: &[u8], scratch: &mut Vec<u8>) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::{BLOCK_BYTES, COMPRESSED_BYTES, Fingerprint, compressed_length};
+    use super::{BLOCK_BYTES, COMPRESSED_BYTES, Print, compressed_length};
     use rand::Rng;
     use underlay_core::RootSeed;
 
     #[test]
-    fn fingerprints_are_those_of_sha_256() {
-        // SHA-256 of the empty string begins with e3b0c44298fc1c14 9afbf4c8996fb924 (FIPS 180-4 examples).
-        let expected =
-            [0xe3b0_c442_98fc_1c14_u64.swap_bytes(), 0x9afb_f4c8_996f_b924_u64.swap_bytes()];
-        assert_eq!(Fingerprint::of(&[]), Fingerprint(expected));
+    fn prints_are_those_of_sha_256() {
+        // SHA-256 of the empty string begins with e3b0c44298fc1c14 (FIPS 180-4 examples).
+        let print = Print::of(&[]);
+        assert_eq!(print.to_raw(), 0xe3b0_c442_98fc_1c14_u64.swap_bytes() & !1);
+        assert_eq!((print.stored_bytes(), print.compressed().stored_bytes()), (4096, 2048));
+        assert_eq!(print.compressed().fingerprint(), print.fingerprint());
+        assert!(Print::NOTHING.is_nothing() && Print::NOTHING.stored_bytes() == 0);
     }
 
     #[test]

@@ -2,22 +2,35 @@
 //!
 //! When blocks of 4 KiB are destaged, each is known by its fingerprint; one that the group has already is
 //! stored once more only as a reference, a new one is compressed with LZ4 and takes 2 KiB if it fits, else
-//! 4 KiB. References are counted, so overwriting and discarding give back exactly what nobody else uses.
-//! These are the rules of vSAN 6.2 to 7.0 (deduplication and compression per disk group, near-line, at destage).
+//! 4 KiB. References are counted, so overwriting and discarding give back exactly what nobody else uses. A block of zeros
+//! is never stored. These are the rules of vSAN 6.2 to 7.0 (deduplication and compression per disk group, near-line, at
+//! destage).
 //!
-//! The fingerprint is SHA-256, cut to 128 bits: the chance that two different blocks among 2^40 have the same
-//! one is 2^-49, and the bytes themselves stay where the data plane keeps them, so even that would cost nothing
-//! but a wrong count.
+//! In reading order: what a block is known by ([`Print`]), how often each is there ([`unique_blocks`]), a group's space
+//! ([`ReducedGroup`]), which blocks of a component are to be counted ([`ChangedBlocks`]), what is kept per component
+//! ([`PrintStore`]), and what a driver does with a cluster's components ([`Sweep`]).
 //!
-//! What is not here: the bytes (the caller has them), the time it takes and its metadata I/O
-//! ([`crate::DiskGroup`] models them; [`ReducedGroup::observed`] is what it wants to know), and persistence:
-//! after a restart the caller destages what it has once more.
-
-mod address_map;
+//! **Memory.** Only the references are in memory, 9 to 11 bytes per different block. What each block of a component was
+//! counted as, its print, is kept beside the component by the driver, as its checksums are; a group's references are
+//! counted again from there after a restart, so they cannot contradict it.
+//!
+//! What is not here: the bytes (the data plane has them), the time it takes and its metadata I/O
+//! ([`crate::DiskGroup`] models them; [`ReducedGroup::observed`] is what it wants to know).
 
 mod fingerprint;
 
+mod unique_blocks;
+
 mod group;
 
-pub use fingerprint::{BLOCK_BYTES, COMPRESSED_BYTES, Fingerprint, compressed_length};
+mod changed_blocks;
+
+mod print_store;
+
+mod sweep;
+
+pub use changed_blocks::ChangedBlocks;
+pub use fingerprint::{BLOCK_BYTES, COMPRESSED_BYTES, Print, compressed_length};
 pub use group::{Destaged, Observed, ReducedGroup, Space};
+pub use print_store::{MemoryPrints, PRINT_RECORD_BYTES, PrintRecord, PrintStore};
+pub use sweep::{Leaving, Sweep};

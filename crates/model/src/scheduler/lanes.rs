@@ -108,6 +108,11 @@ impl<T: Waiting> Lanes<T> {
         self.waiting & (1 << lane.index()) != 0
     }
 
+    /// How many wait in the lane.
+    pub(crate) fn waiting(&self, lane: Lane) -> usize {
+        self.queues[lane.index()].len()
+    }
+
     pub(crate) fn front_mut(&mut self, lane: Lane) -> Option<&mut T> {
         self.queues[lane.index()].front_mut()
     }

@@ -20,6 +20,6 @@ mod lanes;
 
 mod regulator;
 
-pub(crate) use lanes::{Lane, Lanes, Order, Waiting};
+pub(crate) use lanes::{LANES, Lane, Lanes, Order, Waiting};
 pub(crate) use regulator::Regulator;
 pub use spec::{IoClass, Policy, SchedulerProblem, SchedulerSpec};

@@ -39,6 +39,9 @@ impl<R> ClusterPlane<R> {
         if made {
             self.components_made();
         }
+        if let Some(reduction) = &mut self.reduction {
+            reduction.look(self.now, &mut self.cluster, &mut self.data);
+        }
         let now = self.now.saturating_sub(self.ahead);
         for finding in self.data.take_findings() {
             self.journal.note_finding(now, finding);
@@ -50,6 +53,9 @@ impl<R> ClusterPlane<R> {
             self.fill_in(*request, *buffer_offset, piece);
         }
         self.data.execute(command);
+        if let Some(reduction) = &self.reduction {
+            reduction.follow(command, &mut self.data);
+        }
     }
 
     /// Completes the first and the last block of a small write with what is there now.

@@ -18,6 +18,8 @@ use rustix::io::Errno;
 use underlay_model::cluster::{ComponentId, DeviceId};
 use underlay_model::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 
+use super::print_file::next_data;
+
 /// Bytes of a checksum.
 const SUM_BYTES: u64 = 4;
 /// Checksums that are read or written without asking for memory: those of a request of 1 MiB.
@@ -65,6 +67,24 @@ impl FileStores {
 
     fn folder(&self, device: DeviceId) -> PathBuf {
         self.directory.join(device_folder(device))
+    }
+
+    /// Opens a component for looking at it; none if it is gone.
+    pub(crate) fn look(
+        &self,
+        component: ComponentId,
+        device: DeviceId,
+        length: u64,
+    ) -> io::Result<Option<FileStore>> {
+        let path = component_path(&self.directory, device, component);
+        let open = || -> io::Result<(File, File)> {
+            Ok((File::open(&path)?, File::open(sums_path(&path))?))
+        };
+        match open() {
+            Ok((bytes, sums)) => Ok(Some(FileStore { component, bytes, sums, path, length })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     fn store(
@@ -187,6 +207,12 @@ impl FileStore {
         }
         ranges.sort_unstable();
         Ok(ranges)
+    }
+
+    /// The first block from `from` on that may hold something.
+    pub(crate) fn next_content(&self, from: u64) -> io::Result<Option<u64>> {
+        let block = BLOCK_BYTES as u64;
+        Ok(next_data(&self.bytes, from * block)?.map(|at| at / block))
     }
 
     fn report(

@@ -2,9 +2,9 @@
 //!
 //! In reading order: where components are ([`file_store`]), requests on their way ([`request`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
-//! [`recollection`]), what happened for the time line ([`journal`]), counters ([`series`]), faults and changes by name ([`faults`], [`changes`]),
-//! and what the service does with a
-//! request to a volume of the cluster ([`carried`]).
+//! [`recollection`]), what happened for the time line ([`journal`]), deduplication and compression of the
+//! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), and what the service does with a request to a
+//! volume of the cluster ([`carried`]).
 
 pub(crate) mod carried;
 pub(crate) mod changes;
@@ -14,6 +14,9 @@ pub(crate) mod file_store;
 pub(crate) mod journal;
 pub(crate) mod memory;
 pub(crate) mod plane;
+mod print_file;
 mod recollection;
+mod reduction;
+#[cfg(test)]
+mod reduction_tests;
 pub(crate) mod request;
-pub(crate) mod series;

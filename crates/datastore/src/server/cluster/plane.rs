@@ -13,17 +13,20 @@
 
 use std::path::{Path, PathBuf};
 
+use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ComponentId, DeviceId, Fault, FaultProblem, HostId,
     PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::data_plane::DataPlane;
+use underlay_model::performance::{Beside, Catalogue, Reduced};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId};
 
 use super::file_store::{FileStores, component_path};
 use super::journal::Journal;
 use super::memory::Memory;
+use super::reduction::Reduction;
 use super::request::{Carried, Finished, Payload, Pending};
 use crate::server::slab::Slab;
 
@@ -40,6 +43,9 @@ pub(crate) struct ClusterPlane<R> {
     pub(crate) cluster: Cluster,
     pub(crate) data: DataPlane<FileStores>,
     pub(crate) journal: Journal,
+    /// None while no disk group deduplicates.
+    pub(super) reduction: Option<Reduction>,
+    catalogue: Catalogue,
     pub(super) memory: Option<Memory>,
     /// Where its components are.
     directory: PathBuf,
@@ -65,12 +71,15 @@ impl<R> ClusterPlane<R> {
         data: DataPlane<FileStores>,
         memory: Option<Memory>,
         directory: &Path,
+        reduction: Option<Reduction>,
         is_instant: bool,
     ) -> ClusterPlane<R> {
         let mut plane = ClusterPlane {
+            catalogue: Catalogue::of(&cluster),
             cluster,
             data,
             journal: Journal::default(),
+            reduction,
             memory,
             directory: directory.to_path_buf(),
             volumes: Vec::new(),
@@ -114,6 +123,29 @@ impl<R> ClusterPlane<R> {
             tracing::error!("volume {number} could not be removed: {refusal}");
         }
         self.pass(at);
+    }
+
+    /// Values of the performance service's series, in the order of [`ClusterPlane::series`].
+    pub(crate) fn performance(&mut self, now: Nanos) -> Vec<f64> {
+        // What happened up to now counts.
+        self.pass(self.at(now));
+        let beside = Beside {
+            repaired_blocks: self.journal.repaired,
+            lost_blocks: self.journal.lost,
+            reduction: self.reduced(),
+        };
+        self.catalogue.values(&mut self.cluster, &beside)
+    }
+
+    /// What deduplication and compression made of the bytes; none where nothing is reduced.
+    pub(crate) fn reduced(&self) -> Option<Reduced> {
+        self.reduction.as_ref().map(|reduction| reduction.report(&self.data))
+    }
+
+    /// What the performance service counts now: volumes that came later are at the end.
+    pub(crate) fn series(&mut self) -> Vec<SeriesSpec> {
+        self.catalogue.update(&self.cluster);
+        self.catalogue.series().to_vec()
     }
 
     /// The cluster's name of a volume.

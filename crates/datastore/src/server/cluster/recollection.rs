@@ -11,6 +11,7 @@ use underlay_model::data_plane::{DataPlane, StoreMaker};
 use super::file_store::FileStores;
 use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
+use super::reduction::{Place, Reduction};
 use crate::error::DatastoreError;
 
 impl<R> ClusterPlane<R> {
@@ -31,18 +32,14 @@ impl<R> ClusterPlane<R> {
         let durability = durability_of_groups(&spec);
         let Some(Recalled { mut state, restart, made }) = recalled else {
             let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
-            return Ok(ClusterPlane::of(
-                cluster,
-                DataPlane::new(stores),
-                memory,
-                directory,
-                is_instant,
-            ));
+            let mut data = DataPlane::new(stores);
+            let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &[])?;
+            return Ok(ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant));
         };
         let misfit =
             |reason: String| DatastoreError::BadMemory { path: directory.to_path_buf(), reason };
         let mut data = DataPlane::new(FileStores::new(directory));
-        let mut lost = Vec::new();
+        let (mut lost, mut places) = (Vec::new(), Vec::new());
         for record in state.components.clone() {
             let component = ComponentId(record.component);
             let device = DeviceId { group: GroupId(record.group), member: record.disk + 1 };
@@ -65,10 +62,13 @@ impl<R> ClusterPlane<R> {
                 state.correct(component, &Found::Holds(held));
             }
             data.attach(component, store, durability.unwrap_or(Durability::OnWrite));
+            places.push(Place { component, device, length: record.length });
         }
         let cluster = Cluster::restore(spec, seed, &state, restart)
             .map_err(|problem| misfit(problem.to_string()))?;
-        let mut plane = ClusterPlane::of(cluster, data, memory, directory, is_instant);
+        let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &places)?;
+        let mut plane =
+            ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant);
         for component in lost {
             let text = format!("component {component} is lost: its files are gone");
             plane.journal.say(Nanos::ZERO, "component", text);

@@ -1,0 +1,83 @@
+//! What happened in a datastore lately: for everybody who looks, and once for whoever wants only what is new.
+//!
+//! Bounded: the oldest entries go. What is only here is lost when the keeper ends.
+
+use std::collections::VecDeque;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::protocol::RecentNotice;
+use crate::fault::DatastoreNotice;
+
+/// Entries kept.
+const KEPT_MAX: usize = 200;
+
+/// The latest entries.
+#[derive(Debug, Default)]
+pub(super) struct Chronicle {
+    kept: VecDeque<RecentNotice>,
+    /// How many of the newest were not told as news yet.
+    news: usize,
+}
+
+impl Chronicle {
+    /// Adds what the server says, in order.
+    pub(super) fn add(&mut self, notices: Vec<DatastoreNotice>) {
+        let now =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        for notice in notices {
+            if self.kept.len() == KEPT_MAX {
+                self.kept.pop_front();
+            }
+            self.kept.push_back(RecentNotice {
+                at_unix_ns: now.saturating_sub(notice.ago_ns),
+                kind: notice.kind,
+                text: notice.text,
+            });
+            self.news = (self.news + 1).min(KEPT_MAX);
+        }
+    }
+
+    /// Everything kept, oldest first.
+    pub(super) fn recent(&self) -> Vec<RecentNotice> {
+        self.kept.iter().cloned().collect()
+    }
+
+    /// What was not taken yet.
+    pub(super) fn take_news(&mut self) -> Vec<DatastoreNotice> {
+        let now =
+            SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64;
+        let news =
+            self.kept.iter().skip(self.kept.len() - self.news).map(|notice| DatastoreNotice {
+                ago_ns: now.saturating_sub(notice.at_unix_ns),
+                kind: notice.kind.clone(),
+                text: notice.text.clone(),
+            });
+        let news = news.collect();
+        self.news = 0;
+        news
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Chronicle, KEPT_MAX};
+    use crate::fault::DatastoreNotice;
+
+    fn notice(number: usize) -> DatastoreNotice {
+        DatastoreNotice { ago_ns: 0, kind: "fault".to_string(), text: number.to_string() }
+    }
+
+    #[test]
+    fn news_are_told_once_and_the_oldest_go() {
+        let mut chronicle = Chronicle::default();
+        chronicle.add(vec![notice(0), notice(1)]);
+        assert_eq!(chronicle.recent().len(), 2);
+        assert_eq!(chronicle.take_news().len(), 2);
+        assert_eq!(chronicle.take_news(), []);
+        chronicle.add((2..KEPT_MAX + 3).map(notice).collect());
+        let recent = chronicle.recent();
+        assert_eq!((recent.len(), &*recent[0].text), (KEPT_MAX, "3"));
+        let news = chronicle.take_news();
+        assert_eq!((news.len(), &*news[0].text), (KEPT_MAX, "3"));
+    }
+}

@@ -1,0 +1,86 @@
+//! Readings for a performance service: what the disk groups did, and who can be reached.
+
+use super::cluster::Cluster;
+use super::event::ComponentState;
+use super::ids::{DeviceId, GroupId, HostId, VolumeId};
+use super::status::ComponentRole;
+use crate::disk_group::{GroupCounters, LatencyOf};
+use crate::request::Operation;
+use underlay_core::Histogram;
+
+impl Cluster {
+    /// What a disk group has done up to the moment that the cluster has reached.
+    pub fn group_counters(&mut self, group: GroupId) -> Option<GroupCounters> {
+        let index = group.0 as usize;
+        let now = self.now;
+        let counters = self.groups.get_mut(index)?.engine.counters(now);
+        self.note_wakeup(index);
+        Some(counters)
+    }
+
+    /// Latencies of disk groups and devices since the last call, those that are not empty, by name and operation:
+    /// `group.HOST/GROUP.CLASS`, `device.HOST/GROUP/disk0`.
+    pub fn take_latencies(&mut self) -> Vec<(String, Operation, Histogram)> {
+        let mut all = Vec::new();
+        for index in 0..self.groups.len() {
+            let id = GroupId(index as u32);
+            for (of, operation, histogram) in self.groups[index].engine.take_latencies() {
+                let name = match of {
+                    LatencyOf::Class(class) => {
+                        format!("group.{}.{}", self.group_name(id), class.as_str())
+                    }
+                    LatencyOf::Member(member) => {
+                        let device = DeviceId { group: id, member: member as u8 };
+                        format!("device.{}", self.device_name(device))
+                    }
+                };
+                all.push((name, operation, histogram));
+            }
+        }
+        all
+    }
+
+    /// A disk group by host and name: `HOST/GROUP`.
+    pub fn group_name(&self, group: GroupId) -> String {
+        let group = &self.groups[group.0 as usize];
+        format!("{}/{}", self.hosts[group.host.0 as usize].name, group.name)
+    }
+
+    /// All devices of a disk group, the cache device first.
+    pub fn devices_of(&self, group: GroupId) -> impl Iterator<Item = DeviceId> + use<> {
+        let members = self.groups.get(group.0 as usize).map_or(0, |group| group.members.len());
+        (0..members as u8).map(move |member| DeviceId { group, member })
+    }
+
+    /// Whether a device counts as failed.
+    pub fn has_failed(&self, device: DeviceId) -> bool {
+        let group = self.groups.get(device.group.0 as usize);
+        let member = group.and_then(|group| group.members.get(usize::from(device.member)));
+        member.is_some_and(|member| member.failed)
+    }
+
+    /// Components that are not what their volumes count on: not reachable, failed, old, or being filled.
+    pub fn impaired_components(&self) -> usize {
+        let volumes = self.volumes().filter_map(|id| self.volume_status(id));
+        let components = volumes.flat_map(|volume| volume.components);
+        let impaired = components.filter(|component| {
+            component.role == ComponentRole::Current && component.state != ComponentState::Active
+        });
+        impaired.count()
+    }
+
+    /// A volume's name.
+    pub fn volume_name(&self, volume: VolumeId) -> Option<&str> {
+        self.volume(volume).map(|volume| volume.name.as_str())
+    }
+
+    /// Whether all of a volume can be read and written.
+    pub fn is_available(&self, volume: VolumeId) -> bool {
+        self.volume(volume).is_some_and(|volume| volume.available)
+    }
+
+    /// Whether the cluster sees a host.
+    pub fn is_reachable(&self, host: HostId) -> bool {
+        self.hosts.get(host.0 as usize).is_some_and(|host| host.seen.is_some())
+    }
+}

@@ -1,0 +1,64 @@
+//! What data reduction needs to know of a cluster: what was destaged, what is still buffered, where a component lies.
+
+use super::cluster::Cluster;
+use super::ids::{ComponentId, GroupId};
+use crate::disk_group::Reduction;
+use crate::reduction::{BLOCK_BYTES, Leaving, Observed};
+
+impl Cluster {
+    /// The disk groups that deduplicate and compress.
+    pub fn reducing_groups(&self) -> Vec<GroupId> {
+        let reduces = |id: &GroupId| self.reduces(*id);
+        self.groups.iter().map(|group| group.id).filter(reduces).collect()
+    }
+
+    /// Whether a disk group deduplicates and compresses.
+    pub fn reduces(&self, group: GroupId) -> bool {
+        self.groups
+            .get(group.0 as usize)
+            .is_some_and(|group| group.engine.spec().reduction != Reduction::Off)
+    }
+
+    /// What a group destaged since the last call, by component; nothing the first time. What belonged to components that
+    /// are gone is left out.
+    pub fn take_destaged(&mut self, group: GroupId) -> Vec<Leaving> {
+        let Some(entry) = self.groups.get_mut(group.0 as usize) else { return Vec::new() };
+        let mut found = Vec::new();
+        for (disk, offset, length) in entry.engine.take_destaged() {
+            let (mut at, end) = (offset, offset + u64::from(length));
+            while at < end {
+                let (owner, rest) = entry.disks[disk].owner_from(at);
+                let bytes = rest.min(end - at);
+                if let Some((component, within)) = owner {
+                    let block = BLOCK_BYTES as u64;
+                    let (first, blocks) = (within / block, bytes / block);
+                    found.push(Leaving { component, group, first, blocks });
+                }
+                at += bytes;
+            }
+        }
+        found
+    }
+
+    /// The disk group of a component that exists.
+    pub fn place_of(&self, component: ComponentId) -> Option<GroupId> {
+        self.component(component).map(|component| component.group)
+    }
+
+    /// Which of 64 blocks of a component, from `first` on, have a version in the write buffer: one bit each.
+    pub fn buffered(&self, component: ComponentId, first: u64) -> u64 {
+        let Some(place) = self.component(component) else { return 0 };
+        let group = &self.groups[place.group.0 as usize];
+        group.engine.buffered(usize::from(place.disk), place.base / BLOCK_BYTES as u64 + first)
+    }
+
+    /// Tells a group what deduplication and compression made of the real bytes.
+    pub fn set_reduction_observed(&mut self, group: GroupId, observed: Observed) {
+        if let Some(group) = self.groups.get_mut(group.0 as usize) {
+            group.engine.set_reduction_observed(
+                observed.stored_bytes_per_destaged_byte,
+                observed.unique_share,
+            );
+        }
+    }
+}
