@@ -34,6 +34,10 @@ pub mod document {
 pub mod histogram_scope {
     /// Per tick; name `<volume>.<operation>` (`data.read`): latency as the datastore saw it.
     pub const DATASTORE: &str = "datastore";
+    /// Per tick; name `group.<host>/<group>.<class>.<operation>` (`group.h0/g0.vm.read`): latency of the requests of a class to
+    /// a disk group of a cluster; `device.<host>/<group>/<device>.<operation>`: of the requests to a device. Disk groups of
+    /// a host are merged for the host's.
+    pub const CLUSTER: &str = "cluster";
     /// Per tick; name [`super::DISPATCH_LAG`]: actual minus intended dispatch of the load generator.
     pub const DRIVER: &str = "driver";
     /// Per run or tick; names [`super::LATENESS`] and [`super::MODELLED`].

@@ -3,6 +3,8 @@
 //! Extremes are exact: each bucket keeps the smallest and largest second. Percentiles of a bucket come from
 //! its merged histogram, never from averaged percentiles.
 
+mod cluster;
+
 use std::collections::BTreeMap;
 
 use underlay_core::Histogram;
@@ -72,6 +74,7 @@ pub(crate) fn lines(
     draw_host(run, &mut drawing);
     draw_volumes(run, &mut drawing);
     draw_datastore(run, &mut drawing);
+    cluster::draw(run, &mut drawing);
     drawing
         .drawn
         .into_iter()
@@ -89,6 +92,8 @@ struct Drawing {
     step_s: f64,
     buckets: usize,
     drawn: Vec<(TimelineSeries, TimelineLine)>,
+    /// The part of the storage that is being drawn.
+    entity: Option<String>,
 }
 
 /// What a series is, in short.
@@ -105,6 +110,7 @@ impl Drawing {
             step_s,
             buckets: ((length / step_s).ceil() as usize).min(most),
             drawn: Vec::new(),
+            entity: None,
         }
     }
 
@@ -151,6 +157,7 @@ impl Drawing {
             layer: layer.to_string(),
             unit: unit.to_string(),
             group: group.to_string(),
+            entity: self.entity.clone(),
         };
         let line = TimelineLine {
             run: self.run,

@@ -56,7 +56,7 @@ A value that could not be read is missing; a tick that was missed is not made up
 Sources that cannot work are recorded as `degraded` or `absent` with the reason.
 Names in angle brackets stand for what a host has: `cpu<n>.<state>` is `cpu0.user` and so on.
 
-The driver and the emulated datastore add sources of their own.
+The driver and the emulated datastore add sources of their own; the latter's are described in [volumes](volumes.md#what-is-measured).
 
 Besides its series, source `waits` hands over counts of sessions, once per second:
 

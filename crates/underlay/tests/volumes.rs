@@ -257,6 +257,123 @@ fn clusters_outlive_stops_and_kills() {
     assert!(!store.directory.exists());
 }
 
+/// Blocks of noise, and of text that can be compressed, each different from all others.
+fn blocks_of(kind: &str, count: u32) -> Vec<u8> {
+    let mut state = 0x9E37_79B9_7F4A_7C15u64;
+    let mut noise = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    let mut bytes = Vec::with_capacity(count as usize * 4096);
+    for number in 0..count {
+        let end = bytes.len() + 4096;
+        let line = format!("line of text in block {number}, as it is in all of it\n").into_bytes();
+        while bytes.len() < end {
+            match kind {
+                "noise" => bytes.extend(noise()),
+                _ => bytes.extend(&line[..line.len().min(end - bytes.len())]),
+            }
+        }
+    }
+    bytes
+}
+
+/// Values of a cluster's series, once everything that was written is counted, but for what is in a write buffer.
+fn counted(store: &Store, logical_bytes: f64) -> Value {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let cluster = store.json("stat", &["--interval", "0s"])["cluster"].clone();
+        if cluster["cluster.reduction.logical"].as_f64() == Some(logical_bytes)
+            && cluster["cluster.reduction.recalling"].as_f64() == Some(0.0)
+        {
+            return cluster;
+        }
+        assert!(Instant::now() < deadline, "{logical_bytes} bytes are not counted: {cluster:#}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn clusters_say_what_they_do_and_what_reduction_saves() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let design = ["data", "--size", "1GiB", "--design", "storagereview-optane-reduced"];
+    let data = store.json("create", &design);
+    let mut device = OpenOptions::new().write(true).open(path_of(&data, "link")).expect("a device");
+    // 64 MiB of noise twice, and 32 MiB of text.
+    let (noise, text) = (blocks_of("noise", 16_384), blocks_of("text", 8_192));
+    for bytes in [&noise, &noise, &text] {
+        device.write_all(bytes).expect("written");
+    }
+    device.sync_all().expect("synced");
+    drop(device);
+    // A volume that comes later is counted as well.
+    store.json("create", &["later", "--size", "64MiB"]);
+    let watched = store.json("stat", &["--interval", "200ms"]);
+    let now = &watched["now"]["cluster"];
+    assert_eq!(now["cluster.volume.later.available"].as_f64(), Some(1.0), "{now:#}");
+    let written: f64 = now
+        .as_object()
+        .expect("series")
+        .iter()
+        .filter(|(name, _)| name.starts_with("cluster.host.") && name.ends_with(".vm.write.bytes"))
+        .filter_map(|(_, value)| value.as_f64())
+        .sum();
+    assert!(written >= 2.0 * 160.0 * 1048576.0, "{written} bytes were written on both replicas");
+
+    // What was in a write buffer when it was stopped is counted by the next start: 40,960 blocks on each of two replicas,
+    // of which 24,576 are different, 8,192 of them of text.
+    store.volume("stop", &[]).expect(0);
+    store.volume("start", &[]).expect(0);
+    let logical = 2.0 * 40_960.0 * 4096.0;
+    let cluster = counted(&store, logical);
+    let value =
+        |name: &str| cluster[&format!("cluster.reduction.{name}")].as_f64().expect("a value");
+    assert_eq!(value("unique"), 2.0 * 24_576.0 * 4096.0);
+    assert_eq!(value("stored"), 2.0 * (16_384.0 * 4096.0 + 8_192.0 * 2048.0));
+    assert_eq!(value("dedupe-ratio"), 40_960.0 / 24_576.0);
+    assert_eq!(value("compression-ratio"), 1.2);
+    let memory = store.json("list", &[])["datastore"]["memory-bytes"].as_f64().expect("bytes");
+    let limit = 100e6 + 0.01 * f64::from(1 << 30);
+    assert!(memory <= limit, "{memory} bytes of memory, more than {limit}");
+
+    // A disk group is lost with a device; what it held is built again elsewhere, and counted there.
+    let group = cluster.as_object().expect("series").iter().find_map(|(name, value)| {
+        let group = name.strip_prefix("cluster.group.")?.strip_suffix(".reduction.logical")?;
+        (value.as_f64() > Some(0.0)).then_some(group)
+    });
+    let group = group.expect("a group that holds something");
+    store.volume("fault", &["lost", &format!("{group}/disk0")]).expect(0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let told = loop {
+        let told = store.volume("stat", &["--interval", "100ms"]).expect(0);
+        if told.contains("copying of volume data ended") {
+            break told;
+        }
+        assert!(Instant::now() < deadline, "{told}");
+    };
+    for said in
+        ["fault", "disk0 lost", "congestion", "buffer free", "reachable", "reduction:", "resync:"]
+    {
+        assert!(told.contains(said), "{said}: {told}");
+    }
+    let notices = store.json("stat", &["--interval", "0s"])["notices"].clone();
+    let kinds: Vec<&str> =
+        notices.as_array().expect("a list").iter().filter_map(|it| it["kind"].as_str()).collect();
+    assert!(kinds.contains(&"fault") && kinds.contains(&"resync"), "{kinds:?}");
+    store.volume("stop", &[]).expect(0);
+    store.volume("start", &[]).expect(0);
+    let cluster = counted(&store, logical);
+    assert_eq!(cluster[&format!("cluster.group.{group}.reduction.logical")].as_f64(), Some(0.0));
+    assert_eq!(cluster["cluster.reduction.compression-ratio"].as_f64(), Some(1.2));
+    store.volume("rm", &["--all"]).expect(0);
+}
+
 #[test]
 fn faults_are_felt_and_mended() {
     if let Some(reason) = cannot_attach() {

@@ -24,6 +24,9 @@ pub struct TimelineSeries {
     pub unit: String,
     /// Series that belong into one chart have the same group: `throughput`, `latency`, `budget`.
     pub group: String,
+    /// The part of the storage it is of, `null` where it is not of a part: `h0`, `h0/g0`, `h0/g0/disk0`. Series of one group
+    /// that have a part are the lines of one chart.
+    pub entity: Option<String>,
 }
 
 /// The values of one series in one run.

@@ -147,6 +147,7 @@ fn series(index: usize) -> (TimelineSeries, f64) {
                 layer: row.2.into(),
                 unit: row.3.into(),
                 group: row.4.into(),
+                entity: None,
             },
             row.5,
         )

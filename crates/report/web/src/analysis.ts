@@ -238,6 +238,7 @@ export interface TimelineSeries {
   layer: string;
   unit: string;
   group: string;
+  entity: string | null;
 }
 
 export interface TimelineLine {

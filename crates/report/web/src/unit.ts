@@ -25,6 +25,7 @@ export function quantity(value: number | null | undefined, unit: string): string
     case "cores":
     case "sessions":
     case "requests":
+    case "to 1":
       return `${significant(value)}${NARROW_SPACE}${unit}`;
     case "":
     case "1":
@@ -38,7 +39,7 @@ export function quantity(value: number | null | undefined, unit: string): string
 /** The unit in words, for captions of charts whose ticks do not show it. */
 export function unitName(unit: string): string {
   const names: Record<string, string> = {
-    "1/min": "per minute", "1/s": "per second", cores: "cores", sessions: "sessions", requests: "requests",
+    "1/min": "per minute", "1/s": "per second", cores: "cores", sessions: "sessions", requests: "requests", "to 1": "",
     "bytes/s": "", bytes: "", share: "", ns: "", s: "", "": "", "1": "", count: "",
   };
   return names[unit] ?? unit;

@@ -4,7 +4,6 @@
 //! with it, and the run's health is looked at: a crashed database, a lost mount or a full volume ends the
 //! run with its cause.
 
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
@@ -13,9 +12,8 @@ use underlay_database::managed::{Liveness, Server};
 use underlay_datastore::{DatastoreError, MountedVolume};
 use underlay_driver::{DriveTick, Driver};
 use underlay_host::free_space;
-use underlay_model::Operation;
-use underlay_record::conventions::{DISPATCH_LAG, event, histogram_scope};
-use underlay_record::{Event as RecordEvent, Interval, PhaseKind, RunId, TransactionTick};
+use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
+use underlay_record::{Interval, PhaseKind, RunId, TransactionTick};
 use underlay_study::ProcedurePlan;
 use underlay_telemetry::Collector;
 use underlay_workload::transactional::Books;
@@ -27,6 +25,7 @@ use crate::lab::interrupt;
 use crate::lab::phases::Phases;
 use crate::lab::recording::SharedRecorder;
 use crate::lab::samplers::{DriverGauge, SharedDatastore};
+use crate::lab::storage_record;
 
 /// Less free space than this on a volume of the database ends the run: the database would soon stop by
 /// itself, with less to learn from.
@@ -157,8 +156,8 @@ impl<B: Books> Ladder<'_, '_, B> {
             return Ok(());
         }
         write_tick(self.recorder, self.run, &tick)?;
-        self.write_datastore_latency(Interval { begin: tick.begin, end: tick.end })?;
-        self.write_datastore_notices()?;
+        let interval = Interval { begin: tick.begin, end: tick.end };
+        storage_record::write(self.recorder, self.run, self.datastore, interval, self.origin)?;
         self.observer.notice(&Event::Second {
             headline: tick.headline_rate(),
             unit: tick.shape.headline.unit,
@@ -207,53 +206,6 @@ impl<B: Books> Ladder<'_, '_, B> {
             meanwhile: &mut meanwhile,
         })?;
         Ok((headline, counted))
-    }
-
-    fn write_datastore_latency(&mut self, interval: Interval) -> Result<(), Abort> {
-        let latencies = self
-            .datastore
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .latency()
-            .during("read the datastore's latencies")?;
-        let mut recorder = self.recorder.lock();
-        for latency in latencies.iter().filter(|latency| !latency.latency.is_empty()) {
-            let name = format!("{}.{}", latency.volume, operation_word(latency.operation));
-            recorder
-                .histogram(self.run, interval, histogram_scope::DATASTORE, &name, &latency.latency)
-                .during("write the record")?;
-        }
-        Ok(())
-    }
-
-    /// Faults, hosts that went or came, copying: what explains a bend in the curves.
-    fn write_datastore_notices(&mut self) -> Result<(), Abort> {
-        let notices = self
-            .datastore
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .notices()
-            .during("read what happened in the datastore")?;
-        // How long ago is told as of the answer, which was just now.
-        let now: Nanos = self.origin.elapsed().into();
-        let mut recorder = self.recorder.lock();
-        // Faults are in the record already, with what was planned about them.
-        for notice in notices.into_iter().filter(|notice| notice.kind != "fault") {
-            let kind = match notice.kind.as_str() {
-                "resync" => event::RESYNC,
-                _ => event::STORAGE,
-            };
-            recorder
-                .event(&RecordEvent {
-                    run: Some(self.run),
-                    at: now.saturating_sub(Nanos(notice.ago_ns)),
-                    kind: kind.to_string(),
-                    text: notice.text,
-                    data: json!({ "of": notice.kind }),
-                })
-                .during("write the record")?;
-        }
-        Ok(())
     }
 
     fn look_at_health(&mut self) -> Result<(), Abort> {
@@ -324,14 +276,4 @@ pub fn write_tick(recorder: &SharedRecorder, run: RunId, tick: &DriveTick) -> Re
     recorder
         .histogram(run, interval, histogram_scope::DRIVER, DISPATCH_LAG, &tick.dispatch_lag)
         .during("write the record")
-}
-
-/// The word of an operation in names of histograms.
-pub fn operation_word(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Read => "read",
-        Operation::Write => "write",
-        Operation::Flush => "flush",
-        Operation::Discard => "discard",
-    }
 }

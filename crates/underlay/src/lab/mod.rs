@@ -14,6 +14,7 @@ mod phases;
 mod recording;
 mod run;
 mod samplers;
+mod storage_record;
 mod template;
 mod verification;
 

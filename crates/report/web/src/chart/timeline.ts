@@ -53,6 +53,8 @@ export interface TimelineData {
   lines: TimeLine[];
   /** Whether the lines are areas on top of each other; they must then have the same times. */
   stacked: boolean;
+  /** Whether the lines are named below the title; those of designs are named once for the page. */
+  legend?: boolean;
   spans: TimeSpan[];
   marks: TimeMark[];
   unit: string;
@@ -231,7 +233,7 @@ function valueNear(column: (number | null | undefined)[] | undefined, index: num
   return null;
 }
 
-function stackLegend(data: TimelineData): HTMLElement {
+function lineLegend(data: TimelineData): HTMLElement {
   return html("ul", { class: "legend small" }, data.lines.map((line) => html("li", {}, line.swatch(), line.label)));
 }
 
@@ -256,7 +258,7 @@ export function timeline(data: TimelineData): Timeline {
       {},
       html("span", { class: "chart-title" }, data.title),
       html("span", { class: "chart-note" }, data.note),
-      data.stacked ? stackLegend(data) : null,
+      data.stacked || data.legend ? lineLegend(data) : null,
       readout,
     ),
     body,

@@ -7,7 +7,7 @@ import { marker, swatch } from "../chart/marker";
 import { timeline, type TimeLine, type Timeline, type TimeMark, type TimeSpan } from "../chart/timeline";
 import { checks, select } from "../control";
 import { html, svg, uniqueId } from "../dom";
-import { count, users, words } from "../format";
+import { capitalised, count, users, words } from "../format";
 import { section, type Page } from "../page";
 import { unitName } from "../unit";
 
@@ -17,11 +17,17 @@ const MEASURED = "measure";
 const STACKED: Record<string, string> = {
   waits: "What the sessions were doing",
   "host CPU": "What the processors of the host were doing",
+  "cluster bandwidth": "What the devices of the cluster moved, by queue",
 };
+/** Groups of one disk group each, whose series add up as well. */
+const STACKED_PARTS = / by queue$/;
+/** So many disk groups have such a chart each in the overview; of more, only all together have. */
+const PARTS_IN_OVERVIEW = 4;
 /** Series that a first look needs; of other groups the overview shows nothing. */
 const OVERVIEW_SERIES = [
   /^nopm$/, /^latency\.new_order\.p(50|99)$/, /^volume\.data\.read_(iops|latency)$/,
   /^volume\.wal\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
+  /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
 ];
 const OVERVIEW = "overview";
 const ALL = "all";
@@ -34,16 +40,33 @@ const COLORS: Record<string, string> = {
   softirq: "--time-latch",
   steal: "--time-lock",
   idle: "--time-client",
+  vm: "--time-data-read",
+  resync: "--time-log",
+  destage: "--time-data-write",
+  metadata: "--time-latch",
+  namespace: "--time-lock",
 };
+/** Custom property of the colour of a mark, by the kind of its event. */
+const MARKS: Record<string, string> = { fault: "--bad", resync: "--link", storage: "--warn" };
+/** Marks closer than this are one mark: a host takes many parts with it. Seconds. */
+const MARKS_APART = 1;
+/** Of events at one mark, so many are told; the others are counted. */
+const EVENTS_TOLD = 3;
+const WHOLE_CLUSTER = "";
 
 interface Filter {
   designs: number[];
   repeats: number[];
   layer: string;
+  /** A host of the cluster, to see only its parts. */
+  host: string;
   words: string[];
 }
 
-/** What one chart shows: a series in several runs, or several series of one run on top of each other. */
+/**
+ * What one chart shows: a series in several runs, several series of one run on top of each other, or one measure of
+ * several parts of the storage in one run.
+ */
 interface Chart {
   title: string;
   group: string;
@@ -51,6 +74,8 @@ interface Chart {
   /** Positions of its series. */
   series: number[];
   stacked: boolean;
+  /** Whether its lines are parts of the storage. */
+  parts: boolean;
   /** What a search looks at. */
   text: string;
   /** Whether it belongs to the overview. */
@@ -68,26 +93,32 @@ function chartsOf(series: TimelineSeries[]): Chart[] {
   const stacks = new Map<string, Chart>();
   series.forEach((one, index) => {
     const text = ` ${one.title} ${one.name} ${one.layer} ${one.group}`.toLowerCase();
-    const stack = stacks.get(one.group);
+    const parts = one.entity !== null;
+    const key = parts ? `parts ${one.group}` : one.group;
+    const stack = stacks.get(key);
     if (stack) {
       stack.series.push(index);
       stack.text += text;
       return;
     }
-    const title = STACKED[one.group];
+    const title = STACKED[one.group] ?? (parts ? partTitle(one) : undefined);
+    const stacked = STACKED[one.group] !== undefined || (parts && STACKED_PARTS.test(one.group));
     const chart: Chart = {
       // `wal: writes` begins with the name of a volume, which stays as it is.
       title: title ?? (one.title.includes(":") ? one.title : words(one.title)),
       group: one.group,
       layer: one.layer,
       series: [index],
-      stacked: title !== undefined,
+      stacked,
+      parts,
       text,
-      key: title !== undefined || OVERVIEW_SERIES.some((pattern) => pattern.test(one.name)),
+      key: STACKED[one.group] !== undefined || OVERVIEW_SERIES.some((pattern) => pattern.test(one.name)),
     };
-    if (title !== undefined) stacks.set(one.group, chart);
+    if (title !== undefined) stacks.set(key, chart);
     charts.push(chart);
   });
+  const stackedParts = charts.filter((chart) => chart.parts && chart.stacked);
+  if (stackedParts.length <= PARTS_IN_OVERVIEW) stackedParts.forEach((chart) => (chart.key = true));
   // Data that knows none of the usual names still has an overview.
   if (!charts.some((chart) => chart.key)) charts.slice(0, 6).forEach((chart) => (chart.key = true));
   return charts;
@@ -115,6 +146,7 @@ class TimelineSection {
       designs: page.designs.map((_, index) => index),
       repeats: repeats.slice(0, 1),
       layer: OVERVIEW,
+      host: WHOLE_CLUSTER,
       words: [],
     };
     this.whole = wholeSpan(page);
@@ -170,9 +202,23 @@ class TimelineSection {
         this.filter.layer,
         (layer) => this.change({ layer }),
       ),
+      this.hostChoice(),
       this.spanChoice(),
       html("span", { class: "control" }, html("label", { for: id }, "Series"), search),
       this.status);
+  }
+
+  /** Of a cluster: all of it, or the parts of one host. */
+  private hostChoice(): HTMLElement | null {
+    const entities = this.page.analysis.timelines.series.flatMap((one) => one.entity?.includes("/") ? [hostOf(one)] : []);
+    const hosts = [...new Set(entities)];
+    if (hosts.length < 2) return null;
+    return select(
+      "Part",
+      [{ value: WHOLE_CLUSTER, label: "Whole cluster" }, ...hosts.map((value) => ({ value, label: value }))],
+      this.filter.host,
+      (host) => this.change({ host }),
+    );
   }
 
   /** The whole run, or one measured window of the first run. */
@@ -215,7 +261,12 @@ class TimelineSection {
 
   /** A search goes through all series, whatever the layer chosen. */
   private matches(chart: Chart): boolean {
-    const { layer, words: wanted } = this.filter;
+    const { layer, host, words: wanted } = this.filter;
+    if (host !== WHOLE_CLUSTER) {
+      const { series } = this.page.analysis.timelines;
+      return chart.parts && chart.series.some((index) => hostOf(series[index]!) === host) &&
+        wanted.every((word) => chart.text.includes(word));
+    }
     if (wanted.length > 0) return wanted.every((word) => chart.text.includes(word));
     return layer === ALL || (layer === OVERVIEW ? chart.key : chart.layer === layer);
   }
@@ -235,13 +286,14 @@ class TimelineSection {
       const lines = data.lines.filter((line) => wanted.includes(line.run) && chart.series.includes(line.series));
       if (lines.length === 0) continue;
       charts += 1;
-      if (!chart.stacked) {
+      if (!chart.stacked && !chart.parts) {
         this.promise(() => this.overlaid(chart, lines, wanted));
         continue;
       }
       for (const run of wanted) {
         const mine = lines.filter((line) => line.run === run);
-        if (mine.length > 0) this.promise(() => this.stack(chart, mine, run));
+        if (mine.length === 0) continue;
+        this.promise(() => chart.stacked ? this.stack(chart, mine, run) : this.parts(chart, mine, run));
       }
     }
     this.status.textContent = wanted.length === 0
@@ -294,11 +346,10 @@ class TimelineSection {
 
   private stack(chart: Chart, lines: TimelineLine[], run: number): Timeline {
     const { series, runs } = { series: this.page.analysis.timelines.series, runs: this.page.analysis.runs };
-    const title = this.page.designs[runs[run]!.design]!.title;
     const unit = series[chart.series[0]!]!.unit;
     return timeline({
       title: chart.title,
-      note: `${title}${this.filter.repeats.length > 1 ? `, repeat ${runs[run]!.repeat}` : ""}, ${unitName(unit)}`,
+      note: this.note(run, unit),
       lines: [...lines].sort((a, b) => rest(series[a.series]!) - rest(series[b.series]!)).map((line) => {
         const one = series[line.series]!;
         // `wait.data-read` is the class `data-read`.
@@ -325,18 +376,118 @@ class TimelineSection {
     });
   }
 
+  /** Whose lines these are, and in what unit. */
+  private note(run: number, unit: string): string {
+    const { design, repeat } = this.page.analysis.runs[run]!;
+    const title = this.page.designs[design]!.title;
+    return [title, this.filter.repeats.length > 1 ? `repeat ${repeat}` : "", unitName(unit)].filter(Boolean).join(", ");
+  }
+
+  /** One measure of several parts of the storage. */
+  private parts(chart: Chart, lines: TimelineLine[], run: number): Timeline {
+    const { timelines: { series }, runs } = this.page.analysis;
+    const unit = series[chart.series[0]!]!.unit;
+    const { host } = this.filter;
+    const wanted = lines.filter((line) => host === WHOLE_CLUSTER || hostOf(series[line.series]!) === host);
+    return timeline({
+      title: chart.title,
+      note: this.note(run, unit),
+      lines: wanted.map((line) => {
+        // A part keeps its colour whatever else is shown.
+        const look = partLook(chart.series.indexOf(line.series));
+        return {
+          label: series[line.series]!.title,
+          swatch: () => partSwatch(look),
+          property: look.property,
+          dash: look.dash,
+          faint: false,
+          times: timesOf(runs[run]!, line),
+          mean: line.mean,
+          min: line.min,
+          max: line.max,
+        };
+      }),
+      stacked: false,
+      legend: true,
+      spans: spansOf(runs[run]!),
+      marks: this.marks([run]),
+      unit,
+      range: this.range,
+      onZoom: (range) => this.zoom(range),
+    });
+  }
+
   private marks(wanted: number[]): TimeMark[] {
     return wanted.flatMap((index) => {
       const run = this.page.analysis.runs[index]!;
       const design = this.page.designs[run.design]!;
-      return run.events.map((event) => ({
-        at: event.at_s - origin(run),
-        until: event.until_s === null ? null : event.until_s - origin(run),
-        property: wanted.length > 1 ? design.look.property : "--event",
-        text: wanted.length > 1 ? `${design.title}: ${event.text}` : event.text,
-      }));
+      const several = wanted.length > 1;
+      return together(run.events).map((events) => {
+        const told = events.slice(0, EVENTS_TOLD).map((event) => event.text).join("; ");
+        const more = events.length > EVENTS_TOLD ? `; and ${events.length - EVENTS_TOLD} more` : "";
+        const { at_s, until_s } = events[0]!;
+        // What was done on purpose explains the rest.
+        const kind = events.some((event) => event.kind === "fault") ? "fault" : events[0]!.kind;
+        return {
+          at: at_s - origin(run),
+          until: until_s === null ? null : until_s - origin(run),
+          property: several ? design.look.property : MARKS[kind] ?? "--event",
+          text: `${several ? `${design.title}: ` : ""}${told}${more}`,
+        };
+      });
     });
   }
+}
+
+/** Events of the storage that happened together, faults first; all others alone. */
+function together(events: Run["events"]): Run["events"][] {
+  const groups: Run["events"][] = [];
+  let last: Run["events"] | undefined;
+  for (const event of [...events].sort((a, b) => a.at_s - b.at_s)) {
+    const joins = event.kind in MARKS && event.until_s === null;
+    if (joins && last && event.at_s - last[0]!.at_s < MARKS_APART) {
+      last.push(event);
+      continue;
+    }
+    const group = [event];
+    groups.push(group);
+    if (joins) last = group;
+  }
+  for (const group of groups) group.sort((a, b) => Number(b.kind === "fault") - Number(a.kind === "fault"));
+  return groups;
+}
+
+/** What a chart of parts shows; names of hosts stay as they are. */
+function partTitle(series: TimelineSeries): string {
+  return series.group.startsWith(hostOf(series)) ? series.group : capitalised(series.group);
+}
+
+/** The host that a part belongs to. */
+function hostOf(series: TimelineSeries): string {
+  return (series.entity ?? "").split("/")[0]!;
+}
+
+const PART_COLORS = 6;
+const PART_DASHES = ["", "5 3", "1.5 2.5"];
+
+interface PartLook {
+  property: string;
+  dash: string;
+  className: string;
+}
+
+function partLook(index: number): PartLook {
+  const color = index % PART_COLORS;
+  return {
+    property: `--design-${color}`,
+    dash: PART_DASHES[Math.floor(index / PART_COLORS) % PART_DASHES.length]!,
+    className: `design-${color}`,
+  };
+}
+
+function partSwatch({ dash, className }: PartLook): SVGSVGElement {
+  return svg("svg", { class: "swatch", width: 22, height: 12, viewBox: "0 0 22 12", "aria-hidden": "true" },
+    svg("line", { class: `curve ${className}`, x1: 1, y1: 6, x2: 21, y2: 6, "stroke-dasharray": dash }));
 }
 
 /** What is idle lies on top of what works. */

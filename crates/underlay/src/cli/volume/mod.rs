@@ -6,6 +6,7 @@ mod lifecycle;
 mod list;
 mod show;
 mod stat;
+mod stat_cluster;
 
 use crate::stop::{Stop, chain};
 use clap::{Args, Subcommand};

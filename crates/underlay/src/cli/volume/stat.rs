@@ -1,14 +1,17 @@
 //! `underlay volume stat`: what the volumes of a running datastore do.
 
+use super::stat_cluster::ClusterView;
 use super::{running, show, stop};
 use crate::stop::Stop;
 use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use underlay_core::{Bytes, Nanos};
-use underlay_datastore::persistent::{Latency, OperationStatus, Status, VolumeStatus};
+use underlay_datastore::persistent::{
+    BackendLatencyStatus, Latency, OperationStatus, Status, VolumeStatus,
+};
 
 /// Arguments of `underlay volume stat`.
 #[derive(Debug, Args)]
@@ -34,6 +37,7 @@ struct Observed {
     before: Status,
     now: Status,
     latencies: Vec<Latency>,
+    backend: Vec<BackendLatencyStatus>,
 }
 
 /// Carries out the command.
@@ -51,13 +55,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
     // What was recorded before this interval is nobody's.
     connection.latencies().map_err(|error| stop(&error))?;
+    connection.backend_latencies().map_err(|error| stop(&error))?;
     for _ in 0..arguments.count {
         let begin = Instant::now();
         thread::sleep(Duration::from_nanos(arguments.interval.0));
         let latencies = connection.latencies().map_err(|error| stop(&error))?;
+        let backend = connection.backend_latencies().map_err(|error| stop(&error))?;
         let now = ask()?;
         let seconds = begin.elapsed().as_secs_f64();
-        let observed = Observed { seconds, before, now, latencies };
+        let observed = Observed { seconds, before, now, latencies, backend };
         print(&observed, arguments)?;
         before = observed.now;
     }
@@ -90,8 +96,30 @@ fn print_totals(status: &Status, arguments: &Arguments) -> Result<(), Stop> {
             );
         }
     }
+    print_cluster(status, None, &[], arguments);
     print_host(status);
     Ok(())
+}
+
+/// Hosts, disk groups, devices and the rest of a cluster; nothing when only one volume was asked for.
+fn print_cluster(
+    status: &Status,
+    before: Option<(&Status, f64)>,
+    latencies: &[BackendLatencyStatus],
+    arguments: &Arguments,
+) {
+    if status.cluster.is_empty() || arguments.name.is_some() {
+        return;
+    }
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let view = ClusterView {
+        now: &status.cluster,
+        before: before.map(|(before, seconds)| (&before.cluster, seconds)),
+        latencies,
+        notices: &status.notices,
+        unix_ns: Nanos::from(since_1970).0,
+    };
+    println!("{}", view.text());
 }
 
 fn mean(counted: &OperationStatus) -> Nanos {
@@ -103,6 +131,7 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
         return show::json(&json!({
             "interval-seconds": observed.seconds,
             "latencies": observed.latencies,
+            "backend-latencies": observed.backend,
             "before": observed.before,
             "now": observed.now,
         }));
@@ -138,7 +167,9 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
             );
         }
     }
-    print_host(&observed.now);
+    let Observed { seconds, before, now, backend, .. } = observed;
+    print_cluster(now, Some((before, *seconds)), backend, arguments);
+    print_host(now);
     Ok(())
 }
 

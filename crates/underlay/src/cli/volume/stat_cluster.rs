@@ -1,0 +1,284 @@
+//! `underlay volume stat` of a cluster: hosts, disk groups, devices, what is copied, what was saved, what happened.
+//!
+//! Rates and means are taken from two readings of the performance service's counters; see `docs/volumes.md` for their names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use underlay_core::{Bytes, Nanos};
+use underlay_datastore::persistent::{BackendLatencyStatus, RecentNotice};
+
+/// Notices printed.
+const NOTICES: usize = 20;
+const REASONS: [&str; 4] = ["repair", "stale", "policy", "rebalance"];
+
+/// Two readings of a cluster's counters.
+pub struct ClusterView<'a> {
+    /// The later reading.
+    pub now: &'a BTreeMap<String, f64>,
+    /// The earlier one, and how long before; none for what was counted since the start.
+    pub before: Option<(&'a BTreeMap<String, f64>, f64)>,
+    /// Latencies in between.
+    pub latencies: &'a [BackendLatencyStatus],
+    /// What happened lately.
+    pub notices: &'a [RecentNotice],
+    /// Now, in nanoseconds since 1970.
+    pub unix_ns: u64,
+}
+
+impl ClusterView<'_> {
+    fn gauge(&self, name: &str) -> f64 {
+        self.now.get(name).copied().unwrap_or(0.0)
+    }
+
+    /// Increase of a counter, or all of it.
+    fn increase(&self, name: &str) -> f64 {
+        let before = self.before.and_then(|(before, _)| before.get(name).copied()).unwrap_or(0.0);
+        (self.gauge(name) - before).max(0.0)
+    }
+
+    fn rate(&self, name: &str) -> f64 {
+        self.before.map_or(0.0, |(_, seconds)| self.increase(name) / seconds.max(1e-9))
+    }
+
+    /// Mean time per request, of a counter of times.
+    fn mean(&self, time: &str, requests: &[String]) -> Nanos {
+        let ios: f64 = requests.iter().map(|name| self.increase(name)).sum();
+        Nanos(if ios > 0.0 { (self.increase(time) / ios) as u64 } else { 0 })
+    }
+
+    /// What stands between a prefix and a suffix in the names.
+    fn parts(&self, prefix: &str, suffix: &str) -> BTreeSet<String> {
+        let part =
+            |name: &String| Some(name.strip_prefix(prefix)?.strip_suffix(suffix)?.to_string());
+        self.now.keys().filter_map(part).collect()
+    }
+
+    fn p99(&self, name: &str) -> String {
+        let found = self.latencies.iter().find(|latency| latency.name == name);
+        found.map_or("-".to_string(), |latency| Nanos(latency.p99_ns).to_string())
+    }
+
+    /// Everything, as lines.
+    pub fn text(&self) -> String {
+        let mut lines = Vec::new();
+        self.hosts(&mut lines);
+        self.groups(&mut lines);
+        self.devices(&mut lines);
+        self.resync(&mut lines);
+        self.reduction(&mut lines);
+        self.happened(&mut lines);
+        lines.join("\n")
+    }
+
+    fn hosts(&self, lines: &mut Vec<String>) {
+        lines.push(format!(
+            "{:20}{:>12}{:>10}{:>10}{:>10}{:>10}{:>12}{:>8}",
+            "host", "", "read/s", "write/s", "MB/s", "resync/s", "MB/s", "open"
+        ));
+        for host in self.parts("cluster.host.", ".reachable") {
+            let name = |what: &str| format!("cluster.host.{host}.{what}");
+            let sum = |class: &str, what: &str| {
+                self.rate(&name(&format!("{class}.read.{what}")))
+                    + self.rate(&name(&format!("{class}.write.{what}")))
+            };
+            let state =
+                if self.gauge(&name("reachable")) > 0.0 { "reachable" } else { "unreachable" };
+            lines.push(format!(
+                "{host:20}{state:>12}{:10.0}{:10.0}{:10.1}{:10.0}{:12.1}{:8.0}",
+                self.rate(&name("vm.read.ios")),
+                self.rate(&name("vm.write.ios")),
+                sum("vm", "bytes") / 1e6,
+                sum("resync", "ios"),
+                sum("resync", "bytes") / 1e6,
+                self.gauge(&name("vm.outstanding")) + self.gauge(&name("resync.outstanding")),
+            ));
+        }
+    }
+
+    fn groups(&self, lines: &mut Vec<String>) {
+        lines.push(format!(
+            "{:20}{:>12}{:>12}{:>14}{:>12}{:>12}{:>10}{:>10}",
+            "disk group",
+            "buffer free",
+            "congestion",
+            "destaged MB/s",
+            "read p99",
+            "write p99",
+            "dedupe",
+            "compress"
+        ));
+        for group in self.parts("cluster.group.", ".buffer.free") {
+            let name = |what: &str| format!("cluster.group.{group}.{what}");
+            let ratio = |what: &str| {
+                self.now.get(&name(what)).map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
+            };
+            lines.push(format!(
+                "{group:20}{:10.1} %{:12.0}{:14.1}{:>12}{:>12}{:>10}{:>10}",
+                self.gauge(&name("buffer.free")),
+                self.gauge(&name("congestion")),
+                self.rate(&name("buffer.destaged")) / 1e6,
+                self.p99(&format!("group.{group}.vm.read")),
+                self.p99(&format!("group.{group}.vm.write")),
+                ratio("reduction.dedupe-ratio"),
+                ratio("reduction.compression-ratio"),
+            ));
+        }
+    }
+
+    fn devices(&self, lines: &mut Vec<String>) {
+        lines.push(format!(
+            "{:20}{:>10}{:>10}{:>10}{:>12}{:>12}{:>12}{:>6}{:>12}",
+            "device", "", "I/Os/s", "MB/s", "queue", "service", "read p99", "open", "used"
+        ));
+        for device in self.parts("cluster.device.", ".service") {
+            let name = |what: &str| format!("cluster.device.{device}.{what}");
+            let ios = [name("read.ios"), name("write.ios")];
+            let sum = |what: [&str; 2]| -> f64 {
+                what.into_iter().map(|what| self.rate(&name(what))).sum()
+            };
+            let used = self.now.get(&name("used"));
+            lines.push(format!(
+                "{device:20}{:>10}{:10.0}{:10.1}{:>12}{:>12}{:>12}{:6.0}{:>12}",
+                if self.gauge(&name("failed")) > 0.0 { "failed" } else { "healthy" },
+                sum(["read.ios", "write.ios"]),
+                sum(["read.bytes", "write.bytes"]) / 1e6,
+                self.mean(&name("queue"), &ios).to_string(),
+                self.mean(&name("service"), &ios).to_string(),
+                self.p99(&format!("device.{device}.read")),
+                self.gauge(&name("outstanding")),
+                used.map_or(String::new(), |used| Bytes(*used as u64).to_string()),
+            ));
+        }
+    }
+
+    fn resync(&self, lines: &mut Vec<String>) {
+        let left = |reason: &str| self.gauge(&format!("cluster.resync.{reason}.left"));
+        let total: f64 = REASONS.iter().map(|reason| left(reason)).sum();
+        if total == 0.0 {
+            lines.push("resync: nothing is to be copied".to_string());
+            return;
+        }
+        let reasons: Vec<String> = REASONS
+            .iter()
+            .filter(|reason| left(reason) > 0.0)
+            .map(|reason| format!("{} {reason}", Bytes(left(reason) as u64)))
+            .collect();
+        let rate: f64 =
+            REASONS.iter().map(|reason| self.rate(&format!("cluster.resync.{reason}.bytes"))).sum();
+        let time_left = self.gauge("cluster.resync.time-left");
+        let end = match time_left > 0.0 {
+            true => format!("done in about {}", Nanos(time_left as u64)),
+            false => "end not known yet".to_string(),
+        };
+        lines.push(format!(
+            "resync: {} left ({}), {:.1} MB/s, {end}; {:.0} components being filled, {:.0} waiting",
+            Bytes(total as u64),
+            reasons.join(", "),
+            rate / 1e6,
+            self.gauge("cluster.resync.active"),
+            self.gauge("cluster.resync.waiting"),
+        ));
+    }
+
+    fn reduction(&self, lines: &mut Vec<String>) {
+        if !self.now.contains_key("cluster.reduction.stored") {
+            return;
+        }
+        let bytes = |what: &str| Bytes(self.gauge(&format!("cluster.reduction.{what}")) as u64);
+        lines.push(format!(
+            "reduction: {} in {}, deduplication {:.2} to 1, compression {:.2} to 1; {} not counted yet",
+            bytes("logical"),
+            bytes("stored"),
+            self.gauge("cluster.reduction.dedupe-ratio"),
+            self.gauge("cluster.reduction.compression-ratio"),
+            Bytes(self.gauge("cluster.reduction.uncounted") as u64 * 4096),
+        ));
+    }
+
+    fn happened(&self, lines: &mut Vec<String>) {
+        let skipped = self.notices.len().saturating_sub(NOTICES);
+        if !self.notices.is_empty() {
+            lines.push("lately:".to_string());
+        }
+        for notice in &self.notices[skipped..] {
+            let ago = Nanos(self.unix_ns.saturating_sub(notice.at_unix_ns));
+            let ago = Nanos(ago.0 / 1_000_000_000 * 1_000_000_000);
+            lines.push(format!(
+                "  {:>10} ago  {:10} {}",
+                ago.to_string(),
+                notice.kind,
+                notice.text
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ClusterView;
+    use std::collections::BTreeMap;
+    use underlay_datastore::persistent::{BackendLatencyStatus, RecentNotice};
+
+    fn map(values: &[(&str, f64)]) -> BTreeMap<String, f64> {
+        values.iter().map(|(name, value)| (name.to_string(), *value)).collect()
+    }
+
+    #[test]
+    fn rates_means_and_progress_are_told() {
+        let before = map(&[
+            ("cluster.device.h0/g/disk0.read.ios", 100.0),
+            ("cluster.device.h0/g/disk0.service", 1e6),
+            ("cluster.resync.repair.bytes", 0.0),
+        ]);
+        let now = map(&[
+            ("cluster.host.h0.reachable", 1.0),
+            ("cluster.host.h1.reachable", 0.0),
+            ("cluster.group.h0/g.buffer.free", 71.5),
+            ("cluster.group.h0/g.congestion", 12.0),
+            ("cluster.group.h0/g.reduction.dedupe-ratio", 2.0),
+            ("cluster.device.h0/g/disk0.read.ios", 300.0),
+            ("cluster.device.h0/g/disk0.service", 21e6),
+            ("cluster.resync.repair.left", 3e9),
+            ("cluster.resync.repair.bytes", 200e6),
+            ("cluster.resync.time-left", 30e9),
+            ("cluster.reduction.stored", 1024.0),
+            ("cluster.reduction.logical", 4096.0),
+        ]);
+        let latencies = [BackendLatencyStatus {
+            name: "group.h0/g.vm.read".to_string(),
+            ios: 5,
+            p50_ns: 1,
+            p99_ns: 250_000,
+            max_ns: 300_000,
+        }];
+        let notices = [RecentNotice {
+            at_unix_ns: 5_000_000_000,
+            kind: "fault".to_string(),
+            text: "host h1 lost power".to_string(),
+        }];
+        let view = ClusterView {
+            now: &now,
+            before: Some((&before, 2.0)),
+            latencies: &latencies,
+            notices: &notices,
+            unix_ns: 17_500_000_000,
+        };
+        let text = view.text();
+        let line = |begin: &str| {
+            let found = text.lines().find(|line| line.starts_with(begin));
+            found.unwrap_or_else(|| panic!("{begin}: {text}")).to_string()
+        };
+        assert!(line("h1").contains("unreachable"));
+        let group = line("h0/g ");
+        assert!(
+            group.contains("71.5 %") && group.contains("2.00") && group.contains("250"),
+            "{group}"
+        );
+        // 200 reads in 2 s, 20 ms of service in all.
+        let device = line("h0/g/disk0");
+        assert!(device.contains(" 100 ") && device.contains("100 us"), "{device}");
+        let resync = line("resync");
+        assert!(resync.contains("100.0 MB/s") && resync.contains("done in about 30"), "{resync}");
+        assert!(line("reduction").contains("4 KiB in 1 KiB"), "{text}");
+        assert!(text.contains("12 s ago") && text.contains("host h1 lost power"), "{text}");
+    }
+}
