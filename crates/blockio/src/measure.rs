@@ -16,8 +16,8 @@ use underlay_model::calibration::{
     DepthPoint, Figures, Measurements, MixedPoint, Sustained, WriteMeasurements,
 };
 use underlay_workload::block::{
-    BlockStream, BlockWorkload, Concurrency, Locality, Region, RequestGenerator, Runs, SizeShare,
-    Worker,
+    BlockStream, BlockWorkload, Concurrency, Durability, Locality, Region, RequestGenerator, Runs,
+    SizeShare, Worker,
 };
 
 const BLOCK_BYTES: u32 = 4096;
@@ -306,6 +306,7 @@ fn workload(bytes: u32, read_share: f64, random_share: f64) -> BlockWorkload {
             locality: Locality::Uniform,
             runs: Runs::PerThread,
             region: Region::WHOLE,
+            durability: Durability::Cached,
         }],
     }
 }

@@ -10,7 +10,7 @@ use underlay_blockio::{
 };
 use underlay_core::{Bytes, RootSeed};
 use underlay_model::calibration::{DeviceIdentity, calibrate};
-use underlay_workload::block;
+use underlay_study::find_io_profile;
 
 const SIZE: Bytes = Bytes::from_mib(64);
 
@@ -106,7 +106,7 @@ fn reading_changes_nothing() {
         Err(error) if ring_is_missing(&error) => underlay_host::skip!("{error}"),
         other => assert!(other.expect("readable").measurements.writes.is_none()),
     }
-    let workload = block::find("4k-random-write").expect("built in").workload;
+    let workload = find_io_profile("4k-random-write").expect("built in").merged();
     let job = Job {
         workload: &workload,
         working_set: SIZE,

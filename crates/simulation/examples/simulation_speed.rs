@@ -6,7 +6,7 @@ use std::time::Instant;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::{Store, StoreDevice, StoreVolume, builtin};
 use underlay_simulation::{ClientSpec, RunSpec, StoreTarget, simulate};
-use underlay_workload::block::{self, Concurrency, Pace};
+use underlay_workload::block::{Concurrency, Pace};
 
 fn main() {
     for (profile, name, queue_depth) in [
@@ -22,7 +22,7 @@ fn main() {
         };
         let volume = StoreVolume { device: 0, capacity: working_set };
         let mut target = StoreTarget::new(Store::new(&[device], &[volume], RootSeed(1)));
-        let workload = block::find(name).expect("built in").workload;
+        let workload = underlay_study::find_io_profile(name).expect("built in").merged();
         let client = ClientSpec {
             name: "client".to_string(),
             volume: 0,

@@ -9,7 +9,7 @@ use underlay_simulation::{
     ClientSpec, CurveSpec, RunSpec, SimulationResult, StoreTarget, rate_curve, simulate,
 };
 use underlay_workload::arrivals::Arrivals;
-use underlay_workload::block::{self, BlockWorkload, Concurrency, Pace};
+use underlay_workload::block::{BlockWorkload, Concurrency, Pace};
 
 const WORKING_SET: Bytes = Bytes::from_gib(4);
 
@@ -23,7 +23,7 @@ fn target(profile: &str, volumes: usize) -> StoreTarget {
 }
 
 fn workload(name: &str) -> BlockWorkload {
-    block::find(name).expect("built in").workload
+    underlay_study::find_io_profile(name).expect("built in").merged()
 }
 
 fn client(workload: &BlockWorkload, volume: usize, queue_depth: u32, pace: Pace) -> ClientSpec<'_> {

@@ -1,4 +1,4 @@
-//! The study file: TOML, checked, resolved into a plan; built-in studies, designs and device profiles.
+//! The study file: TOML, checked, resolved into a plan; built-in studies, designs, device profiles and block loads.
 //!
 //! Reading order is the order of the data: text -> file types with spans -> plan. All problems of a
 //! study are reported at once, each with its line, the reason and a remedy, before anything is touched.
@@ -27,6 +27,7 @@ mod entry;
 mod estimate;
 mod exact;
 mod file;
+mod io_profile;
 mod limits;
 mod mariadb;
 mod parse;
@@ -48,6 +49,7 @@ pub use builtin::{
 pub use fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange};
 pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};
+pub use io_profile::{builtin_io_profiles, find_io_profile, parse_io_profile, suggest_io_profile};
 pub use options::{PlanOptions, ScaleError};
 pub use parse::{Study, read};
 pub use plan::{

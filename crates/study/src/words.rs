@@ -6,8 +6,10 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use underlay_model::cluster::{Checksum, Method};
 use underlay_model::{Basis, Duplex};
+use underlay_workload::block::{Provenance, Runs};
 
 use crate::fault_plan::{FaultKind, FaultPhase};
+use crate::file::io_profile::WriteMode;
 use crate::plan::{
     Arrivals, Durability, EngineKind, FileSystem, Mode, Order, ReductionKind, ResyncKind,
 };
@@ -52,6 +54,8 @@ words! {
     FaultPhase, "phase", FaultPhase::ALL;
     Basis, "basis", [Basis::Datasheet, Basis::Fitted, Basis::Assumed];
     Duplex, "duplex", [Duplex::Half, Duplex::Full];
+    Provenance, "kind of profile", Provenance::ALL;
+    WriteMode, "durability", WriteMode::ALL;
 }
 
 impl Words for Method {
@@ -65,6 +69,21 @@ impl Words for Method {
         match self {
             Method::Mirror => "mirror",
             Method::ErasureCoding => "erasure-coding",
+        }
+    }
+}
+
+impl Words for Runs {
+    const NAME: &'static str = "arrangement of runs";
+
+    fn all() -> &'static [Runs] {
+        &[Runs::PerThread, Runs::Interleaved]
+    }
+
+    fn word(self) -> &'static str {
+        match self {
+            Runs::PerThread => "per-thread",
+            Runs::Interleaved => "interleaved",
         }
     }
 }

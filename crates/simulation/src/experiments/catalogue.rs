@@ -177,7 +177,6 @@ fn storagereview() -> Testbed {
 mod tests {
     use super::testbeds;
     use crate::experiments::System;
-    use underlay_workload::block;
 
     #[test]
     fn every_experiment_is_published_and_names_what_exists() {
@@ -190,7 +189,7 @@ mod tests {
                     .any(|n| n.experiment == experiment.id && n.variant == experiment.variant);
                 assert!(known, "{} {}", experiment.id, experiment.variant);
                 assert!(
-                    block::find(experiment.load.workload).is_some(),
+                    underlay_study::find_io_profile(experiment.load.workload).is_some(),
                     "{}",
                     experiment.load.workload
                 );

@@ -16,7 +16,7 @@ use underlay_study::{
     ClusterPlan, DatastoreKind, PublishedNumber, builtin_datastore, published_numbers,
 };
 use underlay_workload::block::curve::PERCENTS;
-use underlay_workload::block::{self, BlockWorkload, Concurrency, Pace};
+use underlay_workload::block::{BlockWorkload, Concurrency, Pace};
 
 /// How much is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,7 +286,9 @@ impl Bench {
         stack: Stack,
     ) -> Result<Shown, ClusterTargetError> {
         let load = &experiment.load;
-        let workload = block::find(load.workload).expect("the catalogue was tested").workload;
+        let workload = underlay_study::find_io_profile(load.workload)
+            .expect("the catalogue was tested")
+            .merged();
         let clients = clients(load, &workload);
         let volumes = vec![load.working_set; load.volumes as usize];
         let (spec, policy, seed) = (&plan.spec, plan.policy, self.seed);
@@ -322,7 +324,8 @@ impl Bench {
 
     /// Writes every working set once, and returns when that was done.
     fn prefill(&mut self, target: &mut ClusterTarget, load: &Load) -> Nanos {
-        let workload = block::find("64k-sequential-write").expect("built in").workload;
+        let workload =
+            underlay_study::find_io_profile("64k-sequential-write").expect("built in").merged();
         let once = Load { threads: 1, queue_depth: 8, ..*load };
         let bytes = load.working_set.0 * u64::from(load.volumes);
         // A little more than once, as volumes do not advance at the same pace.
@@ -339,7 +342,9 @@ impl Bench {
     }
 
     fn on_drive(&mut self, profile: &str, load: &Load) -> DriveRun {
-        let named = block::find(load.workload).expect("the catalogue was tested").workload;
+        let named = underlay_study::find_io_profile(load.workload)
+            .expect("the catalogue was tested")
+            .merged();
         // Sequential reads and writes are separate runs, as published.
         let is_sequential = named.streams[0].random_share == 0.0;
         let shares = if is_sequential { vec![1.0, 0.0] } else { vec![named.streams[0].read_share] };

@@ -7,6 +7,7 @@ pub(crate) mod cluster;
 pub(crate) mod design;
 pub(crate) mod engine;
 pub(crate) mod fault;
+pub(crate) mod io_profile;
 pub(crate) mod procedure;
 pub(crate) mod profile;
 pub(crate) mod published;

@@ -4,7 +4,9 @@ use crate::lab::installs;
 use crate::stop::Stop;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
-use underlay_study::{Builtin, EngineKind, builtin_designs, builtin_devices, builtin_studies};
+use underlay_study::{
+    Builtin, EngineKind, builtin_designs, builtin_devices, builtin_io_profiles, builtin_studies,
+};
 
 /// Arguments of `underlay list`.
 #[derive(Debug, Args)]
@@ -51,9 +53,8 @@ impl Kind {
             Kind::Devices => titles(builtin_devices()),
             Kind::Workloads => {
                 let tpcc = "Order entry, derived from TPC-C; results are not comparable with published TPC results";
-                let blocks = underlay_workload::block::all().into_iter();
-                let blocks = blocks.map(|named| {
-                    (named.workload.name, format!("Blocks, `underlay simulate`: {}", named.title))
+                let blocks = builtin_io_profiles().iter().map(|profile| {
+                    (profile.name.clone(), format!("Blocks, `underlay io`: {}", profile.title))
                 });
                 std::iter::once(("tpcc".to_string(), tpcc.to_string())).chain(blocks).collect()
             }

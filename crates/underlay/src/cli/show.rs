@@ -5,12 +5,14 @@ use crate::cli::studies::Form;
 use crate::stop::Stop;
 use clap::Args;
 use std::path::Path;
-use underlay_study::{Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies};
+use underlay_study::{
+    Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_io_profiles, builtin_studies,
+};
 
 /// Arguments of `underlay show`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// A record, or the name of a built-in study, design or device, or `defaults`.
+    /// A record, or the name of a built-in study, design, device or block load, or `defaults`.
     what: String,
     /// Print the analysis as JSON.
     #[arg(long)]
@@ -43,5 +45,6 @@ fn builtin_text(name: &str) -> Option<&'static str> {
     named(builtin_studies())
         .or_else(|| named(builtin_designs()))
         .or_else(|| named(builtin_devices()))
+        .or_else(|| named(builtin_io_profiles()))
         .map(|builtin| builtin.text.as_str())
 }

@@ -38,6 +38,19 @@ pub struct BlockStream {
     pub runs: Runs,
     /// The part of the volume it uses.
     pub region: Region,
+    /// What its writes ask of volatile caches.
+    pub durability: Durability,
+}
+
+/// What the writes of a stream ask of volatile caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing: an acknowledged write may be lost in a power cut.
+    Cached,
+    /// Every write is durable when it is acknowledged (`RWF_DSYNC`; FUA where the device has it).
+    WriteThrough,
+    /// After so many writes of a thread, at least 1, it flushes and waits for that.
+    FlushEvery(u32),
 }
 
 /// One size of requests.
@@ -228,6 +241,8 @@ impl BlockStream {
         let single = self.runs == Runs::PerThread || self.sizes.len() <= 1;
         let rule = "threads that take turns along one run need a single size";
         require("runs", "interleaved".to_string(), rule, single);
+        let flushes = self.durability != Durability::FlushEvery(0);
+        require("flush-every", "0".to_string(), "flush after at least 1 write", flushes);
         if let Some((value, rule)) = self.locality.problem() {
             require("locality", value, rule, false);
         }
@@ -257,15 +272,15 @@ impl BlockStream {
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockWorkload, Concurrency, Region, Runs, SizeShare, WorkloadProblem};
-    use crate::block::builtin;
+    use super::{BlockWorkload, Concurrency, Durability, Region, Runs, SizeShare, WorkloadProblem};
     use crate::block::locality::{Locality, Zone};
+    use crate::block::samples;
     use underlay_core::Bytes;
 
     const ONE: Concurrency = Concurrency { threads: 1, queue_depth: 1 };
 
     fn workload() -> BlockWorkload {
-        builtin::find("4k-random-read").expect("built in").workload
+        samples::random_reads()
     }
 
     #[test]
@@ -279,6 +294,7 @@ mod tests {
         stream.sizes =
             vec![SizeShare { bytes: 1000, weight: 1.0 }, SizeShare { bytes: 0, weight: 1.0 }];
         stream.runs = Runs::Interleaved;
+        stream.durability = Durability::FlushEvery(0);
         stream.locality = Locality::Zones(vec![Zone { space_share: 0.5, access_share: 0.2 }]);
         let problems = bad.problems(Bytes::from_gib(1), ONE);
         let fields: Vec<_> = problems
@@ -298,6 +314,7 @@ mod tests {
                 "sizes",
                 "sizes",
                 "runs",
+                "flush-every",
                 "locality"
             ]
         );
@@ -312,7 +329,7 @@ mod tests {
 
     #[test]
     fn means_weigh_streams_and_sizes() {
-        let oracle = builtin::find("oracle").expect("built in").workload;
+        let oracle = samples::oracle();
         assert!((oracle.read_share() - (0.99 * 0.8 + 0.01 * 0.01)).abs() < 1e-9);
         assert!((oracle.mean_request_bytes() - (0.99 * 8192.0 + 0.01 * 65536.0)).abs() < 1e-6);
     }

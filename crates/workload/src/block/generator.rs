@@ -198,8 +198,8 @@ fn pick(cumulated: &[f64], random: &mut Pcg64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::{Access, RequestGenerator, Worker};
-    use crate::block::builtin;
     use crate::block::description::{BlockWorkload, Concurrency, Region, Runs, SizeShare};
+    use crate::block::samples;
     use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
     use underlay_core::{Bytes, RootSeed};
 
@@ -215,7 +215,7 @@ mod tests {
     }
 
     fn named(name: &str) -> BlockWorkload {
-        builtin::find(name).expect("built in").workload
+        samples::find(name)
     }
 
     #[test]
@@ -270,12 +270,8 @@ mod tests {
     }
 
     fn any_workload() -> impl Strategy<Value = BlockWorkload> {
-        let names = prop_oneof![
-            Just("4k-random-read"),
-            Just("oracle"),
-            Just("vdi-power-worker"),
-            Just("sql-vmfleet")
-        ];
+        let names =
+            prop_oneof![Just("4k-random-read"), Just("oracle"), Just("desktop"), Just("hot-spots")];
         (names, 0.0f64..0.5, 0.0f64..=1.0).prop_map(|(name, begin, random_share)| {
             let mut workload = named(name);
             workload.streams[0].region = Region { begin, end: begin + 0.5 };

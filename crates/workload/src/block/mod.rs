@@ -6,8 +6,10 @@
 //! turns workload, seed, volume and thread into a sequence of requests; the k-th request of a thread
 //! is the same in every run of the same seed, whatever the storage does.
 //!
-//! Deliberately not here: what a request costs, waiting, data. Written bytes have no content here;
-//! how compressible they are belongs to whoever writes them.
+//! An [`IoProfile`] puts several workloads beside each other and says what their bytes are like
+//! ([`Content`]). The profiles that come with Underlay are files of the `study` crate.
+//!
+//! Deliberately not here: what a request costs, waiting, I/O.
 
 pub mod description;
 
@@ -17,12 +19,22 @@ pub mod generator;
 
 pub mod curve;
 
-pub mod builtin;
+pub mod steady_state;
 
-pub use builtin::{NamedWorkload, all, find};
+pub mod content;
+
+pub mod profile;
+
+#[cfg(test)]
+mod samples;
+
+pub use content::{Content, ContentProblem, ContentSpec};
 pub use curve::{CurvePoint, curve_rate};
 pub use description::{
-    BlockStream, BlockWorkload, Concurrency, Pace, Region, Runs, SizeShare, WorkloadProblem,
+    BlockStream, BlockWorkload, Concurrency, Durability, Pace, Region, Runs, SizeShare,
+    WorkloadProblem,
 };
 pub use generator::{Access, BlockRequest, RequestGenerator, Worker};
 pub use locality::{Locality, Zone};
+pub use profile::{IoJob, IoProfile, Provenance};
+pub use steady_state::{SteadyState, steady_state};

@@ -10,10 +10,13 @@ use underlay_simulation::{
     ClientSpec, ClusterTarget, Curve, CurveSpec, RunSpec, SimulationResult, Stack, StoreTarget,
     Target, rate_curve, simulate as drive,
 };
-use underlay_study::{ClusterPlan, DatastoreKind, builtin_datastore, builtin_designs};
+use underlay_study::{
+    ClusterPlan, DatastoreKind, builtin_datastore, builtin_designs, builtin_io_profiles,
+    find_io_profile, suggest_io_profile,
+};
 use underlay_workload::arrivals::Arrivals;
 use underlay_workload::block::curve::PERCENTS;
-use underlay_workload::block::{self, BlockWorkload, Concurrency, Pace};
+use underlay_workload::block::{BlockWorkload, Concurrency, Pace};
 
 /// The load on the volumes of a design.
 #[derive(Debug, Args)]
@@ -116,13 +119,22 @@ fn outcome<T: Target>(
 }
 
 fn workload(load: &Load) -> Result<BlockWorkload, Stop> {
-    let found = block::find(&load.workload).map(|named| named.workload);
-    found.ok_or_else(|| {
-        let names: Vec<String> =
-            block::all().into_iter().map(|named| named.workload.name).collect();
-        Stop::bad_input(format!("no block workload is called `{}`", load.workload))
-            .with_hint(format!("use one of {}", names.join(", ")))
-    })
+    let Some(profile) = find_io_profile(&load.workload) else {
+        let stop = Stop::bad_input(format!("no block workload is called `{}`", load.workload));
+        let names = builtin_io_profiles().iter().map(|profile| profile.name.as_str());
+        return Err(match suggest_io_profile(&load.workload) {
+            Some(similar) => stop.with_hint(format!("did you mean `{similar}`?")),
+            None => stop.with_hint(format!("use one of {}", names.collect::<Vec<_>>().join(", "))),
+        });
+    };
+    if profile.is_durable() {
+        return Err(Stop::bad_input(format!(
+            "`{}` flushes or writes through caches, which is not simulated",
+            load.workload
+        ))
+        .with_hint("run it on an emulated volume: `underlay volume create`, then `underlay io`"));
+    }
+    Ok(profile.merged())
 }
 
 fn clients<'w>(load: &Load, workload: &'w BlockWorkload) -> Result<Vec<ClientSpec<'w>>, Stop> {
