@@ -9,6 +9,9 @@ use underlay_core::Bytes;
 
 const ALIGNMENT: usize = 4096;
 
+// SAFETY: the memory belongs to this value alone, like that of a `Vec`.
+unsafe impl Send for Buffers {}
+
 /// As many buffers of one size as requests can be in flight.
 #[derive(Debug)]
 pub(crate) struct Buffers {
@@ -52,6 +55,11 @@ impl Buffers {
         // SAFETY: `address` checked that the buffer lies within the allocation, which is initialised, lives
         // as long as `self`, and is borrowed mutably through it.
         unsafe { std::slice::from_raw_parts_mut(address, length as usize) }
+    }
+
+    /// The whole memory, for the kernel to keep mapped.
+    pub(crate) fn whole(&mut self) -> (*mut u8, usize) {
+        (self.memory.as_ptr(), self.layout.size())
     }
 
     fn all(&mut self) -> &mut [u8] {

@@ -109,6 +109,9 @@ pub enum BlockIoError {
         /// The target.
         path: PathBuf,
     },
+    /// The journal of verified writes could not be written.
+    #[error(transparent)]
+    Journal(#[from] crate::verify::JournalError),
     /// The user asked to stop.
     #[error("interrupted")]
     Interrupted,

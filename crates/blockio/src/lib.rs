@@ -2,11 +2,12 @@
 //!
 //! Direct I/O through io_uring, requests from `workload::block`, latencies in histograms. In reading order: what
 //! is asked ([`Target`]), memory that the kernel accepts ([`buffer`]), the ring ([`ring`]), a closed loop at a
-//! queue depth ([`closed_loop`]), and everything a calibration needs ([`measure`]).
+//! queue depth ([`closed_loop`]), and everything a calibration needs ([`measure`]). The load generator of
+//! `underlay io` is [`load`]; [`verify`] follows what was written, and [`signature`] tells what a device holds.
 //!
-//! **Invariant:** nothing is written unless the target was opened for writing, which only [`Target::create`] and
-//! [`Target::open_for_overwriting`] do. Deliberately not here: fitting (the `model` crate), open loops, verifying
-//! what was written. Linux only.
+//! **Invariant:** nothing is written unless the target was opened for writing, which only [`Target::create`],
+//! [`Target::open_for_overwriting`] and [`Target::open_to_write`] do. Deliberately not here: fitting (the `model`
+//! crate), profiles and their files (`workload`, `study`). Linux only.
 
 pub mod error;
 
@@ -20,7 +21,13 @@ pub mod closed_loop;
 
 pub mod measure;
 
+pub mod load;
+
+pub mod verify;
+
+pub mod signature;
+
 pub use closed_loop::{Job, JobResult, run};
 pub use error::BlockIoError;
 pub use measure::{MeasureSpec, Measured, Phase, fill, measure};
-pub use target::{Existing, Target, TargetKind};
+pub use target::{Caching, Existing, Target, TargetKind, kind_of};

@@ -33,6 +33,24 @@ pub enum Existing {
     OverwriteDevice,
 }
 
+/// Whether the kernel's page cache lies between the requests and the target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caching {
+    /// It does not (`O_DIRECT`): the storage is measured.
+    Direct,
+    /// It does: memory is measured too.
+    Buffered,
+}
+
+impl Caching {
+    fn flag(self) -> OFlags {
+        match self {
+            Caching::Direct => OFlags::DIRECT,
+            Caching::Buffered => OFlags::empty(),
+        }
+    }
+}
+
 /// Whether a target may be written to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutability {
@@ -56,9 +74,30 @@ impl Target {
     /// # Errors
     /// When it cannot be opened, is of another kind, too small, or a file with holes.
     pub fn open(path: &Path) -> Result<Target, BlockIoError> {
-        let target = open(path, OFlags::RDONLY, Mutability::ReadOnly)?;
+        Target::open_to_read(path, Caching::Direct)
+    }
+
+    /// Opens an existing file or device for reading, through the page cache or not.
+    ///
+    /// # Errors
+    /// As [`Target::open`].
+    pub fn open_to_read(path: &Path, caching: Caching) -> Result<Target, BlockIoError> {
+        let target = open(path, OFlags::RDONLY | caching.flag(), Mutability::ReadOnly)?;
         target.check_stored()?;
         Ok(target)
+    }
+
+    /// Opens an existing file or device to read and write it, after the caller made sure that its content
+    /// may be destroyed. A block device must not be in use.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or is a device in use.
+    pub fn open_to_write(path: &Path, caching: Caching) -> Result<Target, BlockIoError> {
+        let exclusive = match kind_of(path)? {
+            TargetKind::File => OFlags::empty(),
+            TargetKind::BlockDevice => OFlags::EXCL,
+        };
+        open(path, OFlags::RDWR | exclusive | caching.flag(), Mutability::Writable)
     }
 
     /// Opens an existing file or device whose content may be destroyed.
@@ -74,7 +113,8 @@ impl Target {
         if kind_of(path)? != kind {
             return Err(BlockIoError::WrongKind { path: path.to_path_buf() });
         }
-        let target = open(path, OFlags::RDWR | exclusive, Mutability::Writable)?;
+        let direct = Caching::Direct.flag();
+        let target = open(path, OFlags::RDWR | exclusive | direct, Mutability::Writable)?;
         if target.kind == kind {
             return Ok(target);
         }
@@ -86,8 +126,16 @@ impl Target {
     /// # Errors
     /// When something of that name exists, or there is no space.
     pub fn create(path: &Path, size: Bytes) -> Result<Target, BlockIoError> {
+        Target::create_with(path, size, Caching::Direct)
+    }
+
+    /// As [`Target::create`], through the page cache or not.
+    ///
+    /// # Errors
+    /// When something of that name exists, or there is no space.
+    pub fn create_with(path: &Path, size: Bytes, caching: Caching) -> Result<Target, BlockIoError> {
         let create =
-            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::DIRECT | OFlags::CLOEXEC;
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC | caching.flag();
         let fd = rustix::fs::open(path, create, Mode::RUSR | Mode::WUSR);
         let file = File::from(fd.map_err(|error| refused(path, "create", error.into()))?);
         // Space that is there now cannot be missing in the middle of a measurement.
@@ -154,7 +202,7 @@ impl Target {
 
 fn open(path: &Path, access: OFlags, mutability: Mutability) -> Result<Target, BlockIoError> {
     let kind = kind_of(path)?;
-    let flags = access | OFlags::DIRECT | OFlags::CLOEXEC;
+    let flags = access | OFlags::CLOEXEC;
     let fd: OwnedFd = rustix::fs::open(path, flags, Mode::empty())
         .map_err(|error| refused(path, "open", error.into()))?;
     let mut file = File::from(fd);
@@ -167,7 +215,11 @@ fn open(path: &Path, access: OFlags, mutability: Mutability) -> Result<Target, B
     Ok(Target { file, path, kind, size, mutability })
 }
 
-fn kind_of(path: &Path) -> Result<TargetKind, BlockIoError> {
+/// Whether a path is a file or a block device, without opening it.
+///
+/// # Errors
+/// When there is nothing, or something else.
+pub fn kind_of(path: &Path) -> Result<TargetKind, BlockIoError> {
     let stat = rustix::fs::stat(path).map_err(|error| failed(path, "look at", error.into()))?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(TargetKind::File),

@@ -1,0 +1,81 @@
+//! What one worker counts, and how it hands it over once a second.
+
+use super::outcome::{KindResult, Part};
+use underlay_core::Histogram;
+
+/// One second of one worker.
+#[derive(Debug)]
+pub(super) struct WorkerTick {
+    pub(super) worker: usize,
+    pub(super) part: Part,
+    /// Number of the second within the part.
+    pub(super) second: u64,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+    /// Per kind of the worker.
+    pub(super) kinds: Vec<KindResult>,
+    pub(super) lag: Histogram,
+    pub(super) backlog: u64,
+    pub(super) processor: u64,
+}
+
+/// The seconds of a load: those of the warm-up, then those of the measured time, then the rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Seconds {
+    pub(super) warm_up: u64,
+    pub(super) end: u64,
+}
+
+/// One of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Second {
+    pub(super) part: Part,
+    pub(super) number: u64,
+    pub(super) begin: u64,
+    pub(super) end: u64,
+}
+
+const NANOS: u64 = 1_000_000_000;
+
+impl Seconds {
+    /// The second that `now`, in ns since the load began, lies in.
+    pub(super) fn at(self, now: u64) -> Second {
+        let (part, from, to) = if now < self.warm_up {
+            (Part::WarmUp, 0, self.warm_up)
+        } else if now < self.end {
+            (Part::Measure, self.warm_up, self.end)
+        } else {
+            return Second { part: Part::Drain, number: 0, begin: self.end, end: u64::MAX };
+        };
+        let number = (now - from) / NANOS;
+        let begin = from + number * NANOS;
+        Second { part, number, begin, end: (begin + NANOS).min(to) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NANOS, Part, Seconds};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    proptest! {
+        /// Seconds follow each other without gaps, never span two parts, and are never longer than one.
+        #[test]
+        fn seconds_cover_the_load(warm_up in 0u64..5_000_000_000, measure in 1u64..5_000_000_000) {
+            let seconds = Seconds { warm_up, end: warm_up + measure };
+            let mut now = 0;
+            loop {
+                let second = seconds.at(now);
+                prop_assert_eq!(second.begin, now);
+                if second.part == Part::Drain {
+                    prop_assert_eq!(now, seconds.end);
+                    break;
+                }
+                prop_assert!(second.end > now && second.end - now <= NANOS);
+                prop_assert!(second.end <= warm_up || second.begin >= warm_up);
+                prop_assert_eq!(seconds.at(second.end - 1), second);
+                now = second.end;
+            }
+        }
+    }
+}
