@@ -64,4 +64,7 @@ echo "== cluster fidelity: emulated against simulated clusters, fio as judge"
 echo "== memory of the emulator: volumes written from end to end"
 "$examples/emulator_memory" --gib "${BENCH_MEMORY_GIB:-4}" --json "$out/emulator-memory.json"
 
+echo "== block load generator: requests per second, processor time and percentiles, against fio with io_uring"
+"$examples/io_cost" --json "$out/io-cost.json"
+
 echo "written: $(echo "$out"/*.json)"

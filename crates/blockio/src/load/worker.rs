@@ -181,7 +181,7 @@ impl<'a> Worker<'a> {
                 self.ring.arm_timer(Duration::from_nanos(self.second.end.saturating_sub(now)));
             }
             self.write_journal()?;
-            self.ring.submit(self.wait(stopping, now))?;
+            self.ring.submit(self.wait(stopping))?;
             self.ring.take(&mut completed);
             now = self.now();
             if now >= self.second.end {
@@ -198,7 +198,7 @@ impl<'a> Worker<'a> {
     }
 
     /// How long there is nothing to do.
-    fn wait(&self, stopping: bool, now: u64) -> Wait {
+    fn wait(&self, stopping: bool) -> Wait {
         if !self.blocked.is_empty() {
             return Wait::AtMost(CONFLICT_PAUSE);
         }
@@ -209,7 +209,7 @@ impl<'a> Worker<'a> {
         let Some(due) = due else { return Wait::Completion };
         // What was due by the last look at the clock was started.
         let spin = self.shared.spec.spin.as_nanos() as u64;
-        let rest = due.0.saturating_sub(now).saturating_sub(spin);
+        let rest = due.0.saturating_sub(self.now()).saturating_sub(spin);
         if rest == 0 { Wait::Not } else { Wait::AtMost(Duration::from_nanos(rest)) }
     }
 

@@ -14,6 +14,7 @@ mod datastore_server;
 mod doctor;
 mod drive;
 mod export;
+mod io;
 mod list;
 mod overrides;
 mod report;
@@ -55,6 +56,8 @@ enum Command {
     Export(export::Arguments),
     /// Only the load generator, against any database.
     Drive(drive::Arguments),
+    /// Block loads on files and devices: profiles, curves, steady state, verification.
+    Io(Box<io::Arguments>),
     /// Emulated volumes for any program: block devices, file systems, NBD.
     Volume(volume::Arguments),
     /// Block workloads on a design in virtual time, or published experiments simulated.
@@ -111,6 +114,7 @@ pub fn main() -> Result<(), Stop> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),
+        Command::Io(arguments) => io::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments),

@@ -143,6 +143,13 @@ impl Ended {
         assert_eq!(self.code, Some(code), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
         self.stdout
     }
+
+    /// The whole, after making sure that it went well.
+    #[track_caller]
+    pub fn expect_ok(self) -> Ended {
+        assert_eq!(self.code, Some(0), "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
 }
 
 /// Says why a test cannot run here; the caller returns. `None` = it can.

@@ -1,0 +1,115 @@
+//! `underlay io`: block loads on files and devices, and checking afterwards what they wrote.
+//!
+//! In reading order: what is asked ([`options`], [`load_options`]), where ([`targets`]), what is done with it
+//! ([`session`]), and how it is told ([`text`], [`json`], [`recording`]).
+
+mod json;
+mod load_options;
+mod options;
+mod recording;
+mod session;
+mod targets;
+mod text;
+mod verify;
+
+use crate::exit_code;
+use crate::lab::interrupt;
+use crate::stop::{Stop, chain};
+use clap::{Args, Subcommand};
+use session::Outcome;
+use underlay_blockio::BlockIoError;
+
+/// Arguments of `underlay io`.
+#[derive(Debug, Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true,
+    after_help = "Targets:\n  a folder   a file of --size is created in it, filled, and removed at the end (--keep: not)\n  a \
+    file or a block device   it is only read, unless the load writes; what is there is then destroyed, so a \
+    file, or a device that holds anything known, must be named again with --destroy\n\nLoads are listed by \
+    `underlay list workloads`; `underlay show NAME` prints one as a file to start your own from."
+)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    load: options::LoadArguments,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// After a crash or a power cut: compare targets with the journal of `--journal`.
+    Verify(verify::Arguments),
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    interrupt::install();
+    if let Some(Command::Verify(arguments)) = &arguments.command {
+        return verify::run(arguments);
+    }
+    let options = &arguments.load;
+    let profile = load_options::profile(options)?;
+    options.check(&profile)?;
+    let (outcome, left) = targets::with_targets(options, &profile, |targets| {
+        session::run(options, &profile, targets)
+    })?;
+    match options.json {
+        true => println!("{:#}", json::outcome(options, &profile, &outcome)),
+        false => print!("{}", text::outcome(options, &profile, &outcome)),
+    }
+    left.and(verdict(options, &outcome))
+}
+
+/// The exit code that the outcome deserves, the gravest first.
+fn verdict(options: &options::LoadArguments, outcome: &Outcome) -> Result<(), Stop> {
+    let wrong = outcome.violation_count();
+    if wrong > 0 {
+        return Err(Stop::check_violated(format!(
+            "{wrong} blocks did not hold what was written to them: see above"
+        )));
+    }
+    if let Some(failure) = outcome.failure() {
+        return Err(Stop::run_failed(failure));
+    }
+    if outcome.interrupted {
+        return Err(Stop::silent(exit_code::INTERRUPTED));
+    }
+    let (due, undelivered) = outcome.delivery();
+    // The points of a curve above 100 % are meant to be more than the target can do.
+    if !options.curve && undelivered as f64 > 0.01 * due as f64 {
+        return Err(Stop::load_not_delivered(format!(
+            "{undelivered} of {due} requests that were due were never started: the target did not keep up"
+        ))
+        .with_hint("lower --rate, or allow more in flight with --threads or --queue-depth"));
+    }
+    Ok(())
+}
+
+/// The stop that an error of block I/O means.
+fn stop(error: &BlockIoError) -> Stop {
+    let text = chain(error);
+    match error {
+        BlockIoError::Interrupted => Stop::interrupted(text),
+        BlockIoError::NoRing { .. }
+        | BlockIoError::NoDirectIo { .. }
+        | BlockIoError::NoMemory { .. } => Stop::host(text),
+        BlockIoError::Target { action: "open", source, path }
+            if source.raw_os_error() == Some(libc::EBUSY) =>
+        {
+            Stop::bad_input(format!("{} is in use: mounted, or part of something", path.display()))
+                .with_hint(
+                    "unmount it, or name another device; a device in use is never written to",
+                )
+        }
+        BlockIoError::WrongKind { .. }
+        | BlockIoError::Sparse { .. }
+        | BlockIoError::TooSmall { .. }
+        | BlockIoError::ReadOnly { .. }
+        | BlockIoError::Journal(_)
+        | BlockIoError::Target { action: "open" | "create" | "look at", .. } => {
+            Stop::bad_input(text)
+        }
+        _ => Stop::run_failed(text),
+    }
+}

@@ -1,0 +1,215 @@
+//! What can be asked of `underlay io`, and which requests contradict each other.
+
+use crate::stop::Stop;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+use std::time::Duration;
+use underlay_blockio::Caching;
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_workload::arrivals::Arrivals;
+use underlay_workload::block::IoProfile;
+use underlay_workload::block::steady_state::{ROUNDS_MAX, WINDOW_ROUNDS};
+
+/// A load and where to put it.
+#[derive(Debug, Args)]
+pub struct LoadArguments {
+    /// A built-in load, or a profile file.
+    #[arg(required = true)]
+    pub profile: Option<String>,
+    /// Folders, files or block devices; the load runs on all of them at once.
+    #[arg(required = true)]
+    pub targets: Vec<PathBuf>,
+
+    /// Size of a created file, or part of a file or device that is used.
+    #[arg(long, help_heading = "Targets")]
+    pub size: Option<Bytes>,
+    /// Do not remove the created files.
+    #[arg(long, help_heading = "Targets")]
+    pub keep: bool,
+    /// The content of this target may be destroyed. Once per target.
+    #[arg(long, value_name = "TARGET", help_heading = "Targets")]
+    pub destroy: Vec<PathBuf>,
+    /// Write existing targets once before the load, so that nothing unwritten is read.
+    #[arg(long, help_heading = "Targets")]
+    pub fill: bool,
+    /// Go through the page cache: memory is measured too.
+    #[arg(long, help_heading = "Targets")]
+    pub buffered: bool,
+
+    /// Threads per target instead of the profile's.
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub threads: Option<u32>,
+    /// Requests in flight per thread instead of the profile's.
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    pub queue_depth: Option<u32>,
+    /// Open loop: this many requests per second and target, whatever it does with them.
+    #[arg(long, value_name = "PER_SECOND", conflicts_with_all = ["max", "curve"], help_heading = "Load")]
+    pub rate: Option<f64>,
+    /// How the requests of --rate are spread in time.
+    #[arg(long, value_enum, default_value = "poisson", help_heading = "Load")]
+    pub arrivals: ArrivalKind,
+    /// Closed loop: drop the profile's rates.
+    #[arg(long, help_heading = "Load")]
+    pub max: bool,
+    /// Sizes of requests: "8KiB", or a mix "8KiB:90,32KiB:10".
+    #[arg(long, value_name = "SIZES", help_heading = "Load")]
+    pub block_size: Option<String>,
+    /// Share of reads.
+    #[arg(long, value_name = "PERCENT", help_heading = "Load")]
+    pub read_percent: Option<f64>,
+    /// Share of requests to random places; the rest is sequential.
+    #[arg(long, value_name = "PERCENT", help_heading = "Load")]
+    pub random_percent: Option<f64>,
+    /// Random places by a power law with this exponent.
+    #[arg(long, value_name = "EXPONENT", conflicts_with = "zones", help_heading = "Load")]
+    pub zipf: Option<f64>,
+    /// Hot spots: percent of space and of accesses, "5/95,10/4,85/1".
+    #[arg(long, value_name = "ZONES", help_heading = "Load")]
+    pub zones: Option<String>,
+    /// Flush after so many writes of a thread.
+    #[arg(long, value_name = "WRITES", conflicts_with = "write_through", help_heading = "Load")]
+    pub flush_every: Option<u32>,
+    /// Every write goes through volatile caches (RWF_DSYNC).
+    #[arg(long, help_heading = "Load")]
+    pub write_through: bool,
+    /// How far LZ4 can compress each block of 4 KiB that is written, 1 to 40.
+    #[arg(long, value_name = "RATIO", help_heading = "Load")]
+    pub compress_ratio: Option<f64>,
+    /// Share of the written blocks of 4 KiB that are duplicates.
+    #[arg(long, value_name = "PERCENT", help_heading = "Load")]
+    pub duplicate_percent: Option<f64>,
+
+    /// Length of the measured load.
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Course")]
+    pub duration: Nanos,
+    /// Load before it that is not measured.
+    #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "Course")]
+    pub warm_up: Nanos,
+    /// Write the working set so many times in order first (SNIA: 2).
+    #[arg(long, value_name = "TIMES", default_value_t = 0, help_heading = "Course")]
+    pub precondition: u32,
+    /// Repeat rounds of --duration until five of them are steady by SNIA's criteria, and report those.
+    #[arg(long, conflicts_with = "curve", help_heading = "Course")]
+    pub steady_state: bool,
+    /// Give up after so many rounds.
+    #[arg(long, value_name = "N", default_value_t = ROUNDS_MAX, help_heading = "Course")]
+    pub rounds_max: u32,
+    /// The maximum first, then 10 to 120 % of it as an open loop.
+    #[arg(long, help_heading = "Course")]
+    pub curve: bool,
+
+    /// Mark each written block; compare it whenever it is read, and all of them at the end.
+    #[arg(long, help_heading = "Verifying")]
+    pub verify: bool,
+    /// Note what was written, acknowledged and flushed in this new file, for `underlay io verify` after a crash.
+    #[arg(long, value_name = "FILE", requires = "verify", help_heading = "Verifying")]
+    pub journal: Option<PathBuf>,
+    /// The journal must survive a power cut of this host: slower.
+    #[arg(long, requires = "journal", help_heading = "Verifying")]
+    pub journal_durable: bool,
+
+    /// Count failed requests instead of ending with the first.
+    #[arg(long, help_heading = "Course")]
+    pub continue_on_error: bool,
+    /// Do not sleep so shortly before a request of an open loop is due: exact, but it costs a processor.
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Course")]
+    pub spin: Nanos,
+    /// Processor threads per job and target; by default up to one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Course")]
+    pub workers: u32,
+    /// Of addresses, sizes, arrivals and content.
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Course")]
+    pub seed: u64,
+
+    /// Write everything that was seen to this new record.
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub record: Option<PathBuf>,
+    /// Print the result as JSON.
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
+}
+
+/// How arrivals are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ArrivalKind {
+    /// Independent of each other.
+    Poisson,
+    /// Evenly.
+    Uniform,
+}
+
+impl From<ArrivalKind> for Arrivals {
+    fn from(kind: ArrivalKind) -> Arrivals {
+        match kind {
+            ArrivalKind::Poisson => Arrivals::Poisson,
+            ArrivalKind::Uniform => Arrivals::Uniform,
+        }
+    }
+}
+
+impl LoadArguments {
+    /// Where the page cache is.
+    pub fn caching(&self) -> Caching {
+        if self.buffered { Caching::Buffered } else { Caching::Direct }
+    }
+
+    /// The seed.
+    pub fn root(&self) -> RootSeed {
+        RootSeed(self.seed)
+    }
+
+    /// Whether anything is written to the targets.
+    pub fn writes(&self, profile: &IoProfile) -> bool {
+        profile.writes() || self.fill || self.precondition > 0
+    }
+
+    /// Refuses what contradicts itself.
+    pub fn check(&self, profile: &IoProfile) -> Result<(), Stop> {
+        let second = Nanos::from_secs(1);
+        if self.duration < second || self.duration > Nanos::from_secs(30 * 86_400) {
+            return Err(Stop::bad_input("--duration must lie in 1 s to 30 days"));
+        }
+        if self.warm_up > Nanos::from_secs(86_400) {
+            return Err(Stop::bad_input("--warm-up must not exceed a day"));
+        }
+        if self.spin > Nanos::from_millis(10) {
+            return Err(Stop::bad_input("--spin must not exceed 10 ms"));
+        }
+        if self.steady_state && (self.rounds_max as usize) < WINDOW_ROUNDS {
+            return Err(Stop::bad_input(
+                "--rounds-max must be 5 or more: steady state is judged over 5 rounds",
+            ));
+        }
+        if self.precondition > 100 {
+            return Err(Stop::bad_input("--precondition must lie in 0 to 100"));
+        }
+        if self.verify && profile.content.duplicate_share > 0.0 {
+            return Err(Stop::bad_input(
+                "verified blocks carry their own address, so none of them is a duplicate of another",
+            )
+            .with_hint("add --duplicate-percent 0"));
+        }
+        if self.verify && profile.content.compress_ratio > 25.0 {
+            return Err(Stop::bad_input("verified blocks cannot be compressed more than 25 times"));
+        }
+        if self.verify && !profile.writes() && !self.fill && self.destroy.is_empty() {
+            // Files of our own are filled; what is only read has no marks.
+            let created = self.targets.iter().all(|target| target.is_dir());
+            if !created {
+                return Err(Stop::bad_input(format!(
+                    "`{}` writes nothing that could be verified",
+                    profile.name
+                ))
+                .with_hint(
+                    "add --fill, which writes the targets once, or choose a load that writes",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The measured time.
+    pub fn measure(&self) -> Duration {
+        self.duration.into()
+    }
+}

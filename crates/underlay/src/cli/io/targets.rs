@@ -1,0 +1,242 @@
+//! Where a load goes: what may be written to, what is created, and that it is removed again.
+//!
+//! Nothing is opened for writing before every target was looked at and found fit.
+
+use super::options::LoadArguments;
+use super::stop;
+use crate::stop::{Stop, chain};
+use std::path::{Path, PathBuf};
+use underlay_blockio::signature::signatures;
+use underlay_blockio::{Target, TargetKind, kind_of};
+use underlay_core::{Bytes, Evidence};
+use underlay_host::{HostError, Resource, StateDir, Teardown};
+use underlay_workload::block::IoProfile;
+
+/// Size of a file where nothing else is said.
+const SIZE: Bytes = Bytes::from_gib(1);
+/// Space that must stay free beside created files.
+const SPARE: Bytes = Bytes::from_mib(256);
+
+/// An open target.
+pub struct Place {
+    /// What requests go to.
+    pub target: Target,
+    /// Bytes used of it.
+    pub working_set: Bytes,
+    /// Whether it was created for this load, and must be filled before it is read.
+    pub created: bool,
+    /// What its figures are.
+    pub evidence: Evidence,
+}
+
+/// What is to be done with a target, decided before any is touched.
+enum Intent {
+    Create(PathBuf),
+    Read(PathBuf),
+    Overwrite(PathBuf),
+}
+
+/// Opens the targets, hands them over, and removes what was created. Beside the result stands whether
+/// everything could be removed.
+pub fn with_targets<T>(
+    options: &LoadArguments,
+    profile: &IoProfile,
+    work: impl FnOnce(&[Place]) -> Result<T, Stop>,
+) -> Result<(T, Result<(), Stop>), Stop> {
+    let host = |error: HostError| Stop::host(chain(&error));
+    let intents = intents(options, profile)?;
+    check_space(options, &intents)?;
+    let state = StateDir::open().map_err(host)?;
+    let teardown = Teardown::create(&state, "io").map_err(host)?;
+    let mut tickets = Vec::new();
+    let outcome = open_all(options, profile, &intents, |path| {
+        tickets.push(teardown.register(Resource::File { path: path.to_path_buf() })?);
+        Ok(())
+    })
+    .and_then(|places| work(&places));
+    if options.keep && outcome.is_ok() {
+        tickets.into_iter().for_each(|ticket| teardown.forget(ticket));
+        for intent in &intents {
+            if let Intent::Create(path) = intent {
+                eprintln!("kept: {}", path.display());
+            }
+        }
+    }
+    let left = match teardown.unwind().first() {
+        None => Ok(()),
+        Some(left) => {
+            Err(Stop::left_behind(format!("could not remove {}: {}", left.resource, left.reason)))
+        }
+    };
+    Ok((outcome?, left))
+}
+
+fn intents(options: &LoadArguments, profile: &IoProfile) -> Result<Vec<Intent>, Stop> {
+    let writes = options.writes(profile);
+    let destroy: Vec<PathBuf> =
+        options.destroy.iter().map(|path| canonical(path)).collect::<Result<_, Stop>>()?;
+    let mut intents: Vec<Intent> = Vec::new();
+    let mut seen: Vec<PathBuf> = Vec::new();
+    for (number, given) in options.targets.iter().enumerate() {
+        let path = canonical(given)?;
+        if path.is_dir() {
+            let name = format!("underlay-io-{}-{number}.data", std::process::id());
+            intents.push(Intent::Create(path.join(name)));
+            continue;
+        }
+        if seen.contains(&path) {
+            return Err(Stop::bad_input(format!("{} is named twice", given.display())));
+        }
+        let kind = kind_of(&path).map_err(|error| stop(&error))?;
+        if writes {
+            may_be_overwritten(&path, kind, destroy.contains(&path))?;
+            intents.push(Intent::Overwrite(path.clone()));
+        } else {
+            intents.push(Intent::Read(path.clone()));
+        }
+        seen.push(path);
+    }
+    for path in &destroy {
+        if !seen.contains(path) {
+            return Err(Stop::bad_input(format!("--destroy {} is not a target", path.display()))
+                .with_hint("name it as a target too, exactly"));
+        }
+    }
+    Ok(intents)
+}
+
+fn canonical(path: &Path) -> Result<PathBuf, Stop> {
+    path.canonicalize().map_err(|error| {
+        let stop = Stop::bad_input(format!("could not open {}: {error}", path.display()));
+        match error.kind() {
+            std::io::ErrorKind::NotFound => stop.with_hint(
+                "name a folder, and a file is created in it; or a file or device that exists",
+            ),
+            _ => stop,
+        }
+    })
+}
+
+/// Whether the content of a target that was named may go.
+fn may_be_overwritten(path: &Path, kind: TargetKind, allowed: bool) -> Result<(), Stop> {
+    if allowed {
+        return Ok(());
+    }
+    let remedy = format!("if it may be destroyed, add --destroy {}", path.display());
+    match kind {
+        TargetKind::File => Err(Stop::bad_input(format!(
+            "the load writes, and {} has content that would be destroyed",
+            path.display()
+        ))
+        .with_hint(format!("{remedy}; or name a folder, and a file is created in it"))),
+        TargetKind::BlockDevice => {
+            let found = signatures(path).map_err(|error| stop(&error))?;
+            if found.is_empty() {
+                return Ok(());
+            }
+            Err(Stop::bad_input(format!("{} holds {}", path.display(), found.join(", ")))
+                .with_hint(remedy))
+        }
+    }
+}
+
+/// Created files must fit, those in one file system together.
+fn check_space(options: &LoadArguments, intents: &[Intent]) -> Result<(), Stop> {
+    let mut wanted: Vec<(u64, PathBuf, u64)> = Vec::new();
+    for intent in intents {
+        let Intent::Create(path) = intent else { continue };
+        let folder = path.parent().expect("a file in a folder").to_path_buf();
+        let device =
+            std::fs::metadata(&folder).map(|data| std::os::unix::fs::MetadataExt::dev(&data));
+        let device = device.map_err(|error| {
+            Stop::bad_input(format!("could not look at {}: {error}", folder.display()))
+        })?;
+        let size = options.size.unwrap_or(SIZE).0;
+        match wanted.iter_mut().find(|(known, _, _)| *known == device) {
+            Some((_, _, sum)) => *sum += size,
+            None => wanted.push((device, folder, size)),
+        }
+    }
+    for (_, folder, size) in wanted {
+        let free = underlay_host::free_space(&folder).map_err(|error| Stop::host(chain(&error)))?;
+        if free.0 < size + SPARE.0 {
+            return Err(Stop::host(format!(
+                "{} has {free} free; {} and {SPARE} to spare do not fit",
+                folder.display(),
+                Bytes(size)
+            ))
+            .with_hint("choose a smaller --size"));
+        }
+    }
+    Ok(())
+}
+
+fn open_all(
+    options: &LoadArguments,
+    profile: &IoProfile,
+    intents: &[Intent],
+    mut register: impl FnMut(&Path) -> Result<(), HostError>,
+) -> Result<Vec<Place>, Stop> {
+    let caching = options.caching();
+    let mut places = Vec::new();
+    for intent in intents {
+        let (target, path, created) = match intent {
+            Intent::Create(path) => {
+                register(path).map_err(|error| Stop::host(chain(&error)))?;
+                let size = options.size.unwrap_or(SIZE);
+                (Target::create_with(path, size, caching), path, true)
+            }
+            Intent::Read(path) => (Target::open_to_read(path, caching), path, false),
+            Intent::Overwrite(path) => (Target::open_to_write(path, caching), path, false),
+        };
+        let target = target.map_err(|error| stop(&error))?;
+        // Whole MiB, so that requests of every size end where it ends.
+        let working_set =
+            Bytes(options.size.unwrap_or(target.size()).min(target.size()).0 >> 20 << 20);
+        if let Some(problem) = profile.problems(working_set).first() {
+            return Err(Stop::bad_input(problem.to_string()).with_hint("choose a larger --size"));
+        }
+        places.push(Place { evidence: evidence(path), target, working_set, created });
+    }
+    Ok(places)
+}
+
+/// What lies on one of our own emulated volumes is not measured storage: found by the file system that serves
+/// it, directly or below a loop device.
+fn evidence(path: &Path) -> Evidence {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    let emulated = |path: &Path| {
+        // The last mount of the longest matching mount point is what is seen there.
+        let mount = mounts
+            .lines()
+            .filter_map(|line| {
+                let fields: Vec<&str> = line.split(' ').collect();
+                let dash = fields.iter().position(|field| *field == "-")?;
+                Some((*fields.get(4)?, *fields.get(dash + 1)?, *fields.get(dash + 2)?))
+            })
+            .filter(|(point, _, _)| path.starts_with(point))
+            .max_by_key(|(point, _, _)| point.len());
+        mount.map(|(_, kind, source)| (kind == "fuse.underlay", source.to_string()))
+    };
+    let mut path = path.to_path_buf();
+    // A file system on a loop device on a file of a volume: at most a few layers.
+    for _ in 0..4 {
+        let device = match path.strip_prefix("/dev") {
+            Ok(name) => name.display().to_string(),
+            Err(_) => match emulated(&path) {
+                Some((true, _)) => return Evidence::Emulated,
+                Some((false, source)) => match source.strip_prefix("/dev/") {
+                    Some(name) => name.to_string(),
+                    None => return Evidence::Measured,
+                },
+                None => return Evidence::Measured,
+            },
+        };
+        let backing = format!("/sys/class/block/{device}/loop/backing_file");
+        match std::fs::read_to_string(backing) {
+            Ok(file) => path = PathBuf::from(file.trim_end()),
+            Err(_) => return Evidence::Measured,
+        }
+    }
+    Evidence::Measured
+}
