@@ -243,6 +243,18 @@ impl DriveTick {
         response
     }
 
+    /// The response times of all types together, ns.
+    pub fn response(&self) -> Histogram {
+        let mut response = Histogram::default();
+        self.types.iter().for_each(|kind| response.merge(&kind.response));
+        response
+    }
+
+    /// Transactions of all types that were carried out to the end.
+    pub fn completed(&self) -> u64 {
+        self.types.iter().map(TypeTick::completed).sum()
+    }
+
     /// Errors of all attempts of all types.
     pub fn errors(&self) -> u64 {
         self.types.iter().map(|kind| kind.errors.total()).sum()

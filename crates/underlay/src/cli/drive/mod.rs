@@ -1,0 +1,403 @@
+//! `underlay drive`: only the load generator, against any existing database.
+//!
+//! Up to four things in this order: load, run (checked before and after), check, drop. Touches nothing in
+//! the database but what Underlay made there.
+//!
+//! What is the same for all workloads is here and in [`offer`] (the load), [`page`] (what is printed); what
+//! a workload does by itself is a [`Subject`], one file each.
+
+mod offer;
+mod page;
+mod tpcc;
+
+use crate::cli::studies::Form;
+use crate::lab::interrupt;
+use crate::stop::{Stop, chain};
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value, json};
+use std::path::PathBuf;
+use std::time::Instant;
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::session::Connector;
+use underlay_database::{Secret, Target};
+use underlay_driver::{
+    Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Objective, Pacing,
+    noop_ceiling,
+};
+use underlay_workload::transactional::{Books, Workload as WorkloadTrait};
+
+use self::offer::{Measured, WeightsAt};
+use self::page::After;
+
+/// Environment variable with the database's URL.
+const URL_VARIABLE: &str = "UNDERLAY_URL";
+/// Users of a closed loop, and those that an open loop may keep busy at once.
+const USERS_CLOSED: u32 = 8;
+const USERS_OPEN: u32 = 64;
+/// Arrivals that may wait during a search: the target, not the queue, shall end a step.
+const SEARCH_QUEUE: u32 = 100_000;
+
+/// Arguments of `underlay drive`.
+#[derive(Debug, Args)]
+pub struct Arguments {
+    /// The workload.
+    #[arg(value_enum)]
+    workload: Workload,
+    /// The database: postgres://user@host:port/database. The password comes from PGPASSWORD or
+    /// --password-file, never from the command line.
+    #[arg(long, env = URL_VARIABLE, hide_env_values = true, required_unless_present = "noop")]
+    url: Option<String>,
+    /// A file whose first line is the password.
+    #[arg(long, value_name = "FILE")]
+    password_file: Option<PathBuf>,
+
+    /// Load the population first.
+    #[arg(long)]
+    load: bool,
+    /// Run the load (the default when nothing else is asked for).
+    #[arg(long)]
+    run: bool,
+    /// Verify the consistency conditions and invariants.
+    #[arg(long)]
+    check: bool,
+    /// Drop the population at the end (with --load: an earlier one first).
+    #[arg(long)]
+    drop: bool,
+
+    /// Seed of the population and of the transactions.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Loader threads; by default one per processor.
+    #[arg(long, value_name = "N")]
+    loaders: Option<usize>,
+
+    /// Virtual users: 8 by default, in an open loop 64 (which bound what can be in progress at once).
+    #[arg(long, value_name = "N")]
+    users: Option<u32>,
+    /// Length of the measured load; with --slo of each step.
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    duration: Nanos,
+    /// Unmeasured load before it; with --slo before each step.
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    warm_up: Nanos,
+    /// Open loop: this many transactions per second, whatever the database does. With --slo: the first rate.
+    #[arg(long, value_name = "PER_SECOND", conflicts_with = "key_think")]
+    rate: Option<f64>,
+    /// How the transactions of an open loop are spread.
+    #[arg(long, value_enum, default_value = "poisson")]
+    arrivals: ArrivalKind,
+    /// The rate rises in a straight line over this time (open loop).
+    #[arg(long, value_name = "TIME", default_value = "0s")]
+    ramp: Nanos,
+    /// Search for the highest rate that meets a latency target, such as p99=10ms.
+    #[arg(long, value_name = "TARGET", conflicts_with = "key_think")]
+    slo: Option<Objective>,
+    /// Closed loop with this multiple of the workload's keying and think times; 0 = none.
+    #[arg(long, value_name = "FACTOR", default_value_t = 0.0)]
+    key_think: f64,
+    /// Weights of the types of transactions instead of the prescribed mix: new_order=45,payment=43,...
+    #[arg(long, value_name = "WEIGHTS")]
+    weights: Option<String>,
+    /// Change the weights while the load runs: 30s:new_order=10,payment=90 (from the begin of the measured
+    /// load; may be repeated).
+    #[arg(long, value_name = "TIME:WEIGHTS", conflicts_with = "slo")]
+    weights_at: Vec<String>,
+    /// At most this many connections, shared by the users.
+    #[arg(long, value_name = "N")]
+    connections: Option<u32>,
+    /// Driver threads; by default one per processor.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Drive nothing: the generator's own ceiling.
+    #[arg(long, conflicts_with_all = ["load", "check", "drop"])]
+    noop: bool,
+
+    #[command(flatten)]
+    tpcc: tpcc::TpccArguments,
+
+    /// Print the result as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Workload {
+    /// Order entry, derived from TPC-C.
+    Tpcc,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ArrivalKind {
+    Poisson,
+    Uniform,
+}
+
+/// A workload on the database of the command.
+trait Subject {
+    /// Opens its sessions.
+    type Connector: Connector<Workload: WorkloadTrait<Books = Self::Books>>;
+    /// What it keeps of a run.
+    type Books: Books;
+    /// What is known before a run and needed after it.
+    type Before;
+
+    /// Loads the population.
+    fn load(&self) -> Result<Value, Stop>;
+    /// Drops the population.
+    fn drop(&self) -> Result<(), Stop>;
+    /// Drops what an earlier load made, also an incomplete one; nothing there is fine.
+    fn drop_if_there(&self) -> Result<(), Stop>;
+    /// Makes the checks alone.
+    fn check(&self) -> Result<(Value, Result<(), Stop>), Stop>;
+    /// Checks what is there, and remembers what the run will be compared with.
+    fn before(&self) -> Result<Self::Before, Stop>;
+    /// How sessions are opened.
+    fn connector(&self, before: &Self::Before) -> Self::Connector;
+    /// The database's own counts.
+    fn reading(&self) -> Result<Reading, Stop>;
+    /// Checks again, and says what follows.
+    fn after(
+        &self,
+        before: Self::Before,
+        summary: &DriveSummary<Self::Books>,
+    ) -> Result<After, Stop>;
+}
+
+/// The database's own counts at an instant.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    at: Instant,
+    /// How many of what the headline counts there have been, by a sequence of the database's own.
+    counted: Option<u64>,
+    /// Transactions as the engine counts them.
+    engine_transactions: u64,
+    /// What the engine counts.
+    engine_definition: &'static str,
+}
+
+/// Carries out the command.
+pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    interrupt::install();
+    match arguments.workload {
+        Workload::Tpcc if arguments.noop => {
+            let workload = arguments.tpcc.workload(RootSeed(arguments.seed))?;
+            run_noop(arguments, workload)
+        }
+        Workload::Tpcc => {
+            let subject = tpcc::TpccSubject::new(arguments, target(arguments)?)?;
+            carry_out(arguments, &subject)
+        }
+    }
+}
+
+fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop> {
+    let mut result = Map::new();
+    if arguments.load {
+        if arguments.drop {
+            subject.drop_if_there()?;
+        }
+        result.insert("load".to_string(), subject.load()?);
+    }
+    let nothing_else = !arguments.load && !arguments.check && !arguments.drop;
+    let mut verdict = Ok(());
+    if arguments.run || nothing_else {
+        let (run, checked) = run_load(arguments, subject)?;
+        result.insert("run".to_string(), run);
+        verdict = checked;
+    }
+    if arguments.check {
+        let (report, checked) = subject.check()?;
+        result.insert("check".to_string(), report);
+        verdict = verdict.and(checked);
+    }
+    if arguments.drop && !arguments.load {
+        subject.drop()?;
+        arguments.say("dropped the population");
+        result.insert("dropped".to_string(), Value::Bool(true));
+    }
+    if arguments.form() == Form::Json {
+        println!("{:#}", Value::from(result));
+    }
+    verdict
+}
+
+fn run_load<S: Subject>(
+    arguments: &Arguments,
+    subject: &S,
+) -> Result<(Value, Result<(), Stop>), Stop> {
+    // What is wrong in the arguments must be said before anything is touched.
+    let before = subject.before()?;
+    let connector = subject.connector(&before);
+    let shape = connector.workload().shape();
+    let changes = arguments.weights_at(shape)?;
+    let spec = arguments.spec();
+    let driver = Driver::start(spec, connector, Instant::now())
+        .map_err(|error| Stop::run_failed(chain(&error)))?;
+    if let Some(change) = changes.first().filter(|change| change.after.is_none()) {
+        offer::set(&driver, change)?;
+    }
+    let measured = match &arguments.slo {
+        Some(objective) => offer::search(arguments, *objective, &driver)?,
+        None => offer::measure(arguments, &changes, subject, &driver)?,
+    };
+    let summary = driver.stop();
+    let after = subject.after(before, &summary)?;
+    if arguments.form() == Form::Text {
+        page::print(&measured, &summary, &after, &changes);
+    }
+    let json = page::json(&measured, &summary, &after, &changes);
+    let delivered = match Delivery::of(&measured.tick).map(|delivery| delivery.verdict) {
+        Some(DeliveryVerdict::Missed) if measured.search.is_none() => {
+            Err(Stop::load_not_delivered(
+                "the requested rate was not delivered: latencies are those of a lower load",
+            ))
+        }
+        _ => Ok(()),
+    };
+    let interrupted =
+        if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
+    Ok((json, after.verdict.and(interrupted).and(delivered)))
+}
+
+fn run_noop<W: WorkloadTrait>(arguments: &Arguments, workload: W) -> Result<(), Stop> {
+    let shape = workload.shape();
+    let seed = RootSeed(arguments.seed);
+    let ceiling = noop_ceiling(workload, seed, arguments.users(), arguments.duration.into())
+        .map_err(|error| Stop::bad_input(chain(&error)))?;
+    if arguments.json {
+        println!(
+            "{:#}",
+            json!({
+                "transactions_per_second": ceiling.transactions_per_second,
+                shape.headline.unit.to_lowercase(): ceiling.headline_rate,
+                "cpu_ns_per_transaction": ceiling.cpu_ns_per_transaction,
+            })
+        );
+    } else {
+        println!(
+            "the generator alone: {:.0} transactions/s ({:.0} {}), {} of CPU per transaction",
+            ceiling.transactions_per_second,
+            ceiling.headline_rate,
+            shape.headline.unit,
+            Nanos(ceiling.cpu_ns_per_transaction as u64)
+        );
+    }
+    Ok(())
+}
+
+impl Arguments {
+    fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::Text }
+    }
+
+    fn is_open(&self) -> bool {
+        self.rate.is_some() || self.slo.is_some()
+    }
+
+    fn users(&self) -> u32 {
+        self.users.unwrap_or(if self.is_open() { USERS_OPEN } else { USERS_CLOSED })
+    }
+
+    fn loaders(&self) -> usize {
+        self.loaders
+            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+            .max(1)
+    }
+
+    /// A line for people; nothing for programs.
+    fn say(&self, text: &str) {
+        if self.form() == Form::Text {
+            println!("{text}");
+        }
+    }
+
+    fn arrivals(&self) -> Arrivals {
+        match self.arrivals {
+            ArrivalKind::Poisson => Arrivals::Poisson,
+            ArrivalKind::Uniform => Arrivals::Uniform,
+        }
+    }
+
+    fn spec(&self) -> DriveSpec {
+        let mut spec = DriveSpec::new(RootSeed(self.seed), self.users());
+        spec.connections = self.connections;
+        spec.threads = self.threads;
+        spec.pacing = match (self.slo, self.rate) {
+            (Some(_), _) => Pacing::Open {
+                rate_per_second: self.first_rate(),
+                arrivals: self.arrivals(),
+                ramp: Nanos::ZERO,
+                queue_limit: SEARCH_QUEUE,
+            },
+            (None, Some(rate)) => {
+                let mut pacing = Pacing::open(rate, self.arrivals());
+                if let Pacing::Open { ramp, .. } = &mut pacing {
+                    *ramp = self.ramp;
+                }
+                pacing
+            }
+            (None, None) => Pacing::Closed { key_think: self.key_think },
+        };
+        spec
+    }
+
+    /// Where a search begins.
+    fn first_rate(&self) -> f64 {
+        self.rate.unwrap_or(100.0)
+    }
+
+    /// The weights to begin with, if any, and their changes in order.
+    fn weights_at(
+        &self,
+        shape: &'static underlay_workload::transactional::Shape,
+    ) -> Result<Vec<WeightsAt>, Stop> {
+        let mut changes = Vec::new();
+        if let Some(weights) = &self.weights {
+            changes.push(WeightsAt::parse(None, weights, shape)?);
+        }
+        for text in &self.weights_at {
+            let (at, weights) = text.split_once(':').ok_or_else(|| {
+                Stop::bad_input(format!(
+                    "`{text}` is no change of weights; write for example 30s:{}=10",
+                    shape.types.first().unwrap_or(&"type")
+                ))
+            })?;
+            let at: Nanos = at.parse().map_err(|error| {
+                Stop::bad_input(format!("`{at}` in `{text}` is no time: {error}"))
+            })?;
+            changes.push(WeightsAt::parse(Some(at), weights, shape)?);
+        }
+        changes.sort_by_key(|change| change.after);
+        Ok(changes)
+    }
+}
+
+/// The transactions of the database that PostgreSQL has counted, and when that was read.
+async fn postgres_transactions(client: &tokio_postgres::Client) -> Result<(Instant, u64), Stop> {
+    let row = client
+        .query_one(
+            "SELECT (xact_commit + xact_rollback)::bigint FROM pg_stat_database \
+             WHERE datname = current_database()",
+            &[],
+        )
+        .await
+        .map_err(|error| Stop::run_failed(format!("could not read the transactions: {error}")))?;
+    let count: i64 = row.get(0);
+    Ok((Instant::now(), count.cast_unsigned()))
+}
+
+fn target(arguments: &Arguments) -> Result<Target, Stop> {
+    let url = arguments.url.as_deref().unwrap_or_default();
+    let mut target = Target::from_url(url).map_err(|error| Stop::bad_input(error.to_string()))?;
+    if let Some(path) = &arguments.password_file {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Stop::bad_input(format!("could not read {}: {error}", path.display()))
+        })?;
+        target.password = Some(Secret::new(text.lines().next().unwrap_or_default()));
+    } else if target.password.is_none()
+        && let Ok(password) = std::env::var("PGPASSWORD")
+    {
+        target.password = Some(Secret::new(password));
+    }
+    Ok(target)
+}

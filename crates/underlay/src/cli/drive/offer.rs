@@ -1,0 +1,223 @@
+//! Offering the load: a measured window with weights changed on the way, or a search for the highest rate
+//! that meets a latency target.
+
+use std::time::{Duration, Instant};
+use underlay_core::Nanos;
+use underlay_driver::{
+    DriveTick, Driver, Found, Mix, Objective, RateSearch, SearchSpec, Step, StepTaken, Weights,
+};
+use underlay_workload::transactional::{Books, Shape};
+
+use super::{Arguments, Reading, Subject};
+use crate::lab::interrupt;
+use crate::stop::{Stop, chain};
+
+/// How near the highest rate that holds and the lowest that fails come.
+const RESOLUTION: f64 = 1.05;
+/// The rate while queues empty.
+const RESTING_RATE: f64 = 0.1;
+/// The queues of a rate that was far too high may take this long to empty.
+const REST_MAX: Duration = Duration::from_secs(120);
+
+/// Weights that are set at a time.
+#[derive(Clone, Debug)]
+pub(super) struct WeightsAt {
+    /// Since the begin of the measured load; none is before all load.
+    pub(super) after: Option<Nanos>,
+    /// As they were written.
+    pub(super) text: String,
+    weights: Weights,
+}
+
+/// The measured part of a run.
+pub(super) struct Measured {
+    /// All of it; of a search its last step.
+    pub(super) tick: DriveTick,
+    /// CPU time of the driver's threads within it.
+    pub(super) cpu_ns: u64,
+    /// The database's own counts at its two ends.
+    pub(super) readings: Option<(Reading, Reading)>,
+    /// The steps of a search, and what it came to; none when it was stopped.
+    pub(super) search: Option<Search>,
+}
+
+/// A search as it went.
+pub(super) struct Search {
+    pub(super) objective: Objective,
+    pub(super) steps: Vec<StepTaken>,
+    pub(super) found: Option<Found>,
+}
+
+impl WeightsAt {
+    pub(super) fn parse(
+        after: Option<Nanos>,
+        text: &str,
+        shape: &'static Shape,
+    ) -> Result<WeightsAt, Stop> {
+        let weights =
+            Weights::parse(text, shape).map_err(|error| Stop::bad_input(error.to_string()))?;
+        Ok(WeightsAt { after, text: text.to_string(), weights })
+    }
+}
+
+/// Sets weights.
+pub(super) fn set<B: Books>(driver: &Driver<B>, change: &WeightsAt) -> Result<(), Stop> {
+    driver
+        .set_mix(Mix::Weighted(change.weights.clone()))
+        .map_err(|error| Stop::bad_input(chain(&error)))
+}
+
+/// Warms up, then measures.
+pub(super) fn measure<S: Subject>(
+    arguments: &Arguments,
+    changes: &[WeightsAt],
+    subject: &S,
+    driver: &Driver<S::Books>,
+) -> Result<Measured, Stop> {
+    driver.set_users(arguments.users());
+    interrupt::sleep_until(Instant::now() + Duration::from(arguments.warm_up));
+    let first = subject.reading()?;
+    let cpu_ns_before = driver.tick().cpu_ns;
+    let began = Instant::now();
+    let end = began + Duration::from(arguments.duration);
+    let mut pending = changes.iter().filter(|change| change.after.is_some()).peekable();
+    let mut window = DriveTick::default();
+    loop {
+        let mut next = end.min(Instant::now() + Duration::from_secs(1));
+        let due = |change: &WeightsAt| began + Duration::from(change.after.unwrap_or(Nanos::ZERO));
+        if let Some(change) = pending.peek() {
+            next = next.min(due(change).max(Instant::now()));
+        }
+        let go_on = interrupt::sleep_until(next);
+        while let Some(change) = pending.next_if(|change| due(change) <= Instant::now()) {
+            set(driver, change)?;
+            eprintln!("weights from now on: {}", change.text);
+        }
+        let tick = driver.tick();
+        tell(&tick);
+        append(&mut window, &tick);
+        if !go_on || Instant::now() >= end {
+            let last = subject.reading()?;
+            return Ok(Measured {
+                cpu_ns: window.cpu_ns.saturating_sub(cpu_ns_before),
+                tick: window,
+                readings: Some((first, last)),
+                search: None,
+            });
+        }
+    }
+}
+
+/// Searches for the highest rate that meets `objective`.
+pub(super) fn search<B: Books>(
+    arguments: &Arguments,
+    objective: Objective,
+    driver: &Driver<B>,
+) -> Result<Measured, Stop> {
+    let mut search = RateSearch::new(SearchSpec {
+        objective,
+        first_rate: arguments.first_rate(),
+        resolution: RESOLUTION,
+        settle: arguments.warm_up,
+        measure: arguments.duration,
+    });
+    driver.set_users(arguments.users());
+    let mut last = (DriveTick::default(), 0);
+    while let Some(step) = search.next() {
+        let Some((ticks, cpu_ns)) = carry_out(driver, &step)? else { break };
+        let taken = search.observe(step, objective.judge(&ticks));
+        eprintln!("{}", describe(&taken, &objective));
+        let mut window = DriveTick::default();
+        ticks.iter().for_each(|tick| append(&mut window, tick));
+        last = (window, cpu_ns);
+    }
+    let found = search.found();
+    let steps = search.taken().to_vec();
+    Ok(Measured {
+        tick: last.0,
+        cpu_ns: last.1,
+        readings: None,
+        search: Some(Search { objective, steps, found }),
+    })
+}
+
+/// The ticks of one step and the CPU time of the driver within them; none when the user stopped it.
+fn carry_out<B: Books>(
+    driver: &Driver<B>,
+    step: &Step,
+) -> Result<Option<(Vec<DriveTick>, u64)>, Stop> {
+    let set_rate = |rate: f64| {
+        driver.set_rate(rate, Nanos::ZERO).map_err(|error| Stop::bad_input(chain(&error)))
+    };
+    if step.rest_first {
+        set_rate(RESTING_RATE)?;
+        let limit = Instant::now() + REST_MAX;
+        loop {
+            let tick = driver.tick();
+            let at_rest = tick.arrivals.queued == 0 && tick.users.in_transaction == 0;
+            if at_rest || Instant::now() >= limit {
+                break;
+            }
+            if !interrupt::sleep_until(Instant::now() + Duration::from_millis(200)) {
+                return Ok(None);
+            }
+        }
+    }
+    set_rate(step.rate_per_second)?;
+    if !interrupt::sleep_until(Instant::now() + Duration::from(step.settle)) {
+        return Ok(None);
+    }
+    let cpu_ns_before = driver.tick().cpu_ns;
+    let end = Instant::now() + Duration::from(step.measure);
+    let mut ticks = Vec::new();
+    // At least as many ticks as the judgement needs batches.
+    let length = Duration::from(step.measure).min(Duration::from_secs(10)) / 10;
+    while Instant::now() < end {
+        if !interrupt::sleep_until(end.min(Instant::now() + length)) {
+            return Ok(None);
+        }
+        ticks.push(driver.tick());
+    }
+    let cpu_ns = ticks.last().map_or(0, |tick| tick.cpu_ns.saturating_sub(cpu_ns_before));
+    Ok(Some((ticks, cpu_ns)))
+}
+
+/// A step in one line.
+pub(super) fn describe(taken: &StepTaken, objective: &Objective) -> String {
+    let judgement = &taken.judgement;
+    let quantile = objective.to_string();
+    let quantile = quantile.split(' ').next().unwrap_or_default();
+    let observed = judgement.observed.map_or("-".to_string(), |observed| observed.to_string());
+    format!(
+        "{:>9.1}/s offered {:>9.1}/s done  {quantile} {observed:>8}  late {:.2} % [{:.2}, {:.2}]  {}{}",
+        taken.step.rate_per_second,
+        judgement.delivered_per_second,
+        judgement.late_share * 100.0,
+        judgement.late_share_bounds.0 * 100.0,
+        judgement.late_share_bounds.1 * 100.0,
+        judgement.verdict.as_str(),
+        match taken.holds {
+            Some(true) if taken.by_point_estimate => ", taken as met by its point estimate",
+            Some(false) if taken.by_point_estimate => ", taken as exceeded by its point estimate",
+            _ => "",
+        }
+    )
+}
+
+fn tell(tick: &DriveTick) {
+    let p99 = tick.headline_response().quantile(0.99).unwrap_or(0);
+    eprintln!(
+        "{:>8.0} {}  p99 {:>8}  {} errors",
+        tick.headline_rate(),
+        tick.shape.headline.unit,
+        Nanos(p99).to_string(),
+        tick.errors()
+    );
+}
+
+fn append(window: &mut DriveTick, tick: &DriveTick) {
+    if window.types.is_empty() {
+        window.begin = tick.begin;
+    }
+    window.append(tick);
+}

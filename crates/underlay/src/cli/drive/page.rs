@@ -1,0 +1,281 @@
+//! What is printed of a run: for people and as JSON.
+
+use serde_json::{Map, Value, json};
+use underlay_core::{Histogram, Nanos};
+use underlay_driver::{DriveSummary, Found, Saturation, SaturationVerdict, StepTaken};
+
+use super::offer::{Measured, Search, WeightsAt, describe};
+use crate::stop::Stop;
+
+/// What a workload adds to the page.
+pub(super) struct After {
+    /// Lines after the headline.
+    pub(super) said: Vec<String>,
+    /// Lines at the end: checks, identity, size.
+    pub(super) ended: Vec<String>,
+    /// Members of the JSON object.
+    pub(super) members: Map<String, Value>,
+    /// Whether the data is right.
+    pub(super) verdict: Result<(), Stop>,
+}
+
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+
+/// Prints a run for people.
+pub(super) fn print<B>(
+    measured: &Measured,
+    summary: &DriveSummary<B>,
+    after: &After,
+    changes: &[WeightsAt],
+) {
+    let headline = &measured.tick.shape.headline;
+    println!();
+    if let Some(search) = &measured.search {
+        print_search(search);
+    }
+    println!(
+        "{} {:.0} over {:.1} s (committed {}, counted by the client)",
+        headline.unit,
+        measured.tick.headline_rate(),
+        measured.tick.length().as_secs_f64(),
+        headline.counted,
+    );
+    if let Some((counted, engine, definition)) = database_rates(measured) {
+        if let Some(counted) = counted {
+            println!("{} {counted:.0} by the database's own sequence", headline.unit);
+        }
+        println!("TPM {engine:.0} ({definition})");
+    }
+    after.said.iter().for_each(|line| println!("{line}"));
+    for change in changes {
+        match change.after {
+            None => println!("weights, not the prescribed mix: {}", change.text),
+            Some(at) => println!("weights from {at} of the measured load on: {}", change.text),
+        }
+    }
+    print_types(measured);
+    print_generator(measured);
+    for outage in &summary.outages {
+        println!(
+            "outage: first error after {}, {} errors, {} users, recovered {}",
+            outage.first_error,
+            outage.errors,
+            outage.users_affected,
+            outage.recovered.map_or("never".to_string(), |at| format!(
+                "after {}",
+                at.saturating_sub(outage.first_error)
+            ))
+        );
+    }
+    after.ended.iter().for_each(|line| println!("{line}"));
+    println!("{}", measured.tick.shape.notice);
+}
+
+fn print_search(search: &Search) {
+    println!("search for the highest rate with {}:", search.objective);
+    for step in &search.steps {
+        println!("  {}", describe(step, &search.objective));
+    }
+    println!("{}", conclusion(search));
+}
+
+fn conclusion(search: &Search) -> String {
+    let objective = search.objective;
+    match search.found {
+        Some(Found::Rate { holds, fails }) => {
+            format!("{holds:.1} transactions/s meet {objective}, {fails:.1} do not")
+        }
+        Some(Found::AtLeast { holds }) if holds > 0.0 => format!(
+            "at least {holds:.1} transactions/s meet {objective}; above that the load generator is the limit"
+        ),
+        Some(Found::AtLeast { .. }) => {
+            "nothing is known: the load generator was the limit from the first rate on".to_string()
+        }
+        Some(Found::Nothing { fails }) => {
+            format!("no rate meets {objective}, down to {fails:.2} transactions/s")
+        }
+        None => "the search was stopped before it came to a result".to_string(),
+    }
+}
+
+fn print_types(measured: &Measured) {
+    println!(
+        "{:16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
+        "transaction", "committed", "rolled b", "errors", "p50", "p95", "p99", "p99.9", "max"
+    );
+    for (name, counts) in measured.tick.named().filter(|(_, counts)| counts.ended() > 0) {
+        let latency: Vec<String> = QUANTILES
+            .iter()
+            .map(|(_, q)| {
+                let value = counts.response.quantile(*q);
+                format!("{:>9}", value.map_or("-".to_string(), |ns| Nanos(ns).to_string()))
+            })
+            .collect();
+        println!(
+            "{:16} {:>10} {:>8} {:>7} {}",
+            name,
+            counts.committed,
+            counts.rolled_back,
+            counts.errors.total(),
+            latency.join(" ")
+        );
+    }
+}
+
+fn print_generator(measured: &Measured) {
+    let saturation = Saturation::of(&measured.tick);
+    println!(
+        "driver: {:.1} % of one CPU, busiest thread awake {:.0} %, dispatch lag p99 {}{}",
+        measured.cpu_ns as f64 / measured.tick.length().0.max(1) as f64 * 100.0,
+        saturation.awake_share * 100.0,
+        saturation.lag_p99,
+        match saturation.verdict {
+            SaturationVerdict::Clear => "",
+            SaturationVerdict::Saturated =>
+                " - LOAD GENERATOR SATURATED: the result is the generator's",
+            SaturationVerdict::Starved => " - LOAD GENERATOR STARVED: the host is overloaded",
+        }
+    );
+}
+
+/// The headline by the database's own sequence, the engine's transactions per minute, and what they are.
+fn database_rates(measured: &Measured) -> Option<(Option<f64>, f64, &'static str)> {
+    let (first, last) = measured.readings.as_ref()?;
+    let length: Nanos = last.at.saturating_duration_since(first.at).into();
+    let headline = &measured.tick.shape.headline;
+    let counted = last
+        .counted
+        .zip(first.counted)
+        .map(|(last, first)| headline.rate(last.saturating_sub(first), length));
+    let transactions = last.engine_transactions.saturating_sub(first.engine_transactions);
+    let per_minute = transactions as f64 * 60.0 / length.as_secs_f64().max(f64::MIN_POSITIVE);
+    Some((counted, per_minute, last.engine_definition))
+}
+
+/// The run as JSON.
+pub(super) fn json<B>(
+    measured: &Measured,
+    summary: &DriveSummary<B>,
+    after: &After,
+    changes: &[WeightsAt],
+) -> Value {
+    let shape = measured.tick.shape;
+    let mut run = after.members.clone();
+    let mut put = |name: &str, value: Value| run.insert(name.to_string(), value);
+    put("workload", json!(shape.name));
+    put("duration_ns", json!(measured.tick.length().0));
+    put(&shape.headline.unit.to_lowercase(), json!(measured.tick.headline_rate()));
+    if let Some((counted, engine, definition)) = database_rates(measured) {
+        put("by_the_database", json!({ "headline": counted, "tpm": engine, "tpm_is": definition }));
+    }
+    put("transactions", types_json(measured));
+    put("outages", outages_json(summary));
+    let saturation = Saturation::of(&measured.tick);
+    put(
+        "driver",
+        json!({
+            "cpu_ns": measured.cpu_ns,
+            "busiest_thread_share": saturation.awake_share,
+            "dispatch_lag_p99_ns": saturation.lag_p99.0,
+            "memory_bytes": measured.tick.memory.0,
+        }),
+    );
+    if !changes.is_empty() {
+        let changes: Vec<Value> = changes
+            .iter()
+            .map(
+                |change| json!({ "after_ns": change.after.map(|at| at.0), "weights": change.text }),
+            )
+            .collect();
+        put("weights", json!(changes));
+    }
+    if let Some(search) = &measured.search {
+        put("search", search_json(search));
+    }
+    put("note", json!(shape.notice));
+    Value::from(run)
+}
+
+fn types_json(measured: &Measured) -> Value {
+    let quantiles = |histogram: &Histogram| -> Map<String, Value> {
+        QUANTILES
+            .iter()
+            .map(|(name, q)| ((*name).to_string(), json!(histogram.quantile(*q))))
+            .collect()
+    };
+    let types: Map<String, Value> = measured
+        .tick
+        .named()
+        .map(|(name, counts)| {
+            let errors: Map<String, Value> = counts
+                .errors
+                .iter()
+                .filter(|(_, count)| *count > 0)
+                .map(|(class, count)| (class.as_str().to_string(), json!(count)))
+                .collect();
+            let value = json!({
+                "committed": counts.committed,
+                "rolled_back": counts.rolled_back,
+                "failed": counts.failed,
+                "unknown": counts.unknown,
+                "retries": counts.retries,
+                "errors": errors,
+                "response_ns": quantiles(&counts.response),
+                "service_ns": quantiles(&counts.service),
+            });
+            (name.to_string(), value)
+        })
+        .collect();
+    Value::from(types)
+}
+
+fn outages_json<B>(summary: &DriveSummary<B>) -> Value {
+    summary
+        .outages
+        .iter()
+        .map(|outage| {
+            json!({
+                "first_error_ns": outage.first_error.0,
+                "last_error_ns": outage.last_error.0,
+                "recovered_ns": outage.recovered.map(|at| at.0),
+                "restored_ns": outage.restored.map(|at| at.0),
+                "errors": outage.errors,
+                "users_affected": outage.users_affected,
+                "commits_unknown": outage.commits_unknown,
+            })
+        })
+        .collect()
+}
+
+fn search_json(search: &Search) -> Value {
+    let step = |taken: &StepTaken| {
+        let judgement = &taken.judgement;
+        json!({
+            "rate_per_second": taken.step.rate_per_second,
+            "measured_ns": taken.step.measure.0,
+            "delivered_per_second": judgement.delivered_per_second,
+            "transactions": judgement.transactions,
+            "observed_ns": judgement.observed.map(|observed| observed.0),
+            "late_share": judgement.late_share,
+            "late_share_bounds": [judgement.late_share_bounds.0, judgement.late_share_bounds.1],
+            "verdict": judgement.verdict.as_str(),
+            "holds": taken.holds,
+            "by_point_estimate": taken.by_point_estimate,
+        })
+    };
+    let (holds, fails) = match search.found {
+        Some(Found::Rate { holds, fails }) => (Some(holds), Some(fails)),
+        Some(Found::AtLeast { holds }) => (Some(holds), None),
+        Some(Found::Nothing { fails }) => (None, Some(fails)),
+        None => (None, None),
+    };
+    json!({
+        "quantile": search.objective.quantile,
+        "limit_ns": search.objective.limit.0,
+        "holds_per_second": holds,
+        "fails_per_second": fails,
+        "conclusion": conclusion(search),
+        "steps": search.steps.iter().map(step).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,279 @@
+//! TPC-C on PostgreSQL, as `underlay drive` sees it.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use std::time::Instant;
+use tokio::runtime::Runtime;
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::Target;
+use underlay_database::postgres::tpcc::{
+    CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
+    TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity, load,
+    order_numbers,
+};
+use underlay_driver::DriveSummary;
+use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Tpcc, TpccBooks};
+
+use super::page::After;
+use super::{Arguments, Reading, Subject};
+use crate::cli::studies::Form;
+use crate::stop::{Stop, chain};
+
+/// What PostgreSQL counts as a transaction.
+const TPM_IS: &str = "PostgreSQL: commits and rollbacks of this database, all sessions, as pg_stat_database \
+     counts them, up to a second late";
+
+/// Arguments of TPC-C.
+#[derive(Debug, Args)]
+pub(super) struct TpccArguments {
+    /// Warehouses to load (tpcc).
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    warehouses: u32,
+    /// Random share of generated text in percent; 100 does not compress (tpcc).
+    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
+    entropy: u8,
+    /// Issue statements one by one instead of calling functions (tpcc).
+    #[arg(long)]
+    statements: bool,
+}
+
+impl TpccArguments {
+    fn mode(&self) -> Mode {
+        if self.statements { Mode::Statements } else { Mode::Procedures }
+    }
+
+    fn parameters(&self, seed: RootSeed) -> Result<Parameters, Stop> {
+        Entropy::new(self.entropy)
+            .and_then(|entropy| Parameters::new(self.warehouses, seed, entropy))
+            .map_err(|error| Stop::bad_input(error.to_string()))
+    }
+
+    /// The workload as it would be loaded.
+    pub(super) fn workload(&self, seed: RootSeed) -> Result<Tpcc, Stop> {
+        Ok(Tpcc::new(self.parameters(seed)?))
+    }
+}
+
+/// TPC-C on the database of the command.
+pub(super) struct TpccSubject<'a> {
+    arguments: &'a Arguments,
+    target: Target,
+    runtime: Runtime,
+}
+
+/// What is known before a run.
+pub(super) struct Before {
+    parameters: Parameters,
+    checked: CheckReport,
+    numbers: OrderNumbers,
+}
+
+impl<'a> TpccSubject<'a> {
+    pub(super) fn new(arguments: &'a Arguments, target: Target) -> Result<TpccSubject<'a>, Stop> {
+        let runtime = Runtime::new()
+            .map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
+        Ok(TpccSubject { arguments, target, runtime })
+    }
+
+    /// Does `work` with a connection.
+    fn on_connection<T>(
+        &self,
+        work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        self.runtime.block_on(async {
+            let client = self
+                .target
+                .connect()
+                .await
+                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
+            work(&client).await
+        })
+    }
+
+    fn described(&self) -> Result<Parameters, Stop> {
+        self.on_connection(async |client| {
+            let described =
+                describe(client).await.map_err(|error| Stop::bad_input(chain(&error)))?;
+            Ok(described.parameters)
+        })
+    }
+
+    fn numbers(&self) -> Result<OrderNumbers, Stop> {
+        self.on_connection(async |client| {
+            order_numbers(client, &TableNames::underlay()).await.map_err(|error| {
+                Stop::run_failed(format!("could not read the order numbers: {error}"))
+            })
+        })
+    }
+
+    fn verify(
+        &self,
+        parameters: &Parameters,
+        ledger: Option<(&Ledger, &OrderNumbers)>,
+    ) -> Result<CheckReport, Stop> {
+        let tables = TableNames::underlay();
+        let options = CheckOptions {
+            warehouses: parameters.warehouses,
+            parallel: self.arguments.loaders(),
+            moment: CheckMoment::AfterRun,
+            ledger,
+            tables: &tables,
+        };
+        self.runtime
+            .block_on(check(&self.target, options))
+            .map_err(|error| Stop::run_failed(format!("could not make the checks: {error}")))
+    }
+}
+
+impl Subject for TpccSubject<'_> {
+    type Connector = TpccConnector;
+    type Books = TpccBooks;
+    type Before = Before;
+
+    fn load(&self) -> Result<Value, Stop> {
+        let parameters = self.arguments.tpcc.parameters(RootSeed(self.arguments.seed))?;
+        let options = LoadOptions { parallel: self.arguments.loaders(), progress: &|_| {} };
+        let report = load(&self.target, &parameters, &options)
+            .map_err(|error| Stop::run_failed(chain(&error)))?;
+        self.arguments.say(&format!(
+            "loaded {} warehouses: {} rows in {} (rows {}, keys {}, settling {})",
+            parameters.warehouses,
+            report.rows,
+            Nanos::from(report.duration()),
+            Nanos::from(report.rows_duration),
+            Nanos::from(report.keys_duration),
+            Nanos::from(report.settle_duration),
+        ));
+        Ok(json!({
+            "warehouses": parameters.warehouses,
+            "rows": report.rows,
+            "bytes": report.bytes,
+            "rows_ns": Nanos::from(report.rows_duration).0,
+            "keys_ns": Nanos::from(report.keys_duration).0,
+            "settle_ns": Nanos::from(report.settle_duration).0,
+        }))
+    }
+
+    fn drop(&self) -> Result<(), Stop> {
+        self.on_connection(async |client| {
+            drop_schema(client).await.map_err(|error| Stop::bad_input(chain(&error)))
+        })
+    }
+
+    fn drop_if_there(&self) -> Result<(), Stop> {
+        self.on_connection(async |client| match drop_schema(client).await {
+            Ok(()) | Err(TpccError::NotLoaded) => Ok(()),
+            Err(error) => Err(Stop::bad_input(chain(&error))),
+        })
+    }
+
+    fn check(&self) -> Result<(Value, Result<(), Stop>), Stop> {
+        let parameters = self.described()?;
+        let report = self.verify(&parameters, None)?;
+        for result in &report.results {
+            let text = match &result.outcome {
+                CheckOutcome::Ok => "ok".to_string(),
+                CheckOutcome::Violated { rows, example } => {
+                    format!("VIOLATED by {rows} rows: {example}")
+                }
+                CheckOutcome::Failed { error } => format!("COULD NOT BE MADE: {error}"),
+            };
+            self.arguments.say(&format!("  {:7} {}: {text}", result.id, result.title));
+        }
+        self.arguments.say(&format!(
+            "{} checks in {}, {} failed",
+            report.results.len(),
+            Nanos::from(report.duration),
+            report.failures().count()
+        ));
+        Ok((report_json(&report), verdict_of("", &report)))
+    }
+
+    fn before(&self) -> Result<Before, Stop> {
+        let parameters = self.described()?;
+        let checked = self.verify(&parameters, None)?;
+        // What is wrong already cannot be told apart from what the run breaks.
+        verdict_of(" before the run", &checked)?;
+        Ok(Before { parameters, checked, numbers: self.numbers()? })
+    }
+
+    fn connector(&self, before: &Before) -> TpccConnector {
+        let target = self.target.with_application_name("underlay-drive");
+        TpccConnector::new(target, before.parameters, self.arguments.tpcc.mode())
+    }
+
+    fn reading(&self) -> Result<Reading, Stop> {
+        let counted = self.numbers()?.sum();
+        self.on_connection(async |client| {
+            let (at, engine_transactions) = super::postgres_transactions(client).await?;
+            Ok(Reading {
+                at,
+                counted: Some(counted),
+                engine_transactions,
+                engine_definition: TPM_IS,
+            })
+        })
+    }
+
+    fn after(&self, before: Before, summary: &DriveSummary<TpccBooks>) -> Result<After, Stop> {
+        let Before { parameters, checked, numbers } = before;
+        let orders = self.numbers()?.sum().saturating_sub(numbers.sum());
+        let ledger = &summary.books.ledger;
+        let after = self.verify(&parameters, Some((ledger, &numbers)))?;
+        let identity = identity(&parameters, self.arguments.tpcc.mode()).to_string();
+        let members = json!({
+            "identity": identity,
+            "warehouses": parameters.warehouses,
+            "seed": parameters.seed.0,
+            "new_orders": {
+                "acknowledged": ledger.acknowledged_count(),
+                "by_order_numbers": orders,
+                "unknown": ledger.unknown_count(),
+            },
+            "checks": { "before": report_json(&checked), "after": report_json(&after) },
+        });
+        Ok(After {
+            said: vec![format!(
+                "new orders of the whole run: {} acknowledged, {orders} by the database's order numbers, {} of \
+                 unknown outcome",
+                ledger.acknowledged_count(),
+                ledger.unknown_count()
+            )],
+            ended: vec![format!(
+                "checks: {} made, {} failed; workload {identity}, {} warehouses, seed {}",
+                after.results.len(),
+                after.failures().count(),
+                parameters.warehouses,
+                parameters.seed.0
+            )],
+            members: members.as_object().cloned().unwrap_or_else(Map::new),
+            verdict: verdict_of(" after the run", &after),
+        })
+    }
+}
+
+fn verdict_of(when: &str, report: &CheckReport) -> Result<(), Stop> {
+    match report.failures().next() {
+        None => Ok(()),
+        Some(result) => Err(Stop::check_violated(format!(
+            "consistency{when}: {}",
+            crate::lab::describe_check(result.id, result.title, &result.outcome)
+        ))),
+    }
+}
+
+fn report_json(report: &CheckReport) -> Value {
+    let results: Vec<Value> = report
+        .results
+        .iter()
+        .map(|result| {
+            let (outcome, rows, detail) = match &result.outcome {
+                CheckOutcome::Ok => ("ok", 0, String::new()),
+                CheckOutcome::Violated { rows, example } => ("violated", *rows, example.clone()),
+                CheckOutcome::Failed { error } => ("failed", 0, error.clone()),
+            };
+            json!({ "id": result.id, "title": result.title, "outcome": outcome, "rows": rows, "detail": detail })
+        })
+        .collect();
+    json!({ "duration_ns": Nanos::from(report.duration).0, "results": results })
+}
