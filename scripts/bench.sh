@@ -36,6 +36,8 @@ export warehouses seconds out examples
     "$examples/driver_cost" --url "$BENCH_URL" --mode "$mode" --users 8 --seconds "$seconds" "${load[@]}" "$@" \
       | tee "$out/driver-cost-$mode.json"
   done
+  "$examples/sysbench_cost" --url "$BENCH_URL" --load --seconds "$seconds" | tee "$out/sysbench-cost.json"
+  "$examples/many_clients" --url "$BENCH_URL" --seconds "$seconds" --warm-up 20 | tee "$out/many-clients.json"
   "$examples/thousand_users" --url "$BENCH_URL" --seconds "$seconds" --key-think 0.05 | tee "$out/thousand-users.json"
 ' bench "${peer[@]}"
 
@@ -48,6 +50,9 @@ echo "== driver cost on MariaDB: CPU-seconds of the driver per 10,000 new orders
       | tee "$out/mariadb-driver-cost-$mode.json"
   done
 '
+
+echo "== 15,000 clients with think times over 32 connections, with nothing behind them"
+"$examples/many_clients" --seconds "$seconds" --warm-up 20 | tee "$out/many-clients-alone.json"
 
 echo "== export cost: null profile through FUSE + loop + ext4, against nbdkit + nbdfuse on the same path"
 "$examples/export_cost" --json "$out/export-cost.json"

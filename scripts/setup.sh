@@ -35,6 +35,7 @@ if [ "$goal" != demo ]; then
   need xfsprogs "xfs on volumes" mkfs.xfs /sbin/mkfs.xfs /usr/sbin/mkfs.xfs
   need fio "the judge of block latency" fio
   need chromium "opens the report in tests" chromium chromium-browser google-chrome
+  need sysbench "the peer that shares tables with ours" sysbench
   need libnbd-bin "nbdinfo and nbdcopy, clients that check the NBD server" nbdinfo
   need qemu-utils "qemu-img, another client that checks the NBD server" qemu-img
   # The programs alone: the package mariadb-server would also start an instance of its own.

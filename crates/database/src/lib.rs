@@ -23,6 +23,8 @@ pub mod postgres;
 
 pub mod tpcc;
 
+pub mod transaction_counter;
+
 pub use engine::Engine;
 pub use error::{CommitState, ErrorClass, SessionError, TargetError};
 pub use session::{Connector, Session};

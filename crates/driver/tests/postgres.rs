@@ -1,74 +1,45 @@
 //! The driver with a real PostgreSQL that is killed under it: what was acknowledged exists, what the
 //! driver reports is what happened, and users work again when the server does.
 
+mod support;
+
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
+use underlay_database::postgres::Listen;
 use underlay_database::postgres::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, TpccConnector, check,
     load, order_numbers,
 };
-use underlay_database::postgres::{Listen, Server, ServerSpec, StopMode, find_installs};
 use underlay_database::{ErrorClass, Target};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
 };
-use underlay_host::{StateDir, Teardown, skip, unprivileged_user};
-use underlay_workload::tpcc::{Entropy, Parameters, TpccBooks, TransactionType};
+use underlay_host::skip;
+use underlay_workload::tpcc::{Entropy, Parameters, Profile, TpccBooks, TransactionType};
+
+use support::TestServer;
 
 const WAREHOUSES: u32 = 1;
 
 /// A loaded server; dropping it leaves nothing behind.
 struct Bench {
-    server: Server,
-    teardown: Teardown,
-    runtime: Runtime,
+    host: TestServer,
     parameters: Parameters,
-    _folder: tempfile::TempDir,
 }
 
 impl Bench {
     /// None where there is no server program.
     fn set_up() -> Option<Bench> {
-        let install = find_installs(None).into_iter().next_back()?;
-        let folder = tempfile::tempdir().unwrap();
-        let state = StateDir::at(folder.path().join("state")).unwrap();
-        open_up(folder.path());
-        let teardown = Teardown::create(&state, "driver test").unwrap();
-        let scratch = state.scratch_dir("test");
-        std::fs::create_dir_all(&scratch).unwrap();
-        open_up(&scratch);
-        let run_as = unprivileged_user().unwrap();
-        for part in ["data", "wal", "backup", "run"] {
-            let path = scratch.join(part);
-            std::fs::create_dir(&path).unwrap();
-            run_as.iter().for_each(|user| user.own(&path).unwrap());
-        }
-        let settings = [("shared_buffers", "64MB"), ("max_connections", "40")];
-        let spec = ServerSpec {
-            name: "driver-test".to_string(),
-            install,
-            data: scratch.join("data/cluster"),
-            wal: scratch.join("wal/cluster"),
-            backup: scratch.join("backup/cluster"),
-            settings: settings.map(|(name, value)| (name.to_string(), value.to_string())).into(),
-            run_as,
-            cgroup: None,
-            runtime_dir: scratch.join("run"),
-            listen: Listen::UnixSocket,
-        };
-        let mut server = Server::create(&teardown, spec).unwrap();
-        server.start().unwrap();
+        let host = TestServer::start(Listen::UnixSocket)?;
         let parameters = Parameters::new(WAREHOUSES, RootSeed(3), Entropy::FULL).unwrap();
         let options = LoadOptions { parallel: 2, progress: &|_| {} };
-        load(&server.target(), &parameters, &options).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Some(Bench { server, teardown, runtime, parameters, _folder: folder })
+        load(&host.target(), &parameters, &options).unwrap();
+        Some(Bench { host, parameters })
     }
 
     fn target(&self) -> Target {
-        self.server.target()
+        self.host.target()
     }
 
     fn spec(&self, users: u32) -> DriveSpec {
@@ -80,7 +51,7 @@ impl Bench {
     }
 
     fn order_numbers(&self) -> OrderNumbers {
-        self.runtime.block_on(async {
+        self.host.runtime.block_on(async {
             let client = self.target().connect().await.unwrap();
             order_numbers(&client, &TableNames::underlay()).await.unwrap()
         })
@@ -95,25 +66,12 @@ impl Bench {
             ledger: Some((&summary.books.ledger, before)),
             tables: &TableNames::underlay(),
         };
-        let report = self.runtime.block_on(check(&self.target(), options)).unwrap();
+        let report = self.host.runtime.block_on(check(&self.target(), options)).unwrap();
         let failures: Vec<_> = report.failures().collect();
         assert!(failures.is_empty(), "{failures:#?}");
         let orders = summary.totals.of(TransactionType::NewOrder);
         assert_eq!(summary.books.ledger.acknowledged_count(), orders.committed);
     }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = self.server.stop(StopMode::Immediate);
-        self.teardown.unwind();
-    }
-}
-
-/// The server's user must be able to pass through.
-fn open_up(path: &std::path::Path) {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
 fn wait(millis: u64) {
@@ -126,6 +84,7 @@ fn a_real_server_is_driven_killed_and_driven_again() {
     let Some(mut bench) = Bench::set_up() else { skip!("no PostgreSQL server programs found") };
     open_loop(&bench);
     locked_out(&bench);
+    hammerdb_like(&bench);
     outage(&mut bench, Mode::Procedures);
     outage(&mut bench, Mode::Statements);
 }
@@ -144,6 +103,28 @@ fn open_loop(bench: &Bench) {
     bench.assert_clean(&driver.stop(), &before);
 }
 
+/// Lines and rollbacks drawn by the database: the client's orders and the database's numbers agree, and
+/// every condition holds.
+fn hammerdb_like(bench: &Bench) {
+    let before = bench.order_numbers();
+    let connector = bench.connector(Mode::Procedures).with_profile(Profile::HammerdbLike);
+    let driver = Driver::start(bench.spec(4), connector, Instant::now()).unwrap();
+    driver.set_users(4);
+    wait(2_500);
+    let summary = driver.stop();
+    let orders = summary.totals.of(TransactionType::NewOrder);
+    assert!(orders.committed > 50, "{:?}", summary.totals.samples);
+    // 1 % on average: of some hundred orders none may roll back, but never many.
+    assert!(orders.rolled_back * 20 < orders.committed, "{} rolled back", orders.rolled_back);
+    assert_eq!((orders.failed, orders.unknown), (0, 0), "{:?}", summary.totals.samples);
+    let added = bench.order_numbers().sum() - before.sum();
+    assert_eq!(added, orders.committed);
+    bench.assert_clean(&summary, &before);
+    let statements = bench.connector(Mode::Statements).with_profile(Profile::HammerdbLike);
+    let refused = Driver::start(bench.spec(1), statements, Instant::now()).err().unwrap();
+    assert!(refused.to_string().contains("use procedures"), "{refused}");
+}
+
 /// While somebody holds a lock that most transactions need, the server cancels them: known not to be
 /// committed, they are tried again until the lock is gone.
 fn locked_out(bench: &Bench) {
@@ -153,7 +134,7 @@ fn locked_out(bench: &Bench) {
     driver.set_users(4);
     wait(500);
     driver.tick();
-    let tick = bench.runtime.block_on(async {
+    let tick = bench.host.runtime.block_on(async {
         let mut client = bench.target().connect().await.unwrap();
         let lock = client.transaction().await.unwrap();
         lock.batch_execute("LOCK TABLE tpcc.district IN ACCESS EXCLUSIVE MODE").await.unwrap();
@@ -183,12 +164,12 @@ fn outage(bench: &mut Bench, mode: Mode) {
     assert!(calm.of(TransactionType::NewOrder).committed > 20, "{mode}: {:?}", calm.samples);
     assert_eq!(calm.samples.iter().count(), 0, "{mode}: {:?}", calm.samples);
     let killed = now();
-    bench.server.kill().unwrap();
+    bench.host.server.kill().unwrap();
     wait(500);
     let away = driver.tick();
     assert_eq!(away.users.sessions, 0, "sessions of a dead server are given up");
     assert_eq!(driver.outages().len(), 1);
-    bench.server.start().unwrap();
+    bench.host.server.start().unwrap();
     assert_eq!(bench.target(), target, "the server comes back under the same address");
     let back = now();
     wait(2_000);

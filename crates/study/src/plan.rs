@@ -318,6 +318,8 @@ pub struct WorkloadPlan {
     pub warehouses: u32,
     /// One round trip per transaction, or one per statement.
     pub mode: Mode,
+    /// Whose rules the users follow.
+    pub profile: Profile,
     /// What makes a user start the next transaction.
     pub pacing: Pacing,
     /// The seed of data and transactions.
@@ -346,6 +348,28 @@ impl Mode {
         match self {
             Mode::Procedures => "procedures",
             Mode::Statements => "statements",
+        }
+    }
+}
+
+/// Whose rules the users of TPC-C follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Those of the specification.
+    Specification,
+    /// Those that HammerDB declares for itself, without its defects.
+    HammerdbLike,
+}
+
+impl Profile {
+    /// All profiles.
+    pub const ALL: [Profile; 2] = [Profile::Specification, Profile::HammerdbLike];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Profile::Specification => "specification",
+            Profile::HammerdbLike => "hammerdb-like",
         }
     }
 }

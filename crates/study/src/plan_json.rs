@@ -213,6 +213,7 @@ fn workload(plan: &Plan) -> Value {
     json!({ "tpcc": {
         "warehouses": workload.warehouses,
         "mode": workload.mode.as_str(),
+        "profile": workload.profile.as_str(),
         "pacing": pacing,
         "seed": workload.seed.0,
         "entropy_percent": workload.entropy,

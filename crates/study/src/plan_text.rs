@@ -8,7 +8,8 @@ use underlay_model::DeviceProfile;
 use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::plan::{
-    ClusterPlan, DatastoreKind, DesignPlan, Pacing, Plan, Scale, Setting, Sizes, VolumePlan,
+    ClusterPlan, DatastoreKind, DesignPlan, Pacing, Plan, Profile, Scale, Setting, Sizes,
+    VolumePlan,
 };
 use crate::resolve::cluster::described;
 use crate::words::Words;
@@ -100,7 +101,11 @@ fn workload(plan: &Plan) -> String {
             format!("open loop, {rate_per_second} transactions/s, {}", arrivals.as_str())
         }
     };
-    format!("TPC-C, {}, {pacing}", plan.workload.mode.as_str())
+    let profile = match plan.workload.profile {
+        Profile::Specification => "TPC-C",
+        Profile::HammerdbLike => "TPC-C by hammerdb-like rules",
+    };
+    format!("{profile}, {}, {pacing}", plan.workload.mode.as_str())
 }
 
 /// `nvme sata | sata nvme | nvme sata`, cut after some repeats.

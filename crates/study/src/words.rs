@@ -11,7 +11,7 @@ use underlay_workload::block::{Provenance, Runs};
 use crate::fault_plan::{FaultKind, FaultPhase};
 use crate::file::io_profile::WriteMode;
 use crate::plan::{
-    Arrivals, Durability, EngineKind, FileSystem, Mode, Order, ReductionKind, ResyncKind,
+    Arrivals, Durability, EngineKind, FileSystem, Mode, Order, Profile, ReductionKind, ResyncKind,
 };
 
 /// A closed set of words.
@@ -46,6 +46,7 @@ words! {
     Durability, "durability", Durability::ALL;
     FileSystem, "file system", FileSystem::ALL;
     Mode, "mode", Mode::ALL;
+    Profile, "profile", Profile::ALL;
     Arrivals, "arrival process", Arrivals::ALL;
     Order, "order", Order::ALL;
     ReductionKind, "data reduction", ReductionKind::ALL;

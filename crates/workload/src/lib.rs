@@ -6,7 +6,8 @@
 //! `database`).
 //!
 //! What is here: [`transactional`], what the load generator needs of a workload of database
-//! transactions; [`tpcc`], an order-entry workload derived from TPC-C; [`block`], streams of reads and
+//! transactions; [`tpcc`], an order-entry workload derived from TPC-C; [`sysbench`], transactions compatible
+//! with sysbench's OLTP scripts; [`block`], streams of reads and
 //! writes on volumes; [`arrivals`], when open-loop work is due. What is deliberately not here: SQL,
 //! connections, devices, measured times.
 
@@ -16,6 +17,10 @@ pub mod block;
 
 mod draw;
 
+mod zipf;
+
 pub mod transactional;
 
 pub mod tpcc;
+
+pub mod sysbench;

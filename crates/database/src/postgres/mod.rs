@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
 //! configuration, [`server`] is the life of one cluster, [`backup`] and [`template`] are its two
-//! kinds of copies; [`tpcc`] is a workload on any server.
+//! kinds of copies; [`tpcc`] and [`sysbench`] are workloads on any server.
 
 pub mod install;
 pub mod settings;
@@ -16,6 +16,9 @@ pub mod backup;
 mod control_data;
 pub mod template;
 
+mod link;
+mod parallel;
+pub mod sysbench;
 pub mod tpcc;
 
 pub use crate::managed::{

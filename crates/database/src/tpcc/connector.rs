@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use underlay_workload::tpcc::{Outcome, Parameters, Tpcc, Transaction};
+use underlay_workload::tpcc::{Outcome, Parameters, Profile, Tpcc, Transaction};
 
 use super::{Mode, Session};
 use crate::error::SessionError;
@@ -22,6 +22,12 @@ impl TpccConnector {
     pub fn new(target: Target, parameters: Parameters, mode: Mode) -> TpccConnector {
         TpccConnector { target, workload: Tpcc::new(parameters), mode }
     }
+
+    /// The same with the rules of a profile.
+    pub fn with_profile(mut self, profile: Profile) -> TpccConnector {
+        self.workload.profile = profile;
+        self
+    }
 }
 
 impl session::Connector for TpccConnector {
@@ -37,7 +43,7 @@ impl session::Connector for TpccConnector {
     }
 
     async fn connect(&self) -> Result<Session, SessionError> {
-        Session::connect(&self.target, &self.workload.parameters, self.mode).await
+        Session::connect_for(&self.target, &self.workload, self.mode).await
     }
 }
 

@@ -5,7 +5,7 @@ use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
 use crate::limits::{ENTROPY, KEY_THINK, RATE_PER_SECOND, WAREHOUSES};
-use crate::plan::{Arrivals, Mode};
+use crate::plan::{Arrivals, Mode, Profile};
 use crate::reader::{Item, Keys};
 use crate::report::Report;
 use crate::schema::Time;
@@ -31,6 +31,9 @@ pub(crate) struct Tpcc {
     /// `procedures`: one round trip per transaction. `statements`: one per SQL statement.
     #[schemars(with = "Word<Mode>")]
     pub mode: Entry<Mode>,
+    /// `specification`, or `hammerdb-like` for HammerDB's declared deviations, which every page then names.
+    #[schemars(with = "Word<Profile>")]
+    pub profile: Entry<Profile>,
     /// What makes a user start the next transaction. A closed loop without waiting, when left out.
     pub pacing: Section<Pacing>,
     /// Random characters in generated texts, in percent; 100 = incompressible.
@@ -87,6 +90,7 @@ fn read_tpcc(keys: &mut Keys<'_, '_>) -> Tpcc {
     Tpcc {
         warehouses: keys.take("warehouses", |item, report| item.integer(report, WAREHOUSES)),
         mode: keys.take("mode", |item, report| item.word(report)),
+        profile: keys.take("profile", |item, report| item.word(report)),
         pacing: keys.section("pacing", read_pacing),
         entropy: keys.take("entropy", |item, report| item.integer(report, ENTROPY)),
         statement_timeout: keys.take("statement-timeout", |item, report| item.time(report)),

@@ -5,8 +5,9 @@ use underlay_core::{Nanos, RootSeed};
 use super::Resolver;
 use super::chosen::{Chosen, Layer};
 use crate::exact;
+use crate::finding::Severity;
 use crate::limits::STATEMENT_TIMEOUT;
-use crate::plan::{Arrivals, Mode, Pacing, Scale, WorkloadPlan};
+use crate::plan::{Arrivals, Mode, Pacing, Profile, Scale, WorkloadPlan};
 use crate::scale;
 
 /// The decisions about the workload.
@@ -14,6 +15,7 @@ use crate::scale;
 pub(crate) struct WorkloadChoice {
     pub warehouses: Chosen<u64>,
     mode: Chosen<Mode>,
+    profile: Chosen<Profile>,
     pacing: PacingChoice,
     entropy: Chosen<u64>,
     statement_timeout: Chosen<Nanos>,
@@ -37,6 +39,7 @@ impl WorkloadChoice {
         WorkloadPlan {
             warehouses: self.warehouses(),
             mode: self.mode.value,
+            profile: self.profile.value,
             pacing: match &self.pacing {
                 PacingChoice::Closed { key_think } => Pacing::Closed { key_think: key_think.value },
                 PacingChoice::Open { rate_per_second, arrivals } => Pacing::Open {
@@ -84,6 +87,11 @@ impl Resolver<'_> {
         let mode = self
             .pick(&at("mode"), &[(Layer::File, &file.mode), (Layer::Default, &default.mode)])
             .found();
+        let profile = [(Layer::File, &file.profile), (Layer::Default, &default.profile)];
+        let profile = self.pick(&at("profile"), &profile).found();
+        if let (Some(profile), Some(mode)) = (&profile, &mode) {
+            self.judge_profile(profile, mode);
+        }
         let entropy = self
             .pick(
                 &at("entropy"),
@@ -100,6 +108,7 @@ impl Resolver<'_> {
         Some(WorkloadChoice {
             warehouses: warehouses.found()?,
             mode: mode?,
+            profile: profile?,
             pacing: pacing?,
             entropy: entropy?,
             statement_timeout: statement_timeout?,
@@ -121,6 +130,7 @@ impl Resolver<'_> {
         let mut rows = vec![
             scaled.warehouses.setting(scaled.warehouses.value.to_string()),
             scaled.mode.setting(scaled.mode.value.as_str().to_string()),
+            scaled.profile.setting(scaled.profile.value.as_str().to_string()),
         ];
         match &scaled.pacing {
             PacingChoice::Closed { key_think } => {
@@ -136,6 +146,32 @@ impl Resolver<'_> {
         rows.push(timeout.setting(exact::time(timeout.value)));
         self.provenance.extend(rows);
         scaled
+    }
+
+    /// What follows from a profile other than the specification.
+    fn judge_profile(&mut self, profile: &Chosen<Profile>, mode: &Chosen<Mode>) {
+        if profile.value == Profile::Specification {
+            return;
+        }
+        if mode.value == Mode::Statements {
+            profile.problem(
+                &mut self.report,
+                "conflict",
+                format!("{} needs procedures", profile.called()),
+                "the database draws the lines of an order itself".to_string(),
+                "write mode = \"procedures\", or leave `mode` out".to_string(),
+            );
+        }
+        let line = profile.line(self.text);
+        self.finding(
+            Severity::Warning,
+            "hammerdb-like",
+            "hammerdb-like: users follow HammerDB's declared deviations from TPC-C (customers and items drawn \
+             uniformly, a random warehouse per user, independent types, its think times, whole payments, order \
+             lines drawn by the database); the result is neither that of TPC-C nor of HammerDB",
+            "leave `profile` out for the rules of the specification",
+            line,
+        );
     }
 
     fn pacing(&mut self) -> Option<PacingChoice> {

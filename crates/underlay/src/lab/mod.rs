@@ -28,13 +28,13 @@ use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
 use underlay_database::managed::Install;
-use underlay_database::tpcc::{Mode as DatabaseMode, identity};
+use underlay_database::tpcc::{Mode as DatabaseMode, identity_for};
 use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
     Design, ExecutionStatus, Finding, Manifest, OpenError, Recorder, RunStatus, Severity,
 };
 use underlay_study::{Mode, Plan, plan_json};
-use underlay_workload::tpcc::{Entropy, Parameters};
+use underlay_workload::tpcc::{Entropy, Parameters, Tpcc};
 
 pub use host_view::{installs, with_host_view};
 
@@ -231,13 +231,14 @@ fn manifest(plan: &Plan, install: &Install, parameters: &Parameters) -> Manifest
         Mode::Procedures => DatabaseMode::Procedures,
         Mode::Statements => DatabaseMode::Statements,
     };
+    let workload = Tpcc { profile: run::tpcc_profile(plan), ..Tpcc::new(*parameters) };
     Manifest {
         study_name: plan.name.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
         evidence: plan.evidence,
         seed: plan.seed,
-        identity: identity(install.engine(), parameters, mode).to_string(),
+        identity: identity_for(install.engine(), &workload, mode).to_string(),
         started_wall_ns: run::wall_clock_ns(),
         plan: plan_json(plan),
         host: serde_json::to_value(host_facts()).unwrap_or(Value::Null),

@@ -28,7 +28,7 @@ use underlay_record::{
 };
 use underlay_study::{DatastoreKind, DesignPlan, Durability, Mode, Plan, RunPlan};
 use underlay_telemetry::{CgroupTarget, Collector, CollectorReport, Targets};
-use underlay_workload::tpcc::{Parameters, TpccBooks};
+use underlay_workload::tpcc::{Parameters, Profile, TpccBooks};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
@@ -469,6 +469,7 @@ impl ActiveRun<'_> {
             Mode::Statements => DatabaseMode::Statements,
         };
         TpccConnector::new(target, *self.bench.parameters, mode)
+            .with_profile(tpcc_profile(self.bench.plan))
     }
 
     fn drive_spec(&self) -> DriveSpec {
@@ -727,6 +728,14 @@ pub fn process_name(engine: Engine) -> &'static str {
     match engine {
         Engine::Postgresql => "postgres",
         Engine::Mariadb => "mariadb",
+    }
+}
+
+/// The rules of the plan in the workload's own words.
+pub fn tpcc_profile(plan: &Plan) -> Profile {
+    match plan.workload.profile {
+        underlay_study::Profile::Specification => Profile::Specification,
+        underlay_study::Profile::HammerdbLike => Profile::HammerdbLike,
     }
 }
 

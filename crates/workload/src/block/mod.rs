@@ -35,6 +35,7 @@ pub use description::{
     WorkloadProblem,
 };
 pub use generator::{Access, BlockRequest, RequestGenerator, Worker};
+pub(crate) use locality::unit_interval;
 pub use locality::{Locality, Zone};
 pub use profile::{IoJob, IoProfile, Provenance};
 pub use steady_state::{SteadyState, steady_state};

@@ -25,6 +25,7 @@ pub mod nurand;
 pub mod pacing;
 mod parameters;
 pub mod population;
+mod profile;
 mod terminal;
 mod transaction;
 mod variability;
@@ -35,10 +36,11 @@ pub use entropy::Entropy;
 pub use identity::{Identity, identity};
 pub use ledger::Ledger;
 pub use parameters::{Parameters, ParametersError};
+pub use profile::{Profile, UnknownProfile};
 pub use terminal::Terminal;
 pub use transaction::{
-    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    Transaction, TransactionType, UNUSED_ITEM,
+    CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, SERVER_DRAWN_ITEM,
+    StockLevel, Transaction, TransactionType, UNUSED_ITEM,
 };
 pub use variability::{Limit, LimitOutcome, Variability, VariabilityFinding};
 pub use workload::{Outcome, SHAPE, Tpcc, TpccBooks};

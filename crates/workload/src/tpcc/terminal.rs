@@ -9,14 +9,16 @@ use rand_pcg::Pcg64;
 use underlay_core::{Nanos, RootSeed};
 
 use super::cardinality::{
-    CARRIERS, DISTRICTS_PER_WAREHOUSE, LINES_PER_ORDER_MAX, LINES_PER_ORDER_MIN,
+    CARRIERS, CUSTOMERS_PER_DISTRICT, DISTRICTS_PER_WAREHOUSE, LINES_PER_ORDER_MAX,
+    LINES_PER_ORDER_MIN,
 };
 use super::deck;
+use super::profile::{self, Profile};
 use super::{
     Constants, CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Parameters,
     Payment, StockLevel, Transaction, TransactionType, UNUSED_ITEM,
 };
-use super::{names, nurand, pacing};
+use super::{SERVER_DRAWN_ITEM, names, nurand, pacing};
 use crate::draw::{percent, uniform};
 use crate::transactional::Mix;
 
@@ -39,6 +41,7 @@ const THRESHOLD: (u32, u32) = (10, 20);
 /// The terminal of one virtual user.
 #[derive(Clone, Debug)]
 pub struct Terminal {
+    profile: Profile,
     warehouses: u32,
     constants: Constants,
     warehouse: u32,
@@ -67,13 +70,28 @@ impl Terminal {
     ///
     /// For repeats that should not replay the same inputs: pass `seed.child("repeat", n)`.
     pub fn with_inputs(parameters: &Parameters, user: u64, inputs: RootSeed) -> Terminal {
+        Terminal::of_profile(parameters, user, inputs, Profile::Specification)
+    }
+
+    /// The terminal of `user` that follows the rules of `profile`.
+    pub fn of_profile(
+        parameters: &Parameters,
+        user: u64,
+        inputs: RootSeed,
+        profile: Profile,
+    ) -> Terminal {
         let warehouses = u64::from(parameters.warehouses);
         let district = user / warehouses % u64::from(DISTRICTS_PER_WAREHOUSE) + 1;
         let seed = inputs.child("tpcc/terminal", user);
+        let warehouse = match profile {
+            Profile::Specification => (user % warehouses) as u32 + 1,
+            Profile::HammerdbLike => uniform(&mut seed.stream("home", 0), 1, parameters.warehouses),
+        };
         Terminal {
+            profile,
             warehouses: parameters.warehouses,
             constants: parameters.constants,
-            warehouse: (user % warehouses) as u32 + 1,
+            warehouse,
             district: district as u32,
             seed,
             think: seed.stream("think", 0),
@@ -115,6 +133,9 @@ impl Terminal {
     /// The next transaction under a mix: cards of the deck, or types drawn by weight.
     pub fn next_of(&mut self, mix: &Mix) -> Transaction {
         let kind = match mix {
+            Mix::Prescribed if self.profile == Profile::HammerdbLike => {
+                profile::card(&mut self.seed.stream("mix", self.sequence))
+            }
             Mix::Prescribed => self.card(self.sequence),
             Mix::Weighted(weights) => {
                 TransactionType::ALL[weights.pick(&mut self.seed.stream("mix", self.sequence))]
@@ -141,7 +162,10 @@ impl Terminal {
     /// The time to wait after a transaction of this type was answered, unscaled; drawn anew at each
     /// call.
     pub fn think_time(&mut self, transaction: TransactionType) -> Nanos {
-        pacing::think_time(&mut self.think, transaction)
+        match self.profile {
+            Profile::Specification => pacing::think_time(&mut self.think, transaction),
+            Profile::HammerdbLike => profile::think_time(&mut self.think, transaction),
+        }
     }
 
     /// The card of the transaction number `sequence`.
@@ -156,8 +180,17 @@ impl Terminal {
 
     fn new_order(&self, random: &mut Pcg64) -> NewOrder {
         let district = any_district(random);
-        let customer = nurand::customer(random, self.constants.c_customer);
+        let customer = self.customer(random);
         let count = uniform(random, LINES_PER_ORDER_MIN, LINES_PER_ORDER_MAX);
+        if self.profile == Profile::HammerdbLike {
+            let line = OrderLineInput {
+                item: SERVER_DRAWN_ITEM,
+                supply_warehouse: self.warehouse,
+                quantity: 0,
+            };
+            let lines = vec![line; count as usize];
+            return NewOrder { warehouse: self.warehouse, district, customer, lines };
+        }
         let rolls_back = percent(random, ROLLBACK_PERCENT);
         let mut lines: Vec<OrderLineInput> = (0..count).map(|_| self.order_line(random)).collect();
         if let Some(last) = lines.last_mut().filter(|_| rolls_back) {
@@ -185,7 +218,14 @@ impl Terminal {
             customer_warehouse,
             customer_district,
             customer: self.customer_selector(random),
-            amount_cents: i64::from(uniform(random, AMOUNT_CENTS.0, AMOUNT_CENTS.1)),
+            amount_cents: match self.profile {
+                Profile::Specification => {
+                    i64::from(uniform(random, AMOUNT_CENTS.0, AMOUNT_CENTS.1))
+                }
+                Profile::HammerdbLike => {
+                    i64::from(uniform(random, AMOUNT_CENTS.0 / 100, AMOUNT_CENTS.1 / 100)) * 100
+                }
+            },
         }
     }
 
@@ -204,7 +244,10 @@ impl Terminal {
     fn stock_level(&self, random: &mut Pcg64) -> StockLevel {
         StockLevel {
             warehouse: self.warehouse,
-            district: self.district,
+            district: match self.profile {
+                Profile::Specification => self.district,
+                Profile::HammerdbLike => any_district(random),
+            },
             threshold: uniform(random, THRESHOLD.0, THRESHOLD.1),
         }
     }
@@ -214,7 +257,14 @@ impl Terminal {
             let number = nurand::last_name_number(random, self.constants.c_run_last);
             CustomerSelector::ByLastName(names::last_name(number))
         } else {
-            CustomerSelector::ById(nurand::customer(random, self.constants.c_customer))
+            CustomerSelector::ById(self.customer(random))
+        }
+    }
+
+    fn customer(&self, random: &mut Pcg64) -> u32 {
+        match self.profile {
+            Profile::Specification => nurand::customer(random, self.constants.c_customer),
+            Profile::HammerdbLike => uniform(random, 1, CUSTOMERS_PER_DISTRICT),
         }
     }
 

@@ -13,6 +13,10 @@ use super::cardinality::ITEMS;
 /// order an engine chooses.
 pub const UNUSED_ITEM: u32 = ITEMS + 1;
 
+/// The item number of lines that the database draws by itself (profile `hammerdb-like`): only their number is
+/// the client's.
+pub const SERVER_DRAWN_ITEM: u32 = 0;
+
 /// Which of the five transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TransactionType {
@@ -83,6 +87,11 @@ impl NewOrder {
     /// Whether the order must roll back because its last item does not exist (1 % of the orders).
     pub fn rolls_back(&self) -> bool {
         self.lines.last().is_some_and(|line| line.item == UNUSED_ITEM)
+    }
+
+    /// Whether the database draws the lines, and whether the order rolls back, by itself.
+    pub fn is_drawn_by_server(&self) -> bool {
+        self.lines.first().is_some_and(|line| line.item == SERVER_DRAWN_ITEM)
     }
 
     /// O_ALL_LOCAL: whether the home warehouse supplies every line.

@@ -3,7 +3,9 @@
 
 use underlay_core::{Nanos, RootSeed};
 
-use super::{Ledger, NewOrder, Parameters, Terminal, Transaction, TransactionType, Variability};
+use super::{
+    Ledger, NewOrder, Parameters, Profile, Terminal, Transaction, TransactionType, Variability,
+};
 use crate::transactional::{Books, Headline, Mix, Shape, User, Workload};
 
 const TYPES: [&str; TransactionType::ALL.len()] = {
@@ -36,6 +38,8 @@ pub struct Tpcc {
     pub parameters: Parameters,
     /// Whether the acknowledged new orders are kept for comparison with the database: some bits per order.
     pub keeps_ledger: bool,
+    /// The rules of the terminals.
+    pub profile: Profile,
 }
 
 /// What a transaction did.
@@ -70,9 +74,9 @@ pub struct TpccBooks {
 }
 
 impl Tpcc {
-    /// TPC-C with its ledger kept.
+    /// TPC-C by the rules of the specification, with its ledger kept.
     pub fn new(parameters: Parameters) -> Tpcc {
-        Tpcc { parameters, keeps_ledger: true }
+        Tpcc { parameters, keeps_ledger: true, profile: Profile::Specification }
     }
 }
 
@@ -101,7 +105,7 @@ impl Workload for Tpcc {
     }
 
     fn user(&self, number: u64, inputs: RootSeed) -> Terminal {
-        Terminal::with_inputs(&self.parameters, number, inputs)
+        Terminal::of_profile(&self.parameters, number, inputs, self.profile)
     }
 
     fn kind(transaction: &Transaction) -> usize {

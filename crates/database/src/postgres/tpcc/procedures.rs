@@ -6,17 +6,20 @@ use bytes::Buf;
 use std::error::Error;
 use tokio_postgres::Statement;
 use tokio_postgres::types::{FromSql, Type};
-use underlay_workload::tpcc::{NewOrder, Transaction};
+use underlay_workload::tpcc::{NewOrder, Profile, Tpcc, Transaction};
 
-use super::link::{Link, RequestError};
+use super::drawn_new_order_sql;
 use super::money::Cents;
 use super::session::{Failure, is_intended_rollback};
 use crate::error::CommitState;
+use crate::postgres::link::{Link, RequestError};
 use crate::tpcc::{Outcome, SortedLines, int, selector};
 
 /// The prepared calls.
 pub struct Procedures {
     new_order: Statement,
+    /// With lines that the database draws, for a database of so many warehouses.
+    drawn_new_order: Option<(Statement, i32)>,
     payment: Statement,
     order_status: Statement,
     delivery: Statement,
@@ -25,9 +28,17 @@ pub struct Procedures {
 
 impl Procedures {
     /// Prepares the calls.
-    pub async fn prepare(link: &mut Link) -> Result<Procedures, RequestError> {
+    pub async fn prepare(link: &mut Link, workload: &Tpcc) -> Result<Procedures, RequestError> {
         const INT: Type = Type::INT4;
+        let drawn_new_order = match workload.profile {
+            Profile::Specification => None,
+            Profile::HammerdbLike => {
+                let statement = link.prepare(drawn_new_order_sql(), &[INT; 5]).await?;
+                Some((statement, int(workload.parameters.warehouses)))
+            }
+        };
         Ok(Procedures {
+            drawn_new_order,
             new_order: link
                 .prepare(
                     "SELECT tpcc.new_order_transaction($1, $2, $3, $4, $5, $6, $7, $8)",
@@ -116,22 +127,31 @@ impl Procedures {
     }
 
     async fn new_order(&self, link: &mut Link, order: &NewOrder) -> Result<Outcome, RequestError> {
-        let lines = SortedLines::of(order);
-        let answer = link
-            .row(
-                &self.new_order,
-                &[
-                    &int(order.warehouse),
-                    &int(order.district),
-                    &int(order.customer),
-                    &lines.numbers,
-                    &lines.items,
-                    &lines.supplies,
-                    &lines.quantities,
-                    &lines.rounds,
-                ],
-            )
-            .await;
+        let (warehouse, district) = (int(order.warehouse), int(order.district));
+        let customer = int(order.customer);
+        let answer = match &self.drawn_new_order {
+            Some((statement, warehouses)) => {
+                let count = int(order.lines.len() as u32);
+                link.row(statement, &[&warehouse, &district, &customer, &count, warehouses]).await
+            }
+            None => {
+                let lines = SortedLines::of(order);
+                link.row(
+                    &self.new_order,
+                    &[
+                        &warehouse,
+                        &district,
+                        &customer,
+                        &lines.numbers,
+                        &lines.items,
+                        &lines.supplies,
+                        &lines.quantities,
+                        &lines.rounds,
+                    ],
+                )
+                .await
+            }
+        };
         match answer {
             Ok(row) => {
                 let Integers([order_id]) = row.try_get(0)?;

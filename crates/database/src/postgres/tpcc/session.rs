@@ -5,13 +5,13 @@
 //! [`crate::ErrorClass::ConnectionLost`] it must be replaced.
 
 use tokio_postgres::error::SqlState;
-use underlay_workload::tpcc::{Parameters, Transaction};
+use underlay_workload::tpcc::{Parameters, Profile, Tpcc, Transaction};
 
-use super::link::{Link, RequestError};
 use super::procedures::Procedures;
 use super::statements::Statements;
 use super::{Mode, Outcome, identity};
 use crate::error::{CommitState, ErrorClass, SessionError};
+use crate::postgres::link::{Link, RequestError};
 use crate::target::Target;
 
 /// The settings of a session; part of the workload's identity.
@@ -70,12 +70,28 @@ impl Session {
         parameters: &Parameters,
         mode: Mode,
     ) -> Result<Session, SessionError> {
+        Session::connect_for(target, &Tpcc::new(*parameters), mode).await
+    }
+
+    /// Like [`Session::connect`], for a workload of any profile.
+    pub async fn connect_for(
+        target: &Target,
+        workload: &Tpcc,
+        mode: Mode,
+    ) -> Result<Session, SessionError> {
+        let parameters = &workload.parameters;
+        if mode == Mode::Statements && workload.profile != Profile::Specification {
+            return Err(refusal(&format!(
+                "the profile {} draws lines in the database: use procedures, not statements",
+                workload.profile
+            )));
+        }
         let mut link = Link::connect(target).await.map_err(|error| not_sent(error.into()))?;
         require_population(&mut link, parameters).await?;
         link.batch(SETTINGS).await.map_err(not_sent)?;
         let kind = match mode {
             Mode::Procedures => {
-                Kind::Procedures(Procedures::prepare(&mut link).await.map_err(not_sent)?)
+                Kind::Procedures(Procedures::prepare(&mut link, workload).await.map_err(not_sent)?)
             }
             Mode::Statements => {
                 Kind::Statements(Box::new(Statements::prepare(&mut link).await.map_err(not_sent)?))

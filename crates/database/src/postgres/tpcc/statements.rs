@@ -13,10 +13,10 @@ use underlay_workload::tpcc::{
     CustomerSelector, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction,
 };
 
-use super::link::{Link, RequestError};
 use super::money::Cents;
 use super::session::Failure;
 use crate::error::CommitState;
+use crate::postgres::link::{Link, RequestError};
 use crate::tpcc::{Outcome, SortedLines, int, selector, small};
 
 const DISTRICTS: i32 = 10;

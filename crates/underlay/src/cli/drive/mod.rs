@@ -8,6 +8,7 @@
 
 mod offer;
 mod page;
+mod sysbench;
 mod tpcc;
 
 use crate::cli::studies::Form;
@@ -17,16 +18,17 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use std::time::Instant;
+use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::session::Connector;
-use underlay_database::{Secret, Target};
+use underlay_database::{Engine, Secret, Target, transaction_counter};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Objective, Pacing,
     noop_ceiling,
 };
 use underlay_workload::transactional::{Books, Workload as WorkloadTrait};
 
-use self::offer::{Measured, WeightsAt};
+use self::offer::WeightsAt;
 use self::page::After;
 
 /// Environment variable with the database's URL.
@@ -43,8 +45,9 @@ pub struct Arguments {
     /// The workload.
     #[arg(value_enum)]
     workload: Workload,
-    /// The database: postgres://user@host:port/database. The password comes from PGPASSWORD or
-    /// --password-file, never from the command line.
+    /// The database: postgres://user@host:port/database or mysql://user@host:port/database (also
+    /// mariadb://). The password comes from PGPASSWORD, MYSQL_PWD or --password-file, never from the
+    /// command line.
     #[arg(long, env = URL_VARIABLE, hide_env_values = true, required_unless_present = "noop")]
     url: Option<String>,
     /// A file whose first line is the password.
@@ -114,6 +117,8 @@ pub struct Arguments {
 
     #[command(flatten)]
     tpcc: tpcc::TpccArguments,
+    #[command(flatten)]
+    sysbench: sysbench::SysbenchArguments,
 
     /// Print the result as JSON.
     #[arg(long)]
@@ -124,6 +129,8 @@ pub struct Arguments {
 enum Workload {
     /// Order entry, derived from TPC-C.
     Tpcc,
+    /// Transactions compatible with sysbench's OLTP scripts.
+    Sysbench,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -185,6 +192,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
         Workload::Tpcc => {
             let subject = tpcc::TpccSubject::new(arguments, target(arguments)?)?;
+            carry_out(arguments, &subject)
+        }
+        Workload::Sysbench if arguments.noop => {
+            let workload = arguments.sysbench.workload(RootSeed(arguments.seed))?;
+            run_noop(arguments, workload)
+        }
+        Workload::Sysbench => {
+            let subject = sysbench::SysbenchSubject::new(arguments, target(arguments)?)?;
             carry_out(arguments, &subject)
         }
     }
@@ -372,18 +387,17 @@ impl Arguments {
     }
 }
 
-/// The transactions of the database that PostgreSQL has counted, and when that was read.
-async fn postgres_transactions(client: &tokio_postgres::Client) -> Result<(Instant, u64), Stop> {
-    let row = client
-        .query_one(
-            "SELECT (xact_commit + xact_rollback)::bigint FROM pg_stat_database \
-             WHERE datname = current_database()",
-            &[],
-        )
-        .await
+/// The engine's count now, beside what the workload's own sequence says.
+fn reading(runtime: &Runtime, target: &Target, counted: Option<u64>) -> Result<Reading, Stop> {
+    let engine_transactions = runtime
+        .block_on(transaction_counter::transactions(target))
         .map_err(|error| Stop::run_failed(format!("could not read the transactions: {error}")))?;
-    let count: i64 = row.get(0);
-    Ok((Instant::now(), count.cast_unsigned()))
+    Ok(Reading {
+        at: Instant::now(),
+        counted,
+        engine_transactions,
+        engine_definition: transaction_counter::definition(target.engine),
+    })
 }
 
 fn target(arguments: &Arguments) -> Result<Target, Stop> {
@@ -395,7 +409,10 @@ fn target(arguments: &Arguments) -> Result<Target, Stop> {
         })?;
         target.password = Some(Secret::new(text.lines().next().unwrap_or_default()));
     } else if target.password.is_none()
-        && let Ok(password) = std::env::var("PGPASSWORD")
+        && let Ok(password) = std::env::var(match target.engine {
+            Engine::Postgresql => "PGPASSWORD",
+            Engine::Mariadb => "MYSQL_PWD",
+        })
     {
         target.password = Some(Secret::new(password));
     }

@@ -1,27 +1,21 @@
-//! TPC-C on PostgreSQL, as `underlay drive` sees it.
+//! TPC-C on any engine, as `underlay drive` sees it.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::Target;
-use underlay_database::postgres::tpcc::{
+use underlay_database::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
-    TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity, load,
+    TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity_for, load,
     order_numbers,
 };
+use underlay_database::{Engine, Target};
 use underlay_driver::DriveSummary;
-use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Tpcc, TpccBooks};
+use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccBooks};
 
 use super::page::After;
 use super::{Arguments, Reading, Subject};
-use crate::cli::studies::Form;
 use crate::stop::{Stop, chain};
-
-/// What PostgreSQL counts as a transaction.
-const TPM_IS: &str = "PostgreSQL: commits and rollbacks of this database, all sessions, as pg_stat_database \
-     counts them, up to a second late";
 
 /// Arguments of TPC-C.
 #[derive(Debug, Args)]
@@ -32,6 +26,10 @@ pub(super) struct TpccArguments {
     /// Random share of generated text in percent; 100 does not compress (tpcc).
     #[arg(long, value_name = "PERCENT", default_value_t = 100)]
     entropy: u8,
+    /// Whose rules the users follow: `specification`, or `hammerdb-like` for HammerDB's declared deviations,
+    /// which every result then names (tpcc).
+    #[arg(long, value_name = "PROFILE", default_value = "specification")]
+    profile: Profile,
     /// Issue statements one by one instead of calling functions (tpcc).
     #[arg(long)]
     statements: bool,
@@ -50,7 +48,7 @@ impl TpccArguments {
 
     /// The workload as it would be loaded.
     pub(super) fn workload(&self, seed: RootSeed) -> Result<Tpcc, Stop> {
-        Ok(Tpcc::new(self.parameters(seed)?))
+        Ok(Tpcc { profile: self.profile, ..Tpcc::new(self.parameters(seed)?) })
     }
 }
 
@@ -70,40 +68,37 @@ pub(super) struct Before {
 
 impl<'a> TpccSubject<'a> {
     pub(super) fn new(arguments: &'a Arguments, target: Target) -> Result<TpccSubject<'a>, Stop> {
+        let tpcc = &arguments.tpcc;
+        if target.engine == Engine::Mariadb && tpcc.profile != Profile::Specification {
+            return Err(Stop::bad_input(format!(
+                "the profile {} is made for PostgreSQL only; leave --profile out",
+                tpcc.profile
+            )));
+        }
+        if tpcc.statements && tpcc.profile != Profile::Specification {
+            return Err(Stop::bad_input(format!(
+                "the profile {} draws lines in the database: it needs functions, so leave --statements out",
+                tpcc.profile
+            )));
+        }
         let runtime = Runtime::new()
             .map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
         Ok(TpccSubject { arguments, target, runtime })
     }
 
-    /// Does `work` with a connection.
-    fn on_connection<T>(
-        &self,
-        work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, Stop>,
-    ) -> Result<T, Stop> {
-        self.runtime.block_on(async {
-            let client = self
-                .target
-                .connect()
-                .await
-                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
-            work(&client).await
-        })
-    }
-
     fn described(&self) -> Result<Parameters, Stop> {
-        self.on_connection(async |client| {
-            let described =
-                describe(client).await.map_err(|error| Stop::bad_input(chain(&error)))?;
-            Ok(described.parameters)
-        })
+        let described = self
+            .runtime
+            .block_on(describe(&self.target))
+            .map_err(|error| refusal("could not connect", error))?;
+        Ok(described.parameters)
     }
 
     fn numbers(&self) -> Result<OrderNumbers, Stop> {
-        self.on_connection(async |client| {
-            order_numbers(client, &TableNames::underlay()).await.map_err(|error| {
-                Stop::run_failed(format!("could not read the order numbers: {error}"))
-            })
-        })
+        let tables = TableNames::of(self.target.engine);
+        self.runtime
+            .block_on(order_numbers(&self.target, &tables))
+            .map_err(|error| Stop::run_failed(format!("could not read the order numbers: {error}")))
     }
 
     fn verify(
@@ -111,7 +106,7 @@ impl<'a> TpccSubject<'a> {
         parameters: &Parameters,
         ledger: Option<(&Ledger, &OrderNumbers)>,
     ) -> Result<CheckReport, Stop> {
-        let tables = TableNames::underlay();
+        let tables = TableNames::of(self.target.engine);
         let options = CheckOptions {
             warehouses: parameters.warehouses,
             parallel: self.arguments.loaders(),
@@ -155,16 +150,16 @@ impl Subject for TpccSubject<'_> {
     }
 
     fn drop(&self) -> Result<(), Stop> {
-        self.on_connection(async |client| {
-            drop_schema(client).await.map_err(|error| Stop::bad_input(chain(&error)))
-        })
+        self.runtime
+            .block_on(drop_schema(&self.target))
+            .map_err(|error| refusal("could not drop the population", error))
     }
 
     fn drop_if_there(&self) -> Result<(), Stop> {
-        self.on_connection(async |client| match drop_schema(client).await {
+        match self.runtime.block_on(drop_schema(&self.target)) {
             Ok(()) | Err(TpccError::NotLoaded) => Ok(()),
-            Err(error) => Err(Stop::bad_input(chain(&error))),
-        })
+            Err(error) => Err(refusal("could not drop the population", error)),
+        }
     }
 
     fn check(&self) -> Result<(Value, Result<(), Stop>), Stop> {
@@ -200,19 +195,12 @@ impl Subject for TpccSubject<'_> {
     fn connector(&self, before: &Before) -> TpccConnector {
         let target = self.target.with_application_name("underlay-drive");
         TpccConnector::new(target, before.parameters, self.arguments.tpcc.mode())
+            .with_profile(self.arguments.tpcc.profile)
     }
 
     fn reading(&self) -> Result<Reading, Stop> {
         let counted = self.numbers()?.sum();
-        self.on_connection(async |client| {
-            let (at, engine_transactions) = super::postgres_transactions(client).await?;
-            Ok(Reading {
-                at,
-                counted: Some(counted),
-                engine_transactions,
-                engine_definition: TPM_IS,
-            })
-        })
+        super::reading(&self.runtime, &self.target, Some(counted))
     }
 
     fn after(&self, before: Before, summary: &DriveSummary<TpccBooks>) -> Result<After, Stop> {
@@ -220,11 +208,16 @@ impl Subject for TpccSubject<'_> {
         let orders = self.numbers()?.sum().saturating_sub(numbers.sum());
         let ledger = &summary.books.ledger;
         let after = self.verify(&parameters, Some((ledger, &numbers)))?;
-        let identity = identity(&parameters, self.arguments.tpcc.mode()).to_string();
+        let profile = self.arguments.tpcc.profile;
+        let workload = Tpcc { profile, ..Tpcc::new(parameters) };
+        let identity =
+            identity_for(self.target.engine, &workload, self.arguments.tpcc.mode()).to_string();
         let members = json!({
             "identity": identity,
             "warehouses": parameters.warehouses,
             "seed": parameters.seed.0,
+            "profile": profile.as_str(),
+            "deviations": profile.deviations(),
             "new_orders": {
                 "acknowledged": ledger.acknowledged_count(),
                 "by_order_numbers": orders,
@@ -239,16 +232,26 @@ impl Subject for TpccSubject<'_> {
                 ledger.acknowledged_count(),
                 ledger.unknown_count()
             )],
-            ended: vec![format!(
+            ended: std::iter::once(format!(
                 "checks: {} made, {} failed; workload {identity}, {} warehouses, seed {}",
                 after.results.len(),
                 after.failures().count(),
                 parameters.warehouses,
                 parameters.seed.0
-            )],
+            ))
+            .chain(profile.deviations().iter().map(|text| (*text).to_string()))
+            .collect(),
             members: members.as_object().cloned().unwrap_or_else(Map::new),
             verdict: verdict_of(" after the run", &after),
         })
+    }
+}
+
+/// What the user can mend is bad input; a database that does not answer is not.
+fn refusal(what: &str, error: TpccError) -> Stop {
+    match error {
+        TpccError::Session(error) => Stop::run_failed(format!("{what}: {error}")),
+        error => Stop::bad_input(chain(&error)),
     }
 }
 

@@ -1,0 +1,49 @@
+//! Sysbench's transactions on PostgreSQL for the load generator.
+
+use std::time::Duration;
+
+use underlay_workload::sysbench::{Outcome, Parameters, Sysbench, Transaction};
+
+use super::Session;
+use crate::error::SessionError;
+use crate::session;
+use crate::target::Target;
+
+/// Opens sessions with one PostgreSQL database.
+#[derive(Clone, Debug)]
+pub struct SysbenchConnector {
+    target: Target,
+    workload: Sysbench,
+}
+
+impl SysbenchConnector {
+    /// Sessions with `target`, which holds the tables of `parameters`.
+    pub fn new(target: Target, parameters: Parameters) -> SysbenchConnector {
+        SysbenchConnector { target, workload: Sysbench::new(parameters) }
+    }
+}
+
+impl session::Connector for SysbenchConnector {
+    type Workload = Sysbench;
+    type Session = Session;
+
+    fn workload(&self) -> &Sysbench {
+        &self.workload
+    }
+
+    fn limit_statements(&mut self, limit: Duration) {
+        self.target = self.target.with_statement_timeout(limit);
+    }
+
+    async fn connect(&self) -> Result<Session, SessionError> {
+        Session::connect(&self.target, self.workload.parameters.tables).await
+    }
+}
+
+impl session::Session for Session {
+    type Workload = Sysbench;
+
+    async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
+        Session::run(self, transaction).await
+    }
+}

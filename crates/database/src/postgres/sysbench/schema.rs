@@ -1,0 +1,217 @@
+//! The tables, their marker, and their removal.
+
+use tokio_postgres::Client;
+use underlay_core::RootSeed;
+use underlay_workload::sysbench::{Distribution, Parameters, ParametersError, Script};
+
+use crate::error::{CommitState, SessionError};
+
+/// Version of the rows and of the marker.
+const MARKER_FORMAT: i32 = 1;
+
+/// One table; `#` stands for its number. Types, defaults and names are those that sysbench gives it.
+pub(super) const TABLE_SQL: &str = "CREATE TABLE sbtest# (id SERIAL NOT NULL, \
+    k INTEGER DEFAULT 0 NOT NULL, c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL)";
+/// Its keys, made after the rows.
+pub(super) const KEYS_SQL: &str =
+    "ALTER TABLE sbtest# ADD PRIMARY KEY (id); CREATE INDEX k_# ON sbtest# (k)";
+const MARKER_SQL: &str = "CREATE TABLE underlay_sysbench (format integer NOT NULL, \
+    tables integer NOT NULL, table_size integer NOT NULL, seed bigint NOT NULL, \
+    distribution text NOT NULL, complete boolean NOT NULL)";
+
+/// Why something could not be done with the tables.
+#[derive(Debug, thiserror::Error)]
+pub enum SysbenchError {
+    /// There are such tables that Underlay did not make.
+    #[error(
+        "the database has tables `sbtest<n>` that underlay did not create; use another database, remove them \
+         yourself, or drive them as they are with --foreign-tables"
+    )]
+    Foreign,
+    /// There are tables already.
+    #[error(
+        "the database already holds the tables; drop them first (`underlay drive sysbench --drop`)"
+    )]
+    AlreadyLoaded,
+    /// There are none.
+    #[error("the database holds no tables; load them first (`underlay drive sysbench --load`)")]
+    NotLoaded,
+    /// A load did not come to its end.
+    #[error("the tables are incomplete: a load was interrupted; drop them and load again")]
+    Incomplete,
+    /// Made by a version that generated other rows.
+    #[error(
+        "the tables have format {found}, this version makes format {expected}; drop them and load again",
+        expected = MARKER_FORMAT
+    )]
+    OtherFormat {
+        /// Format in the database.
+        found: i32,
+    },
+    /// The marker says what no load writes.
+    #[error("the marker of the tables is damaged: {0}")]
+    Damaged(String),
+    /// The database refused something.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A loader could not be started.
+    #[error("could not start a loader: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl From<tokio_postgres::Error> for SysbenchError {
+    fn from(error: tokio_postgres::Error) -> SysbenchError {
+        SysbenchError::Session(SessionError::from_postgres(&error, CommitState::NotSent))
+    }
+}
+
+impl From<ParametersError> for SysbenchError {
+    fn from(error: ParametersError) -> SysbenchError {
+        SysbenchError::Damaged(error.to_string())
+    }
+}
+
+/// What the marker says; the script is left at its default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// What the rows were made from.
+    pub parameters: Parameters,
+}
+
+enum State {
+    Absent,
+    Foreign,
+    Ours,
+}
+
+async fn state(client: &Client) -> Result<State, SysbenchError> {
+    let row = client
+        .query_one(
+            "SELECT to_regclass('sbtest1') IS NOT NULL, to_regclass('underlay_sysbench') IS NOT NULL",
+            &[],
+        )
+        .await?;
+    Ok(match (row.try_get(0)?, row.try_get(1)?) {
+        (_, true) => State::Ours,
+        (true, false) => State::Foreign,
+        (false, false) => State::Absent,
+    })
+}
+
+/// Creates marker and tables, without keys.
+pub(super) async fn create(client: &Client, parameters: &Parameters) -> Result<(), SysbenchError> {
+    match state(client).await? {
+        State::Absent => {}
+        State::Foreign => return Err(SysbenchError::Foreign),
+        State::Ours => return Err(SysbenchError::AlreadyLoaded),
+    }
+    // One simple query is one transaction: either all of it is there, or nothing is.
+    let mut sql = format!("{MARKER_SQL};");
+    for table in 1..=parameters.tables {
+        sql.push_str(&numbered(TABLE_SQL, table));
+        sql.push(';');
+    }
+    client.batch_execute(&sql).await?;
+    client
+        .execute(
+            "INSERT INTO underlay_sysbench VALUES ($1, $2, $3, $4, $5, false)",
+            &[
+                &MARKER_FORMAT,
+                &parameters.tables.cast_signed(),
+                &parameters.table_size.cast_signed(),
+                &parameters.seed.0.cast_signed(),
+                &parameters.distribution.as_str(),
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Says that the load came to its end.
+pub(super) async fn mark_complete(client: &Client) -> Result<(), SysbenchError> {
+    client.execute("UPDATE underlay_sysbench SET complete = true", &[]).await?;
+    Ok(())
+}
+
+/// What tables of Underlay's a database holds.
+pub async fn describe(client: &Client) -> Result<Described, SysbenchError> {
+    match state(client).await? {
+        State::Absent => return Err(SysbenchError::NotLoaded),
+        State::Foreign => return Err(SysbenchError::Foreign),
+        State::Ours => {}
+    }
+    let row = client
+        .query_opt(
+            "SELECT format, tables, table_size, seed, distribution, complete FROM underlay_sysbench",
+            &[],
+        )
+        .await?
+        .ok_or(SysbenchError::Incomplete)?;
+    let found: i32 = row.try_get(0)?;
+    if found != MARKER_FORMAT {
+        return Err(SysbenchError::OtherFormat { found });
+    }
+    if !row.try_get::<_, bool>(5)? {
+        return Err(SysbenchError::Incomplete);
+    }
+    let (tables, table_size): (i32, i32) = (row.try_get(1)?, row.try_get(2)?);
+    let seed: i64 = row.try_get(3)?;
+    let distribution: Distribution = row.try_get::<_, &str>(4)?.parse().map_err(
+        |error: underlay_workload::sysbench::UnknownDistribution| {
+            SysbenchError::Damaged(error.to_string())
+        },
+    )?;
+    let parameters = Parameters::new(
+        tables.cast_unsigned(),
+        table_size.cast_unsigned(),
+        RootSeed(seed.cast_unsigned()),
+        distribution,
+        Script::ReadWrite,
+    )?;
+    Ok(Described { parameters })
+}
+
+/// Removes the tables, if Underlay made them.
+pub async fn drop_tables(client: &Client) -> Result<(), SysbenchError> {
+    match state(client).await? {
+        State::Absent => return Err(SysbenchError::NotLoaded),
+        State::Foreign => return Err(SysbenchError::Foreign),
+        State::Ours => {}
+    }
+    // Only what a load or a bulk insert of ours made: the marker says how many, the names are fixed.
+    let row = client.query_opt("SELECT tables FROM underlay_sysbench", &[]).await?;
+    let tables: i32 = row.map(|row| row.try_get(0)).transpose()?.unwrap_or(0);
+    let mut sql = String::new();
+    for table in 1..=tables {
+        sql.push_str(&format!("DROP TABLE IF EXISTS sbtest{table};"));
+    }
+    let bulk = client
+        .query(
+            "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relname ~ '^sbtest_bulk[0-9]+$' \
+             AND pg_table_is_visible(oid)",
+            &[],
+        )
+        .await?;
+    for row in bulk {
+        sql.push_str(&format!("DROP TABLE {};", row.try_get::<_, &str>(0)?));
+    }
+    sql.push_str("DROP TABLE underlay_sysbench");
+    Ok(client.batch_execute(&sql).await?)
+}
+
+/// Gives each of `users` users an empty table for bulk inserts.
+pub async fn prepare_bulk(client: &Client, users: u32) -> Result<(), SysbenchError> {
+    let mut sql = String::new();
+    for user in 1..=users {
+        sql.push_str(&format!(
+            "CREATE TABLE IF NOT EXISTS sbtest_bulk{user} (id INTEGER NOT NULL PRIMARY KEY, \
+             k INTEGER DEFAULT 0 NOT NULL); TRUNCATE sbtest_bulk{user};"
+        ));
+    }
+    Ok(client.batch_execute(&sql).await?)
+}
+
+/// A text with the number of its table.
+pub(super) fn numbered(sql: &str, table: u32) -> String {
+    sql.replace('#', &table.to_string())
+}

@@ -1,0 +1,290 @@
+//! A session: one connection that carries out sysbench's transactions, one round trip per statement.
+//!
+//! Statements are prepared when a table is used first. What selects return is received and counted, not looked
+//! at. It neither retries nor reconnects; the driver does.
+
+use std::collections::HashMap;
+
+use tokio_postgres::Statement;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+use underlay_workload::sysbench::{
+    C_LENGTH, Operation, Outcome, PAD_LENGTH, Range, Script, Transaction, text_of,
+};
+
+use crate::error::{CommitState, ErrorClass, SessionError};
+use crate::postgres::link::{Link, RequestError};
+use crate::target::Target;
+
+/// The statements; `#` stands for the number of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Point,
+    Simple,
+    Sum,
+    Order,
+    Distinct,
+    IndexUpdate,
+    NonIndexUpdate,
+    Delete,
+    InsertAgain,
+    Insert,
+    Bulk,
+}
+
+const KINDS: [Kind; 11] = [
+    Kind::Point,
+    Kind::Simple,
+    Kind::Sum,
+    Kind::Order,
+    Kind::Distinct,
+    Kind::IndexUpdate,
+    Kind::NonIndexUpdate,
+    Kind::Delete,
+    Kind::InsertAgain,
+    Kind::Insert,
+    Kind::Bulk,
+];
+
+impl Kind {
+    const fn sql(self) -> &'static str {
+        match self {
+            Kind::Point => "SELECT c FROM sbtest# WHERE id = $1",
+            Kind::Simple => "SELECT c FROM sbtest# WHERE id BETWEEN $1 AND $2",
+            Kind::Sum => "SELECT SUM(k) FROM sbtest# WHERE id BETWEEN $1 AND $2",
+            Kind::Order => "SELECT c FROM sbtest# WHERE id BETWEEN $1 AND $2 ORDER BY c",
+            Kind::Distinct => {
+                "SELECT DISTINCT c FROM sbtest# WHERE id BETWEEN $1 AND $2 ORDER BY c"
+            }
+            Kind::IndexUpdate => "UPDATE sbtest# SET k = k + 1 WHERE id = $1",
+            Kind::NonIndexUpdate => "UPDATE sbtest# SET c = $2 WHERE id = $1",
+            Kind::Delete => "DELETE FROM sbtest# WHERE id = $1",
+            Kind::InsertAgain => "INSERT INTO sbtest# (id, k, c, pad) VALUES ($1, $2, $3, $4)",
+            Kind::Insert => "INSERT INTO sbtest# (k, c, pad) VALUES ($1, $2, $3)",
+            Kind::Bulk => {
+                "INSERT INTO sbtest_bulk# (id, k) SELECT id, id FROM unnest($1::integer[]) AS id"
+            }
+        }
+    }
+
+    const fn types(self) -> &'static [Type] {
+        const ID: &[Type] = &[Type::INT4];
+        const RANGE: &[Type] = &[Type::INT4, Type::INT4];
+        const TEXT: &[Type] = &[Type::INT4, Type::BPCHAR];
+        const ROW: &[Type] = &[Type::INT4, Type::INT4, Type::BPCHAR, Type::BPCHAR];
+        const ROW_WITHOUT_ID: &[Type] = &[Type::INT4, Type::BPCHAR, Type::BPCHAR];
+        const IDS: &[Type] = &[Type::INT4_ARRAY];
+        match self {
+            Kind::Point | Kind::IndexUpdate | Kind::Delete => ID,
+            Kind::Simple | Kind::Sum | Kind::Order | Kind::Distinct => RANGE,
+            Kind::NonIndexUpdate => TEXT,
+            Kind::InsertAgain => ROW,
+            Kind::Insert => ROW_WITHOUT_ID,
+            Kind::Bulk => IDS,
+        }
+    }
+}
+
+/// The texts of all statements, for the workload's identity.
+pub(super) fn texts() -> Vec<&'static str> {
+    KINDS.map(Kind::sql).to_vec()
+}
+
+/// One connection.
+pub struct Session {
+    link: Link,
+    prepared: HashMap<(Kind, u32), Statement>,
+    /// A transaction may have been left open: by an error, or by a caller who stopped waiting.
+    dirty: bool,
+    /// The connection ended.
+    lost: bool,
+}
+
+impl Session {
+    /// Connects, and looks whether the first and the last of `tables` tables are there.
+    pub async fn connect(target: &Target, tables: u32) -> Result<Session, SessionError> {
+        let link = Link::connect(target)
+            .await
+            .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
+        let mut session = Session { link, prepared: HashMap::new(), dirty: false, lost: false };
+        for table in [1, tables] {
+            session
+                .statement(Kind::Point, table)
+                .await
+                .map_err(|error| failed(error, CommitState::NotSent))?;
+        }
+        Ok(session)
+    }
+
+    /// Carries out one transaction and returns when the server has confirmed its end.
+    pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
+        if self.lost {
+            return Err(SessionError {
+                class: ErrorClass::ConnectionLost,
+                sqlstate: None,
+                message: "the session had lost its connection before; open another".to_string(),
+                commit_unknown: false,
+            });
+        }
+        let result = self.attempt(transaction).await;
+        self.lost = result.as_ref().is_err_and(|error| error.class == ErrorClass::ConnectionLost);
+        result
+    }
+
+    async fn attempt(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
+        let explicit = transaction.script.is_explicit();
+        if self.dirty {
+            self.batch("ROLLBACK", CommitState::NotSent).await?;
+        }
+        self.dirty = explicit;
+        // A statement by itself commits itself, if it changes anything.
+        let commit = if explicit || !transaction.script.writes() {
+            CommitState::NotSent
+        } else {
+            CommitState::InFlight
+        };
+        if explicit {
+            self.batch("BEGIN", CommitState::NotSent).await?;
+        }
+        let mut outcome = Outcome::default();
+        for operation in &transaction.operations {
+            self.operate(operation, &mut outcome)
+                .await
+                .map_err(|error| contended(error, commit, transaction.script))?;
+        }
+        if explicit {
+            // Without a change there is nothing that could be in doubt.
+            let commit = if transaction.script.writes() {
+                CommitState::InFlight
+            } else {
+                CommitState::NotSent
+            };
+            self.batch("COMMIT", commit).await?;
+        }
+        self.dirty = false;
+        Ok(outcome)
+    }
+
+    async fn operate(
+        &mut self,
+        operation: &Operation,
+        outcome: &mut Outcome,
+    ) -> Result<(), RequestError> {
+        match *operation {
+            Operation::PointSelect { table, id } => {
+                outcome.rows_read += self.execute(Kind::Point, table, &[&int(id)]).await?;
+            }
+            Operation::SimpleRange(range) => self.range(Kind::Simple, range, outcome).await?,
+            Operation::SumRange(range) => self.range(Kind::Sum, range, outcome).await?,
+            Operation::OrderRange(range) => self.range(Kind::Order, range, outcome).await?,
+            Operation::DistinctRange(range) => self.range(Kind::Distinct, range, outcome).await?,
+            Operation::IndexUpdate { table, id } => {
+                outcome.index_updates +=
+                    self.execute(Kind::IndexUpdate, table, &[&int(id)]).await?;
+            }
+            Operation::NonIndexUpdate { table, id, text } => {
+                let c = c_of(text);
+                self.execute(Kind::NonIndexUpdate, table, &[&int(id), &as_text(&c)]).await?;
+            }
+            Operation::DeleteInsert { table, id, k, text } => {
+                outcome.deleted += self.execute(Kind::Delete, table, &[&int(id)]).await?;
+                let (c, pad) = (c_of(text), pad_of(text));
+                let row: [&(dyn ToSql + Sync); 4] =
+                    [&int(id), &int(k), &as_text(&c), &as_text(&pad)];
+                outcome.inserted += self.execute(Kind::InsertAgain, table, &row).await?;
+            }
+            Operation::Insert { table, k, text } => {
+                let (c, pad) = (c_of(text), pad_of(text));
+                let row: [&(dyn ToSql + Sync); 3] = [&int(k), &as_text(&c), &as_text(&pad)];
+                outcome.inserted += self.execute(Kind::Insert, table, &row).await?;
+            }
+            Operation::Delete { table, id } => {
+                outcome.deleted += self.execute(Kind::Delete, table, &[&int(id)]).await?;
+            }
+            Operation::BulkInsert { table, first, rows } => {
+                let ids: Vec<i32> = (first..first + rows).map(int).collect();
+                outcome.inserted += self.execute(Kind::Bulk, table, &[&ids]).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn range(
+        &mut self,
+        kind: Kind,
+        range: Range,
+        outcome: &mut Outcome,
+    ) -> Result<(), RequestError> {
+        let ids: [&(dyn ToSql + Sync); 2] = [&int(range.first), &int(range.last)];
+        outcome.rows_read += self.execute(kind, range.table, &ids).await?;
+        Ok(())
+    }
+
+    /// The rows that a statement changed or returned.
+    async fn execute(
+        &mut self,
+        kind: Kind,
+        table: u32,
+        parameters: &[&(dyn ToSql + Sync)],
+    ) -> Result<u32, RequestError> {
+        let statement = self.statement(kind, table).await?;
+        let rows = self.link.execute(&statement, parameters).await?;
+        Ok(u32::try_from(rows).unwrap_or(u32::MAX))
+    }
+
+    async fn statement(&mut self, kind: Kind, table: u32) -> Result<Statement, RequestError> {
+        if let Some(statement) = self.prepared.get(&(kind, table)) {
+            return Ok(statement.clone());
+        }
+        let sql = super::schema::numbered(kind.sql(), table);
+        let statement = self.link.prepare(&sql, kind.types()).await?;
+        self.prepared.insert((kind, table), statement.clone());
+        Ok(statement)
+    }
+
+    async fn batch(&mut self, sql: &str, commit: CommitState) -> Result<(), SessionError> {
+        self.link.batch(sql).await.map_err(|error| failed(error, commit))
+    }
+}
+
+/// Two users who delete and insert the same id meet at its primary key: one of them lost, and tries again. The
+/// server calls it a violated constraint, but nothing is wrong with the data.
+fn contended(error: RequestError, commit: CommitState, script: Script) -> SessionError {
+    let duplicate = error.code() == Some(&SqlState::UNIQUE_VIOLATION);
+    let mut error = failed(error, commit);
+    if duplicate && script.is_explicit() {
+        error.class = ErrorClass::Serialization;
+    }
+    error
+}
+
+fn failed(error: RequestError, commit: CommitState) -> SessionError {
+    match error {
+        RequestError::Postgres(error) => SessionError::from_postgres(&error, commit),
+        RequestError::NotSent(error) => SessionError::from_postgres(&error, CommitState::NotSent),
+        RequestError::NoRow => SessionError {
+            class: ErrorClass::Other,
+            sqlstate: None,
+            message: "a statement found no row".to_string(),
+            commit_unknown: false,
+        },
+    }
+}
+
+fn c_of(number: u64) -> [u8; C_LENGTH] {
+    text_of(number)
+}
+
+fn pad_of(number: u64) -> [u8; PAD_LENGTH] {
+    // Another text than the row's `c`.
+    text_of(!number)
+}
+
+fn as_text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("digits and hyphens")
+}
+
+/// Ids beyond the largest integer (the end of a range near it) are clamped: no row has them.
+fn int(value: u32) -> i32 {
+    i32::try_from(value).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,247 @@
+//! Sysbench's transactions on a real PostgreSQL: every script, a server that is killed under them, and Debian's
+//! sysbench on our tables and ours on its.
+
+mod support;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use support::TestServer;
+use underlay_core::RootSeed;
+use underlay_database::postgres::Listen;
+use underlay_database::postgres::sysbench::{
+    Session, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, load,
+    prepare_bulk, tally,
+};
+use underlay_database::{Address, Target};
+use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix, Weights};
+use underlay_host::skip;
+use underlay_workload::sysbench::{
+    Distribution, Outcome, Parameters, SHAPE, Script, Sysbench, SysbenchBooks,
+};
+use underlay_workload::transactional::Workload;
+
+const USERS: u32 = 4;
+
+fn parameters(script: Script) -> Parameters {
+    Parameters::new(3, 2_000, RootSeed(5), Distribution::Special, script).unwrap()
+}
+
+fn on_client<T>(
+    host: &TestServer,
+    work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, SysbenchError>,
+) -> Result<T, SysbenchError> {
+    host.runtime.block_on(async { work(&host.target().connect().await?).await })
+}
+
+fn tally_now(host: &TestServer) -> Tally {
+    on_client(host, async |client| tally(client, &parameters(Script::ReadWrite)).await).unwrap()
+}
+
+fn drive(host: &TestServer, parameters: Parameters, millis: u64) -> DriveSummary<SysbenchBooks> {
+    let connector = SysbenchConnector::new(host.target(), parameters);
+    let spec = DriveSpec::new(RootSeed(9), USERS);
+    let driver = Driver::start(spec, connector, Instant::now()).unwrap();
+    driver.set_users(USERS);
+    std::thread::sleep(Duration::from_millis(millis));
+    driver.stop()
+}
+
+fn assert_clean(host: &TestServer, run: Option<(&Tally, &SysbenchBooks)>, when: &str) {
+    let parameters = parameters(Script::ReadWrite);
+    let results = on_client(host, async |client| check(client, &parameters, run).await).unwrap();
+    assert_eq!(results.len(), if run.is_some() { 4 } else { 2 });
+    for result in results {
+        assert_eq!(result.violation, None, "{}, {when}", result.check.id());
+    }
+}
+
+/// One server for all scenes: starting it costs more than most of them.
+#[test]
+fn real_tables_are_driven_by_both() {
+    let Some(mut host) = TestServer::start(Listen::UnixSocket) else {
+        skip!("no PostgreSQL server programs found")
+    };
+    let loaded = load(&host.target(), &parameters(Script::ReadWrite), 2).unwrap();
+    assert_eq!((loaded.rows, tally_now(&host).rows), (6_000, 6_000));
+    let described = on_client(&host, async |client| describe(client).await).unwrap();
+    assert_eq!(described.parameters, parameters(Script::ReadWrite));
+    every_script_does_what_it_says(&host);
+    loads_are_driven_and_accounted_for(&host);
+    weights_change_under_way(&host);
+    a_killed_server_keeps_what_it_acknowledged(&mut host);
+    broken_tables_are_caught(&host);
+    sysbench_drives_our_tables(&host);
+    we_drive_sysbenchs_tables(&host);
+}
+
+fn every_script_does_what_it_says(host: &TestServer) {
+    let target = host.target();
+    on_client(host, async |client| prepare_bulk(client, 1).await).unwrap();
+    host.runtime.block_on(async {
+        let mut session = Session::connect(&target, 3).await.unwrap();
+        for script in Script::ALL {
+            let mut user = Sysbench::new(parameters(script)).user(0, RootSeed(2));
+            let transaction = user.next_of(&Mix::Prescribed);
+            let outcome = session.run(&transaction).await.unwrap();
+            // Every id is there but the one that `delete` takes, and `delete` comes after the others.
+            let expected = Sysbench::imagined(&transaction);
+            assert_eq!(Outcome { rows_read: 0, ..outcome }, expected, "{script}");
+            let reads =
+                matches!(script, Script::ReadWrite | Script::ReadOnly | Script::PointSelect);
+            assert_eq!(outcome.rows_read > 0, reads, "{script}: {outcome:?}");
+        }
+    });
+    let bulk = on_client(host, async |client| {
+        Ok(client.query_one("SELECT count(*), max(id) FROM sbtest_bulk1", &[]).await?)
+    });
+    let bulk = bulk.unwrap();
+    assert_eq!((bulk.get::<_, i64>(0), bulk.get::<_, i32>(1)), (1_000, 1_000));
+}
+
+fn loads_are_driven_and_accounted_for(host: &TestServer) {
+    for script in [Script::ReadWrite, Script::UpdateIndex, Script::Insert, Script::Delete] {
+        let before = tally_now(host);
+        let summary = drive(host, parameters(script), 700);
+        let counts = summary.totals.of(script.index());
+        assert!(counts.committed > 20, "{script}: {:?}", summary.totals.samples);
+        assert_eq!((counts.failed, counts.unknown), (0, 0), "{:?}", summary.totals.samples);
+        assert_eq!(summary.books.k_added().is_some(), script == Script::UpdateIndex);
+        assert_clean(host, Some((&before, &summary.books)), script.as_str());
+    }
+}
+
+fn weights_change_under_way(host: &TestServer) {
+    let connector = SysbenchConnector::new(host.target(), parameters(Script::ReadOnly));
+    let driver =
+        Driver::start(DriveSpec::new(RootSeed(9), USERS), connector, Instant::now()).unwrap();
+    driver.set_users(USERS);
+    std::thread::sleep(Duration::from_millis(300));
+    let weights = Weights::parse("point_select=3,update_non_index=1", &SHAPE).unwrap();
+    driver.set_mix(Mix::Weighted(weights)).unwrap();
+    let first = driver.tick();
+    std::thread::sleep(Duration::from_millis(500));
+    driver.tick();
+    std::thread::sleep(Duration::from_millis(500));
+    let second = driver.tick();
+    driver.stop();
+    let of = |tick: &underlay_driver::DriveTick, script: Script| tick.of(script.index()).committed;
+    assert!(of(&first, Script::ReadOnly) > 0 && of(&first, Script::PointSelect) == 0);
+    assert_eq!(of(&second, Script::ReadOnly), 0);
+    let (selects, updates) =
+        (of(&second, Script::PointSelect), of(&second, Script::UpdateNonIndex));
+    let share = selects as f64 / (selects + updates) as f64;
+    assert!((0.65..0.85).contains(&share), "{selects} selects, {updates} updates");
+}
+
+fn a_killed_server_keeps_what_it_acknowledged(host: &mut TestServer) {
+    let before = tally_now(host);
+    let connector = SysbenchConnector::new(host.target(), parameters(Script::Insert));
+    let driver =
+        Driver::start(DriveSpec::new(RootSeed(9), USERS), connector, Instant::now()).unwrap();
+    driver.set_users(USERS);
+    std::thread::sleep(Duration::from_millis(500));
+    host.server.kill().unwrap();
+    host.server.start().unwrap();
+    std::thread::sleep(Duration::from_millis(1_500));
+    let summary = driver.stop();
+    assert_eq!(summary.outages.len(), 1, "{:?}", summary.outages);
+    assert!(summary.outages[0].recovered.is_some());
+    assert!(summary.books.perhaps_inserted <= u64::from(USERS));
+    assert_clean(host, Some((&before, &summary.books)), "after a kill");
+}
+
+fn broken_tables_are_caught(host: &TestServer) {
+    let violated = |break_it: &str, mend: &str| {
+        let before = tally_now(host);
+        let parameters = parameters(Script::ReadWrite);
+        let books = SysbenchBooks::default();
+        let found = on_client(host, async |client| {
+            client.batch_execute(break_it).await?;
+            let results = check(client, &parameters, Some((&before, &books))).await;
+            client.batch_execute(mend).await?;
+            results
+        });
+        let found = found.unwrap();
+        found.iter().filter(|r| r.violation.is_some()).map(|r| r.check.id()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        violated(
+            "UPDATE sbtest2 SET k = k + 1 WHERE id = 7",
+            "UPDATE sbtest2 SET k = k - 1 WHERE id = 7"
+        ),
+        ["k"]
+    );
+    assert_eq!(
+        violated(
+            "CREATE TABLE kept AS SELECT c FROM sbtest3 WHERE id = 8; UPDATE sbtest3 SET c = 'x' WHERE id = 8",
+            "UPDATE sbtest3 SET c = kept.c FROM kept WHERE id = 8; DROP TABLE kept"
+        ),
+        ["texts"]
+    );
+    assert_eq!(
+        violated(
+            "CREATE TABLE kept AS SELECT * FROM sbtest1 WHERE id = 9; DELETE FROM sbtest1 WHERE id = 9",
+            "INSERT INTO sbtest1 SELECT * FROM kept; DROP TABLE kept"
+        ),
+        ["rows", "k"]
+    );
+    assert_clean(host, None, "after mending");
+}
+
+/// Debian's sysbench with the server's address; none where it is not installed.
+fn sysbench(target: &Target, script: &str, action: &str) -> Option<std::process::Output> {
+    let host = match &target.address {
+        Address::Tcp(host) => host.clone(),
+        Address::UnixSocket(directory) => directory.display().to_string(),
+    };
+    let output = Command::new("sysbench")
+        .args([script, "--db-driver=pgsql", "--tables=3", "--table-size=2000", "--threads=2"])
+        .args(["--time=2", &format!("--pgsql-host={host}")])
+        .arg(format!("--pgsql-port={}", target.port))
+        .arg(format!("--pgsql-user={}", target.user))
+        .arg(format!(
+            "--pgsql-password={}",
+            target.password.as_ref().map_or("", |password| password.reveal())
+        ))
+        .arg(format!("--pgsql-db={}", target.database))
+        .arg(action)
+        .output()
+        .ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned()
+        + &String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "sysbench {script} {action}: {text}");
+    Some(output)
+}
+
+fn sysbench_drives_our_tables(host: &TestServer) {
+    for script in ["oltp_read_write", "oltp_read_only", "oltp_insert", "oltp_update_index"] {
+        let Some(output) = sysbench(&host.target(), script, "run") else {
+            eprintln!("skip: no sysbench on PATH; its half of the test is not made");
+            return;
+        };
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(text.contains("transactions:") && text.contains("ignored errors:"), "{text}");
+        assert_clean(host, None, script);
+    }
+}
+
+fn we_drive_sysbenchs_tables(host: &TestServer) {
+    on_client(host, async |client| drop_tables(client).await).unwrap();
+    let absent = on_client(host, async |client| drop_tables(client).await);
+    assert!(matches!(absent, Err(SysbenchError::NotLoaded)), "{absent:?}");
+    if sysbench(&host.target(), "oltp_read_write", "prepare").is_none() {
+        return;
+    }
+    let refused = load(&host.target(), &parameters(Script::ReadWrite), 1);
+    assert!(matches!(refused, Err(SysbenchError::Foreign)), "{refused:?}");
+    let refused = on_client(host, async |client| drop_tables(client).await);
+    assert!(matches!(refused, Err(SysbenchError::Foreign)), "{refused:?}");
+    for script in [Script::ReadWrite, Script::ReadOnly, Script::Insert] {
+        let before = tally_now(host);
+        let summary = drive(host, parameters(script), 500);
+        assert!(summary.totals.of(script.index()).committed > 20, "{:?}", summary.totals.samples);
+        assert_clean(host, Some((&before, &summary.books)), "on sysbench's tables");
+    }
+    sysbench(&host.target(), "oltp_read_write", "cleanup");
+}

@@ -1,0 +1,283 @@
+//! Sysbench's OLTP transactions on PostgreSQL, as `underlay drive` sees them.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use tokio::runtime::Runtime;
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::postgres::sysbench::{
+    CheckResult, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, identity,
+    load, prepare_bulk, tally,
+};
+use underlay_database::{Engine, Target};
+use underlay_driver::DriveSummary;
+use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, SysbenchBooks};
+
+use super::page::After;
+use super::{Arguments, Reading, Subject};
+use crate::stop::{Stop, chain};
+
+/// Arguments of sysbench.
+#[derive(Debug, Args)]
+pub(super) struct SysbenchArguments {
+    /// What a transaction does: read_write, read_only, write_only, point_select, update_index,
+    /// update_non_index, insert, delete or bulk_insert (sysbench).
+    #[arg(long, value_name = "SCRIPT", default_value = "read_write")]
+    script: Script,
+    /// Tables to load (sysbench).
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    tables: u32,
+    /// Rows of each table (sysbench).
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    table_size: u32,
+    /// How ids are drawn: uniform (the default of sysbench's master), special (the default of sysbench 1.0),
+    /// gaussian, pareto or zipfian (sysbench).
+    #[arg(long, value_name = "DISTRIBUTION", default_value = "uniform")]
+    rand_type: Distribution,
+    /// Ids in a range (sysbench).
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    range_size: u32,
+    /// Drive tables that Underlay did not make, of --tables and --table-size (sysbench).
+    #[arg(long, conflicts_with_all = ["load", "drop"])]
+    foreign_tables: bool,
+}
+
+impl SysbenchArguments {
+    fn parameters(&self, seed: RootSeed) -> Result<Parameters, Stop> {
+        let mut parameters =
+            Parameters::new(self.tables, self.table_size, seed, self.rand_type, self.script)
+                .map_err(|error| Stop::bad_input(error.to_string()))?;
+        parameters.composition.range_size = self.range_size;
+        Ok(parameters)
+    }
+
+    /// The workload as it would be loaded.
+    pub(super) fn workload(&self, seed: RootSeed) -> Result<Sysbench, Stop> {
+        Ok(Sysbench::new(self.parameters(seed)?))
+    }
+}
+
+/// The scripts on the database of the command.
+pub(super) struct SysbenchSubject<'a> {
+    arguments: &'a Arguments,
+    target: Target,
+    runtime: Runtime,
+}
+
+/// What is known before a run.
+pub(super) struct Before {
+    parameters: Parameters,
+    tally: Tally,
+}
+
+impl<'a> SysbenchSubject<'a> {
+    pub(super) fn new(
+        arguments: &'a Arguments,
+        target: Target,
+    ) -> Result<SysbenchSubject<'a>, Stop> {
+        if target.engine != Engine::Postgresql {
+            return Err(Stop::bad_input(format!(
+                "sysbench is made for PostgreSQL only, and the URL is one of {}",
+                target.engine
+            )));
+        }
+        // Wrong numbers are refused before anything is touched.
+        arguments.sysbench.parameters(RootSeed(arguments.seed))?;
+        let runtime = Runtime::new()
+            .map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
+        Ok(SysbenchSubject { arguments, target, runtime })
+    }
+
+    /// Does `work` with a connection.
+    fn on_connection<T>(
+        &self,
+        work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, SysbenchError>,
+    ) -> Result<T, Stop> {
+        self.runtime.block_on(async {
+            let client = self
+                .target
+                .connect()
+                .await
+                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
+            work(&client).await.map_err(|error| match error {
+                SysbenchError::Session(_) | SysbenchError::Thread(_) => {
+                    Stop::run_failed(chain(&error))
+                }
+                _ => Stop::bad_input(chain(&error)),
+            })
+        })
+    }
+
+    /// Size and seed of what is there; script and skew of the command.
+    fn described(&self) -> Result<Parameters, Stop> {
+        let wanted = self.arguments.sysbench.parameters(RootSeed(self.arguments.seed))?;
+        if self.arguments.sysbench.foreign_tables {
+            return Ok(wanted);
+        }
+        let there = self.on_connection(async |client| describe(client).await)?.parameters;
+        Ok(Parameters {
+            tables: there.tables,
+            table_size: there.table_size,
+            seed: there.seed,
+            ..wanted
+        })
+    }
+
+    fn needs_bulk_tables(&self) -> bool {
+        let named = |text: &String| text.replace('-', "_").contains(Script::BulkInsert.as_str());
+        self.arguments.sysbench.script == Script::BulkInsert
+            || self.arguments.weights.iter().chain(&self.arguments.weights_at).any(named)
+    }
+}
+
+impl Subject for SysbenchSubject<'_> {
+    type Connector = SysbenchConnector;
+    type Books = SysbenchBooks;
+    type Before = Before;
+
+    fn load(&self) -> Result<Value, Stop> {
+        let parameters = self.arguments.sysbench.parameters(RootSeed(self.arguments.seed))?;
+        let report = load(&self.target, &parameters, self.arguments.loaders())
+            .map_err(|error| Stop::run_failed(chain(&error)))?;
+        self.arguments.say(&format!(
+            "loaded {} tables of {} rows in {} (rows {}, keys {}, settling {})",
+            parameters.tables,
+            parameters.table_size,
+            Nanos::from(report.duration()),
+            Nanos::from(report.rows_duration),
+            Nanos::from(report.keys_duration),
+            Nanos::from(report.settle_duration),
+        ));
+        Ok(json!({
+            "tables": parameters.tables,
+            "table_size": parameters.table_size,
+            "rows": report.rows,
+            "bytes": report.bytes,
+            "rows_ns": Nanos::from(report.rows_duration).0,
+            "keys_ns": Nanos::from(report.keys_duration).0,
+            "settle_ns": Nanos::from(report.settle_duration).0,
+        }))
+    }
+
+    fn drop(&self) -> Result<(), Stop> {
+        self.on_connection(async |client| drop_tables(client).await)
+    }
+
+    fn drop_if_there(&self) -> Result<(), Stop> {
+        self.on_connection(async |client| match drop_tables(client).await {
+            Err(SysbenchError::NotLoaded) => Ok(()),
+            dropped => dropped,
+        })
+    }
+
+    fn check(&self) -> Result<(Value, Result<(), Stop>), Stop> {
+        let parameters = self.described()?;
+        let results = self.on_connection(async |client| check(client, &parameters, None).await)?;
+        for result in &results {
+            let found = result
+                .violation
+                .as_deref()
+                .map_or("ok".to_string(), |violation| format!("VIOLATED: {violation}"));
+            self.arguments.say(&format!(
+                "  {:7} {}: {found}",
+                result.check.id(),
+                result.check.title()
+            ));
+        }
+        Ok((results_json(&results), verdict_of("", &results)))
+    }
+
+    fn before(&self) -> Result<Before, Stop> {
+        let parameters = self.described()?;
+        let results = self.on_connection(async |client| check(client, &parameters, None).await)?;
+        // What is wrong already cannot be told apart from what the run breaks.
+        verdict_of(" before the run", &results)?;
+        if self.needs_bulk_tables() {
+            let users = self.arguments.users();
+            self.on_connection(async |client| prepare_bulk(client, users).await)?;
+        }
+        let tally = self.on_connection(async |client| tally(client, &parameters).await)?;
+        Ok(Before { parameters, tally })
+    }
+
+    fn connector(&self, before: &Before) -> SysbenchConnector {
+        let target = self.target.with_application_name("underlay-drive");
+        SysbenchConnector::new(target, before.parameters)
+    }
+
+    fn reading(&self) -> Result<Reading, Stop> {
+        super::reading(&self.runtime, &self.target, None)
+    }
+
+    fn after(&self, before: Before, summary: &DriveSummary<SysbenchBooks>) -> Result<After, Stop> {
+        let Before { parameters, tally } = before;
+        let books = &summary.books;
+        let results = self.on_connection(async |client| {
+            check(client, &parameters, Some((&tally, books))).await
+        })?;
+        let identity = identity(&parameters);
+        let failed = results.iter().filter(|result| result.violation.is_some()).count();
+        let members = json!({
+            "identity": identity,
+            "script": parameters.script.as_str(),
+            "tables": parameters.tables,
+            "table_size": parameters.table_size,
+            "distribution": parameters.distribution.as_str(),
+            "seed": parameters.seed.0,
+            "rows": {
+                "inserted": books.inserted,
+                "deleted": books.deleted,
+                "index_updates": books.index_updates,
+                "bulk": books.bulk_rows,
+            },
+            "checks": results_json(&results),
+        });
+        let bulk = match books.bulk_rows {
+            0 => String::new(),
+            rows => format!("; {rows} rows of bulk inserts"),
+        };
+        Ok(After {
+            said: vec![format!(
+                "rows of the whole run: {} inserted, {} deleted, {} index updates{bulk}",
+                books.inserted, books.deleted, books.index_updates
+            )],
+            ended: vec![format!(
+                "checks: {} made, {failed} failed; workload {identity}, {} tables of {} rows, ids {}, seed {}",
+                results.len(),
+                parameters.tables,
+                parameters.table_size,
+                parameters.distribution,
+                parameters.seed.0
+            )],
+            members: members.as_object().cloned().unwrap_or_else(Map::new),
+            verdict: verdict_of(" after the run", &results),
+        })
+    }
+}
+
+fn verdict_of(when: &str, results: &[CheckResult]) -> Result<(), Stop> {
+    let violated = results
+        .iter()
+        .find_map(|result| result.violation.as_ref().map(|violation| (result.check, violation)));
+    match violated {
+        None => Ok(()),
+        Some((check, violation)) => Err(Stop::check_violated(format!(
+            "consistency{when}: {} ({}): {violation}",
+            check.id(),
+            check.title()
+        ))),
+    }
+}
+
+fn results_json(results: &[CheckResult]) -> Value {
+    results
+        .iter()
+        .map(|result| {
+            json!({
+                "id": result.check.id(),
+                "title": result.check.title(),
+                "outcome": if result.violation.is_none() { "ok" } else { "violated" },
+                "detail": result.violation,
+            })
+        })
+        .collect()
+}
