@@ -24,7 +24,7 @@ use underlay_simulation::{
     ClientSpec, ClusterTarget, Latencies, RunSpec, SimulationResult, Stack, simulate,
 };
 use underlay_workload::block::{
-    BlockStream, BlockWorkload, Concurrency, Locality, Pace, Region, Runs, SizeShare,
+    BlockStream, BlockWorkload, Concurrency, Durability, Locality, Pace, Region, Runs, SizeShare,
 };
 
 const VOLUME: Bytes = Bytes::from_mib(1536);
@@ -267,6 +267,7 @@ fn workload(name: &str, read_share: f64, bytes: u32, random_share: f64) -> Block
         locality: Locality::Uniform,
         runs: Runs::PerThread,
         region: Region::WHOLE,
+        durability: Durability::Cached,
     };
     BlockWorkload { name: name.to_string(), streams: vec![stream] }
 }

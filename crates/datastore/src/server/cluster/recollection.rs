@@ -67,8 +67,7 @@ impl<R> ClusterPlane<R> {
         let cluster = Cluster::restore(spec, seed, &state, restart)
             .map_err(|problem| misfit(problem.to_string()))?;
         let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &places)?;
-        let mut plane =
-            ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant);
+        let mut plane = ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant);
         for component in lost {
             let text = format!("component {component} is lost: its files are gone");
             plane.journal.say(Nanos::ZERO, "component", text);
