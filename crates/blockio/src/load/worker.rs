@@ -173,6 +173,8 @@ impl<'a> Worker<'a> {
             }
             if stopping {
                 if self.ring.in_flight() == 0 && self.blocked.is_empty() {
+                    // What the last answers were must be known too.
+                    self.write_journal()?;
                     self.count_undelivered(now);
                     return Ok(());
                 }

@@ -210,10 +210,10 @@ fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> S
         ));
     }
     let requests = result.total(|_| true).in_window;
-    if requests > 0 {
+    if let Some(processor_ns) = result.cost.processor.0.checked_div(requests) {
         say(format!(
             "processor: {} per request in {}",
-            Nanos(result.cost.processor.0 / requests),
+            Nanos(processor_ns),
             count(result.cost.workers.into(), "worker"),
         ));
     }
