@@ -319,6 +319,7 @@ impl<S: BlockStore> Held<S> {
     /// Stores a block as it was. One that held nothing holds nothing again: zeros would occupy space.
     fn put_back(&mut self, at: u64, block: &[u8], sum: u32) {
         let failed = if sum == 0 && is_zero(block) {
+            self.mark(at, BLOCK_BYTES);
             self.store.discard(at, BLOCK).is_err()
         } else {
             self.put(at, block, &[sum]);
