@@ -141,52 +141,6 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     await close();
   });
 
-  test("draws a measure of all parts of a cluster in one chart, or those of one host", async () => {
-    const copy = variant(file, "parts.html", ({ timelines, runs }) => {
-      const model = timelines.lines.find((line) => line.run === 0);
-      const add = (name, entity, group) => {
-        timelines.series.push({ name, title: entity, layer: "datastore", unit: "1/s", group, entity });
-        timelines.lines.push({ ...model, series: timelines.series.length - 1 });
-      };
-      for (const host of ["h0", "h1"]) {
-        add(`cluster.group.${host}/g0.buffer.free`, `${host}/g0`, "write buffer free");
-        for (const disk of ["cache", "disk0"]) {
-          add(`cluster.device.${host}/g0/${disk}.ios`, `${host}/g0/${disk}`, `${host} device I/Os`);
-        }
-      }
-      const at_s = runs[0].phases.find((phase) => phase.kind === "measure").begin_s + 20;
-      for (const [kind, text] of [["storage", "part 1"], ["storage", "part 2"], ["fault", "host h1 lost power"], ["storage", "part 3"]]) {
-        runs[0].events.push({ at_s, until_s: null, kind, text });
-      }
-    });
-    const { page, close, trouble } = await open(browser, copy);
-    await page.locator("#timelines").scrollIntoViewIfNeeded();
-    const places = page.locator(".timeline-place");
-    const figures = page.locator("#timelines figure");
-    await page.fill("#timelines input[type=search]", "write buffer free");
-    assert.equal(await places.count(), 1);
-    assert.match(await figures.first().textContent(), /Write buffer free.*h0\/g0.*h1\/g0/s);
-    await page.waitForSelector("#timelines canvas");
-    // A fault takes parts with it: one mark tells them together, the cause first.
-    const box = await page.locator("#timelines .u-over").first().boundingBox();
-    let told = "";
-    for (let x = 0; x < box.width && !told.includes("host h1"); x += 4) {
-      await page.mouse.move(box.x + x, box.y + 40);
-      told = await page.evaluate(() => document.querySelector(".timeline-mark")?.textContent ?? "");
-    }
-    assert.match(told, /^host h1 lost power; part 1; part 2; and 1 more at/);
-    await page.fill("#timelines input[type=search]", "");
-    await page.getByRole("combobox", { name: "Part" }).selectOption({ label: "h1" });
-    assert.equal(await places.count(), 2);
-    for (let place = 0; place < 2; place += 1) await places.nth(place).scrollIntoViewIfNeeded();
-    await page.waitForFunction(() => document.querySelectorAll("#timelines figure").length === 2);
-    const text = await page.locator("#timelines .timelines").textContent();
-    assert.match(text, /h1\/g0/);
-    assert.doesNotMatch(text, /h0\/g0/);
-    assert.deepEqual(trouble, []);
-    await close();
-  });
-
   test("zooms all time lines together", async () => {
     const { page, close } = await open(browser, file);
     await page.locator("#timelines").scrollIntoViewIfNeeded();
