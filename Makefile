@@ -20,7 +20,8 @@ demo: ## Build, then run the main job: PostgreSQL on an NVMe and on a SATA desig
 test: ## Every test, with real PostgreSQL, real mounts and headless Chromium.
 	scripts/setup.sh test
 	$(CARGO) fmt --all --check
-	env $(if $(SUDO),$(RUNNER_VARIABLE)="sudo -E") $(CARGO) test --workspace --locked --no-fail-fast
+	env $(if $(SUDO),$(RUNNER_VARIABLE)="sudo -E") $(CARGO) test --workspace --locked --no-fail-fast --lib --bins --tests
+	$(CARGO) test --workspace --locked --doc
 
 lint: ## Formatting and clippy, warnings are errors.
 	$(CARGO) fmt --all --check
