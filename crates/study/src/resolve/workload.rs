@@ -167,7 +167,8 @@ impl Resolver<'_> {
                 &mut self.report,
                 "conflict",
                 format!("{} runs on PostgreSQL only, not on {}", profile.called(), self.kind),
-                "the function that draws the lines of an order is written for PostgreSQL".to_string(),
+                "the function that draws the lines of an order is written for PostgreSQL"
+                    .to_string(),
                 "leave `profile` out, or write kind = \"postgresql\" under [engine]".to_string(),
             );
         }
