@@ -13,6 +13,7 @@
 pub mod engine;
 pub mod error;
 mod mariadb_url;
+mod parallel;
 pub mod session;
 pub mod target;
 
@@ -21,6 +22,7 @@ pub mod managed;
 pub mod mariadb;
 pub mod postgres;
 
+pub mod sysbench;
 pub mod tpcc;
 
 pub mod transaction_counter;

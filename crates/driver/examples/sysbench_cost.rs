@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::sysbench::{SysbenchConnector, load};
+use underlay_database::sysbench::{SysbenchConnector, load};
 use underlay_database::{Address, Target};
 use underlay_driver::{DriveSpec, DriveTick, Driver};
 use underlay_workload::sysbench::{Distribution, Parameters, Script};

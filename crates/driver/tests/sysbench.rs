@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::TestServer;
 use underlay_core::RootSeed;
 use underlay_database::postgres::Listen;
-use underlay_database::postgres::sysbench::{
+use underlay_database::sysbench::{
     Session, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, load,
     prepare_bulk, tally,
 };
@@ -31,11 +31,15 @@ fn on_client<T>(
     host: &TestServer,
     work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, SysbenchError>,
 ) -> Result<T, SysbenchError> {
-    host.runtime.block_on(async { work(&host.target().connect().await?).await })
+    wait(host, async { work(&host.target().connect().await?).await })
+}
+
+fn wait<T>(host: &TestServer, work: impl Future<Output = T>) -> T {
+    host.runtime.block_on(work)
 }
 
 fn tally_now(host: &TestServer) -> Tally {
-    on_client(host, async |client| tally(client, &parameters(Script::ReadWrite)).await).unwrap()
+    wait(host, tally(&host.target(), &parameters(Script::ReadWrite))).unwrap()
 }
 
 fn drive(host: &TestServer, parameters: Parameters, millis: u64) -> DriveSummary<SysbenchBooks> {
@@ -49,7 +53,7 @@ fn drive(host: &TestServer, parameters: Parameters, millis: u64) -> DriveSummary
 
 fn assert_clean(host: &TestServer, run: Option<(&Tally, &SysbenchBooks)>, when: &str) {
     let parameters = parameters(Script::ReadWrite);
-    let results = on_client(host, async |client| check(client, &parameters, run).await).unwrap();
+    let results = wait(host, check(&host.target(), &parameters, run)).unwrap();
     assert_eq!(results.len(), if run.is_some() { 4 } else { 2 });
     for result in results {
         assert_eq!(result.violation, None, "{}, {when}", result.check.id());
@@ -64,7 +68,7 @@ fn real_tables_are_driven_by_both() {
     };
     let loaded = load(&host.target(), &parameters(Script::ReadWrite), 2).unwrap();
     assert_eq!((loaded.rows, tally_now(&host).rows), (6_000, 6_000));
-    let described = on_client(&host, async |client| describe(client).await).unwrap();
+    let described = wait(&host, describe(&host.target())).unwrap();
     assert_eq!(described.parameters, parameters(Script::ReadWrite));
     every_script_does_what_it_says(&host);
     loads_are_driven_and_accounted_for(&host);
@@ -77,7 +81,7 @@ fn real_tables_are_driven_by_both() {
 
 fn every_script_does_what_it_says(host: &TestServer) {
     let target = host.target();
-    on_client(host, async |client| prepare_bulk(client, 1).await).unwrap();
+    wait(host, prepare_bulk(&target, 1)).unwrap();
     host.runtime.block_on(async {
         let mut session = Session::connect(&target, 3).await.unwrap();
         for script in Script::ALL {
@@ -158,7 +162,7 @@ fn broken_tables_are_caught(host: &TestServer) {
         let books = SysbenchBooks::default();
         let found = on_client(host, async |client| {
             client.batch_execute(break_it).await?;
-            let results = check(client, &parameters, Some((&before, &books))).await;
+            let results = check(&host.target(), &parameters, Some((&before, &books))).await;
             client.batch_execute(mend).await?;
             results
         });
@@ -227,15 +231,15 @@ fn sysbench_drives_our_tables(host: &TestServer) {
 }
 
 fn we_drive_sysbenchs_tables(host: &TestServer) {
-    on_client(host, async |client| drop_tables(client).await).unwrap();
-    let absent = on_client(host, async |client| drop_tables(client).await);
+    wait(host, drop_tables(&host.target())).unwrap();
+    let absent = wait(host, drop_tables(&host.target()));
     assert!(matches!(absent, Err(SysbenchError::NotLoaded)), "{absent:?}");
     if sysbench(&host.target(), "oltp_read_write", "prepare").is_none() {
         return;
     }
     let refused = load(&host.target(), &parameters(Script::ReadWrite), 1);
     assert!(matches!(refused, Err(SysbenchError::Foreign)), "{refused:?}");
-    let refused = on_client(host, async |client| drop_tables(client).await);
+    let refused = wait(host, drop_tables(&host.target()));
     assert!(matches!(refused, Err(SysbenchError::Foreign)), "{refused:?}");
     for script in [Script::ReadWrite, Script::ReadOnly, Script::Insert] {
         let before = tally_now(host);

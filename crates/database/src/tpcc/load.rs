@@ -1,12 +1,9 @@
 //! Loading a population: what all engines have in common.
 
-use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use underlay_workload::tpcc::population::Table;
-
-use super::TpccError;
 
 /// From this many threads on, tables are divided among them.
 const DIVIDE_FROM: usize = 5;
@@ -111,54 +108,4 @@ pub(crate) fn pieces(warehouses: u32, parallel: usize) -> Vec<Piece> {
             _ => divided(table),
         })
         .collect()
-}
-
-/// Spreads `items` over `parallel` threads, each with a runtime of its own. `work` takes one after the
-/// other, the last first, until there is none. Ends early at the first error.
-pub(crate) fn spread<T: Send>(
-    parallel: usize,
-    items: Vec<T>,
-    work: impl AsyncFn(&dyn Fn() -> Option<T>) -> Result<(), TpccError> + Sync,
-) -> Result<(), TpccError> {
-    let threads = parallel.clamp(1, items.len().max(1));
-    let items = Mutex::new(items);
-    // A poisoned list belongs to a thread that panicked; joining that thread reports it.
-    let take = || items.lock().map_or(None, |mut items| items.pop());
-    let loader = || {
-        let done = on_runtime(work(&take));
-        if done.is_err() {
-            // The others find nothing left to do.
-            while take().is_some() {}
-        }
-        done
-    };
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .map(|index| {
-                std::thread::Builder::new()
-                    .name(format!("load-{index}"))
-                    .spawn_scoped(scope, loader)
-                    .map_err(TpccError::Thread)
-            })
-            .collect();
-        let mut result = Ok(());
-        for handle in handles {
-            let done = handle.and_then(|handle| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            result = result.and(done);
-        }
-        result
-    })
-}
-
-/// Carries out `work` on this thread.
-pub(crate) fn on_runtime<T>(
-    work: impl Future<Output = Result<T, TpccError>>,
-) -> Result<T, TpccError> {
-    tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(TpccError::Thread)?
-        .block_on(work)
 }

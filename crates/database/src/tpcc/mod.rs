@@ -21,8 +21,9 @@ pub use load::{LoadOptions, LoadProgress, LoadReport, LoadStage};
 pub use session::Session;
 pub use underlay_workload::tpcc::Outcome;
 
+pub(crate) use crate::parallel::{on_runtime, spread};
 pub(crate) use inputs::{SortedLines, int, selector, small};
-pub(crate) use load::{Counters, Piece, on_runtime, pieces, spread};
+pub(crate) use load::{Counters, Piece, pieces};
 
 use crate::error::SessionError;
 use crate::target::Target;
@@ -112,7 +113,7 @@ pub enum TpccError {
     Session(#[from] SessionError),
     /// The load's own threads could not be started.
     #[error("could not start a loader: {0}")]
-    Thread(#[source] std::io::Error),
+    Thread(#[from] std::io::Error),
 }
 
 /// What the marker says.

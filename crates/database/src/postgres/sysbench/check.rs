@@ -1,71 +1,9 @@
-//! What must hold of the tables, before and after a run.
-//!
-//! | check | what it verifies |
-//! |---|---|
-//! | rows | as many rows as before, and those that the clients were told of, no more and no fewer |
-//! | k | the sum of all `k` grew by the acknowledged index updates, where nothing else changed `k` |
-//! | texts | every `c` and `pad` has the form that the generator gives it |
-//! | index | the index on `k` and the table itself find the same number of rows |
-//!
-//! Commits of unknown outcome widen the first two to a range.
+//! The checks of sysbench's tables, as PostgreSQL is asked.
 
 use tokio_postgres::Client;
 use underlay_workload::sysbench::{Parameters, SysbenchBooks};
 
-use super::schema::SysbenchError;
-
-/// Which check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Check {
-    /// The number of rows.
-    Rows,
-    /// The sum of `k`.
-    K,
-    /// The form of the texts.
-    Texts,
-    /// The index on `k`.
-    Index,
-}
-
-/// A check and what it found: nothing when it holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CheckResult {
-    /// Which.
-    pub check: Check,
-    /// What is wrong.
-    pub violation: Option<String>,
-}
-
-/// The counts of all tables at an instant.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Rows.
-    pub rows: u64,
-    /// Sum of `k`.
-    pub k: i64,
-}
-
-impl Check {
-    /// Its short identity.
-    pub const fn id(self) -> &'static str {
-        match self {
-            Check::Rows => "rows",
-            Check::K => "k",
-            Check::Texts => "texts",
-            Check::Index => "index",
-        }
-    }
-
-    /// What it verifies.
-    pub const fn title(self) -> &'static str {
-        match self {
-            Check::Rows => "rows of all tables: before, plus inserted, minus deleted",
-            Check::K => "sum of k of all tables: before, plus index updates",
-            Check::Texts => "c and pad are groups of eleven digits",
-            Check::Index => "the index on k has every row once",
-        }
-    }
-}
+use crate::sysbench::{Check, CheckResult, SysbenchError, Tally, judge};
 
 /// Counts all tables.
 pub async fn tally(client: &Client, parameters: &Parameters) -> Result<Tally, SysbenchError> {
@@ -88,26 +26,9 @@ pub async fn check(
     let mut results = vec![texts(client, parameters).await?, index(client, parameters).await?];
     if let Some((before, books)) = run {
         let after = tally(client, parameters).await?;
-        results.push(CheckResult { check: Check::Rows, violation: rows(before, &after, books) });
-        results.push(CheckResult { check: Check::K, violation: k(before, &after, books) });
+        results.extend(judge(before, &after, books));
     }
     Ok(results)
-}
-
-fn rows(before: &Tally, after: &Tally, books: &SysbenchBooks) -> Option<String> {
-    let added = after.rows.cast_signed() - before.rows.cast_signed();
-    let (least, most) = books.rows_added();
-    (!(least..=most).contains(&added)).then(|| {
-        format!("{added} rows were added, the clients were told of {least} (at most {most})")
-    })
-}
-
-fn k(before: &Tally, after: &Tally, books: &SysbenchBooks) -> Option<String> {
-    let (least, most) = books.k_added()?;
-    let added = after.k - before.k;
-    (!(least.cast_signed()..=most.cast_signed()).contains(&added)).then(|| {
-        format!("k grew by {added}, the clients were told of {least} updates (at most {most})")
-    })
 }
 
 async fn texts(client: &Client, parameters: &Parameters) -> Result<CheckResult, SysbenchError> {
@@ -151,33 +72,4 @@ async fn index(client: &Client, parameters: &Parameters) -> Result<CheckResult, 
         }
     }
     Ok(CheckResult { check: Check::Index, violation })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Tally, k, rows};
-    use underlay_workload::sysbench::SysbenchBooks;
-
-    #[test]
-    fn lost_and_invented_rows_are_violations_and_unknown_ones_are_not() {
-        let tally = |rows, k| Tally { rows, k };
-        let books = SysbenchBooks { inserted: 10, deleted: 4, ..SysbenchBooks::default() };
-        assert_eq!(rows(&tally(100, 0), &tally(106, 0), &books), None);
-        assert!(rows(&tally(100, 0), &tally(105, 0), &books).is_some());
-        assert!(rows(&tally(100, 0), &tally(107, 0), &books).is_some());
-        let unknown = SysbenchBooks { perhaps_inserted: 1, perhaps_deleted: 2, ..books };
-        assert_eq!(rows(&tally(100, 0), &tally(107, 0), &unknown), None);
-        assert_eq!(rows(&tally(100, 0), &tally(104, 0), &unknown), None);
-        assert!(rows(&tally(100, 0), &tally(103, 0), &unknown).is_some());
-    }
-
-    #[test]
-    fn k_is_judged_only_where_nothing_else_changed_it() {
-        let tally = |k| Tally { rows: 1, k };
-        let books = SysbenchBooks { index_updates: 5, ..SysbenchBooks::default() };
-        assert_eq!(k(&tally(10), &tally(15), &books), None);
-        assert!(k(&tally(10), &tally(14), &books).is_some());
-        assert_eq!(k(&tally(10), &tally(16), &SysbenchBooks { perhaps_updated: 1, ..books }), None);
-        assert_eq!(k(&tally(10), &tally(99), &SysbenchBooks { inserted: 1, ..books }), None);
-    }
 }

@@ -4,54 +4,23 @@ use bytes::{BufMut, BytesMut};
 use futures_util::SinkExt;
 use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio_postgres::Client;
 use underlay_workload::sysbench::{Parameters, Row, Sampler};
 
-use super::schema::{self, KEYS_SQL, SysbenchError, numbered};
+use super::schema::{self, KEYS_SQL};
 use crate::postgres::parallel::{in_parallel, on_connection};
+use crate::sysbench::{LoadReport, Piece, SysbenchError, numbered, pieces};
 use crate::target::Target;
 
 /// Settings of the loaders' connections; see the load of TPC-C.
 const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET synchronous_commit = local; \
     SET statement_timeout = 0; SET lock_timeout = 0";
-/// Rows of one piece of work.
-const PIECE_ROWS: u32 = 200_000;
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 128 << 10;
 /// Before and after the rows; see the manual, chapter COPY, "Binary Format".
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const TRAILER: &[u8] = &[0xff, 0xff];
-
-/// What was loaded, and how long each stage took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadReport {
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes sent to the server.
-    pub bytes: u64,
-    /// Copying rows.
-    pub rows_duration: Duration,
-    /// Building keys and indexes.
-    pub keys_duration: Duration,
-    /// Vacuuming, gathering statistics, writing a checkpoint.
-    pub settle_duration: Duration,
-}
-
-impl LoadReport {
-    /// All stages.
-    pub fn duration(&self) -> Duration {
-        self.rows_duration + self.keys_duration + self.settle_duration
-    }
-}
-
-/// Rows `first..=last` of a table.
-#[derive(Clone, Copy)]
-struct Piece {
-    table: u32,
-    first: u32,
-    last: u32,
-}
 
 /// Creates and loads the tables, on `parallel` connections. Blocks; must not be called from within a runtime.
 ///
@@ -108,21 +77,6 @@ pub fn load(
     })
 }
 
-/// The pieces; work is taken from the end, so the first table comes last.
-fn pieces(parameters: &Parameters) -> Vec<Piece> {
-    let size = parameters.table_size;
-    (1..=parameters.tables)
-        .rev()
-        .flat_map(|table| {
-            (1..=size).step_by(PIECE_ROWS as usize).map(move |first| Piece {
-                table,
-                first,
-                last: first.saturating_add(PIECE_ROWS - 1).min(size),
-            })
-        })
-        .collect()
-}
-
 async fn copy_piece(
     client: &Client,
     parameters: &Parameters,
@@ -159,29 +113,5 @@ fn put_row(out: &mut BytesMut, row: &Row) {
     for text in [&row.c[..], &row.pad[..]] {
         out.put_i32(text.len() as i32);
         out.put_slice(text);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::pieces;
-    use underlay_core::RootSeed;
-    use underlay_workload::sysbench::{Distribution, Parameters, Script};
-
-    #[test]
-    fn pieces_cover_every_row_once() {
-        for size in [1, 199_999, 200_000, 200_001, 450_000] {
-            let parameters =
-                Parameters::new(3, size, RootSeed(1), Distribution::Uniform, Script::ReadWrite);
-            let pieces = pieces(&parameters.unwrap());
-            for table in 1..=3 {
-                let mut next = 1;
-                for piece in pieces.iter().filter(|piece| piece.table == table) {
-                    assert_eq!(piece.first, next);
-                    next = piece.last + 1;
-                }
-                assert_eq!(next, size + 1);
-            }
-        }
     }
 }

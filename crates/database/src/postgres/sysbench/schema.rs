@@ -2,12 +2,10 @@
 
 use tokio_postgres::Client;
 use underlay_core::RootSeed;
-use underlay_workload::sysbench::{Distribution, Parameters, ParametersError, Script};
+use underlay_workload::sysbench::{Distribution, Parameters, Script};
 
 use crate::error::{CommitState, SessionError};
-
-/// Version of the rows and of the marker.
-const MARKER_FORMAT: i32 = 1;
+use crate::sysbench::{Described, MARKER_FORMAT, SysbenchError, numbered};
 
 /// One table; `#` stands for its number. Types, defaults and names are those that sysbench gives it.
 pub(super) const TABLE_SQL: &str = "CREATE TABLE sbtest# (id SERIAL NOT NULL, \
@@ -19,63 +17,10 @@ const MARKER_SQL: &str = "CREATE TABLE underlay_sysbench (format integer NOT NUL
     tables integer NOT NULL, table_size integer NOT NULL, seed bigint NOT NULL, \
     distribution text NOT NULL, complete boolean NOT NULL)";
 
-/// Why something could not be done with the tables.
-#[derive(Debug, thiserror::Error)]
-pub enum SysbenchError {
-    /// There are such tables that Underlay did not make.
-    #[error(
-        "the database has tables `sbtest<n>` that underlay did not create; use another database, remove them \
-         yourself, or drive them as they are with --foreign-tables"
-    )]
-    Foreign,
-    /// There are tables already.
-    #[error(
-        "the database already holds the tables; drop them first (`underlay drive sysbench --drop`)"
-    )]
-    AlreadyLoaded,
-    /// There are none.
-    #[error("the database holds no tables; load them first (`underlay drive sysbench --load`)")]
-    NotLoaded,
-    /// A load did not come to its end.
-    #[error("the tables are incomplete: a load was interrupted; drop them and load again")]
-    Incomplete,
-    /// Made by a version that generated other rows.
-    #[error(
-        "the tables have format {found}, this version makes format {expected}; drop them and load again",
-        expected = MARKER_FORMAT
-    )]
-    OtherFormat {
-        /// Format in the database.
-        found: i32,
-    },
-    /// The marker says what no load writes.
-    #[error("the marker of the tables is damaged: {0}")]
-    Damaged(String),
-    /// The database refused something.
-    #[error(transparent)]
-    Session(#[from] SessionError),
-    /// A loader could not be started.
-    #[error("could not start a loader: {0}")]
-    Thread(#[from] std::io::Error),
-}
-
 impl From<tokio_postgres::Error> for SysbenchError {
     fn from(error: tokio_postgres::Error) -> SysbenchError {
         SysbenchError::Session(SessionError::from_postgres(&error, CommitState::NotSent))
     }
-}
-
-impl From<ParametersError> for SysbenchError {
-    fn from(error: ParametersError) -> SysbenchError {
-        SysbenchError::Damaged(error.to_string())
-    }
-}
-
-/// What the marker says; the script is left at its default.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Described {
-    /// What the rows were made from.
-    pub parameters: Parameters,
 }
 
 enum State {
@@ -156,11 +101,7 @@ pub async fn describe(client: &Client) -> Result<Described, SysbenchError> {
     }
     let (tables, table_size): (i32, i32) = (row.try_get(1)?, row.try_get(2)?);
     let seed: i64 = row.try_get(3)?;
-    let distribution: Distribution = row.try_get::<_, &str>(4)?.parse().map_err(
-        |error: underlay_workload::sysbench::UnknownDistribution| {
-            SysbenchError::Damaged(error.to_string())
-        },
-    )?;
+    let distribution: Distribution = row.try_get::<_, &str>(4)?.parse()?;
     let parameters = Parameters::new(
         tables.cast_unsigned(),
         table_size.cast_unsigned(),
@@ -209,9 +150,4 @@ pub async fn prepare_bulk(client: &Client, users: u32) -> Result<(), SysbenchErr
         ));
     }
     Ok(client.batch_execute(&sql).await?)
-}
-
-/// A text with the number of its table.
-pub(super) fn numbered(sql: &str, table: u32) -> String {
-    sql.replace('#', &table.to_string())
 }

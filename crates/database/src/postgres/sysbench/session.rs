@@ -8,86 +8,52 @@ use std::collections::HashMap;
 use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
-use underlay_workload::sysbench::{
-    C_LENGTH, Operation, Outcome, PAD_LENGTH, Range, Script, Transaction, text_of,
-};
+use underlay_workload::sysbench::{Outcome, Script, Transaction};
 
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::postgres::link::{Link, RequestError};
+use crate::sysbench::{Execute, Input, Kind, numbered, operate};
 use crate::target::Target;
 
-/// The statements; `#` stands for the number of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Point,
-    Simple,
-    Sum,
-    Order,
-    Distinct,
-    IndexUpdate,
-    NonIndexUpdate,
-    Delete,
-    InsertAgain,
-    Insert,
-    Bulk,
-}
-
-const KINDS: [Kind; 11] = [
-    Kind::Point,
-    Kind::Simple,
-    Kind::Sum,
-    Kind::Order,
-    Kind::Distinct,
-    Kind::IndexUpdate,
-    Kind::NonIndexUpdate,
-    Kind::Delete,
-    Kind::InsertAgain,
-    Kind::Insert,
-    Kind::Bulk,
-];
-
-impl Kind {
-    const fn sql(self) -> &'static str {
-        match self {
-            Kind::Point => "SELECT c FROM sbtest# WHERE id = $1",
-            Kind::Simple => "SELECT c FROM sbtest# WHERE id BETWEEN $1 AND $2",
-            Kind::Sum => "SELECT SUM(k) FROM sbtest# WHERE id BETWEEN $1 AND $2",
-            Kind::Order => "SELECT c FROM sbtest# WHERE id BETWEEN $1 AND $2 ORDER BY c",
-            Kind::Distinct => {
-                "SELECT DISTINCT c FROM sbtest# WHERE id BETWEEN $1 AND $2 ORDER BY c"
-            }
-            Kind::IndexUpdate => "UPDATE sbtest# SET k = k + 1 WHERE id = $1",
-            Kind::NonIndexUpdate => "UPDATE sbtest# SET c = $2 WHERE id = $1",
-            Kind::Delete => "DELETE FROM sbtest# WHERE id = $1",
-            Kind::InsertAgain => "INSERT INTO sbtest# (id, k, c, pad) VALUES ($1, $2, $3, $4)",
-            Kind::Insert => "INSERT INTO sbtest# (k, c, pad) VALUES ($1, $2, $3)",
-            Kind::Bulk => {
-                "INSERT INTO sbtest_bulk# (id, k) SELECT id, id FROM unnest($1::integer[]) AS id"
-            }
+/// The text of a statement; `#` stands for the number of the table.
+const fn sql(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Point => "SELECT c FROM sbtest# WHERE id = $1",
+        Kind::Simple => "SELECT c FROM sbtest# WHERE id BETWEEN $1 AND $2",
+        Kind::Sum => "SELECT SUM(k) FROM sbtest# WHERE id BETWEEN $1 AND $2",
+        Kind::Order => "SELECT c FROM sbtest# WHERE id BETWEEN $1 AND $2 ORDER BY c",
+        Kind::Distinct => "SELECT DISTINCT c FROM sbtest# WHERE id BETWEEN $1 AND $2 ORDER BY c",
+        Kind::IndexUpdate => "UPDATE sbtest# SET k = k + 1 WHERE id = $1",
+        Kind::NonIndexUpdate => "UPDATE sbtest# SET c = $2 WHERE id = $1",
+        Kind::Delete => "DELETE FROM sbtest# WHERE id = $1",
+        Kind::InsertAgain => "INSERT INTO sbtest# (id, k, c, pad) VALUES ($1, $2, $3, $4)",
+        Kind::Insert => "INSERT INTO sbtest# (k, c, pad) VALUES ($1, $2, $3)",
+        Kind::Bulk => {
+            "INSERT INTO sbtest_bulk# (id, k) SELECT id, id FROM unnest($1::integer[]) AS id"
         }
     }
+}
 
-    const fn types(self) -> &'static [Type] {
-        const ID: &[Type] = &[Type::INT4];
-        const RANGE: &[Type] = &[Type::INT4, Type::INT4];
-        const TEXT: &[Type] = &[Type::INT4, Type::BPCHAR];
-        const ROW: &[Type] = &[Type::INT4, Type::INT4, Type::BPCHAR, Type::BPCHAR];
-        const ROW_WITHOUT_ID: &[Type] = &[Type::INT4, Type::BPCHAR, Type::BPCHAR];
-        const IDS: &[Type] = &[Type::INT4_ARRAY];
-        match self {
-            Kind::Point | Kind::IndexUpdate | Kind::Delete => ID,
-            Kind::Simple | Kind::Sum | Kind::Order | Kind::Distinct => RANGE,
-            Kind::NonIndexUpdate => TEXT,
-            Kind::InsertAgain => ROW,
-            Kind::Insert => ROW_WITHOUT_ID,
-            Kind::Bulk => IDS,
-        }
+const fn types(kind: Kind) -> &'static [Type] {
+    const ID: &[Type] = &[Type::INT4];
+    const RANGE: &[Type] = &[Type::INT4, Type::INT4];
+    const TEXT: &[Type] = &[Type::INT4, Type::BPCHAR];
+    const ROW: &[Type] = &[Type::INT4, Type::INT4, Type::BPCHAR, Type::BPCHAR];
+    const ROW_WITHOUT_ID: &[Type] = &[Type::INT4, Type::BPCHAR, Type::BPCHAR];
+    const IDS: &[Type] = &[Type::INT4_ARRAY];
+    match kind {
+        Kind::Point | Kind::IndexUpdate | Kind::Delete => ID,
+        Kind::Simple | Kind::Sum | Kind::Order | Kind::Distinct => RANGE,
+        Kind::NonIndexUpdate => TEXT,
+        Kind::InsertAgain => ROW,
+        Kind::Insert => ROW_WITHOUT_ID,
+        Kind::Bulk => IDS,
     }
 }
 
 /// The texts of all statements, for the workload's identity.
 pub(super) fn texts() -> Vec<&'static str> {
-    KINDS.map(Kind::sql).to_vec()
+    Kind::ALL.map(sql).to_vec()
 }
 
 /// One connection.
@@ -148,7 +114,7 @@ impl Session {
         }
         let mut outcome = Outcome::default();
         for operation in &transaction.operations {
-            self.operate(operation, &mut outcome)
+            operate(self, operation, &mut outcome)
                 .await
                 .map_err(|error| contended(error, commit, transaction.script))?;
         }
@@ -165,85 +131,42 @@ impl Session {
         Ok(outcome)
     }
 
-    async fn operate(
-        &mut self,
-        operation: &Operation,
-        outcome: &mut Outcome,
-    ) -> Result<(), RequestError> {
-        match *operation {
-            Operation::PointSelect { table, id } => {
-                outcome.rows_read += self.execute(Kind::Point, table, &[&int(id)]).await?;
-            }
-            Operation::SimpleRange(range) => self.range(Kind::Simple, range, outcome).await?,
-            Operation::SumRange(range) => self.range(Kind::Sum, range, outcome).await?,
-            Operation::OrderRange(range) => self.range(Kind::Order, range, outcome).await?,
-            Operation::DistinctRange(range) => self.range(Kind::Distinct, range, outcome).await?,
-            Operation::IndexUpdate { table, id } => {
-                outcome.index_updates +=
-                    self.execute(Kind::IndexUpdate, table, &[&int(id)]).await?;
-            }
-            Operation::NonIndexUpdate { table, id, text } => {
-                let c = c_of(text);
-                self.execute(Kind::NonIndexUpdate, table, &[&int(id), &as_text(&c)]).await?;
-            }
-            Operation::DeleteInsert { table, id, k, text } => {
-                outcome.deleted += self.execute(Kind::Delete, table, &[&int(id)]).await?;
-                let (c, pad) = (c_of(text), pad_of(text));
-                let row: [&(dyn ToSql + Sync); 4] =
-                    [&int(id), &int(k), &as_text(&c), &as_text(&pad)];
-                outcome.inserted += self.execute(Kind::InsertAgain, table, &row).await?;
-            }
-            Operation::Insert { table, k, text } => {
-                let (c, pad) = (c_of(text), pad_of(text));
-                let row: [&(dyn ToSql + Sync); 3] = [&int(k), &as_text(&c), &as_text(&pad)];
-                outcome.inserted += self.execute(Kind::Insert, table, &row).await?;
-            }
-            Operation::Delete { table, id } => {
-                outcome.deleted += self.execute(Kind::Delete, table, &[&int(id)]).await?;
-            }
-            Operation::BulkInsert { table, first, rows } => {
-                let ids: Vec<i32> = (first..first + rows).map(int).collect();
-                outcome.inserted += self.execute(Kind::Bulk, table, &[&ids]).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn range(
-        &mut self,
-        kind: Kind,
-        range: Range,
-        outcome: &mut Outcome,
-    ) -> Result<(), RequestError> {
-        let ids: [&(dyn ToSql + Sync); 2] = [&int(range.first), &int(range.last)];
-        outcome.rows_read += self.execute(kind, range.table, &ids).await?;
-        Ok(())
-    }
-
-    /// The rows that a statement changed or returned.
-    async fn execute(
-        &mut self,
-        kind: Kind,
-        table: u32,
-        parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<u32, RequestError> {
-        let statement = self.statement(kind, table).await?;
-        let rows = self.link.execute(&statement, parameters).await?;
-        Ok(u32::try_from(rows).unwrap_or(u32::MAX))
-    }
-
     async fn statement(&mut self, kind: Kind, table: u32) -> Result<Statement, RequestError> {
         if let Some(statement) = self.prepared.get(&(kind, table)) {
             return Ok(statement.clone());
         }
-        let sql = super::schema::numbered(kind.sql(), table);
-        let statement = self.link.prepare(&sql, kind.types()).await?;
+        let sql = numbered(sql(kind), table);
+        let statement = self.link.prepare(&sql, types(kind)).await?;
         self.prepared.insert((kind, table), statement.clone());
         Ok(statement)
     }
 
     async fn batch(&mut self, sql: &str, commit: CommitState) -> Result<(), SessionError> {
         self.link.batch(sql).await.map_err(|error| failed(error, commit))
+    }
+}
+
+impl Execute for Session {
+    type Error = RequestError;
+
+    async fn execute(
+        &mut self,
+        kind: Kind,
+        table: u32,
+        inputs: &[Input<'_>],
+    ) -> Result<u32, RequestError> {
+        let statement = self.statement(kind, table).await?;
+        // No statement has more inputs than this.
+        let mut parameters: [&(dyn ToSql + Sync); 4] = [&0i32; 4];
+        for (parameter, input) in parameters.iter_mut().zip(inputs) {
+            *parameter = match input {
+                Input::Int(value) => value,
+                Input::Text(text) => text,
+                Input::Ids(ids) => ids,
+            };
+        }
+        let rows = self.link.execute(&statement, &parameters[..inputs.len()]).await?;
+        Ok(u32::try_from(rows).unwrap_or(u32::MAX))
     }
 }
 
@@ -269,22 +192,4 @@ fn failed(error: RequestError, commit: CommitState) -> SessionError {
             commit_unknown: false,
         },
     }
-}
-
-fn c_of(number: u64) -> [u8; C_LENGTH] {
-    text_of(number)
-}
-
-fn pad_of(number: u64) -> [u8; PAD_LENGTH] {
-    // Another text than the row's `c`.
-    text_of(!number)
-}
-
-fn as_text(bytes: &[u8]) -> &str {
-    std::str::from_utf8(bytes).expect("digits and hyphens")
-}
-
-/// Ids beyond the largest integer (the end of a range near it) are clamped: no row has them.
-fn int(value: u32) -> i32 {
-    i32::try_from(value).unwrap_or(i32::MAX)
 }

@@ -1,10 +1,10 @@
-//! Sysbench's OLTP transactions on PostgreSQL, as `underlay drive` sees them.
+//! Sysbench's OLTP transactions, as `underlay drive` sees them.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::sysbench::{
+use underlay_database::sysbench::{
     CheckResult, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, identity,
     load, prepare_bulk, tally,
 };
@@ -87,23 +87,11 @@ impl<'a> SysbenchSubject<'a> {
         Ok(SysbenchSubject { arguments, target, runtime })
     }
 
-    /// Does `work` with a connection.
-    fn on_connection<T>(
-        &self,
-        work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, SysbenchError>,
-    ) -> Result<T, Stop> {
-        self.runtime.block_on(async {
-            let client = self
-                .target
-                .connect()
-                .await
-                .map_err(|error| Stop::run_failed(format!("could not connect: {error}")))?;
-            work(&client).await.map_err(|error| match error {
-                SysbenchError::Session(_) | SysbenchError::Thread(_) => {
-                    Stop::run_failed(chain(&error))
-                }
-                _ => Stop::bad_input(chain(&error)),
-            })
+    /// Waits for `work`.
+    fn wait<T>(&self, work: impl Future<Output = Result<T, SysbenchError>>) -> Result<T, Stop> {
+        self.runtime.block_on(work).map_err(|error| match error {
+            SysbenchError::Session(_) | SysbenchError::Thread(_) => Stop::run_failed(chain(&error)),
+            _ => Stop::bad_input(chain(&error)),
         })
     }
 
@@ -113,7 +101,7 @@ impl<'a> SysbenchSubject<'a> {
         if self.arguments.sysbench.foreign_tables {
             return Ok(wanted);
         }
-        let there = self.on_connection(async |client| describe(client).await)?.parameters;
+        let there = self.wait(describe(&self.target))?.parameters;
         Ok(Parameters {
             tables: there.tables,
             table_size: there.table_size,
@@ -159,19 +147,21 @@ impl Subject for SysbenchSubject<'_> {
     }
 
     fn drop(&self) -> Result<(), Stop> {
-        self.on_connection(async |client| drop_tables(client).await)
+        self.wait(drop_tables(&self.target))
     }
 
     fn drop_if_there(&self) -> Result<(), Stop> {
-        self.on_connection(async |client| match drop_tables(client).await {
-            Err(SysbenchError::NotLoaded) => Ok(()),
-            dropped => dropped,
+        self.wait(async {
+            match drop_tables(&self.target).await {
+                Err(SysbenchError::NotLoaded) => Ok(()),
+                dropped => dropped,
+            }
         })
     }
 
     fn check(&self) -> Result<(Value, Result<(), Stop>), Stop> {
         let parameters = self.described()?;
-        let results = self.on_connection(async |client| check(client, &parameters, None).await)?;
+        let results = self.wait(check(&self.target, &parameters, None))?;
         for result in &results {
             let found = result
                 .violation
@@ -188,14 +178,14 @@ impl Subject for SysbenchSubject<'_> {
 
     fn before(&self) -> Result<Before, Stop> {
         let parameters = self.described()?;
-        let results = self.on_connection(async |client| check(client, &parameters, None).await)?;
+        let results = self.wait(check(&self.target, &parameters, None))?;
         // What is wrong already cannot be told apart from what the run breaks.
         verdict_of(" before the run", &results)?;
         if self.needs_bulk_tables() {
             let users = self.arguments.users();
-            self.on_connection(async |client| prepare_bulk(client, users).await)?;
+            self.wait(prepare_bulk(&self.target, users))?;
         }
-        let tally = self.on_connection(async |client| tally(client, &parameters).await)?;
+        let tally = self.wait(tally(&self.target, &parameters))?;
         Ok(Before { parameters, tally })
     }
 
@@ -211,10 +201,8 @@ impl Subject for SysbenchSubject<'_> {
     fn after(&self, before: Before, summary: &DriveSummary<SysbenchBooks>) -> Result<After, Stop> {
         let Before { parameters, tally } = before;
         let books = &summary.books;
-        let results = self.on_connection(async |client| {
-            check(client, &parameters, Some((&tally, books))).await
-        })?;
-        let identity = identity(&parameters);
+        let results = self.wait(check(&self.target, &parameters, Some((&tally, books))))?;
+        let identity = identity(self.target.engine, &parameters);
         let failed = results.iter().filter(|result| result.violation.is_some()).count();
         let members = json!({
             "identity": identity,

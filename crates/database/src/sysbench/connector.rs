@@ -1,4 +1,4 @@
-//! Sysbench's transactions on PostgreSQL for the load generator.
+//! Sysbench's transactions for the load generator, on whichever engine the target speaks.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::error::SessionError;
 use crate::session;
 use crate::target::Target;
 
-/// Opens sessions with one PostgreSQL database.
+/// Opens sessions with one database.
 #[derive(Clone, Debug)]
 pub struct SysbenchConnector {
     target: Target,

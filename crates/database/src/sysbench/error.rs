@@ -1,0 +1,58 @@
+//! Why something could not be done with sysbench's tables.
+
+use underlay_workload::sysbench::{ParametersError, UnknownDistribution};
+
+use super::MARKER_FORMAT;
+use crate::error::SessionError;
+
+/// Why something could not be done with the tables.
+#[derive(Debug, thiserror::Error)]
+pub enum SysbenchError {
+    /// There are such tables that Underlay did not make.
+    #[error(
+        "the database has tables `sbtest<n>` that underlay did not create; use another database, remove them \
+         yourself, or drive them as they are with --foreign-tables"
+    )]
+    Foreign,
+    /// There are tables already.
+    #[error(
+        "the database already holds the tables; drop them first (`underlay drive sysbench --drop`)"
+    )]
+    AlreadyLoaded,
+    /// There are none.
+    #[error("the database holds no tables; load them first (`underlay drive sysbench --load`)")]
+    NotLoaded,
+    /// A load did not come to its end.
+    #[error("the tables are incomplete: a load was interrupted; drop them and load again")]
+    Incomplete,
+    /// Made by a version that generated other rows.
+    #[error(
+        "the tables have format {found}, this version makes format {expected}; drop them and load again",
+        expected = MARKER_FORMAT
+    )]
+    OtherFormat {
+        /// Format in the database.
+        found: i32,
+    },
+    /// The marker says what no load writes.
+    #[error("the marker of the tables is damaged: {0}")]
+    Damaged(String),
+    /// The database refused something.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A loader could not be started.
+    #[error("could not start a loader: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+impl From<ParametersError> for SysbenchError {
+    fn from(error: ParametersError) -> SysbenchError {
+        SysbenchError::Damaged(error.to_string())
+    }
+}
+
+impl From<UnknownDistribution> for SysbenchError {
+    fn from(error: UnknownDistribution) -> SysbenchError {
+        SysbenchError::Damaged(error.to_string())
+    }
+}

@@ -1,0 +1,127 @@
+//! Sysbench's OLTP tables and transactions on every engine: what they have in common, and one entry for whoever
+//! has a [`Target`].
+//!
+//! The tables are those that `sysbench oltp_* prepare` makes, under the names that it looks for: either program
+//! can drive what the other loaded. A table of Underlay's own, `underlay_sysbench`, says that Underlay made them;
+//! without it they are somebody else's and are neither loaded over nor dropped, and driven only when the user
+//! says so. SQL and sessions are the engines' own; see `postgres::sysbench`.
+
+mod check;
+mod connector;
+mod error;
+mod load;
+mod session;
+mod statement;
+
+use underlay_workload::sysbench::{Parameters, SysbenchBooks};
+
+pub use check::{Check, CheckResult, Tally};
+pub use connector::SysbenchConnector;
+pub use error::SysbenchError;
+pub use load::LoadReport;
+pub use session::Session;
+
+pub(crate) use check::judge;
+pub(crate) use load::{Piece, pieces};
+pub(crate) use statement::{Execute, Input, Kind, operate};
+
+use crate::error::{ErrorClass, SessionError};
+use crate::target::Target;
+use crate::{Engine, postgres};
+
+/// Version of the rows and of the marker.
+pub(crate) const MARKER_FORMAT: i32 = 1;
+
+/// What the marker says; the script is left at its default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// What the rows were made from.
+    pub parameters: Parameters,
+}
+
+/// The identity of the workload as an engine runs it: results with different identities are not comparable.
+pub fn identity(engine: Engine, parameters: &Parameters) -> String {
+    match engine {
+        Engine::Postgresql => postgres::sysbench::identity(parameters),
+        // No session runs it; the name must differ all the same.
+        Engine::Mariadb => underlay_workload::sysbench::identity(parameters, &[engine.as_str()]),
+    }
+}
+
+/// Creates and loads the tables, on `parallel` connections. Blocks; must not be called from within a runtime.
+///
+/// # Errors
+/// When there are such tables already. After any other error they are there without their mark of completion:
+/// they cannot be used by mistake, and can be dropped.
+pub fn load(
+    target: &Target,
+    parameters: &Parameters,
+    parallel: usize,
+) -> Result<LoadReport, SysbenchError> {
+    match target.engine {
+        Engine::Postgresql => postgres::sysbench::load(target, parameters, parallel),
+        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+    }
+}
+
+/// What tables of Underlay's a database holds.
+pub async fn describe(target: &Target) -> Result<Described, SysbenchError> {
+    match target.engine {
+        Engine::Postgresql => postgres::sysbench::describe(&target.connect().await?).await,
+        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+    }
+}
+
+/// Counts all tables.
+pub async fn tally(target: &Target, parameters: &Parameters) -> Result<Tally, SysbenchError> {
+    match target.engine {
+        Engine::Postgresql => postgres::sysbench::tally(&target.connect().await?, parameters).await,
+        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+    }
+}
+
+/// Makes all checks. With `run`, also those against the tally before and the books of a run.
+pub async fn check(
+    target: &Target,
+    parameters: &Parameters,
+    run: Option<(&Tally, &SysbenchBooks)>,
+) -> Result<Vec<CheckResult>, SysbenchError> {
+    match target.engine {
+        Engine::Postgresql => {
+            postgres::sysbench::check(&target.connect().await?, parameters, run).await
+        }
+        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+    }
+}
+
+/// Removes the tables, if Underlay made them.
+pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
+    match target.engine {
+        Engine::Postgresql => postgres::sysbench::drop_tables(&target.connect().await?).await,
+        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+    }
+}
+
+/// Gives each of `users` users an empty table for bulk inserts.
+pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchError> {
+    match target.engine {
+        Engine::Postgresql => {
+            postgres::sysbench::prepare_bulk(&target.connect().await?, users).await
+        }
+        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+    }
+}
+
+/// A text with the number of its table.
+pub(crate) fn numbered(sql: &str, table: u32) -> String {
+    sql.replace('#', &table.to_string())
+}
+
+fn made_for_postgresql_only() -> SessionError {
+    SessionError {
+        class: ErrorClass::Other,
+        sqlstate: None,
+        message: "sysbench is made for PostgreSQL only".to_string(),
+        commit_unknown: false,
+    }
+}
