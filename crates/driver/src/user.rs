@@ -199,7 +199,8 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
     async fn carry_out(&mut self, transaction: &TransactionOf<C>, intended: Nanos) {
         let taken = self.now;
         if !self.take_connection().await {
-            return self.lose(transaction, Loss::Abandoned);
+            self.lose(transaction, Loss::Abandoned);
+            return C::Workload::tell(&mut self.source, transaction, None);
         }
         let first_attempt = self.now;
         let mut contention = 0;
@@ -225,8 +226,12 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
                     completed: self.now,
                 };
                 self.complete(transaction, &outcome, &times);
+                C::Workload::tell(&mut self.source, transaction, Some(&outcome));
             }
-            Err(loss) => self.lose(transaction, loss),
+            Err(loss) => {
+                self.lose(transaction, loss);
+                C::Workload::tell(&mut self.source, transaction, None);
+            }
         }
         self.give_back_connection();
     }

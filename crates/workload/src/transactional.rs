@@ -7,7 +7,8 @@
 //! engines (`database`).
 //!
 //! The `k`-th transaction of user `u` is a function of the seed, `u`, `k` and, where weights were set, of
-//! the weights in force when it is drawn.
+//! the weights in force when it is drawn. Where users act on answers ([`Workload::tell`]), it is also one of
+//! what they were answered.
 
 use rand_pcg::Pcg64;
 use underlay_core::{Nanos, RootSeed};
@@ -104,6 +105,15 @@ pub trait Workload: Clone + Send + 'static {
 
     /// What a database that does nothing would answer: for measuring the load generator alone.
     fn imagined(transaction: &Self::Transaction) -> Self::Outcome;
+
+    /// Tells the user how its transaction ended, before it draws the next one: for workloads whose users act
+    /// on answers. None: it was lost, and whether it was committed may be unknown.
+    fn tell(
+        _user: &mut Self::User,
+        _transaction: &Self::Transaction,
+        _outcome: Option<&Self::Outcome>,
+    ) {
+    }
 
     /// Books a transaction that was answered. Called once per transaction, not per attempt.
     fn book(
