@@ -25,6 +25,8 @@ pub mod postgres;
 pub mod sysbench;
 pub mod tpcc;
 
+pub mod batch;
+
 pub mod transaction_counter;
 
 pub use engine::Engine;

@@ -158,6 +158,21 @@ fn drive_never_shows_a_password_and_names_what_is_wrong() {
     assert_eq!(bench.run(&["drive", "tpcc"]).code, Some(2));
 }
 
+/// A job with an end has neither users nor rates, and all that is wrong is said at once.
+#[test]
+fn a_batch_insertion_refuses_what_has_no_meaning_for_it() {
+    let bench = Bench::new();
+    let url = "postgres://ann@127.0.0.1:1/x";
+    let ended =
+        bench.run(&["drive", "batch", "--url", url, "--users", "4", "--rate", "10", "--rollback"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    for named in ["--users", "--rate", "--rollback"] {
+        assert!(ended.stderr.contains(named), "{}", ended.stderr);
+    }
+    let ended = bench.run(&["drive", "batch", "--url", url, "--rows", "10"]);
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+}
+
 #[test]
 fn the_generator_alone_has_a_ceiling() {
     let ended = Bench::new().run(&["drive", "tpcc", "--noop", "--duration", "1s", "--json"]);

@@ -17,6 +17,7 @@ mod log;
 pub mod server;
 pub mod template;
 
+pub(crate) mod batch;
 pub mod tpcc;
 
 mod error;

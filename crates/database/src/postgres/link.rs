@@ -9,7 +9,8 @@ use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use futures_util::StreamExt;
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
 use tokio_postgres::error::{DbError, Severity, SqlState};
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::{ToSql, Type};
@@ -89,6 +90,24 @@ impl Link {
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<u64, RequestError> {
         drive(&mut self.connection, self.client.execute(statement, parameters)).await
+    }
+
+    /// Streams the chunks that `next` gives into a `COPY ... FROM STDIN`. It is asked for a chunk when the
+    /// connection has taken the one before.
+    pub async fn copy_in(
+        &mut self,
+        sql: &str,
+        mut next: impl FnMut() -> Option<Bytes>,
+    ) -> Result<u64, RequestError> {
+        let client = &self.client;
+        let copy = async {
+            let mut sink = pin!(client.copy_in(sql).await?);
+            while let Some(chunk) = next() {
+                sink.send(chunk).await?;
+            }
+            sink.finish().await
+        };
+        drive(&mut self.connection, copy).await
     }
 
     /// Carries out statements without parameters.

@@ -16,6 +16,7 @@ pub mod backup;
 mod control_data;
 pub mod template;
 
+pub(crate) mod batch;
 mod link;
 mod parallel;
 pub mod sysbench;

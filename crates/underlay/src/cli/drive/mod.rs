@@ -6,6 +6,7 @@
 //! What is the same for all workloads is here and in [`offer`] (the load), [`page`] (what is printed); what
 //! a workload does by itself is a [`Subject`], one file each.
 
+mod batch;
 mod offer;
 mod page;
 mod sysbench;
@@ -119,6 +120,8 @@ pub struct Arguments {
     tpcc: tpcc::TpccArguments,
     #[command(flatten)]
     sysbench: sysbench::SysbenchArguments,
+    #[command(flatten)]
+    batch: batch::BatchArguments,
 
     /// Print the result as JSON.
     #[arg(long)]
@@ -131,6 +134,8 @@ enum Workload {
     Tpcc,
     /// Transactions compatible with sysbench's OLTP scripts.
     Sysbench,
+    /// Insertion of many rows into one table.
+    Batch,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -202,6 +207,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             let subject = sysbench::SysbenchSubject::new(arguments, target(arguments)?)?;
             carry_out(arguments, &subject)
         }
+        Workload::Batch if arguments.noop => batch::refuse_noop(arguments),
+        Workload::Batch => batch::carry_out(arguments, &target(arguments)?),
     }
 }
 

@@ -1,0 +1,184 @@
+//! One session's part of an insertion, and what of it is measured.
+//!
+//! A session sends one statement after the other, each as soon as the one before was answered. It keeps account of
+//! what may have been committed: that is what the table is compared with after a server was lost.
+
+use std::sync::Barrier;
+use std::time::Instant;
+
+use underlay_core::Histogram;
+use underlay_workload::batch::{Claim, Mode, Row, Slice};
+
+use super::report::{SessionEnd, SessionReport, add_at};
+use super::{BatchError, BatchOptions, on_runtime};
+use crate::error::SessionError;
+use crate::target::Target;
+use crate::{Engine, mariadb, postgres};
+
+/// An engine's connection, as far as inserting goes. Errors say whether a commit that was sent may have happened.
+pub(crate) trait Inserter: Sized {
+    async fn connect(target: &Target) -> Result<Self, SessionError>;
+    async fn begin(&mut self) -> Result<(), SessionError>;
+    /// Inserts one row: in a transaction of its own, unless one is open.
+    async fn insert(&mut self, row: &Row) -> Result<(), SessionError>;
+    async fn commit(&mut self) -> Result<(), SessionError>;
+    async fn rollback(&mut self) -> Result<(), SessionError>;
+    /// Streams rows into the table. `rows` gives the next one; `sent` is told how many the server took since it was
+    /// last told.
+    async fn stream(
+        &mut self,
+        rows: &mut (dyn FnMut() -> Option<Row> + Send),
+        sent: &mut (dyn FnMut(u64) + Send),
+    ) -> Result<(), SessionError>;
+}
+
+/// What a session has to do.
+#[derive(Clone, Copy)]
+pub(super) struct Work<'a> {
+    pub options: &'a BatchOptions,
+    pub slice: Slice,
+    pub stop: &'a (dyn Fn() -> bool + Sync),
+}
+
+struct Account {
+    began: Instant,
+    rows: u64,
+    committed: u32,
+    /// Rows sent with a commit that was not answered.
+    uncertain: u32,
+    insert_latency_ns: Histogram,
+    commit_latency_ns: Histogram,
+    rows_per_second: Vec<u64>,
+}
+
+impl Account {
+    fn took(&mut self, rows: u64) {
+        self.rows += rows;
+        let second = self.began.elapsed().as_secs() as usize;
+        add_at(&mut self.rows_per_second, second, rows);
+    }
+
+    /// After a request that would have committed `rows`.
+    fn settle(&mut self, rows: u32, done: &Result<(), SessionError>) {
+        match done {
+            Ok(()) => self.committed += rows,
+            Err(error) if error.commit_unknown => self.uncertain = rows,
+            Err(_) => {}
+        }
+    }
+}
+
+impl Work<'_> {
+    /// Carries out the work on this thread, from when all sessions are connected.
+    pub(super) fn on_thread(self, target: &Target, barrier: &Barrier) -> SessionReport {
+        match target.engine {
+            Engine::Postgresql => {
+                self.on_engine::<postgres::batch::PostgresInserter>(target, barrier)
+            }
+            Engine::Mariadb => self.on_engine::<mariadb::batch::MariadbInserter>(target, barrier),
+        }
+    }
+
+    fn on_engine<I: Inserter>(self, target: &Target, barrier: &Barrier) -> SessionReport {
+        let mut account = Account {
+            began: Instant::now(),
+            rows: 0,
+            committed: 0,
+            uncertain: 0,
+            insert_latency_ns: Histogram::new(),
+            commit_latency_ns: Histogram::new(),
+            rows_per_second: Vec::new(),
+        };
+        let mut waited = false;
+        let ended = on_runtime(async {
+            let connected = I::connect(target).await;
+            barrier.wait();
+            waited = true;
+            account.began = Instant::now();
+            self.carry_out(&mut connected?, &mut account).await.map_err(BatchError::from)
+        });
+        if !waited {
+            barrier.wait();
+        }
+        let end = match ended {
+            Ok(end) => end,
+            Err(BatchError::Session(error)) => SessionEnd::Failed(error),
+            Err(other) => SessionEnd::Failed(SessionError {
+                class: crate::error::ErrorClass::Other,
+                sqlstate: None,
+                message: other.to_string(),
+                commit_unknown: false,
+            }),
+        };
+        let claim = Claim {
+            slice: self.slice,
+            least: account.committed,
+            most: account.committed + account.uncertain,
+            whole: self.options.mode.is_all_or_nothing(),
+        };
+        SessionReport {
+            claim,
+            rows: account.rows,
+            insert_latency_ns: account.insert_latency_ns,
+            commit_latency_ns: account.commit_latency_ns,
+            rows_per_second: account.rows_per_second,
+            end,
+        }
+    }
+
+    async fn carry_out<I: Inserter>(
+        self,
+        inserter: &mut I,
+        account: &mut Account,
+    ) -> Result<SessionEnd, SessionError> {
+        let BatchOptions { parameters, mode, rollback, .. } = *self.options;
+        let mut numbers = (self.slice.first..=self.slice.last).take_while(|_| !(self.stop)());
+        let mut next = move || numbers.next().map(|number| Row::of(parameters.seed, number));
+        match mode {
+            Mode::Implicit => {
+                while let Some(row) = next() {
+                    let sent = Instant::now();
+                    let done = inserter.insert(&row).await;
+                    account.settle(1, &done);
+                    done?;
+                    let latency_ns = sent.elapsed().as_nanos() as u64;
+                    account.insert_latency_ns.record(latency_ns);
+                    account.commit_latency_ns.record(latency_ns);
+                    account.took(1);
+                }
+                let all = account.committed == self.slice.rows();
+                return Ok(if all { SessionEnd::Finished } else { SessionEnd::Stopped });
+            }
+            Mode::Explicit => {
+                inserter.begin().await?;
+                while let Some(row) = next() {
+                    let sent = Instant::now();
+                    inserter.insert(&row).await.map_err(uncommitted)?;
+                    account.insert_latency_ns.record(sent.elapsed().as_nanos() as u64);
+                    account.took(1);
+                }
+            }
+            Mode::Bulk => {
+                inserter.begin().await?;
+                let streamed = inserter.stream(&mut next, &mut |rows| account.took(rows)).await;
+                streamed.map_err(uncommitted)?;
+            }
+        }
+        let complete = account.rows == u64::from(self.slice.rows());
+        if rollback || !complete {
+            inserter.rollback().await.map_err(uncommitted)?;
+            return Ok(if complete { SessionEnd::Finished } else { SessionEnd::Stopped });
+        }
+        let sent = Instant::now();
+        let done = inserter.commit().await;
+        account.settle(self.slice.rows(), &done);
+        done?;
+        account.commit_latency_ns.record(sent.elapsed().as_nanos() as u64);
+        Ok(SessionEnd::Finished)
+    }
+}
+
+/// An error before the commit of an open transaction was sent: nothing can have been committed.
+fn uncommitted(error: SessionError) -> SessionError {
+    SessionError { commit_unknown: false, ..error }
+}

@@ -1,0 +1,175 @@
+//! Batch insertion on PostgreSQL: the schema `batch`, its marker, its rows.
+
+mod inserter;
+
+use futures_util::TryStreamExt;
+use std::pin::pin;
+use tokio_postgres::Client;
+use underlay_workload::batch::{
+    CHECKORD_BYTES, Claim, Parameters, Row, TEXT_COLUMNS, Text, Verdict, Verifier,
+};
+
+use crate::batch::{BatchError, Marker};
+use crate::error::{CommitState, SessionError};
+use crate::target::Target;
+
+pub(crate) use inserter::PostgresInserter;
+
+/// The study's table. `clock_timestamp` is the moment of the insertion; `CURRENT_TIMESTAMP` would be that of the
+/// transaction's begin, the same for all rows of an explicit transaction.
+const SCHEMA_SQL: &str = "CREATE SCHEMA batch; \
+    CREATE TABLE batch.underlay_batch (format integer NOT NULL, rows integer NOT NULL, seed bigint NOT NULL, \
+      sessions integer NOT NULL, mode text NOT NULL, is_rollback boolean NOT NULL, is_complete boolean NOT NULL); \
+    CREATE TABLE batch.test (rec_num integer PRIMARY KEY, date char(8), time char(8), reff char(10), acc char(10), \
+      stock char(6), bs char(1), price char(8), qty char(8), status char(1), owflag char(3), ordrec char(8), \
+      firmid char(5), checkord bytea, branchid char(5), \
+      sj timestamp DEFAULT (clock_timestamp() AT TIME ZONE 'UTC'))";
+
+/// Column names in the order of the generator: number, texts, bytes.
+fn columns() -> String {
+    let texts = TEXT_COLUMNS.map(|(name, _)| name).join(", ");
+    format!("rec_num, {texts}, checkord")
+}
+
+fn refused(error: tokio_postgres::Error) -> BatchError {
+    SessionError::from_postgres(&error, CommitState::NotSent).into()
+}
+
+/// Whether there is a schema of ours.
+async fn is_there(client: &Client) -> Result<bool, BatchError> {
+    let row = client
+        .query_one(
+            "SELECT to_regnamespace('batch') IS NOT NULL, to_regclass('batch.underlay_batch') IS NOT NULL",
+            &[],
+        )
+        .await
+        .map_err(refused)?;
+    match (row.get(0), row.get(1)) {
+        (false, _) => Ok(false),
+        (true, false) => Err(BatchError::Foreign),
+        (true, true) => Ok(true),
+    }
+}
+
+pub(crate) async fn create(target: &Target, marker: &Marker) -> Result<(), BatchError> {
+    let client = target.connect().await?;
+    if is_there(&client).await? {
+        client.batch_execute("DROP SCHEMA batch CASCADE").await.map_err(refused)?;
+    }
+    // One simple query is one transaction: either all of it is there, or nothing is.
+    client.batch_execute(SCHEMA_SQL).await.map_err(refused)?;
+    client
+        .execute(
+            "INSERT INTO batch.underlay_batch VALUES ($1, $2, $3, $4, $5, $6, $7)",
+            &[
+                &marker.format,
+                &marker.rows,
+                &marker.seed,
+                &marker.sessions,
+                &marker.mode,
+                &marker.is_rollback,
+                &marker.is_complete,
+            ],
+        )
+        .await
+        .map_err(refused)?;
+    Ok(())
+}
+
+pub(crate) async fn mark_complete(target: &Target) -> Result<(), BatchError> {
+    let client = target.connect().await?;
+    client
+        .batch_execute("UPDATE batch.underlay_batch SET is_complete = true")
+        .await
+        .map_err(refused)
+}
+
+pub(crate) async fn marker(target: &Target) -> Result<Marker, BatchError> {
+    let client = target.connect().await?;
+    if !is_there(&client).await? {
+        return Err(BatchError::NotThere);
+    }
+    let row = client
+        .query_opt(
+            "SELECT format, rows, seed, sessions, mode, is_rollback, is_complete FROM batch.underlay_batch",
+            &[],
+        )
+        .await
+        .map_err(refused)?
+        .ok_or_else(|| BatchError::Damaged("it is empty".to_string()))?;
+    let read = || {
+        Ok::<_, tokio_postgres::Error>(Marker {
+            format: row.try_get(0)?,
+            rows: row.try_get(1)?,
+            seed: row.try_get(2)?,
+            sessions: row.try_get(3)?,
+            mode: row.try_get(4)?,
+            is_rollback: row.try_get(5)?,
+            is_complete: row.try_get(6)?,
+        })
+    };
+    read().map_err(refused)
+}
+
+pub(crate) async fn drop_schema(target: &Target) -> Result<(), BatchError> {
+    let client = target.connect().await?;
+    if !is_there(&client).await? {
+        return Err(BatchError::NotThere);
+    }
+    client.batch_execute("DROP SCHEMA batch CASCADE").await.map_err(refused)
+}
+
+pub(crate) async fn verify(
+    target: &Target,
+    parameters: &Parameters,
+    claims: Vec<Claim>,
+) -> Result<Verdict, BatchError> {
+    let client = target.connect().await?;
+    if !is_there(&client).await? {
+        return Err(BatchError::NotThere);
+    }
+    let sql = format!("SELECT {} FROM batch.test ORDER BY rec_num", columns());
+    let none: [&str; 0] = [];
+    let mut rows = pin!(client.query_raw(&sql, none).await.map_err(refused)?);
+    let mut verifier = Verifier::new(*parameters, claims);
+    while let Some(row) = rows.try_next().await.map_err(refused)? {
+        match read(&row) {
+            Some(row) => verifier.row(&row),
+            None => {
+                verifier.impossible(&format!("a row has no value, or one of a wrong size: {row:?}"))
+            }
+        }
+    }
+    Ok(verifier.finish())
+}
+
+fn read(row: &tokio_postgres::Row) -> Option<Row> {
+    let rec_num: i32 = row.try_get(0).ok()?;
+    let mut texts = Vec::with_capacity(TEXT_COLUMNS.len());
+    for index in 1..=TEXT_COLUMNS.len() {
+        texts.push(Text::from_column(row.try_get(index).ok()?)?);
+    }
+    let checkord: &[u8] = row.try_get(TEXT_COLUMNS.len() + 1).ok()?;
+    Some(Row {
+        rec_num: u32::try_from(rec_num).ok()?,
+        texts: texts.try_into().ok()?,
+        checkord: <[u8; CHECKORD_BYTES]>::try_from(checkord).ok()?,
+    })
+}
+
+pub(crate) async fn rows_by_server_clock(target: &Target) -> Result<Vec<(u32, u64)>, BatchError> {
+    let client = target.connect().await?;
+    let rows = client
+        .query(
+            "SELECT (second - min(second) OVER ())::integer, n FROM \
+             (SELECT floor(extract(epoch FROM sj))::bigint AS second, count(*) AS n FROM batch.test GROUP BY 1) \
+             AS t (second, n) ORDER BY 1",
+            &[],
+        )
+        .await
+        .map_err(refused)?;
+    let second = |row: &tokio_postgres::Row| {
+        (row.get::<_, i32>(0).cast_unsigned(), row.get::<_, i64>(1).cast_unsigned())
+    };
+    Ok(rows.iter().map(second).collect())
+}

@@ -1,0 +1,318 @@
+//! Batch insertion on the database of the command: a job with an end, so it has no rate, no users and no mix.
+//!
+//! Running it makes the table anew, fills it, and compares row by row what is there with what was acknowledged. When
+//! the server goes away on the way, it is waited for, and compared then.
+
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use underlay_core::{Histogram, Nanos, RootSeed};
+use underlay_database::batch::{
+    BatchError, BatchOptions, BatchReport, SessionEnd, describe, drop_schema, insert,
+    rows_by_server_clock, verify,
+};
+use underlay_database::{Engine, ErrorClass, Target};
+use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
+
+use super::Arguments;
+use crate::lab::interrupt;
+use crate::stop::{Stop, chain};
+
+/// How long a server that went away may take to come back.
+const RETURN_LIMIT: Duration = Duration::from_secs(60);
+/// Sessions have a thread each.
+const MAX_SESSIONS: u32 = 1024;
+const QUANTILES: [(&str, f64); 5] =
+    [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
+
+/// Arguments of batch insertion.
+#[derive(Debug, Args)]
+pub(super) struct BatchArguments {
+    /// Transactions of the rows: implicit (each row its own), explicit (one for all rows of a session) or bulk (COPY
+    /// or LOAD DATA, in one) (batch).
+    #[arg(long, value_name = "MODE", default_value = "implicit")]
+    mode: Mode,
+    /// Rows to insert (batch).
+    #[arg(long, value_name = "N", default_value_t = STUDY_ROWS)]
+    rows: u32,
+    /// Sessions that insert side by side, each a part of the rows (batch).
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    sessions: u32,
+    /// Undo at the end instead of committing; not in implicit mode (batch).
+    #[arg(long)]
+    rollback: bool,
+}
+
+/// Carries out the command.
+pub(super) fn carry_out(arguments: &Arguments, target: &Target) -> Result<(), Stop> {
+    let options = options(arguments)?;
+    let mut result = Map::new();
+    let mut verdict = Ok(());
+    if arguments.run || !(arguments.check || arguments.drop) {
+        let (run, ended) = run(arguments, target, &options)?;
+        result.insert("run".to_string(), run);
+        verdict = ended;
+    }
+    if arguments.check {
+        let described = describe(target).map_err(|error| stop(&error))?;
+        let claims = described.claims();
+        let found = verify(target, &described.options.parameters, claims);
+        let found = found.map_err(|error| stop(&error))?;
+        let Parameters { rows, seed } = described.options.parameters;
+        let ended = if described.complete { "complete" } else { "not complete" };
+        arguments.say(&format!(
+            "an insertion of {rows} rows of seed {}, {}, {ended}",
+            seed.0, described.options.mode
+        ));
+        print_verdict(arguments, &found);
+        result.insert("check".to_string(), verdict_json(&found));
+        verdict = verdict.and(judge(&found));
+    }
+    if arguments.drop {
+        drop_schema(target).map_err(|error| stop(&error))?;
+        arguments.say("dropped the table");
+        result.insert("dropped".to_string(), Value::Bool(true));
+    }
+    if arguments.json {
+        println!("{:#}", Value::from(result));
+    }
+    verdict
+}
+
+/// There is no generator to measure alone: rows are made as the server takes them.
+pub(super) fn refuse_noop(arguments: &Arguments) -> Result<(), Stop> {
+    options(arguments).map(drop)
+}
+
+/// All that is wrong with the arguments, at once.
+fn options(arguments: &Arguments) -> Result<BatchOptions, Stop> {
+    let batch = &arguments.batch;
+    let mut wrong = Vec::new();
+    let mut refuse = |is_wrong: bool, text: String| {
+        if is_wrong {
+            wrong.push(text);
+        }
+    };
+    refuse(
+        !(1..=MAX_ROWS).contains(&batch.rows),
+        format!("--rows {} is not between 1 and {MAX_ROWS}", batch.rows),
+    );
+    refuse(
+        !(1..=MAX_SESSIONS).contains(&batch.sessions),
+        format!("--sessions {} is not between 1 and {MAX_SESSIONS}", batch.sessions),
+    );
+    refuse(
+        batch.rollback && batch.mode == Mode::Implicit,
+        "--rollback needs a transaction to undo: add --mode explicit or --mode bulk".to_string(),
+    );
+    refuse(
+        arguments.load,
+        "--load is another word for running a batch insertion: use --run".to_string(),
+    );
+    for (is_given, option) in [
+        (arguments.users.is_some(), "--users (use --sessions)"),
+        (arguments.rate.is_some(), "--rate"),
+        (arguments.slo.is_some(), "--slo"),
+        (arguments.key_think != 0.0, "--key-think"),
+        (arguments.weights.is_some(), "--weights"),
+        (!arguments.weights_at.is_empty(), "--weights-at"),
+        (arguments.connections.is_some(), "--connections (use --sessions)"),
+        (arguments.threads.is_some(), "--threads (use --sessions)"),
+        (arguments.noop, "--noop"),
+    ] {
+        refuse(is_given, format!("{option} has no meaning for batch, which is a job with an end"));
+    }
+    if !wrong.is_empty() {
+        return Err(Stop::bad_input(wrong.join("\n")));
+    }
+    Ok(BatchOptions {
+        parameters: Parameters { rows: batch.rows, seed: RootSeed(arguments.seed) },
+        mode: batch.mode,
+        sessions: batch.sessions,
+        rollback: batch.rollback,
+    })
+}
+
+fn run(
+    arguments: &Arguments,
+    target: &Target,
+    options: &BatchOptions,
+) -> Result<(Value, Result<(), Stop>), Stop> {
+    let report = insert(target, options, &interrupt::requested).map_err(|error| stop(&error))?;
+    let failure = report.failure().cloned();
+    if failure.as_ref().is_some_and(|error| error.class == ErrorClass::ConnectionLost) {
+        arguments.say("the server went away; waiting for it to answer, to see what it kept");
+    }
+    let verdict = verify_when_back(target, options, &report.claims())?;
+    let series = rows_by_server_clock(target).map_err(|error| stop(&error))?;
+    if !arguments.json {
+        print_report(target.engine, &report);
+        print_verdict(arguments, &verdict);
+    }
+    let json = report_json(&report, &verdict, &series);
+    let failed = match failure {
+        Some(error) => Err(Stop::run_failed(format!("the insertion ended early: {error}"))),
+        None => Ok(()),
+    };
+    let interrupted =
+        if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
+    Ok((json, judge(&verdict).and(interrupted).and(failed)))
+}
+
+/// Compares what is there with what was acknowledged, once the server answers.
+fn verify_when_back(
+    target: &Target,
+    options: &BatchOptions,
+    claims: &[Claim],
+) -> Result<Verdict, Stop> {
+    let deadline = Instant::now() + RETURN_LIMIT;
+    loop {
+        match verify(target, &options.parameters, claims.to_vec()) {
+            Err(BatchError::Session(error))
+                if error.class == ErrorClass::ConnectionLost && Instant::now() < deadline =>
+            {
+                if !interrupt::sleep_until(Instant::now() + Duration::from_millis(500)) {
+                    return Err(Stop::interrupted("stopped by the user"));
+                }
+            }
+            verified => return verified.map_err(|error| stop(&error)),
+        }
+    }
+}
+
+fn stop(error: &BatchError) -> Stop {
+    match error {
+        BatchError::Session(_) | BatchError::Thread(_) => Stop::run_failed(chain(error)),
+        _ => Stop::bad_input(chain(error)),
+    }
+}
+
+fn judge(verdict: &Verdict) -> Result<(), Stop> {
+    match verdict.violations.first() {
+        None => Ok(()),
+        Some(first) => Err(Stop::check_violated(format!(
+            "the table is not what was inserted, in {} places: {first}",
+            verdict.violation_count
+        ))),
+    }
+}
+
+fn print_report(engine: Engine, report: &BatchReport) {
+    let BatchOptions { parameters, mode, sessions, rollback } = report.options;
+    println!(
+        "{} rows in {:.3} s: {:.0} rows/s ({mode}, {sessions} sessions, {engine}, seed {})",
+        report.rows(),
+        report.duration.as_secs_f64(),
+        report.rate_per_second(),
+        parameters.seed.0
+    );
+    println!(
+        "of {} rows {} acknowledged as committed{}",
+        parameters.rows,
+        report.rows_acknowledged(),
+        if rollback { ", the others undone as asked" } else { "" }
+    );
+    println!(
+        "{:8} {:>10} {}",
+        "",
+        "count",
+        QUANTILES.map(|(name, _)| format!("{name:>9}")).join(" ")
+    );
+    for (name, histogram) in
+        [("insert", &report.insert_latency_ns), ("commit", &report.commit_latency_ns)]
+    {
+        if !histogram.is_empty() {
+            let cells = QUANTILES.map(|(_, q)| {
+                format!("{:>9}", Nanos(histogram.quantile(q).unwrap_or(0)).to_string())
+            });
+            println!("{name:8} {:>10} {}", histogram.count(), cells.join(" "));
+        }
+    }
+    println!("rows per second, by the second in which the server {}:", taken(mode));
+    for (line, seconds) in report.rows_per_second.chunks(10).enumerate() {
+        let numbers: Vec<String> = seconds.iter().map(|rows| format!("{rows:>8}")).collect();
+        println!("  {:>5} s {}", line * 10, numbers.join(" "));
+    }
+}
+
+fn taken(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Implicit => "acknowledged their commit",
+        Mode::Explicit => "answered their statement (they are committed at the end)",
+        Mode::Bulk => "took them from the stream (they are committed at the end)",
+    }
+}
+
+fn print_verdict(arguments: &Arguments, verdict: &Verdict) {
+    arguments.say(&format!(
+        "contents: {} rows, {}; SHA-256 {}",
+        verdict.rows,
+        match verdict.violation_count {
+            0 => "each as it was generated, none missing, none too many".to_string(),
+            n => format!("{n} VIOLATIONS"),
+        },
+        verdict.checksum
+    ));
+    for violation in &verdict.violations {
+        arguments.say(&format!("  VIOLATED: {violation}"));
+    }
+}
+
+fn report_json(report: &BatchReport, verdict: &Verdict, server: &[(u32, u64)]) -> Value {
+    let BatchOptions { parameters, mode, sessions, rollback } = report.options;
+    let parts: Vec<Value> = report
+        .sessions
+        .iter()
+        .map(|session| {
+            json!({
+                "first": session.claim.slice.first,
+                "last": session.claim.slice.last,
+                "rows": session.rows,
+                "rows_acknowledged": session.claim.least,
+                "rows_possible": session.claim.most,
+                "ended": match &session.end {
+                    SessionEnd::Finished => "finished".to_string(),
+                    SessionEnd::Stopped => "stopped".to_string(),
+                    SessionEnd::Failed(error) => error.to_string(),
+                },
+            })
+        })
+        .collect();
+    json!({
+        "mode": mode.as_str(),
+        "rows_wanted": parameters.rows,
+        "seed": parameters.seed.0,
+        "rollback": rollback,
+        "rows": report.rows(),
+        "rows_acknowledged": report.rows_acknowledged(),
+        "duration_ns": Nanos::from(report.duration).0,
+        "rows_per_second_mean": report.rate_per_second(),
+        "rows_per_second": report.rows_per_second,
+        "rows_by_server_clock": server,
+        "insert_latency_ns": histogram_json(&report.insert_latency_ns),
+        "commit_latency_ns": histogram_json(&report.commit_latency_ns),
+        "session_count": sessions,
+        "sessions": parts,
+        "check": verdict_json(verdict),
+    })
+}
+
+fn histogram_json(histogram: &Histogram) -> Value {
+    let mut members = Map::new();
+    members.insert("count".to_string(), histogram.count().into());
+    for (name, q) in QUANTILES {
+        members.insert(name.to_string(), histogram.quantile(q).into());
+    }
+    members.into()
+}
+
+fn verdict_json(verdict: &Verdict) -> Value {
+    json!({
+        "rows": verdict.rows,
+        "sha256": verdict.checksum,
+        "sha256_expected": verdict.expected_checksum,
+        "violation_count": verdict.violation_count,
+        "violations": verdict.violations,
+    })
+}

@@ -1,0 +1,36 @@
+//! Batch insertion: rows of one table inserted one after the other, in one transaction each, in one transaction
+//! for all, or as a stream.
+//!
+//! The table is that of VMware's study of batch insertion on vSAN (one table of orders at a stock exchange, one
+//! million rows), where the choice of the transaction mattered 15 times as much as that of the storage policy. The
+//! study inserts the same values a million times; here the values follow from the seed, so that what a database
+//! holds afterwards can be compared row by row.
+//!
+//! In reading order: [`Row`] is what is inserted, [`Mode`] how, [`slices`] says which session inserts which rows,
+//! [`Verifier`] compares what is there with what was acknowledged. What is deliberately not here: SQL, clocks.
+
+mod mode;
+mod row;
+mod slice;
+mod verifier;
+
+pub use mode::{Mode, UnknownMode};
+pub use row::{CHECKORD_BYTES, Row, TEXT_COLUMNS, Text};
+pub use slice::{Slice, slices};
+pub use verifier::{Claim, Verdict, Verifier};
+
+use underlay_core::RootSeed;
+
+/// What is inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameters {
+    /// Rows, numbered from 1.
+    pub rows: u32,
+    /// Where their values come from.
+    pub seed: RootSeed,
+}
+
+/// The rows of the study.
+pub const STUDY_ROWS: u32 = 1_000_000;
+/// As many rows as the column of numbers, a signed 32-bit integer, can tell apart.
+pub const MAX_ROWS: u32 = i32::MAX as u32;
