@@ -88,7 +88,7 @@ impl Bench {
                     let delivered = self.data.finish(done.request);
                     self.ended.push((done.request, done.outcome, delivered));
                 }
-                ClusterEvent::Notice { .. } => {}
+                ClusterEvent::StateChanged(_) | ClusterEvent::Notice { .. } => {}
             }
         }
     }

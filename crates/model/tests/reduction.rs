@@ -141,7 +141,7 @@ impl World {
             match event {
                 ClusterEvent::Data(command) => self.carry_out(&command),
                 ClusterEvent::Finished(done) => drop(self.data.finish(done.request)),
-                ClusterEvent::Notice { .. } => {}
+                ClusterEvent::StateChanged(_) | ClusterEvent::Notice { .. } => {}
             }
         }
         drop(self.data.take_findings());

@@ -90,8 +90,12 @@ pub struct Cluster {
     pub(super) any_crashed: bool,
     /// Whether a host does not answer all others; likewise.
     pub(super) any_silent: bool,
-    /// Counts changes that must not be forgotten; see [`Cluster::state_generation`].
+    /// Counts changes that must not be forgotten; see [`ClusterEvent::StateChanged`].
     pub(super) generation: u64,
+    /// The generation that the driver was told of last; none if it does not want to know.
+    told_generation: Option<u64>,
+    /// Events at the front of the outbox that are in order already.
+    told_events: usize,
     /// Number of the last change of a host.
     pub(super) host_epoch: u32,
     pub(super) resync: super::resync::ResyncState,
@@ -131,6 +135,8 @@ impl Cluster {
             any_crashed: false,
             any_silent: false,
             generation: 0,
+            told_generation: None,
+            told_events: 0,
             host_epoch: 0,
             resync: super::resync::ResyncState::default(),
             rebalancing: super::rebalance::Balance::default(),
@@ -164,10 +170,43 @@ impl Cluster {
         (next != u64::MAX).then_some(Nanos(next))
     }
 
-    /// Lets time pass up to `now` and appends what happened, in order.
+    /// Lets time pass up to `now` and appends what happened, in the order in which it is to be dealt with.
     pub fn advance(&mut self, now: Nanos, events: &mut Vec<ClusterEvent>) {
         self.run_until(now);
+        self.tell_of_change();
+        self.told_events = 0;
         events.append(&mut self.outbox);
+    }
+
+    /// From now on [`ClusterEvent::StateChanged`] says what is to be stored for a restart, beginning with the present state.
+    pub fn remember_changes(&mut self) {
+        self.told_generation = Some(self.generation.wrapping_sub(1));
+    }
+
+    /// Puts the present state among the events of which the driver was not told, if it has changed. It says that copies have
+    /// ended and that what they replaced is gone, and it knows everything that a request was told: so it comes after
+    /// the bytes, and before answers and before what destroys bytes that an older state counts on.
+    pub(super) fn tell_of_change(&mut self) {
+        if self.told_generation.is_none_or(|told| told == self.generation) {
+            return;
+        }
+        self.told_generation = Some(self.generation);
+        let comes_after = |event: &ClusterEvent| match event {
+            ClusterEvent::Finished(_) => true,
+            ClusterEvent::Data(command) => matches!(
+                command,
+                DataCommand::Remove { .. }
+                    | DataCommand::Blank { .. }
+                    | DataCommand::PowerCut { .. }
+            ),
+            ClusterEvent::StateChanged(_) | ClusterEvent::Notice { .. } => false,
+        };
+        let untold = self.outbox.drain(self.told_events..);
+        let (after, before): (Vec<_>, Vec<_>) = untold.partition(comes_after);
+        self.outbox.extend(before);
+        self.outbox.push(ClusterEvent::StateChanged(Box::new(self.state())));
+        self.outbox.extend(after);
+        self.told_events = self.outbox.len();
     }
 
     /// Whether a request, a copy or a message is under way. What only waits for a timer does not count.

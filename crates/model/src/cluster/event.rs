@@ -2,16 +2,21 @@
 
 use super::data_command::DataCommand;
 use super::ids::{ComponentId, DeviceId, HostId, VolumeId};
+use super::state::ClusterState;
 use crate::request::Operation;
 use crate::store::RequestId;
 use std::fmt;
 use underlay_core::{Bytes, Nanos};
 
-/// One thing that happened. Events come in the order in which they happened.
+/// One thing that happened. Events come in the order in which they are to be dealt with: in which they happened, except
+/// that what must not come before a stored state comes after [`ClusterEvent::StateChanged`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClusterEvent {
     /// Something for the data plane.
     Data(DataCommand),
+    /// What must not be forgotten has changed to this: it is to be stored after everything before this event was carried
+    /// out, and before anything after it is carried out or answered. Only after [`super::Cluster::remember_changes`].
+    StateChanged(Box<ClusterState>),
     /// A request is done.
     Finished(VolumeFinished),
     /// Something for the time line.

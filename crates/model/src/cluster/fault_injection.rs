@@ -78,6 +78,8 @@ impl Cluster {
                 self.command(DataCommand::TearNextWrite { component, keep_bytes });
             }
         }
+        // What loses its bytes by this must not be counted on any more; what is stored there from now on must stay.
+        self.tell_of_change();
         Ok(())
     }
 

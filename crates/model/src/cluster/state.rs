@@ -5,13 +5,14 @@
 //!
 //! ## When to store it
 //!
-//! After each call in which [`Cluster::state_generation`] has changed, before the data commands of that call are carried
-//! out and before its requests are answered. Then a restart with [`Restart::Unclean`] loses nothing: rows whose members may
-//! differ are settled and copied again, components that were not active are filled as a whole. What the components hold is
-//! corrected first by what is found ([`ClusterState::correct`]). State that was stored at
+//! At each [`super::ClusterEvent::StateChanged`]: after what comes before it was carried out, since a state that says that a
+//! copy has ended must not be older than the copy, and before what comes after it, since the members that an older state
+//! counts on must be there as long as it is the last one. Then a restart with [`Restart::Unclean`] loses nothing, however many of
+//! the commands since the last state were carried out: rows whose members may differ are settled and copied again,
+//! components that were not active are filled as a whole, and components that no state names are nobody's. What the
+//! components hold is corrected first by what is found ([`ClusterState::correct`]). State that was stored at
 //! rest, after the last request, may be restored with [`Restart::Clean`]: only what was left is copied.
 
-use super::cluster::Cluster;
 use serde::{Deserialize, Serialize};
 
 /// Version of the format.
@@ -171,16 +172,4 @@ pub enum RestoreProblem {
     /// The state belongs to another cluster.
     #[error("the stored state does not fit the cluster: {0}")]
     Misfit(String),
-}
-
-impl Cluster {
-    /// A number that changes whenever something changes that must be stored; see the module.
-    pub fn state_generation(&self) -> u64 {
-        self.generation
-    }
-
-    /// The number that the next component will have.
-    pub fn components_below(&self) -> u32 {
-        self.components.len() as u32
-    }
 }

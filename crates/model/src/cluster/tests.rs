@@ -60,7 +60,7 @@ fn run(cluster: &mut Cluster, until: Nanos) -> Vec<ClusterEvent> {
 fn outcomes(events: &[ClusterEvent]) -> Vec<Outcome> {
     let finished = events.iter().filter_map(|event| match event {
         ClusterEvent::Finished(finished) => Some(finished.outcome),
-        ClusterEvent::Data(_) | ClusterEvent::Notice { .. } => None,
+        ClusterEvent::Data(_) | ClusterEvent::StateChanged(_) | ClusterEvent::Notice { .. } => None,
     });
     finished.collect()
 }

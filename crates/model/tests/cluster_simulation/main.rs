@@ -6,8 +6,7 @@
 //! healed, and members must agree, space must add up, and nothing may still be copying.
 //!
 //! `UNDERLAY_SEED=n` runs one seed. Fresh seeds run for a minute, or for as long as `UNDERLAY_SIMULATION_SECONDS=n` says; 0 is none.
-//! `UNDERLAY_SIMULATION_KILLS=1` also kills the program that drives the cluster. Not by default: the state is stored before the commands
-//! of a step are carried out, so that a copy that ends in the same step counts as done although it may not be.
+//! In every second run the program that drives the cluster is killed now and then.
 //! `UNDERLAY_TRACE=1` prints what happens, `UNDERLAY_TRACE=data` the commands of the data plane as well.
 
 mod reference;

@@ -13,17 +13,9 @@ use underlay_model::cluster::{Cluster, ComponentId, Durability, Found, Restart};
 use underlay_model::data_plane::{BLOCK_BYTES, DataPlane, MemoryStore, MemoryStores};
 
 impl World {
-    /// From now on it may happen at any command.
+    /// From now on it may happen at any step.
     pub fn kill_soon(&mut self) {
         self.killed_after = Some(self.random.random_range(0..20));
-    }
-
-    /// Stores what must not be forgotten, if it has changed.
-    pub fn remember(&mut self) {
-        let generation = self.cluster.state_generation();
-        if self.memory.as_ref().is_none_or(|(stored, _)| *stored != generation) {
-            self.memory = Some((generation, self.cluster.state()));
-        }
     }
 
     /// Starts again after a kill.
@@ -38,7 +30,7 @@ impl World {
                 reference.failed(flight.write, self.now, sectors(&flight.request));
             }
         }
-        let (_, mut state) = self.memory.take().expect("stored before the first command");
+        let mut state = self.memory.clone().expect("stored before the first answer");
         let old = std::mem::replace(&mut self.data, DataPlane::new(MemoryStores));
         let mut stores: BTreeMap<ComponentId, MemoryStore> = old.into_stores().collect();
         let durability = match self.power {
@@ -47,8 +39,7 @@ impl World {
         };
         for record in state.components.clone() {
             let id = ComponentId(record.component);
-            // It had not come to make the newest ones.
-            let store = stores.remove(&id).unwrap_or_else(|| MemoryStore::new(record.length));
+            let store = stores.remove(&id).expect("made before it was stored, removed after");
             let block = BLOCK_BYTES as u64;
             let held = store.allocated_blocks().map(|number| (number * block, block)).collect();
             state.correct(id, &Found::Holds(held));
@@ -57,6 +48,7 @@ impl World {
         let seed = RootSeed(self.random.random_range(0..u64::MAX));
         let restored = Cluster::restore(self.spec.clone(), seed, &state, Restart::Unclean);
         self.cluster = restored.expect("its own state");
+        self.cluster.remember_changes();
         // Faults of devices that nobody had noticed are over.
         self.stuck.clear();
         // Whatever may have been under way is settled by choosing one member as the truth and copying it: until that is done

@@ -68,11 +68,11 @@ pub struct World {
     /// Whether volatile writes may have been lost beyond the promise.
     pub lost_volatile: bool,
     pub trace: bool,
-    /// What is stored for a restart, and of which generation it is.
-    pub memory: Option<(u64, ClusterState)>,
+    /// What is stored for a restart.
+    pub memory: Option<ClusterState>,
     /// Whether the program that drives the cluster may be killed.
     pub kills: bool,
-    /// It is killed after so many more data commands.
+    /// It is killed after so many more steps: data commands, answers, storing the state.
     pub killed_after: Option<u32>,
     events: Vec<ClusterEvent>,
 }
@@ -113,10 +113,11 @@ impl World {
             lost_volatile: false,
             trace,
             memory: None,
-            kills: std::env::var("UNDERLAY_SIMULATION_KILLS").is_ok(),
+            kills: seed.is_multiple_of(2),
             killed_after: None,
             events: Vec::new(),
         };
+        world.cluster.remember_changes();
         world.create_volumes();
         world
     }
@@ -187,21 +188,20 @@ impl World {
     pub fn collect(&mut self) {
         let mut events = std::mem::take(&mut self.events);
         self.cluster.advance(self.now, &mut events);
-        self.remember();
         for event in events.drain(..) {
+            match self.killed_after {
+                Some(0) => break,
+                Some(left) => self.killed_after = Some(left - 1),
+                None => {}
+            }
             match event {
                 ClusterEvent::Data(command) => {
-                    if self.killed_after == Some(0) {
-                        break;
-                    }
-                    self.killed_after = self.killed_after.map(|left| left - 1);
                     if self.trace && std::env::var("UNDERLAY_TRACE").is_ok_and(|v| v == "data") {
                         println!("  {command:?}");
                     }
                     self.data.execute(&command);
                 }
-                // Whoever is killed answers nobody.
-                ClusterEvent::Finished(_) if self.killed_after == Some(0) => {}
+                ClusterEvent::StateChanged(state) => self.memory = Some(*state),
                 ClusterEvent::Finished(finished) => self.finished(&finished),
                 ClusterEvent::Notice { at, notice } => {
                     if self.trace {

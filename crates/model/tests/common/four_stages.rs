@@ -156,7 +156,9 @@ impl World {
                     }
                     _ => {}
                 },
-                ClusterEvent::Finished(_) | ClusterEvent::Data(_) => {}
+                ClusterEvent::Finished(_)
+                | ClusterEvent::Data(_)
+                | ClusterEvent::StateChanged(_) => {}
             }
         }
     }

@@ -8,6 +8,8 @@
 //! A lost device is a folder that nobody reads any more; a rebuild really fills another one. Nothing is kept in
 //! memory, so that the emulator's does not grow with the volumes.
 
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -15,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
-use underlay_model::cluster::{ComponentId, DeviceId};
+use underlay_model::cluster::{ComponentId, ComponentRecord, DeviceId, GroupId};
 use underlay_model::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 
 use super::print_file::next_data;
@@ -24,6 +26,26 @@ use super::print_file::next_data;
 const SUM_BYTES: u64 = 4;
 /// Checksums that are read or written without asking for memory: those of a request of 1 MiB.
 const SUMS_AT_ONCE: usize = 256;
+
+/// A component and where it lies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) component: ComponentId,
+    pub(crate) device: DeviceId,
+    pub(crate) length: u64,
+}
+
+impl Place {
+    /// As it is remembered.
+    pub(crate) fn of(record: &ComponentRecord) -> Place {
+        Place {
+            component: ComponentId(record.component),
+            // Member 0 is the cache device.
+            device: DeviceId { group: GroupId(record.group), member: record.disk + 1 },
+            length: record.length,
+        }
+    }
+}
 
 /// Makes components below a directory.
 #[derive(Debug)]
@@ -63,6 +85,23 @@ impl FileStores {
     pub(crate) fn exists(&self, component: ComponentId, device: DeviceId) -> bool {
         let path = self.folder(device).join(component.to_string());
         path.is_file() && sums_path(&path).is_file()
+    }
+
+    /// Removes components that are not among these: nobody knows them, because the server was killed between making or
+    /// forgetting them and the next step.
+    pub(crate) fn keep_only(&self, places: &[Place]) {
+        let known: HashSet<PathBuf> = places
+            .iter()
+            .map(|place| component_path(&self.directory, place.device, place.component))
+            .collect();
+        let folders = fs::read_dir(&self.directory).into_iter().flatten().flatten();
+        let files = folders.filter_map(|folder| fs::read_dir(folder.path()).ok()).flatten();
+        for path in files.flatten().map(|file| file.path()) {
+            if is_of_a_component(&path) && !known.contains(&path.with_extension("")) {
+                // Nobody looks at it; next time it may be possible.
+                let _tried_again_at_the_next_start = fs::remove_file(&path);
+            }
+        }
     }
 
     fn folder(&self, device: DeviceId) -> PathBuf {
@@ -115,6 +154,13 @@ pub(crate) fn component_path(
     component: ComponentId,
 ) -> PathBuf {
     directory.join(device_folder(device)).join(component.to_string())
+}
+
+/// Whether a path is that of a component's bytes or checksums.
+fn is_of_a_component(path: &Path) -> bool {
+    let extension = path.extension().and_then(OsStr::to_str);
+    let number = path.file_stem().and_then(OsStr::to_str).and_then(|name| name.strip_prefix('c'));
+    matches!(extension, None | Some("sums")) && number.is_some_and(|it| it.parse::<u32>().is_ok())
 }
 
 fn device_folder(device: DeviceId) -> String {

@@ -12,14 +12,10 @@ use underlay_model::cluster::{ClusterState, Restart};
 
 use crate::error::DatastoreError;
 
-/// Where a cluster remembers, and what it remembered last.
+/// Where a cluster remembers.
 #[derive(Debug)]
 pub(crate) struct Memory {
     path: PathBuf,
-    /// The generation of the state that is stored.
-    stored: Option<u64>,
-    /// Components with lower numbers have been made.
-    made: u32,
     /// Whether the present state could not be stored.
     pub(crate) is_failing: bool,
 }
@@ -30,23 +26,18 @@ pub(crate) struct Recalled {
     pub(crate) state: ClusterState,
     /// How the server that remembered it ended.
     pub(crate) restart: Restart,
-    /// Components with lower numbers had been made: if they are not there any more, they are lost. Others may never have
-    /// been there.
-    pub(crate) made: u32,
 }
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct MemoryFile {
     ended_in_order: bool,
-    #[serde(default)]
-    components_made: u32,
     state: ClusterState,
 }
 
 impl Memory {
     pub(crate) fn at(path: &Path) -> Memory {
-        Memory { path: path.to_path_buf(), stored: None, made: 0, is_failing: false }
+        Memory { path: path.to_path_buf(), is_failing: false }
     }
 
     /// What was remembered; none for a new cluster.
@@ -60,37 +51,16 @@ impl Memory {
             DatastoreError::BadMemory { path: self.path.clone(), reason: error.to_string() }
         })?;
         let restart = if file.ended_in_order { Restart::Clean } else { Restart::Unclean };
-        let made = file.components_made;
-        Ok(Some(Recalled { state: file.state, restart, made }))
-    }
-
-    /// Whether a state of this generation is stored.
-    pub(crate) fn holds(&self, generation: u64) -> bool {
-        self.stored == Some(generation)
-    }
-
-    /// All components so far have been made; stored with the next state, which must be soon.
-    pub(crate) fn components_made(&mut self, below: u32) {
-        if self.made != below {
-            self.made = below;
-            self.stored = None;
-        }
+        Ok(Some(Recalled { state: file.state, restart }))
     }
 
     /// Remembers a state while the server goes on.
     ///
     /// # Errors
     /// When it cannot be stored: the server must not promise anything then.
-    pub(crate) fn keep(
-        &mut self,
-        generation: u64,
-        state: ClusterState,
-    ) -> Result<(), DatastoreError> {
+    pub(crate) fn keep(&mut self, state: ClusterState) -> Result<(), DatastoreError> {
         let outcome = self.write(state, false);
         self.is_failing = outcome.is_err();
-        if outcome.is_ok() {
-            self.stored = Some(generation);
-        }
         outcome
     }
 
@@ -100,9 +70,7 @@ impl Memory {
     }
 
     fn write(&self, state: ClusterState, ended_in_order: bool) -> Result<(), DatastoreError> {
-        let text =
-            serde_json::to_vec(&MemoryFile { ended_in_order, components_made: self.made, state })
-                .expect("plain data");
+        let text = serde_json::to_vec(&MemoryFile { ended_in_order, state }).expect("plain data");
         let new = self.path.with_extension("new");
         fs::write(&new, text)
             .and_then(|()| fs::rename(&new, &self.path))

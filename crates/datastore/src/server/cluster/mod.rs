@@ -12,6 +12,8 @@ mod execution;
 pub(crate) mod faults;
 pub(crate) mod file_store;
 pub(crate) mod journal;
+#[cfg(test)]
+mod kill_tests;
 pub(crate) mod memory;
 pub(crate) mod plane;
 mod print_file;

@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ClusterProblem, ComponentId, DeviceId, Fault, FaultProblem, HostId,
-    PlacementRefusal, Policy, VolumeId,
+    Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, FaultProblem,
+    HostId, PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::data_plane::DataPlane;
 use underlay_model::performance::{Beside, Catalogue, Reduced};
@@ -47,6 +47,11 @@ pub(crate) struct ClusterPlane<R> {
     pub(super) reduction: Option<Reduction>,
     catalogue: Catalogue,
     pub(super) memory: Option<Memory>,
+    /// Removals of components that the last state that could be stored may still count on.
+    pub(super) withheld: Vec<DataCommand>,
+    /// Steps until the server is killed.
+    #[cfg(test)]
+    pub(super) killed_after: Option<u32>,
     /// Where its components are.
     directory: PathBuf,
     /// By the server's number of a volume.
@@ -81,6 +86,9 @@ impl<R> ClusterPlane<R> {
             journal: Journal::default(),
             reduction,
             memory,
+            withheld: Vec::new(),
+            #[cfg(test)]
+            killed_after: None,
             directory: directory.to_path_buf(),
             volumes: Vec::new(),
             pending: Slab::with_capacity(1024),
@@ -91,8 +99,11 @@ impl<R> ClusterPlane<R> {
             now: Nanos::ZERO,
             is_instant,
         };
-        // From here on the last end counts as disorderly, until the next one is in order.
-        plane.remember();
+        if plane.memory.is_some() {
+            plane.cluster.remember_changes();
+        }
+        // What the restart itself decided. From here on the last end counts as disorderly, until the next one is in order.
+        plane.pass(Nanos::ZERO);
         plane
     }
 

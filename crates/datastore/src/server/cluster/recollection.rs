@@ -4,14 +4,14 @@ use std::path::Path;
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterSpec, ComponentId, DeviceId, Durability, Found, GroupId, Restart, VolumeId,
+    Cluster, ClusterSpec, ClusterState, ComponentId, Durability, Found, Restart, VolumeId,
 };
 use underlay_model::data_plane::{DataPlane, StoreMaker};
 
-use super::file_store::FileStores;
+use super::file_store::{FileStores, Place};
 use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
-use super::reduction::{Place, Reduction};
+use super::reduction::Reduction;
 use crate::error::DatastoreError;
 
 impl<R> ClusterPlane<R> {
@@ -22,7 +22,7 @@ impl<R> ClusterPlane<R> {
         directory: &Path,
         memory: Option<&Path>,
     ) -> Result<ClusterPlane<R>, DatastoreError> {
-        let memory = memory.map(Memory::at);
+        let mut memory = memory.map(Memory::at);
         let recalled = match &memory {
             Some(memory) => memory.recall()?,
             None => None,
@@ -30,7 +30,7 @@ impl<R> ClusterPlane<R> {
         let stores = FileStores::new(directory);
         let is_instant = spec.is_instant();
         let durability = durability_of_groups(&spec);
-        let Some(Recalled { mut state, restart, made }) = recalled else {
+        let Some(Recalled { mut state, restart }) = recalled else {
             let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
             let mut data = DataPlane::new(stores);
             let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &[])?;
@@ -38,31 +38,24 @@ impl<R> ClusterPlane<R> {
         };
         let misfit =
             |reason: String| DatastoreError::BadMemory { path: directory.to_path_buf(), reason };
+        let places: Vec<Place> = state.components.iter().map(Place::of).collect();
+        let lost = correct(&mut state, restart, &places, &stores).map_err(&misfit)?;
+        if let Some(memory) = memory.as_mut().filter(|_| !lost.is_empty()) {
+            // Before their files are there again, and look like components that hold nothing.
+            memory.keep(state.clone())?;
+        }
+        stores.keep_only(&places);
         let mut data = DataPlane::new(FileStores::new(directory));
-        let (mut lost, mut places) = (Vec::new(), Vec::new());
-        for record in state.components.clone() {
-            let component = ComponentId(record.component);
-            let device = DeviceId { group: GroupId(record.group), member: record.disk + 1 };
-            let durability = durability.get(record.group as usize).copied();
-            let exists = stores.exists(component, device);
-            let unclean = restart == Restart::Unclean;
-            if !exists && (!unclean || record.component < made) {
-                lost.push(component);
-            }
-            let store = if exists {
-                stores.open(component, device, record.length)
+        for place in &places {
+            let Place { component, device, length } = *place;
+            let store = if lost.contains(&component) {
+                data.maker().create(component, device, length)
             } else {
-                data.maker().create(component, device, record.length)
+                stores.open(component, device, length)
             };
-            let mut store = store.map_err(|error| misfit(error.to_string()))?;
-            if lost.last() == Some(&component) {
-                state.correct(component, &Found::Lost);
-            } else if unclean {
-                let held = store.holds().map_err(|error| misfit(error.to_string()))?;
-                state.correct(component, &Found::Holds(held));
-            }
+            let store = store.map_err(|error| misfit(error.to_string()))?;
+            let durability = durability.get(device.group.0 as usize).copied();
             data.attach(component, store, durability.unwrap_or(Durability::OnWrite));
-            places.push(Place { component, device, length: record.length });
         }
         let cluster = Cluster::restore(spec, seed, &state, restart)
             .map_err(|problem| misfit(problem.to_string()))?;
@@ -72,18 +65,19 @@ impl<R> ClusterPlane<R> {
             let text = format!("component {component} is lost: its files are gone");
             plane.journal.say(Nanos::ZERO, "component", text);
         }
-        plane.components_made();
         Ok(plane)
     }
 
-    /// Stores what must not be forgotten, if it has changed.
-    pub(super) fn remember(&mut self) {
-        let generation = self.cluster.state_generation();
-        let Some(memory) = self.memory.as_mut().filter(|memory| !memory.holds(generation)) else {
-            return;
-        };
+    /// Stores what must not be forgotten. What the last state stood in the way of is done then.
+    pub(super) fn remember(&mut self, state: ClusterState) {
+        let Some(memory) = self.memory.as_mut() else { return };
         let was_failing = memory.is_failing;
-        let outcome = memory.keep(generation, self.cluster.state());
+        let outcome = memory.keep(state);
+        if outcome.is_ok() {
+            for command in std::mem::take(&mut self.withheld) {
+                self.carry_out(&command);
+            }
+        }
         let text = match outcome {
             Err(error) if !was_failing => format!(
                 "{error}: what the cluster knows cannot be stored, so that writes and flushes are answered with errors until \
@@ -101,14 +95,6 @@ impl<R> ClusterPlane<R> {
     /// Whether something that is answered well now would be forgotten if the server were killed.
     pub(super) fn forgets(&self) -> bool {
         self.memory.as_ref().is_some_and(|memory| memory.is_failing)
-    }
-
-    /// The components that exist by now have been made: who misses one later knows that it was lost.
-    pub(super) fn components_made(&mut self) {
-        if let Some(memory) = &mut self.memory {
-            memory.components_made(self.cluster.components_below());
-            self.remember();
-        }
     }
 
     /// The server ends. In order, if nothing is in flight; otherwise the next start settles what was.
@@ -135,6 +121,27 @@ impl<R> ClusterPlane<R> {
         }
         self.pass(at);
     }
+}
+
+/// Corrects a remembered state by what is found of its components, and says which are lost.
+fn correct(
+    state: &mut ClusterState,
+    restart: Restart,
+    places: &[Place],
+    stores: &FileStores,
+) -> Result<Vec<ComponentId>, String> {
+    let mut lost = Vec::new();
+    for Place { component, device, length } in places {
+        if !stores.exists(*component, *device) {
+            // They are made before the state that names them is stored.
+            lost.push(*component);
+            state.correct(*component, &Found::Lost);
+        } else if restart == Restart::Unclean {
+            let held = stores.open(*component, *device, *length).and_then(|mut it| it.holds());
+            state.correct(*component, &Found::Holds(held.map_err(|error| error.to_string())?));
+        }
+    }
+    Ok(lost)
 }
 
 /// What a power cut takes from components of each disk group: as the model decides it for new ones.

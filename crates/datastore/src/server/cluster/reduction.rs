@@ -24,12 +24,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use underlay_core::Nanos;
-use underlay_model::cluster::{Cluster, ComponentId, DataCommand, DeviceId, GroupId};
+use underlay_model::cluster::{Cluster, ComponentId, DataCommand, GroupId};
 use underlay_model::data_plane::DataPlane;
 use underlay_model::reduction::{Leaving, Observed, Space, Sweep};
 use underlay_model::{ReducedGroup, performance};
 
-use super::file_store::{FileStore, FileStores, component_path};
+use super::file_store::{FileStore, FileStores, Place, component_path};
 use super::print_file::{PrintFile, prints_path};
 use crate::error::DatastoreError;
 
@@ -37,14 +37,6 @@ use crate::error::DatastoreError;
 const EVERY: Nanos = Nanos::from_millis(20);
 /// Blocks handed over and not counted, beyond which the others keep their marks for later: 256 MiB.
 const WAITING_BLOCKS_MAX: u64 = 65_536;
-
-/// A component of a group that reduces.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) component: ComponentId,
-    pub(crate) device: DeviceId,
-    pub(crate) length: u64,
-}
 
 /// What the counting thread is told.
 enum Job {

@@ -1,0 +1,243 @@
+//! The server is killed at every single step of a life with failures, rebuilds and changes of policy: what was acknowledged is
+//! there when another one opens what it left, and survives the loss of any host.
+//!
+//! What a kill leaves is what the files hold: the host's page cache survives the process.
+
+use std::path::Path;
+
+use tempfile::TempDir;
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::{
+    ClusterSettings, ClusterSpec, DeviceId, Fault, GroupId, HostId, HostSpec, Method, NetworkSpec,
+    Policy, ReturnedContent,
+};
+use underlay_model::{DiskGroupSpec, Request, builtin};
+
+use super::plane::ClusterPlane;
+use super::request::{Carried, Payload};
+
+const BLOCK: u64 = 4096;
+const HOSTS: u32 = 5;
+const VOLUME_BLOCKS: usize = 64;
+/// Longer than it takes to notice a failure and to begin what it asks for.
+const CALM: Nanos = Nanos::from_millis(80);
+
+const MIRROR: Policy = Policy::DEFAULT;
+const PARITY: Policy = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
+
+fn spec() -> ClusterSpec {
+    let mut device = builtin::find("null").unwrap();
+    device.capacity = Bytes::from_mib(8);
+    let host = |index: u32| HostSpec {
+        name: format!("h{index}"),
+        fault_domain: None,
+        groups: vec![DiskGroupSpec::new("g", device.clone(), vec![device.clone()])],
+    };
+    ClusterSpec {
+        hosts: (0..HOSTS).map(host).collect(),
+        network: NetworkSpec { latency: Nanos::from_micros(5), bytes_per_second: 3_000_000_000 },
+        settings: ClusterSettings {
+            stripe_unit: Bytes::from_kib(64),
+            resync_slice: Bytes::from_kib(64),
+            failure_detection: Nanos::from_millis(5),
+            repair_delay: Nanos::from_millis(20),
+            rebalance_interval: Nanos::from_millis(20),
+            rebalance_variance_percent: None,
+            ..ClusterSettings::default()
+        },
+    }
+}
+
+/// What a block may hold: what was acknowledged last, and what was on its way.
+#[derive(Clone, Copy)]
+struct Allowed {
+    acknowledged: u8,
+    on_its_way: u8,
+}
+
+/// One server after the other over the same files.
+struct Lives {
+    directory: TempDir,
+    plane: ClusterPlane<()>,
+    now: Nanos,
+    blocks: Vec<Allowed>,
+}
+
+fn open(directory: &Path) -> ClusterPlane<()> {
+    let memory = directory.join("cluster.json");
+    ClusterPlane::open(spec(), RootSeed(1), directory, Some(&memory)).unwrap()
+}
+
+impl Lives {
+    fn new(steps: u32) -> Lives {
+        let directory = tempfile::tempdir().unwrap();
+        let plane = open(directory.path());
+        let nothing = Allowed { acknowledged: 0, on_its_way: 0 };
+        let blocks = vec![nothing; VOLUME_BLOCKS];
+        let mut lives = Lives { directory, plane, now: Nanos::ZERO, blocks };
+        lives.plane.killed_after = Some(steps);
+        lives.plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, MIRROR).unwrap();
+        lives
+    }
+
+    fn is_killed(&self) -> bool {
+        self.plane.killed_after == Some(0)
+    }
+
+    fn carry(&mut self, request: &Request, payload: Payload) -> Option<(bool, Vec<u8>)> {
+        let bytes = request.length_bytes;
+        let carried = Carried { reply: (), volume: 0, bytes, arrived: self.now };
+        let id = self.plane.submit(carried, request, payload, Nanos::ZERO);
+        let done = self.plane.hurry(id).filter(|_| !self.is_killed())?;
+        Some((!done.failed, done.buffer))
+    }
+
+    fn write(&mut self, first: usize, count: usize, value: u8) {
+        if self.is_killed() {
+            return;
+        }
+        let range = first..first + count;
+        self.blocks[range.clone()].iter_mut().for_each(|block| block.on_its_way = value);
+        let bytes = vec![value; count * BLOCK as usize];
+        let request = Request::write(first as u64 * BLOCK, bytes.len() as u32);
+        let whole = 0..bytes.len();
+        if let Some((ok, _)) = self.carry(&request, Payload::Write(bytes, whole)) {
+            assert!(ok, "a write within the promise failed");
+            self.blocks[range].iter_mut().for_each(|block| block.acknowledged = value);
+        }
+    }
+
+    fn inject(&mut self, fault: Fault) {
+        if !self.is_killed() {
+            self.plane.inject(self.now, fault).unwrap();
+        }
+    }
+
+    fn change(&mut self, policy: Policy) {
+        if !self.is_killed() {
+            let volume = self.plane.volume(0).unwrap();
+            self.plane.set_policy(self.now, volume, policy).unwrap();
+        }
+    }
+
+    /// Lets time pass until nothing has moved for a while.
+    fn rest(&mut self) {
+        let (step, mut calm, mut waited) = (Nanos::from_millis(4), Nanos::ZERO, Nanos::ZERO);
+        while calm < CALM && !self.is_killed() {
+            self.now += step;
+            waited += step;
+            self.plane.advance(self.now, &mut Vec::new());
+            let busy =
+                self.plane.cluster.resync_status().active > 0 || self.plane.cluster.is_busy();
+            calm = if busy { Nanos::ZERO } else { calm + step };
+            assert!(waited < Nanos::from_secs(30), "no rest");
+        }
+    }
+
+    /// Everything that changes what must not be forgotten, one after the other.
+    fn live(&mut self) {
+        self.write(0, 40, 1);
+        self.inject(Fault::HostLost { host: HostId(0) });
+        self.write(8, 16, 2);
+        // Long enough to be rebuilt elsewhere.
+        self.rest();
+        self.inject(Fault::HostReturned { host: HostId(0) });
+        self.write(30, 20, 3);
+        self.rest();
+        self.change(PARITY);
+        self.write(0, 8, 4);
+        self.rest();
+        self.inject(Fault::HostLost { host: HostId(1) });
+        self.write(20, 24, 5);
+        self.inject(Fault::HostReturned { host: HostId(1) });
+        self.rest();
+        for group in 0..HOSTS {
+            let device = DeviceId { group: GroupId(group), member: 1 };
+            self.inject(Fault::DeviceReturned { device, content: ReturnedContent::Blank });
+            self.rest();
+        }
+        self.write(50, 10, 6);
+        self.change(MIRROR);
+        self.rest();
+    }
+
+    /// Another server opens what the last one left.
+    fn open_again(self) -> Lives {
+        let Lives { directory, plane, blocks, .. } = self;
+        drop(plane);
+        let mut plane = open(directory.path());
+        plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, MIRROR).unwrap();
+        Lives { directory, plane, now: Nanos::ZERO, blocks }
+    }
+
+    fn check(&mut self, when: &str) {
+        let length = VOLUME_BLOCKS * BLOCK as usize;
+        let request = Request::read(0, length as u32);
+        let (ok, bytes) = self.carry(&request, Payload::Read(vec![0; length])).expect("it ends");
+        assert!(ok, "{when}: a read fails");
+        for (number, allowed) in self.blocks.iter_mut().enumerate() {
+            let block = &bytes[number * BLOCK as usize..][..BLOCK as usize];
+            let value = block[0];
+            assert!(block.iter().all(|byte| *byte == value), "{when}: block {number} is torn");
+            assert!(
+                value == allowed.acknowledged || value == allowed.on_its_way,
+                "{when}: block {number} holds {value}, not {} or {}",
+                allowed.acknowledged,
+                allowed.on_its_way
+            );
+            // Once seen it stays.
+            *allowed = Allowed { acknowledged: value, on_its_way: value };
+        }
+    }
+
+    /// No file is left of what nobody knows.
+    fn count_files(&self) {
+        let components: Vec<_> = self
+            .plane
+            .cluster
+            .volume_status(self.plane.volume(0).unwrap())
+            .unwrap()
+            .components
+            .iter()
+            .map(|found| self.plane.component_path(found.device, found.component))
+            .collect();
+        for folder in std::fs::read_dir(self.directory.path()).unwrap().flatten() {
+            for file in std::fs::read_dir(folder.path()).into_iter().flatten().flatten() {
+                let path = file.path();
+                assert!(components.contains(&path.with_extension("")), "{}", path.display());
+            }
+        }
+    }
+}
+
+/// Returns whether the server was killed: otherwise it had no more steps.
+fn killed_after(steps: u32) -> bool {
+    let mut lives = Lives::new(steps);
+    lives.live();
+    let killed = lives.is_killed();
+    let mut lives = lives.open_again();
+    for host in 0..HOSTS {
+        lives.inject(Fault::HostReturned { host: HostId(host) });
+    }
+    lives.check("at once");
+    lives.rest();
+    lives.count_files();
+    for host in (0..HOSTS).map(HostId) {
+        lives.inject(Fault::HostLost { host });
+        lives.check("without a host");
+        lives.inject(Fault::HostReturned { host });
+        lives.rest();
+    }
+    killed
+}
+
+#[test]
+fn a_kill_at_any_step_loses_nothing() {
+    let mut steps = 0;
+    while std::panic::catch_unwind(|| killed_after(steps))
+        .unwrap_or_else(|_| panic!("killed after {steps} steps, something is lost"))
+    {
+        steps += 1;
+    }
+    assert!(steps > 100, "only {steps} steps");
+}
