@@ -60,7 +60,7 @@ impl<R> ClusterPlane<R> {
 
     pub(super) fn carry_out(&mut self, command: &DataCommand) {
         if matches!(command, DataCommand::Remove { .. }) && self.forgets() {
-            return self.withheld.push(command.clone());
+            return self.withheld.push(*command);
         }
         if let DataCommand::Write { request, buffer_offset, piece } = command {
             self.fill_in(*request, *buffer_offset, piece);
