@@ -11,7 +11,7 @@ mod session;
 use std::fmt;
 use std::str::FromStr;
 
-use underlay_workload::tpcc::{Identity, Parameters, Profile, Tpcc};
+use underlay_workload::tpcc::{Identity, Parameters, Tpcc};
 
 pub use check::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, OrderNumbers, TableNames,
@@ -136,15 +136,9 @@ pub fn identity(engine: Engine, parameters: &Parameters, mode: Mode) -> Identity
 
 /// The identity of a workload of any profile; that of the specification is [`identity`].
 pub fn identity_for(engine: Engine, workload: &Tpcc, mode: Mode) -> Identity {
-    match (engine, workload.profile) {
-        (_, Profile::Specification) => identity(engine, &workload.parameters, mode),
-        (Engine::Postgresql, Profile::HammerdbLike) => postgres::tpcc::identity_for(workload, mode),
-        (Engine::Mariadb, Profile::HammerdbLike) => {
-            // No session runs it; the name must differ all the same.
-            let population = identity(engine, &workload.parameters, mode);
-            let profile = workload.profile.as_str();
-            underlay_workload::tpcc::identity(&workload.parameters, &[&population.0], profile)
-        }
+    match engine {
+        Engine::Postgresql => postgres::tpcc::identity_for(workload, mode),
+        Engine::Mariadb => mariadb::tpcc::identity_for(workload, mode),
     }
 }
 

@@ -1,9 +1,9 @@
 //! A session with a database of whichever engine.
 
-use underlay_workload::tpcc::{Parameters, Profile, Tpcc, Transaction};
+use underlay_workload::tpcc::{Parameters, Tpcc, Transaction};
 
 use super::{Mode, Outcome};
-use crate::error::{ErrorClass, SessionError};
+use crate::error::SessionError;
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
 
@@ -33,21 +33,12 @@ impl Session {
         workload: &Tpcc,
         mode: Mode,
     ) -> Result<Session, SessionError> {
-        if target.engine == Engine::Mariadb && workload.profile != Profile::Specification {
-            let profile = workload.profile;
-            return Err(SessionError {
-                class: ErrorClass::Other,
-                sqlstate: None,
-                message: format!("the profile {profile} is made for PostgreSQL only"),
-                commit_unknown: false,
-            });
-        }
         Ok(match target.engine {
             Engine::Postgresql => Session::Postgres(Box::new(
                 postgres::tpcc::Session::connect_for(target, workload, mode).await?,
             )),
             Engine::Mariadb => Session::Mariadb(Box::new(
-                mariadb::tpcc::Session::connect(target, &workload.parameters, mode).await?,
+                mariadb::tpcc::Session::connect_for(target, workload, mode).await?,
             )),
         })
     }

@@ -7,9 +7,10 @@ use underlay_database::managed::StopMode;
 use underlay_database::tpcc::{CheckMoment, LoadOptions, Mode, Outcome, Session, TpccError};
 use underlay_database::tpcc::{describe, drop_schema, load};
 use underlay_workload::tpcc::{
-    CustomerSelector, Delivery, Ledger, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
-    Terminal, Transaction, UNUSED_ITEM,
+    CustomerSelector, Delivery, Ledger, NewOrder, OrderLineInput, OrderStatus, Payment, Profile,
+    StockLevel, Terminal, Tpcc, Transaction, UNUSED_ITEM,
 };
+use underlay_workload::transactional::Workload;
 
 use crate::database_or_skip;
 use crate::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, loaded_database, parameters, query};
@@ -318,4 +319,53 @@ fn a_population_is_known_checked_and_dropped_and_nothing_else_is_touched() {
     assert!(query(place, &server, "USE tpcc").is_err());
     assert_eq!(query(place, &foreign, "SHOW TABLES").unwrap(), ["customer"]);
     database.server.stop(StopMode::Fast).unwrap();
+}
+
+/// Lines and rollbacks that the database draws: the client's orders and the database's numbers agree, the lines
+/// are what the profile says, and every condition holds.
+#[test]
+fn hammerdb_like_orders_are_drawn_by_the_database() {
+    let database = database_or_skip!(loaded_database(TWO_WAREHOUSES));
+    let workload = Tpcc { profile: Profile::HammerdbLike, ..Tpcc::new(database.parameters()) };
+    let runtime = &database.place.runtime;
+    let refused =
+        runtime.block_on(Session::connect_for(&database.target, &workload, Mode::Statements));
+    assert!(refused.err().unwrap().message.contains("use procedures"));
+    let before = database.order_numbers();
+    let connect = Session::connect_for(&database.target, &workload, Mode::Procedures);
+    let mut session = runtime.block_on(connect).unwrap();
+    let (mut committed, mut rolled_back, mut lines, mut orders) = (0, 0, 0, 0);
+    let mut ledger = Ledger::new();
+    for user in 0..3 {
+        let mut terminal = workload.user(user, RootSeed(8));
+        for _ in 0..400 {
+            let transaction = terminal.next();
+            let outcome = database.run(&mut session, &transaction).unwrap();
+            if let (Transaction::NewOrder(order), Some(id)) = (&transaction, outcome.order_id) {
+                committed += 1;
+                lines += order.lines.len() as i64;
+                ledger.acknowledge(order.warehouse, order.district, id);
+            }
+            orders += i64::from(matches!(transaction, Transaction::NewOrder(_)));
+            rolled_back += i64::from(outcome == Outcome::ROLLED_BACK);
+        }
+    }
+    // 1 % on average of some 520.
+    assert_eq!(committed + rolled_back, orders);
+    assert!((1..=20).contains(&rolled_back), "{rolled_back} of {orders}");
+    assert_eq!(database.order_numbers().sum() - before.sum(), committed as u64);
+    let drawn = "FROM order_line WHERE ol_o_id > 3000";
+    assert_eq!(database.number(&format!("SELECT count(*) {drawn}")), lines);
+    // Uniform: of some 5,200 lines no tenth of the items has many more than another.
+    let uneven = database.number(&format!(
+        "SELECT max(tenth) - min(tenth) FROM (SELECT count(*) AS tenth {drawn} GROUP BY (ol_i_id - 1) DIV 10000) t"
+    ));
+    assert!(uneven < lines / 40, "{uneven} of {lines}");
+    let remote = database.number(&format!("SELECT count(*) {drawn} AND ol_supply_w_id <> ol_w_id"));
+    assert!((lines / 400..lines / 40).contains(&remote), "{remote} of {lines}");
+    let wrong = format!(
+        "SELECT count(*) {drawn} AND (ol_quantity NOT BETWEEN 1 AND 10 OR ol_supply_w_id NOT IN (1, 2))"
+    );
+    assert_eq!(database.number(&wrong), 0);
+    database.assert_consistent(Some((&ledger, &before)));
 }

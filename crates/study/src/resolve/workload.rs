@@ -7,7 +7,7 @@ use super::chosen::{Chosen, Layer};
 use crate::exact;
 use crate::finding::Severity;
 use crate::limits::STATEMENT_TIMEOUT;
-use crate::plan::{Arrivals, EngineKind, Mode, Pacing, Profile, Scale, WorkloadPlan};
+use crate::plan::{Arrivals, Mode, Pacing, Profile, Scale, WorkloadPlan};
 use crate::scale;
 
 /// The decisions about the workload.
@@ -160,16 +160,6 @@ impl Resolver<'_> {
                 format!("{} needs procedures", profile.called()),
                 "the database draws the lines of an order itself".to_string(),
                 "write mode = \"procedures\", or leave `mode` out".to_string(),
-            );
-        }
-        if self.kind != EngineKind::Postgresql {
-            profile.problem(
-                &mut self.report,
-                "conflict",
-                format!("{} runs on PostgreSQL only, not on {}", profile.called(), self.kind),
-                "the function that draws the lines of an order is written for PostgreSQL"
-                    .to_string(),
-                "leave `profile` out, or write kind = \"postgresql\" under [engine]".to_string(),
             );
         }
         let line = profile.line(self.text);

@@ -15,7 +15,7 @@ mod schema;
 mod session;
 mod statements;
 
-use underlay_workload::tpcc::{Identity, Parameters};
+use underlay_workload::tpcc::{Identity, Parameters, Profile, Tpcc};
 
 use crate::target::Target;
 use crate::tpcc::Mode;
@@ -41,6 +41,27 @@ pub fn keys_sql() -> &'static str {
 /// The five transactions as procedures.
 pub fn procedures_sql() -> &'static str {
     include_str!("sql/procedures.sql")
+}
+
+/// New-Order with lines that the database draws.
+pub fn drawn_new_order_sql() -> &'static str {
+    include_str!("sql/drawn_new_order.sql")
+}
+
+/// The identity of a workload of any profile; that of the specification is [`identity`].
+pub fn identity_for(workload: &Tpcc, mode: Mode) -> Identity {
+    match workload.profile {
+        Profile::Specification => identity(&workload.parameters, mode),
+        Profile::HammerdbLike => {
+            let population = identity(&workload.parameters, mode);
+            let texts = [population.0.as_str(), drawn_new_order_sql()];
+            underlay_workload::tpcc::identity(
+                &workload.parameters,
+                &texts,
+                workload.profile.as_str(),
+            )
+        }
+    }
 }
 
 /// The identity of the workload as this engine runs it: results with different identities are not

@@ -4,8 +4,9 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Params, Row, Statement, Value};
-use underlay_workload::tpcc::{NewOrder, Transaction};
+use underlay_workload::tpcc::{NewOrder, Profile, Tpcc, Transaction};
 
+use super::drawn_new_order_sql;
 use super::session::{Failure, RequestError};
 use crate::error::CommitState;
 use crate::tpcc::{Outcome, SortedLines, selector};
@@ -13,6 +14,8 @@ use crate::tpcc::{Outcome, SortedLines, selector};
 /// The prepared calls.
 pub struct Procedures {
     new_order: Statement,
+    /// With lines that the database draws, for a database of so many warehouses.
+    drawn_new_order: Option<(Statement, u32)>,
     payment: Statement,
     order_status: Statement,
     delivery: Statement,
@@ -21,8 +24,18 @@ pub struct Procedures {
 
 impl Procedures {
     /// Prepares the calls.
-    pub async fn prepare(conn: &mut Conn) -> Result<Procedures, mysql_async::Error> {
+    pub async fn prepare(
+        conn: &mut Conn,
+        workload: &Tpcc,
+    ) -> Result<Procedures, mysql_async::Error> {
+        let drawn_new_order = match workload.profile {
+            Profile::Specification => None,
+            Profile::HammerdbLike => {
+                Some((conn.prep(drawn_new_order_sql()).await?, workload.parameters.warehouses))
+            }
+        };
         Ok(Procedures {
+            drawn_new_order,
             new_order: conn.prep("CALL new_order_transaction(?, ?, ?, ?)").await?,
             payment: conn.prep("CALL payment_transaction(?, ?, ?, ?, ?, ?, ?)").await?,
             order_status: conn.prep("CALL order_status_transaction(?, ?, ?, ?)").await?,
@@ -38,10 +51,7 @@ impl Procedures {
         transaction: &Transaction,
     ) -> Result<Outcome, Failure> {
         let (call, parameters): (&Statement, Params) = match transaction {
-            Transaction::NewOrder(order) => (
-                &self.new_order,
-                (order.warehouse, order.district, order.customer, lines_text(order)).into(),
-            ),
+            Transaction::NewOrder(order) => self.new_order(order),
             Transaction::Payment(payment) => {
                 let (id, last) = selector(&payment.customer);
                 (
@@ -86,6 +96,19 @@ impl Procedures {
             }
             _ => Outcome::COMMITTED,
         })
+    }
+}
+
+impl Procedures {
+    fn new_order(&self, order: &NewOrder) -> (&Statement, Params) {
+        let (home, district, customer) = (order.warehouse, order.district, order.customer);
+        match &self.drawn_new_order {
+            Some((drawn, warehouses)) => {
+                let count = order.lines.len();
+                (drawn, (home, district, customer, home, warehouses, count).into())
+            }
+            None => (&self.new_order, (home, district, customer, lines_text(order)).into()),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use underlay_workload::tpcc::{Parameters, Transaction};
+use underlay_workload::tpcc::{Parameters, Profile, Tpcc, Transaction};
 
 use super::procedures::Procedures;
 use super::statements::Statements;
@@ -84,6 +84,21 @@ impl Session {
         parameters: &Parameters,
         mode: Mode,
     ) -> Result<Session, SessionError> {
+        Session::connect_for(target, &Tpcc::new(*parameters), mode).await
+    }
+
+    /// Like [`Session::connect`], for a workload of any profile.
+    pub async fn connect_for(
+        target: &Target,
+        workload: &Tpcc,
+        mode: Mode,
+    ) -> Result<Session, SessionError> {
+        if mode == Mode::Statements && workload.profile != Profile::Specification {
+            return Err(refusal(&format!(
+                "the profile {} draws lines in the database: use procedures, not statements",
+                workload.profile
+            )));
+        }
         let mut conn = match connect(&database_of(target).0).await {
             // Unknown database.
             Err(error) if error.message.starts_with("error 1049:") => return Err(no_population()),
@@ -92,10 +107,10 @@ impl Session {
         for sql in SETTINGS {
             conn.query_drop(sql).await.map_err(not_sent)?;
         }
-        require_population(&mut conn, parameters).await?;
+        require_population(&mut conn, &workload.parameters).await?;
         let kind = match mode {
             Mode::Procedures => {
-                Kind::Procedures(Procedures::prepare(&mut conn).await.map_err(not_sent)?)
+                Kind::Procedures(Procedures::prepare(&mut conn, workload).await.map_err(not_sent)?)
             }
             Mode::Statements => {
                 Kind::Statements(Box::new(Statements::prepare(&mut conn).await.map_err(not_sent)?))

@@ -4,12 +4,12 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
+use underlay_database::Target;
 use underlay_database::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
     TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity_for, load,
     order_numbers,
 };
-use underlay_database::{Engine, Target};
 use underlay_driver::DriveSummary;
 use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccBooks};
 
@@ -69,12 +69,6 @@ pub(super) struct Before {
 impl<'a> TpccSubject<'a> {
     pub(super) fn new(arguments: &'a Arguments, target: Target) -> Result<TpccSubject<'a>, Stop> {
         let tpcc = &arguments.tpcc;
-        if target.engine == Engine::Mariadb && tpcc.profile != Profile::Specification {
-            return Err(Stop::bad_input(format!(
-                "the profile {} is made for PostgreSQL only; leave --profile out",
-                tpcc.profile
-            )));
-        }
         if tpcc.statements && tpcc.profile != Profile::Specification {
             return Err(Stop::bad_input(format!(
                 "the profile {} draws lines in the database: it needs functions, so leave --statements out",
