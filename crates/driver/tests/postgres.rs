@@ -6,12 +6,12 @@ mod support;
 use std::time::{Duration, Instant};
 
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::Listen;
+use underlay_database::managed::Listen;
 use underlay_database::postgres::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, TpccConnector, check,
     load, order_numbers,
 };
-use underlay_database::{ErrorClass, Target};
+use underlay_database::{Engine, ErrorClass, Target};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
 };
@@ -31,7 +31,7 @@ struct Bench {
 impl Bench {
     /// None where there is no server program.
     fn set_up() -> Option<Bench> {
-        let host = TestServer::start(Listen::UnixSocket)?;
+        let host = TestServer::start(Engine::Postgresql, Listen::UnixSocket)?;
         let parameters = Parameters::new(WAREHOUSES, RootSeed(3), Entropy::FULL).unwrap();
         let options = LoadOptions { parallel: 2, progress: &|_| {} };
         load(&host.target(), &parameters, &options).unwrap();

@@ -1,19 +1,21 @@
-//! Sysbench's transactions on a real PostgreSQL: every script, a server that is killed under them, and Debian's
-//! sysbench on our tables and ours on its.
+//! Sysbench's transactions on a real PostgreSQL and a real MariaDB: every script, a server that is killed under them,
+//! and Debian's sysbench on our tables and ours on its.
 
 mod support;
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use mysql_async::prelude::Queryable;
 use support::TestServer;
 use underlay_core::RootSeed;
-use underlay_database::postgres::Listen;
+use underlay_database::managed::Listen;
+use underlay_database::mariadb::connect;
 use underlay_database::sysbench::{
     Session, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, load,
     prepare_bulk, tally,
 };
-use underlay_database::{Address, Target};
+use underlay_database::{Address, Engine};
 use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix, Weights};
 use underlay_host::skip;
 use underlay_workload::sysbench::{
@@ -27,15 +29,33 @@ fn parameters(script: Script) -> Parameters {
     Parameters::new(3, 2_000, RootSeed(5), Distribution::Special, script).unwrap()
 }
 
-fn on_client<T>(
-    host: &TestServer,
-    work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, SysbenchError>,
-) -> Result<T, SysbenchError> {
-    wait(host, async { work(&host.target().connect().await?).await })
-}
-
 fn wait<T>(host: &TestServer, work: impl Future<Output = T>) -> T {
     host.runtime.block_on(work)
+}
+
+/// Carries out statements in turn and returns the first column of the first row of the last, a number.
+fn execute(host: &TestServer, statements: &[&str]) -> Option<i64> {
+    let target = host.target();
+    wait(host, async {
+        let mut number = None;
+        match target.engine {
+            Engine::Postgresql => {
+                let client = target.connect().await.unwrap();
+                for sql in statements {
+                    let rows = client.query(*sql, &[]).await.unwrap();
+                    number = rows.first().map(|row| row.get(0));
+                }
+            }
+            Engine::Mariadb => {
+                let mut conn = connect(&target).await.unwrap();
+                for sql in statements {
+                    number = conn.query_first(*sql).await.unwrap();
+                }
+                conn.disconnect().await.unwrap();
+            }
+        }
+        number
+    })
 }
 
 fn tally_now(host: &TestServer) -> Tally {
@@ -60,12 +80,25 @@ fn assert_clean(host: &TestServer, run: Option<(&Tally, &SysbenchBooks)>, when: 
     }
 }
 
-/// One server for all scenes: starting it costs more than most of them.
 #[test]
-fn real_tables_are_driven_by_both() {
-    let Some(mut host) = TestServer::start(Listen::UnixSocket) else {
-        skip!("no PostgreSQL server programs found")
+fn real_tables_of_postgresql_are_driven_by_both() {
+    all_scenes(Engine::Postgresql);
+}
+
+#[test]
+fn real_tables_of_mariadb_are_driven_by_both() {
+    all_scenes(Engine::Mariadb);
+}
+
+/// One server for all scenes: starting it costs more than most of them.
+fn all_scenes(engine: Engine) {
+    let Some(mut host) = TestServer::start(engine, Listen::UnixSocket) else {
+        skip!("no {engine} server programs found")
     };
+    if engine == Engine::Mariadb {
+        execute(&host, &["CREATE DATABASE scenes"]);
+        host.database = Some("scenes");
+    }
     let loaded = load(&host.target(), &parameters(Script::ReadWrite), 2).unwrap();
     assert_eq!((loaded.rows, tally_now(&host).rows), (6_000, 6_000));
     let described = wait(&host, describe(&host.target())).unwrap();
@@ -96,11 +129,8 @@ fn every_script_does_what_it_says(host: &TestServer) {
             assert_eq!(outcome.rows_read > 0, reads, "{script}: {outcome:?}");
         }
     });
-    let bulk = on_client(host, async |client| {
-        Ok(client.query_one("SELECT count(*), max(id) FROM sbtest_bulk1", &[]).await?)
-    });
-    let bulk = bulk.unwrap();
-    assert_eq!((bulk.get::<_, i64>(0), bulk.get::<_, i32>(1)), (1_000, 1_000));
+    let counted = execute(host, &["SELECT count(*) FROM sbtest_bulk1 WHERE id BETWEEN 1 AND 1000"]);
+    assert_eq!(counted, Some(1_000));
 }
 
 fn loads_are_driven_and_accounted_for(host: &TestServer) {
@@ -156,37 +186,39 @@ fn a_killed_server_keeps_what_it_acknowledged(host: &mut TestServer) {
 }
 
 fn broken_tables_are_caught(host: &TestServer) {
-    let violated = |break_it: &str, mend: &str| {
+    let violated = |break_it: &[&str], mend: &[&str]| {
         let before = tally_now(host);
         let parameters = parameters(Script::ReadWrite);
-        let books = SysbenchBooks::default();
-        let found = on_client(host, async |client| {
-            client.batch_execute(break_it).await?;
-            let results = check(&host.target(), &parameters, Some((&before, &books))).await;
-            client.batch_execute(mend).await?;
-            results
-        });
-        let found = found.unwrap();
+        let run = Some((&before, &SysbenchBooks::default()));
+        execute(host, break_it);
+        let found = wait(host, check(&host.target(), &parameters, run)).unwrap();
+        execute(host, mend);
         found.iter().filter(|r| r.violation.is_some()).map(|r| r.check.id()).collect::<Vec<_>>()
     };
     assert_eq!(
         violated(
-            "UPDATE sbtest2 SET k = k + 1 WHERE id = 7",
-            "UPDATE sbtest2 SET k = k - 1 WHERE id = 7"
+            &["UPDATE sbtest2 SET k = k + 1 WHERE id = 7"],
+            &["UPDATE sbtest2 SET k = k - 1 WHERE id = 7"]
         ),
         ["k"]
     );
     assert_eq!(
         violated(
-            "CREATE TABLE kept AS SELECT c FROM sbtest3 WHERE id = 8; UPDATE sbtest3 SET c = 'x' WHERE id = 8",
-            "UPDATE sbtest3 SET c = kept.c FROM kept WHERE id = 8; DROP TABLE kept"
+            &[
+                "CREATE TABLE kept AS SELECT c FROM sbtest3 WHERE id = 8",
+                "UPDATE sbtest3 SET c = 'x' WHERE id = 8"
+            ],
+            &["UPDATE sbtest3 SET c = (SELECT c FROM kept) WHERE id = 8", "DROP TABLE kept"]
         ),
         ["texts"]
     );
     assert_eq!(
         violated(
-            "CREATE TABLE kept AS SELECT * FROM sbtest1 WHERE id = 9; DELETE FROM sbtest1 WHERE id = 9",
-            "INSERT INTO sbtest1 SELECT * FROM kept; DROP TABLE kept"
+            &[
+                "CREATE TABLE kept AS SELECT * FROM sbtest1 WHERE id = 9",
+                "DELETE FROM sbtest1 WHERE id = 9"
+            ],
+            &["INSERT INTO sbtest1 SELECT * FROM kept", "DROP TABLE kept"]
         ),
         ["rows", "k"]
     );
@@ -194,21 +226,29 @@ fn broken_tables_are_caught(host: &TestServer) {
 }
 
 /// Debian's sysbench with the server's address; none where it is not installed.
-fn sysbench(target: &Target, script: &str, action: &str) -> Option<std::process::Output> {
-    let host = match &target.address {
-        Address::Tcp(host) => host.clone(),
-        Address::UnixSocket(directory) => directory.display().to_string(),
+fn sysbench(host: &TestServer, script: &str, action: &str) -> Option<std::process::Output> {
+    let target = host.target();
+    let Address::UnixSocket(socket) = &target.address else { panic!("{target}") };
+    let (socket, user) = (socket.display(), &target.user);
+    let database = &target.database;
+    let place = match target.engine {
+        Engine::Postgresql => vec![
+            "--db-driver=pgsql".to_string(),
+            format!("--pgsql-host={socket}"),
+            format!("--pgsql-port={}", target.port),
+            format!("--pgsql-user={user}"),
+            format!("--pgsql-db={database}"),
+        ],
+        Engine::Mariadb => vec![
+            "--db-driver=mysql".to_string(),
+            format!("--mysql-socket={socket}"),
+            format!("--mysql-user={user}"),
+            format!("--mysql-db={database}"),
+        ],
     };
     let output = Command::new("sysbench")
-        .args([script, "--db-driver=pgsql", "--tables=3", "--table-size=2000", "--threads=2"])
-        .args(["--time=2", &format!("--pgsql-host={host}")])
-        .arg(format!("--pgsql-port={}", target.port))
-        .arg(format!("--pgsql-user={}", target.user))
-        .arg(format!(
-            "--pgsql-password={}",
-            target.password.as_ref().map_or("", |password| password.reveal())
-        ))
-        .arg(format!("--pgsql-db={}", target.database))
+        .args([script, "--tables=3", "--table-size=2000", "--threads=2", "--time=1"])
+        .args(place)
         .arg(action)
         .output()
         .ok()?;
@@ -220,7 +260,7 @@ fn sysbench(target: &Target, script: &str, action: &str) -> Option<std::process:
 
 fn sysbench_drives_our_tables(host: &TestServer) {
     for script in ["oltp_read_write", "oltp_read_only", "oltp_insert", "oltp_update_index"] {
-        let Some(output) = sysbench(&host.target(), script, "run") else {
+        let Some(output) = sysbench(host, script, "run") else {
             eprintln!("skip: no sysbench on PATH; its half of the test is not made");
             return;
         };
@@ -234,7 +274,7 @@ fn we_drive_sysbenchs_tables(host: &TestServer) {
     wait(host, drop_tables(&host.target())).unwrap();
     let absent = wait(host, drop_tables(&host.target()));
     assert!(matches!(absent, Err(SysbenchError::NotLoaded)), "{absent:?}");
-    if sysbench(&host.target(), "oltp_read_write", "prepare").is_none() {
+    if sysbench(host, "oltp_read_write", "prepare").is_none() {
         return;
     }
     let refused = load(&host.target(), &parameters(Script::ReadWrite), 1);
@@ -247,5 +287,5 @@ fn we_drive_sysbenchs_tables(host: &TestServer) {
         assert!(summary.totals.of(script.index()).committed > 20, "{:?}", summary.totals.samples);
         assert_clean(host, Some((&before, &summary.books)), "on sysbench's tables");
     }
-    sysbench(&host.target(), "oltp_read_write", "cleanup");
+    sysbench(host, "oltp_read_write", "cleanup");
 }

@@ -17,12 +17,22 @@ pub const DEFAULT_PORT: u16 = 3306;
 /// What a packet may hold. Asking the server would cost a round trip per connection; nothing that is
 /// sent here comes near it.
 const PACKET_BYTES: usize = 16 << 20;
+/// Prepared statements of a connection; those beyond are closed, the oldest first.
+const STATEMENTS: usize = 64;
 /// Connections are replaced when they are lost, never because they were idle.
 const WAIT_TIMEOUT: Duration = Duration::from_secs(28_800);
 
 /// Connects. The database may be empty: then none is chosen.
 pub async fn connect(target: &Target) -> Result<Conn, SessionError> {
-    let connecting = Conn::new(options(target));
+    connect_with_statements(target, STATEMENTS).await
+}
+
+/// Connects, with room for `statements` prepared statements: the library closes those that it has no room for.
+pub(super) async fn connect_with_statements(
+    target: &Target,
+    statements: usize,
+) -> Result<Conn, SessionError> {
+    let connecting = Conn::new(options(target, statements));
     let answered = timeout(target.connect_timeout, connecting).await.map_err(|_| SessionError {
         class: ErrorClass::ConnectionLost,
         ..SessionError::client_timeout(
@@ -34,7 +44,7 @@ pub async fn connect(target: &Target) -> Result<Conn, SessionError> {
     answered.map_err(|error| SessionError::from_mariadb(&error, CommitState::NotSent))
 }
 
-fn options(target: &Target) -> Opts {
+fn options(target: &Target, statements: usize) -> Opts {
     let mut builder = OptsBuilder::default()
         .user(Some(&target.user))
         .pass(target.password.as_ref().map(|password| password.reveal()))
@@ -46,7 +56,7 @@ fn options(target: &Target) -> Opts {
         .tcp_nodelay(true)
         // Rows found, not rows changed: an UPDATE that sets what was set has found its row.
         .client_found_rows(true)
-        .stmt_cache_size(Some(64))
+        .stmt_cache_size(Some(statements.max(STATEMENTS)))
         .connect_attribute("program_name", &target.application_name)
         .setup(setup(target));
     builder = match &target.address {
@@ -54,6 +64,11 @@ fn options(target: &Target) -> Opts {
         Address::UnixSocket(path) => builder.socket(Some(path.to_string_lossy())),
     };
     builder.into()
+}
+
+/// An identifier in quotes.
+pub(super) fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
 }
 
 /// What every session is told first. MariaDB and MySQL skip each other's executable comments.
@@ -74,22 +89,27 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
-    use super::{options, setup};
+    use super::{options, quoted, setup};
     use crate::target::Target;
 
     #[test]
     fn reaches_sockets_and_hosts() {
         let target = Target::mariadb_socket(PathBuf::from("/run/u/s"), "root");
-        let opts = options(&target);
+        let opts = options(&target, 1);
         assert_eq!((opts.socket(), opts.db_name()), (Some("/run/u/s"), None));
         let target = Target::from_url("mysql://ann:pw@db.example:3307/shop").unwrap();
-        let opts = options(&target);
+        let opts = options(&target, 1);
         assert_eq!((opts.ip_or_hostname(), opts.tcp_port()), ("db.example", 3307));
         assert_eq!(
             (opts.user(), opts.pass(), opts.db_name()),
             (Some("ann"), Some("pw"), Some("shop"))
         );
         assert!(!opts.prefer_socket());
+    }
+
+    #[test]
+    fn quotes_in_names_are_doubled() {
+        assert_eq!(quoted("a`b"), "`a``b`");
     }
 
     #[test]

@@ -88,9 +88,20 @@ fn k(before: &Tally, after: &Tally, books: &SysbenchBooks) -> Option<String> {
     })
 }
 
+/// `wrong` rows of a table have other texts; the first is `id`.
+pub(crate) fn texts_violation(table: u32, wrong: u64, id: i64) -> Option<String> {
+    (wrong > 0).then(|| format!("{wrong} rows of sbtest{table}, the first is {id}"))
+}
+
+/// What the index on `k` and the table itself say of the number of rows.
+pub(crate) fn index_violation(table: u32, by_index: u64, by_table: u64) -> Option<String> {
+    (by_index != by_table)
+        .then(|| format!("sbtest{table}: {by_index} rows by the index, {by_table} in the table"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{Tally, k, rows};
+    use super::{Tally, index_violation, k, rows};
     use underlay_workload::sysbench::SysbenchBooks;
 
     #[test]
@@ -114,5 +125,12 @@ mod tests {
         assert!(k(&tally(10), &tally(14), &books).is_some());
         assert_eq!(k(&tally(10), &tally(16), &SysbenchBooks { perhaps_updated: 1, ..books }), None);
         assert_eq!(k(&tally(10), &tally(99), &SysbenchBooks { inserted: 1, ..books }), None);
+    }
+
+    #[test]
+    fn an_index_that_lacks_a_row_is_a_violation() {
+        assert_eq!(index_violation(1, 10, 10), None);
+        let said = index_violation(3, 9, 10).unwrap();
+        assert_eq!(said, "sbtest3: 9 rows by the index, 10 in the table");
     }
 }

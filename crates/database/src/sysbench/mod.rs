@@ -4,7 +4,8 @@
 //! The tables are those that `sysbench oltp_* prepare` makes, under the names that it looks for: either program
 //! can drive what the other loaded. A table of Underlay's own, `underlay_sysbench`, says that Underlay made them;
 //! without it they are somebody else's and are neither loaded over nor dropped, and driven only when the user
-//! says so. SQL and sessions are the engines' own; see `postgres::sysbench`.
+//! says so. SQL and sessions are the engines' own; see `postgres::sysbench` and
+//! `mariadb::sysbench`.
 
 mod check;
 mod connector;
@@ -21,13 +22,12 @@ pub use error::SysbenchError;
 pub use load::LoadReport;
 pub use session::Session;
 
-pub(crate) use check::judge;
+pub(crate) use check::{index_violation, judge, texts_violation};
 pub(crate) use load::{Piece, pieces};
 pub(crate) use statement::{Execute, Input, Kind, operate};
 
-use crate::error::{ErrorClass, SessionError};
 use crate::target::Target;
-use crate::{Engine, postgres};
+use crate::{Engine, mariadb, postgres};
 
 /// Version of the rows and of the marker.
 pub(crate) const MARKER_FORMAT: i32 = 1;
@@ -43,8 +43,7 @@ pub struct Described {
 pub fn identity(engine: Engine, parameters: &Parameters) -> String {
     match engine {
         Engine::Postgresql => postgres::sysbench::identity(parameters),
-        // No session runs it; the name must differ all the same.
-        Engine::Mariadb => underlay_workload::sysbench::identity(parameters, &[engine.as_str()]),
+        Engine::Mariadb => mariadb::sysbench::identity(parameters),
     }
 }
 
@@ -60,7 +59,7 @@ pub fn load(
 ) -> Result<LoadReport, SysbenchError> {
     match target.engine {
         Engine::Postgresql => postgres::sysbench::load(target, parameters, parallel),
-        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+        Engine::Mariadb => mariadb::sysbench::load(target, parameters, parallel),
     }
 }
 
@@ -68,7 +67,7 @@ pub fn load(
 pub async fn describe(target: &Target) -> Result<Described, SysbenchError> {
     match target.engine {
         Engine::Postgresql => postgres::sysbench::describe(&target.connect().await?).await,
-        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+        Engine::Mariadb => mariadb::sysbench::describe(target).await,
     }
 }
 
@@ -76,7 +75,7 @@ pub async fn describe(target: &Target) -> Result<Described, SysbenchError> {
 pub async fn tally(target: &Target, parameters: &Parameters) -> Result<Tally, SysbenchError> {
     match target.engine {
         Engine::Postgresql => postgres::sysbench::tally(&target.connect().await?, parameters).await,
-        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+        Engine::Mariadb => mariadb::sysbench::tally(target, parameters).await,
     }
 }
 
@@ -90,7 +89,7 @@ pub async fn check(
         Engine::Postgresql => {
             postgres::sysbench::check(&target.connect().await?, parameters, run).await
         }
-        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+        Engine::Mariadb => mariadb::sysbench::check(target, parameters, run).await,
     }
 }
 
@@ -98,7 +97,7 @@ pub async fn check(
 pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
     match target.engine {
         Engine::Postgresql => postgres::sysbench::drop_tables(&target.connect().await?).await,
-        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+        Engine::Mariadb => mariadb::sysbench::drop_tables(target).await,
     }
 }
 
@@ -108,20 +107,11 @@ pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchErr
         Engine::Postgresql => {
             postgres::sysbench::prepare_bulk(&target.connect().await?, users).await
         }
-        Engine::Mariadb => Err(made_for_postgresql_only().into()),
+        Engine::Mariadb => mariadb::sysbench::prepare_bulk(target, users).await,
     }
 }
 
 /// A text with the number of its table.
 pub(crate) fn numbered(sql: &str, table: u32) -> String {
     sql.replace('#', &table.to_string())
-}
-
-fn made_for_postgresql_only() -> SessionError {
-    SessionError {
-        class: ErrorClass::Other,
-        sqlstate: None,
-        message: "sysbench is made for PostgreSQL only".to_string(),
-        commit_unknown: false,
-    }
 }

@@ -4,12 +4,14 @@ use underlay_workload::sysbench::{Outcome, Transaction};
 
 use crate::error::SessionError;
 use crate::target::Target;
-use crate::{Engine, postgres};
+use crate::{Engine, mariadb, postgres};
 
 /// One connection.
 pub enum Session {
     /// With a PostgreSQL.
     Postgres(Box<postgres::sysbench::Session>),
+    /// With a MariaDB or MySQL.
+    Mariadb(Box<mariadb::sysbench::Session>),
 }
 
 impl Session {
@@ -19,7 +21,9 @@ impl Session {
             Engine::Postgresql => Session::Postgres(Box::new(
                 postgres::sysbench::Session::connect(target, tables).await?,
             )),
-            Engine::Mariadb => return Err(super::made_for_postgresql_only()),
+            Engine::Mariadb => Session::Mariadb(Box::new(
+                mariadb::sysbench::Session::connect(target, tables).await?,
+            )),
         })
     }
 
@@ -27,6 +31,7 @@ impl Session {
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         match self {
             Session::Postgres(session) => session.run(transaction).await,
+            Session::Mariadb(session) => session.run(transaction).await,
         }
     }
 }

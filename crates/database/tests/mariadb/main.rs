@@ -2,6 +2,7 @@
 
 mod harness;
 mod server;
+mod sysbench;
 
 #[path = "../tpcc/breakages.rs"]
 mod breakages;

@@ -1,10 +1,10 @@
-//! A PostgreSQL server of a test's own, empty; dropping it leaves nothing behind.
+//! A server of a test's own, empty; dropping it leaves nothing behind.
 
 use std::path::Path;
 
 use tokio::runtime::Runtime;
-use underlay_database::Target;
-use underlay_database::postgres::{Listen, Server, ServerSpec, StopMode, find_installs};
+use underlay_database::managed::{Listen, Server, ServerSpec, StopMode, find_installs};
+use underlay_database::{Engine, Target};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
 
 /// A running server.
@@ -12,14 +12,17 @@ pub struct TestServer {
     pub server: Server,
     teardown: Teardown,
     pub runtime: Runtime,
+    /// The database to use, where it is not the engine's own.
+    pub database: Option<&'static str>,
     _folder: tempfile::TempDir,
 }
 
 impl TestServer {
     /// None where there is no server program.
-    pub fn start(listen: Listen) -> Option<TestServer> {
-        let install = find_installs(None).into_iter().next_back()?;
-        let folder = tempfile::tempdir().unwrap();
+    pub fn start(engine: Engine, listen: Listen) -> Option<TestServer> {
+        let install = find_installs(engine, None).into_iter().next_back()?;
+        // On a disk: MariaDB writes with direct I/O, which memory file systems refuse.
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
         let state = StateDir::at(folder.path().join("state")).unwrap();
         open_up(folder.path());
         let teardown = Teardown::create(&state, "driver test").unwrap();
@@ -32,14 +35,24 @@ impl TestServer {
             std::fs::create_dir(&path).unwrap();
             run_as.iter().for_each(|user| user.own(&path).unwrap());
         }
-        let settings = [("shared_buffers", "64MB"), ("max_connections", "40")];
+        let settings: &[(&str, &str)] = match engine {
+            Engine::Postgresql => &[("shared_buffers", "64MB"), ("max_connections", "40")],
+            Engine::Mariadb => &[
+                ("innodb_buffer_pool_size", "128M"),
+                ("innodb_log_file_size", "64M"),
+                ("max_connections", "40"),
+            ],
+        };
         let spec = ServerSpec {
             name: "driver-test".to_string(),
             install,
             data: scratch.join("data/cluster"),
             wal: scratch.join("wal/cluster"),
             backup: scratch.join("backup/cluster"),
-            settings: settings.map(|(name, value)| (name.to_string(), value.to_string())).into(),
+            settings: settings
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .collect(),
             run_as,
             cgroup: None,
             runtime_dir: scratch.join("run"),
@@ -48,11 +61,12 @@ impl TestServer {
         let mut server = Server::create(&teardown, spec).unwrap();
         server.start().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        Some(TestServer { server, teardown, runtime, _folder: folder })
+        Some(TestServer { server, teardown, runtime, database: None, _folder: folder })
     }
 
     pub fn target(&self) -> Target {
-        self.server.target()
+        let target = self.server.target();
+        self.database.map_or_else(|| target.clone(), |name| target.with_database(name))
     }
 }
 

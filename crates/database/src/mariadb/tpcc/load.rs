@@ -1,35 +1,28 @@
 //! Loading the population: generated rows streamed through `LOAD DATA LOCAL INFILE`, then secondary
 //! indexes, then statistics.
 //!
-//! The server asks its client for a file, and the client answers with rows as it generates them; no file
-//! exists. On few threads a piece is a whole table, which the server may then fill without a log of every
+//! On few threads a piece is a whole table, which the server may then fill without a log of every
 //! row (since 10.6, into an empty table, with checks of uniqueness left to the key's order). Memory is some
 //! buffers per thread, whatever the number of warehouses.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{StreamExt, stream};
+use bytes::BytesMut;
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use tokio::sync::mpsc;
 use underlay_workload::tpcc::Parameters;
 use underlay_workload::tpcc::population::Table;
 
 use super::{database_of, identity, keys_sql, rows, schema, session};
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::connect;
+use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
 use crate::target::Target;
 use crate::tpcc::{
     Counters, LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, Piece, TpccError, on_runtime,
     pieces, spread,
 };
-
-/// Size of a message to the server.
-const CHUNK_BYTES: usize = 256 << 10;
-/// Messages that are ready before the server takes them.
-const CHUNKS_READY: usize = 4;
 
 /// Settings of the loaders' connections. Uniqueness is by construction, and verified by the checks.
 const SETTINGS: &str = "SET SESSION unique_checks = 0, foreign_key_checks = 0, \
@@ -109,28 +102,16 @@ async fn send_piece(
     counters: &Counters,
     report: &(dyn Fn() + Sync),
 ) -> Result<(), TpccError> {
-    let (sender, receiver) = mpsc::channel::<Bytes>(CHUNKS_READY);
-    conn.set_infile_handler(async move {
-        let chunks = stream::unfold(receiver, |mut receiver| async move {
-            receiver.recv().await.map(|chunk| (Ok(chunk), receiver))
-        });
-        Ok(chunks.boxed())
-    });
     let sql = format!(
         "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {} CHARACTER SET latin1 \
          FIELDS TERMINATED BY '\\t' LINES TERMINATED BY '\\n'",
         name(piece.table)
     );
-    // Dropping the sender ends the file; a server that refuses drops the receiver, which ends the rows.
-    let generate = generate(parameters, piece, counters, report, sender);
-    let (loaded, ()) = futures_util::future::join(conn.query_drop(sql), generate).await;
-    loaded.map_err(not_sent)?;
-    let warnings = conn.get_warnings();
-    if warnings > 0 {
-        // Strict mode makes errors of what would change data; what is left is worth a look.
-        tracing::warn!(warnings, table = name(piece.table), "the server warned while loading");
-    }
-    Ok(())
+    load_data(conn, &sql, async |sender| {
+        generate(parameters, piece, counters, report, sender).await;
+    })
+    .await
+    .map_err(not_sent)
 }
 
 async fn generate(
@@ -138,7 +119,7 @@ async fn generate(
     piece: Piece,
     counters: &Counters,
     report: &(dyn Fn() + Sync),
-    sender: mpsc::Sender<Bytes>,
+    sender: Chunks,
 ) {
     let mut buffer = BytesMut::with_capacity(CHUNK_BYTES + 4096);
     let last = if piece.table == Table::Item { piece.first } else { piece.last };

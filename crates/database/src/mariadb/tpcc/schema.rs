@@ -11,7 +11,7 @@ use underlay_workload::tpcc::{Entropy, Parameters};
 
 use super::{database_of, load, procedures_sql, schema_sql, session};
 use crate::error::{CommitState, SessionError};
-use crate::mariadb::connection::connect;
+use crate::mariadb::connection::{connect, quoted};
 use crate::target::Target;
 use crate::tpcc::{Described, MARKER_FORMAT, TpccError};
 
@@ -173,14 +173,9 @@ fn refused(error: mysql_async::Error) -> TpccError {
     SessionError::from_mariadb(&error, CommitState::NotSent).into()
 }
 
-/// An identifier in quotes.
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{PROCEDURES, quoted, tables};
+    use super::{PROCEDURES, tables};
 
     #[test]
     fn texts_are_cut_into_statements() {
@@ -190,6 +185,5 @@ mod tests {
         for (text, name) in procedures.iter().zip(PROCEDURES) {
             assert!(text.contains(&format!("CREATE PROCEDURE {name}_transaction")), "{name}");
         }
-        assert_eq!(quoted("a`b"), "`a``b`");
     }
 }

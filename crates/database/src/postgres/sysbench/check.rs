@@ -3,7 +3,9 @@
 use tokio_postgres::Client;
 use underlay_workload::sysbench::{Parameters, SysbenchBooks};
 
-use crate::sysbench::{Check, CheckResult, SysbenchError, Tally, judge};
+use crate::sysbench::{
+    Check, CheckResult, SysbenchError, Tally, index_violation, judge, texts_violation,
+};
 
 /// Counts all tables.
 pub async fn tally(client: &Client, parameters: &Parameters) -> Result<Tally, SysbenchError> {
@@ -40,10 +42,9 @@ async fn texts(client: &Client, parameters: &Parameters) -> Result<CheckResult, 
         );
         let row = client.query_one(&sql, &[]).await?;
         let wrong: i64 = row.try_get(0)?;
-        if wrong > 0 {
-            let id: i32 = row.try_get(1)?;
-            violation.get_or_insert(format!("{wrong} rows of sbtest{table}, the first is {id}"));
-        }
+        let id: Option<i32> = row.try_get(1)?;
+        let id = id.map_or(0, i64::from);
+        violation = violation.or_else(|| texts_violation(table, wrong.cast_unsigned(), id));
     }
     Ok(CheckResult { check: Check::Texts, violation })
 }
@@ -65,11 +66,8 @@ async fn index(client: &Client, parameters: &Parameters) -> Result<CheckResult, 
                    SET LOCAL enable_bitmapscan = off",
         )
         .await?;
-        if by_index != by_table {
-            violation.get_or_insert(format!(
-                "sbtest{table}: {by_index} rows by the index, {by_table} in the table"
-            ));
-        }
+        violation = violation
+            .or_else(|| index_violation(table, by_index.cast_unsigned(), by_table.cast_unsigned()));
     }
     Ok(CheckResult { check: Check::Index, violation })
 }

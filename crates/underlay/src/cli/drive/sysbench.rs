@@ -4,11 +4,11 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
+use underlay_database::Target;
 use underlay_database::sysbench::{
     CheckResult, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, identity,
     load, prepare_bulk, tally,
 };
-use underlay_database::{Engine, Target};
 use underlay_driver::DriveSummary;
 use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, SysbenchBooks};
 
@@ -74,12 +74,6 @@ impl<'a> SysbenchSubject<'a> {
         arguments: &'a Arguments,
         target: Target,
     ) -> Result<SysbenchSubject<'a>, Stop> {
-        if target.engine != Engine::Postgresql {
-            return Err(Stop::bad_input(format!(
-                "sysbench is made for PostgreSQL only, and the URL is one of {}",
-                target.engine
-            )));
-        }
         // Wrong numbers are refused before anything is touched.
         arguments.sysbench.parameters(RootSeed(arguments.seed))?;
         let runtime = Runtime::new()

@@ -1,0 +1,41 @@
+//! `LOAD DATA LOCAL INFILE` from rows that are generated while the server reads them.
+//!
+//! The server asks its client for a file, and the client answers with what a generator sends; no file exists.
+
+use bytes::Bytes;
+use futures_util::{StreamExt, stream};
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use tokio::sync::mpsc;
+
+/// Size of a message to the server.
+pub(crate) const CHUNK_BYTES: usize = 256 << 10;
+/// Messages that are ready before the server takes them.
+const CHUNKS_READY: usize = 4;
+
+/// Where a generator sends the file to. An error means that the server wants no more of it.
+pub(crate) type Chunks = mpsc::Sender<Bytes>;
+
+/// Carries out `sql`, a `LOAD DATA LOCAL INFILE`, with what `generate` sends as the file.
+pub(crate) async fn load_data(
+    conn: &mut Conn,
+    sql: &str,
+    generate: impl AsyncFnOnce(Chunks),
+) -> Result<(), mysql_async::Error> {
+    let (sender, receiver) = mpsc::channel::<Bytes>(CHUNKS_READY);
+    conn.set_infile_handler(async move {
+        let chunks = stream::unfold(receiver, |mut receiver| async move {
+            receiver.recv().await.map(|chunk| (Ok(chunk), receiver))
+        });
+        Ok(chunks.boxed())
+    });
+    // Dropping the sender ends the file; a server that refuses drops the receiver, which ends the rows.
+    let (loaded, ()) = futures_util::future::join(conn.query_drop(sql), generate(sender)).await;
+    loaded?;
+    let warnings = conn.get_warnings();
+    if warnings > 0 {
+        // Strict mode makes errors of what would change data; what is left is worth a look.
+        tracing::warn!(warnings, sql, "the server warned while loading");
+    }
+    Ok(())
+}
