@@ -27,6 +27,8 @@ pub mod tpcc;
 
 pub mod batch;
 
+pub mod warehouse;
+
 pub mod transaction_counter;
 
 pub use engine::Engine;

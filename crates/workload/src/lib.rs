@@ -8,7 +8,7 @@
 //! What is here: [`transactional`], what the load generator needs of a workload of database
 //! transactions; [`tpcc`], an order-entry workload derived from TPC-C; [`sysbench`], transactions compatible
 //! with sysbench's OLTP scripts; [`dvdstore`], a web shop after DVD Store 3; [`batch`], insertion of
-//! many rows; [`block`], streams of reads and writes on volumes; [`arrivals`], when open-loop work is due. What is deliberately not here: SQL,
+//! many rows; [`warehouse`], decision support derived from TPC-H; [`block`], streams of reads and writes on volumes; [`arrivals`], when open-loop work is due. What is deliberately not here: SQL,
 //! connections, devices, measured times.
 
 pub mod arrivals;
@@ -28,3 +28,5 @@ pub mod sysbench;
 pub mod dvdstore;
 
 pub mod batch;
+
+pub mod warehouse;

@@ -22,6 +22,7 @@ pub(crate) mod batch;
 mod infile;
 pub mod sysbench;
 pub mod tpcc;
+pub(crate) mod warehouse;
 
 mod error;
 

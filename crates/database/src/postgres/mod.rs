@@ -21,6 +21,7 @@ mod link;
 mod parallel;
 pub mod sysbench;
 pub mod tpcc;
+pub(crate) mod warehouse;
 
 pub use crate::managed::{
     CopyReport, Listen, Liveness, LogCause, LogTail, RestoreOptions, ServerError, SettingInForce,

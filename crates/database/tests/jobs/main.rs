@@ -1,4 +1,5 @@
-//! Jobs with an end on real servers of both engines: batch insertion.
+//! Jobs with an end on real servers of both engines: batch insertion, the data warehouse.
 
 mod batch;
 mod harness;
+mod warehouse;

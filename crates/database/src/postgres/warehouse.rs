@@ -1,0 +1,57 @@
+//! The warehouse's connection with PostgreSQL: its tables are in the schema `warehouse`.
+
+use std::pin::pin;
+
+use bytes::Bytes;
+use futures_util::SinkExt;
+use tokio_postgres::{Client, SimpleQueryMessage};
+
+use crate::error::{CommitState, SessionError};
+use crate::target::Target;
+use crate::warehouse::Rows;
+
+/// A connection.
+pub(crate) struct PostgresConnection {
+    client: Client,
+}
+
+fn refused(error: tokio_postgres::Error) -> SessionError {
+    SessionError::from_postgres(&error, CommitState::NotSent)
+}
+
+impl PostgresConnection {
+    pub async fn open(target: &Target) -> Result<PostgresConnection, SessionError> {
+        let client = target.connect().await?;
+        // The path may name a schema that is not there yet.
+        client
+            .batch_execute("SET search_path = warehouse; SET statement_timeout = 0")
+            .await
+            .map_err(refused)?;
+        Ok(PostgresConnection { client })
+    }
+
+    pub async fn rows(&mut self, sql: &str) -> Result<Rows, SessionError> {
+        let messages = self.client.simple_query(sql).await.map_err(refused)?;
+        let mut rows = Rows::new();
+        for message in messages {
+            if let SimpleQueryMessage::Row(row) = message {
+                let cell = |column| row.get(column).map(str::to_string);
+                rows.push((0..row.len()).map(cell).collect());
+            }
+        }
+        Ok(rows)
+    }
+
+    pub async fn stream(
+        &mut self,
+        table: &str,
+        next: &mut (dyn FnMut() -> Option<Bytes> + Send),
+    ) -> Result<(), SessionError> {
+        let sql = format!("COPY {table} FROM STDIN");
+        let mut sink = pin!(self.client.copy_in(&sql).await.map_err(refused)?);
+        while let Some(chunk) = next() {
+            sink.send(chunk).await.map_err(refused)?;
+        }
+        sink.finish().await.map(drop).map_err(refused)
+    }
+}

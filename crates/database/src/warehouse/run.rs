@@ -1,0 +1,234 @@
+//! The power run and the throughput run: what was asked, how long each answer took.
+//!
+//! A stream asks one query after the other, each as soon as the one before was answered: there is no rate to keep, so
+//! the time of a query counts from when it is sent. Nothing is retried.
+
+use std::time::{Duration, Instant};
+
+use underlay_core::Histogram;
+use underlay_workload::warehouse::{Population, order_of_stream};
+
+use super::connection::Connection;
+use super::{WarehouseError, on_runtime, queries, refresh};
+use crate::target::Target;
+
+/// What was done at one time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// A query, 1 to 22.
+    Query(u8),
+    /// The insertion of orders.
+    Insert,
+    /// The deletion of orders.
+    Delete,
+}
+
+/// What a run took.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// From the first statement to the last answer.
+    pub duration: Duration,
+    /// Every step of every stream: stream, step, time, rows of the answer.
+    pub steps: Vec<(u32, Step, Duration, usize)>,
+    /// Whether it was stopped before its end.
+    pub is_stopped: bool,
+}
+
+impl Step {
+    /// All steps, queries first.
+    pub fn all() -> impl Iterator<Item = Step> {
+        (1..=22).map(Step::Query).chain([Step::Insert, Step::Delete])
+    }
+}
+
+impl std::fmt::Display for Step {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Step::Query(number) => write!(f, "Q{number}"),
+            Step::Insert => write!(f, "RF1"),
+            Step::Delete => write!(f, "RF2"),
+        }
+    }
+}
+
+impl Measured {
+    /// Times of a step, in nanoseconds.
+    pub fn latency_ns(&self, step: Step) -> Histogram {
+        let mut histogram = Histogram::new();
+        for (_, _, time, _) in self.steps.iter().filter(|(_, of, ..)| *of == step) {
+            histogram.record(time.as_nanos() as u64);
+        }
+        histogram
+    }
+
+    /// How many queries were answered.
+    pub fn queries(&self) -> usize {
+        self.steps.iter().filter(|(_, step, ..)| matches!(step, Step::Query(_))).count()
+    }
+
+    /// Geometric mean of the times of all steps. As in the specification no time counts as less than a thousandth of
+    /// the longest. `None` without steps.
+    pub fn geometric_mean(&self) -> Option<Duration> {
+        let longest =
+            self.steps.iter().map(|(_, _, time, _)| time.as_secs_f64()).fold(0.0, f64::max);
+        if self.steps.is_empty() || longest == 0.0 {
+            return None;
+        }
+        let logs =
+            self.steps.iter().map(|(_, _, time, _)| time.as_secs_f64().max(longest / 1000.0).ln());
+        let mean = logs.sum::<f64>() / self.steps.len() as f64;
+        Some(Duration::from_secs_f64(mean.exp()))
+    }
+}
+
+/// Carries out steps on a connection of its own.
+struct Stream<'a> {
+    connection: Connection,
+    number: u32,
+    population: &'a Population,
+    stop: &'a (dyn Fn() -> bool + Sync),
+    steps: Vec<(u32, Step, Duration, usize)>,
+    is_stopped: bool,
+}
+
+impl Stream<'_> {
+    async fn step(&mut self, step: Step) -> Result<(), WarehouseError> {
+        if (self.stop)() {
+            self.is_stopped = true;
+            return Ok(());
+        }
+        let (connection, population) = (&mut self.connection, self.population);
+        let mut rows = 0;
+        let began = match step {
+            Step::Query(number) => {
+                let query = population.query(self.number, number);
+                let sql = queries::sql(&query, population.scale);
+                let began = Instant::now();
+                rows = connection.rows(&step.to_string(), &sql).await?.len();
+                began
+            }
+            Step::Insert => {
+                let began = Instant::now();
+                refresh::insert(connection, population).await?;
+                began
+            }
+            Step::Delete => {
+                let began = Instant::now();
+                refresh::delete(connection, population).await?;
+                began
+            }
+        };
+        self.steps.push((self.number, step, began.elapsed(), rows));
+        Ok(())
+    }
+
+    async fn queries(&mut self) -> Result<(), WarehouseError> {
+        for number in order_of_stream(self.number) {
+            self.step(Step::Query(*number)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// One stream alone: the insertion of orders, the 22 queries in the order of stream 0, the deletion. Blocks.
+///
+/// # Errors
+/// At the first step that the database refuses.
+pub fn power_run(
+    target: &Target,
+    population: &Population,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Measured, WarehouseError> {
+    let target = target.with_application_name("underlay-drive");
+    on_runtime(async {
+        let mut stream = open(&target, 0, population, stop).await?;
+        let began = Instant::now();
+        stream.step(Step::Insert).await?;
+        stream.queries().await?;
+        // What was inserted is made up for even when the run was stopped.
+        stream.step(Step::Delete).await?;
+        Ok(Measured {
+            duration: began.elapsed(),
+            steps: stream.steps,
+            is_stopped: stream.is_stopped,
+        })
+    })
+}
+
+/// Streams side by side, numbered from 1, each with the 22 queries in its own order and values; beside them one that
+/// inserts and deletes orders as often as there are streams. Blocks.
+///
+/// # Errors
+/// The first error of any stream, when all have ended.
+pub fn throughput_run(
+    target: &Target,
+    population: &Population,
+    streams: u32,
+    stop: &(dyn Fn() -> bool + Sync),
+) -> Result<Measured, WarehouseError> {
+    let target = target.with_application_name("underlay-drive");
+    let began = Instant::now();
+    let one = |number: u32| {
+        on_runtime(async {
+            let mut stream = open(&target, number, population, stop).await?;
+            if number > 0 {
+                stream.queries().await?;
+            } else {
+                for _ in 0..streams {
+                    stream.step(Step::Insert).await?;
+                    stream.step(Step::Delete).await?;
+                }
+            }
+            Ok::<_, WarehouseError>((stream.steps, stream.is_stopped))
+        })
+    };
+    let ended = std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..=streams)
+            .map(|number| {
+                let named = std::thread::Builder::new().name(format!("stream-{number}"));
+                let one = &one;
+                named.spawn_scoped(scope, move || one(number)).map_err(WarehouseError::Thread)
+            })
+            .collect();
+        let join = |handle: std::thread::ScopedJoinHandle<'_, _>| {
+            handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        handles.into_iter().map(|handle| handle.and_then(join)).collect::<Vec<_>>()
+    });
+    let mut measured = Measured { duration: began.elapsed(), steps: Vec::new(), is_stopped: false };
+    for stream in ended {
+        let (steps, is_stopped) = stream?;
+        measured.steps.extend(steps);
+        measured.is_stopped |= is_stopped;
+    }
+    Ok(measured)
+}
+
+async fn open<'a>(
+    target: &Target,
+    number: u32,
+    population: &'a Population,
+    stop: &'a (dyn Fn() -> bool + Sync),
+) -> Result<Stream<'a>, WarehouseError> {
+    let connection = Connection::open(target, true).await?;
+    Ok(Stream { connection, number, population, stop, steps: Vec::new(), is_stopped: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Measured, Step};
+    use std::time::Duration;
+
+    #[test]
+    fn the_mean_is_geometric_and_short_times_are_raised() {
+        let step = |number, ms| (0, Step::Query(number), Duration::from_millis(ms), 0);
+        let measured = |steps| Measured { duration: Duration::ZERO, steps, is_stopped: false };
+        let mean = measured(vec![step(1, 100), step(2, 400)]).geometric_mean().unwrap();
+        assert!((mean.as_secs_f64() - 0.2).abs() < 1e-9);
+        // 1 ms counts as 10 ms beside 10 s.
+        let mean = measured(vec![step(1, 1), step(2, 10_000)]).geometric_mean().unwrap();
+        assert!((mean.as_secs_f64() - 0.1f64.sqrt()).abs() < 1e-9);
+        assert_eq!(measured(Vec::new()).geometric_mean(), None);
+        assert_eq!(Step::all().count(), 24);
+    }
+}

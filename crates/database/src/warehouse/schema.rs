@@ -1,0 +1,214 @@
+//! The tables, their marker and their removal.
+
+use underlay_workload::warehouse::Population;
+
+use super::connection::Connection;
+use super::rows::Table;
+use super::{Described, MARKER_FORMAT, WarehouseError, on_runtime};
+use crate::Engine;
+use crate::mariadb::warehouse::database_of;
+use crate::target::Target;
+
+/// Tables without keys, with the types that the specification asks for. `@` stands for what says that text is compared
+/// byte by byte.
+const TABLES: [&str; 8] = [
+    "CREATE TABLE region (r_regionkey integer NOT NULL, r_name char(25) @ NOT NULL, r_comment varchar(152) @ NOT NULL",
+    "CREATE TABLE nation (n_nationkey integer NOT NULL, n_name char(25) @ NOT NULL, n_regionkey integer NOT NULL, \
+     n_comment varchar(152) @ NOT NULL",
+    "CREATE TABLE supplier (s_suppkey integer NOT NULL, s_name char(25) @ NOT NULL, s_address varchar(40) @ NOT NULL, \
+     s_nationkey integer NOT NULL, s_phone char(15) @ NOT NULL, s_acctbal decimal(15,2) NOT NULL, \
+     s_comment varchar(101) @ NOT NULL",
+    "CREATE TABLE part (p_partkey integer NOT NULL, p_name varchar(55) @ NOT NULL, p_mfgr char(25) @ NOT NULL, \
+     p_brand char(10) @ NOT NULL, p_type varchar(25) @ NOT NULL, p_size integer NOT NULL, p_container char(10) @ NOT NULL, \
+     p_retailprice decimal(15,2) NOT NULL, p_comment varchar(23) @ NOT NULL",
+    "CREATE TABLE partsupp (ps_partkey integer NOT NULL, ps_suppkey integer NOT NULL, ps_availqty integer NOT NULL, \
+     ps_supplycost decimal(15,2) NOT NULL, ps_comment varchar(199) @ NOT NULL",
+    "CREATE TABLE customer (c_custkey integer NOT NULL, c_name varchar(25) @ NOT NULL, c_address varchar(40) @ NOT NULL, \
+     c_nationkey integer NOT NULL, c_phone char(15) @ NOT NULL, c_acctbal decimal(15,2) NOT NULL, \
+     c_mktsegment char(10) @ NOT NULL, c_comment varchar(117) @ NOT NULL",
+    "CREATE TABLE orders (o_orderkey bigint NOT NULL, o_custkey integer NOT NULL, o_orderstatus char(1) @ NOT NULL, \
+     o_totalprice decimal(15,2) NOT NULL, o_orderdate date NOT NULL, o_orderpriority char(15) @ NOT NULL, \
+     o_clerk char(15) @ NOT NULL, o_shippriority integer NOT NULL, o_comment varchar(79) @ NOT NULL",
+    "CREATE TABLE lineitem (l_orderkey bigint NOT NULL, l_partkey integer NOT NULL, l_suppkey integer NOT NULL, \
+     l_linenumber integer NOT NULL, l_quantity decimal(15,2) NOT NULL, l_extendedprice decimal(15,2) NOT NULL, \
+     l_discount decimal(15,2) NOT NULL, l_tax decimal(15,2) NOT NULL, l_returnflag char(1) @ NOT NULL, \
+     l_linestatus char(1) @ NOT NULL, l_shipdate date NOT NULL, l_commitdate date NOT NULL, l_receiptdate date NOT NULL, \
+     l_shipinstruct char(25) @ NOT NULL, l_shipmode char(10) @ NOT NULL, l_comment varchar(44) @ NOT NULL",
+];
+const PRIMARY_KEYS: [&str; 8] = [
+    "r_regionkey",
+    "n_nationkey",
+    "s_suppkey",
+    "p_partkey",
+    "ps_partkey, ps_suppkey",
+    "c_custkey",
+    "o_orderkey",
+    "l_orderkey, l_linenumber",
+];
+/// On foreign keys and on the two days that questions are asked of: what the specification allows.
+pub(super) const INDEXES: [&str; 8] = [
+    "CREATE INDEX lineitem_partsupp ON lineitem (l_partkey, l_suppkey)",
+    "CREATE INDEX lineitem_shipdate ON lineitem (l_shipdate)",
+    "CREATE INDEX orders_customer ON orders (o_custkey)",
+    "CREATE INDEX orders_date ON orders (o_orderdate)",
+    "CREATE INDEX partsupp_supplier ON partsupp (ps_suppkey)",
+    "CREATE INDEX customer_nation ON customer (c_nationkey)",
+    "CREATE INDEX supplier_nation ON supplier (s_nationkey)",
+    "CREATE INDEX nation_region ON nation (n_regionkey)",
+];
+const MARKER: &str = "CREATE TABLE underlay_warehouse (format integer NOT NULL, hundredths integer NOT NULL, \
+    seed bigint NOT NULL, inserted integer NOT NULL, deleted integer NOT NULL, is_complete integer NOT NULL, \
+    made_database integer NOT NULL)";
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// No schema; of MariaDB no database.
+    Absent,
+    /// A database of MariaDB without tables.
+    Empty,
+    Ours,
+}
+
+async fn state(connection: &mut Connection, target: &Target) -> Result<State, WarehouseError> {
+    let (schema, empty) = match target.engine {
+        Engine::Postgresql => ("warehouse".to_string(), false),
+        Engine::Mariadb => (database_of(target), true),
+    };
+    let schema = schema.replace('\\', "\\\\").replace('\'', "''");
+    let sql = format!(
+        "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = '{schema}'), \
+           (SELECT count(*) FROM information_schema.tables WHERE table_schema = '{schema}'), \
+           (SELECT count(*) FROM information_schema.tables WHERE table_schema = '{schema}' \
+             AND table_name = 'underlay_warehouse')"
+    );
+    let found = connection.rows("looking for the warehouse", &sql).await?;
+    let cells: Vec<&str> =
+        found.iter().flatten().map(|cell| cell.as_deref().unwrap_or("0")).collect();
+    match cells[..] {
+        [_, _, "1"] => Ok(State::Ours),
+        ["0", ..] => Ok(State::Absent),
+        [_, "0", _] if empty => Ok(State::Empty),
+        _ => Err(WarehouseError::Foreign),
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// Creates marker and tables; on MariaDB with their primary keys, by which it stores rows.
+pub(super) async fn create(target: &Target, population: &Population) -> Result<(), WarehouseError> {
+    let mut connection = Connection::open(target, false).await?;
+    let found = state(&mut connection, target).await?;
+    if found == State::Ours {
+        return Err(WarehouseError::AlreadyLoaded);
+    }
+    let doing = "creating the warehouse";
+    let (collation, is_mariadb) = match target.engine {
+        Engine::Postgresql => ("COLLATE \"C\"", false),
+        Engine::Mariadb => ("", true),
+    };
+    if is_mariadb {
+        let database = quoted(&database_of(target));
+        if found == State::Absent {
+            let sql = format!("CREATE DATABASE {database} CHARACTER SET latin1 COLLATE latin1_bin");
+            connection.execute(doing, &sql).await?;
+        }
+        connection.execute(doing, &format!("USE {database}")).await?;
+    } else {
+        connection.execute(doing, "CREATE SCHEMA warehouse").await?;
+    }
+    // The marker comes first, so that all that follows can be dropped.
+    let engine =
+        if is_mariadb { " ENGINE=InnoDB DEFAULT CHARSET=latin1 COLLATE=latin1_bin" } else { "" };
+    connection.execute(doing, &format!("{MARKER}{engine}")).await?;
+    let marker = format!(
+        "INSERT INTO underlay_warehouse VALUES ({MARKER_FORMAT}, {}, {}, 0, 0, 0, {})",
+        population.scale.hundredths(),
+        population.seed.0.cast_signed(),
+        i32::from(is_mariadb && found == State::Absent)
+    );
+    connection.execute(doing, &marker).await?;
+    for (table, key) in TABLES.iter().zip(PRIMARY_KEYS) {
+        let key = if is_mariadb { format!(", PRIMARY KEY ({key})") } else { String::new() };
+        let sql = format!("{}{key}){engine}", table.replace('@', collation));
+        connection.execute(doing, &sql).await?;
+    }
+    Ok(())
+}
+
+/// What is made after the rows: keys where they are not there yet, indexes.
+pub(super) fn keys(engine: Engine) -> Vec<String> {
+    let primary = Table::ALL
+        .into_iter()
+        .zip(PRIMARY_KEYS)
+        .map(|(table, key)| format!("ALTER TABLE {} ADD PRIMARY KEY ({key})", table.name()));
+    let mut keys: Vec<String> = INDEXES.iter().map(|index| index.to_string()).collect();
+    if engine == Engine::Postgresql {
+        keys.extend(primary);
+    }
+    keys
+}
+
+/// Says that the load came to its end.
+pub(super) async fn mark_complete(target: &Target) -> Result<(), WarehouseError> {
+    let mut connection = Connection::open(target, true).await?;
+    connection.execute("marking the end", "UPDATE underlay_warehouse SET is_complete = 1").await
+}
+
+/// What warehouse a database holds. Blocks.
+pub fn describe(target: &Target) -> Result<Described, WarehouseError> {
+    on_runtime(async {
+        let mut connection = Connection::open(target, false).await?;
+        match state(&mut connection, target).await? {
+            State::Absent | State::Empty => return Err(WarehouseError::NotLoaded),
+            State::Ours => {}
+        }
+        let mut connection = Connection::open(target, true).await?;
+        let sql = "SELECT format, hundredths, seed, inserted, deleted, is_complete FROM underlay_warehouse";
+        let rows = connection.rows("reading the marker", sql).await?;
+        let row = rows.first().ok_or(WarehouseError::Incomplete)?;
+        let number = |index: usize| {
+            let text = row.get(index).and_then(|cell| cell.as_deref()).unwrap_or_default();
+            text.parse::<i64>()
+                .map_err(|_| WarehouseError::Damaged(format!("`{text}` is no number")))
+        };
+        if number(0)? != i64::from(MARKER_FORMAT) {
+            return Err(WarehouseError::OtherFormat { found: number(0)? as i32 });
+        }
+        if number(5)? != 1 {
+            return Err(WarehouseError::Incomplete);
+        }
+        Described::new(number(1)?, number(2)?, number(3)?, number(4)?)
+    })
+}
+
+/// Removes the warehouse, if Underlay made it. Blocks.
+pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
+    on_runtime(async {
+        let mut connection = Connection::open(target, false).await?;
+        match state(&mut connection, target).await? {
+            State::Absent | State::Empty => return Err(WarehouseError::NotLoaded),
+            State::Ours => {}
+        }
+        let doing = "dropping the warehouse";
+        if target.engine == Engine::Postgresql {
+            return connection.execute(doing, "DROP SCHEMA warehouse CASCADE").await;
+        }
+        let database = quoted(&database_of(target));
+        let sql = format!("SELECT made_database FROM {database}.underlay_warehouse");
+        let made = connection.rows(doing, &sql).await?;
+        for table in Table::ALL {
+            let sql = format!("DROP TABLE IF EXISTS {database}.{}", table.name());
+            connection.execute(doing, &sql).await?;
+        }
+        // The marker last, so that a removal that was cut short can be repeated.
+        connection.execute(doing, &format!("DROP TABLE {database}.underlay_warehouse")).await?;
+        let was_made = made.iter().flatten().any(|cell| cell.as_deref() == Some("1"));
+        // Not when somebody else has put something there meanwhile.
+        if was_made && state(&mut connection, target).await? == State::Empty {
+            connection.execute(doing, &format!("DROP DATABASE {database}")).await?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,42 @@
+//! In which order a stream asks its queries.
+
+/// The ordered sets of the specification's appendix A: of the power run, then of the streams 1 to 10. The
+/// specification has forty; further streams take these in turn, which is a declared deviation.
+const ORDERS: [[u8; 22]; 11] = [
+    [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12],
+    [21, 3, 18, 5, 11, 7, 6, 20, 17, 12, 16, 15, 13, 10, 2, 8, 14, 19, 9, 22, 1, 4],
+    [6, 17, 14, 16, 19, 10, 9, 2, 15, 8, 5, 22, 12, 7, 13, 18, 1, 4, 20, 3, 11, 21],
+    [8, 5, 4, 6, 17, 7, 1, 18, 22, 14, 9, 10, 15, 11, 20, 2, 21, 19, 13, 16, 12, 3],
+    [5, 21, 14, 19, 15, 17, 12, 6, 4, 9, 8, 16, 11, 2, 10, 18, 1, 13, 7, 22, 3, 20],
+    [21, 15, 4, 6, 7, 16, 19, 18, 14, 22, 11, 13, 3, 1, 2, 5, 8, 20, 12, 17, 10, 9],
+    [10, 3, 15, 13, 6, 8, 9, 7, 4, 11, 22, 18, 12, 1, 5, 16, 2, 14, 19, 20, 17, 21],
+    [18, 8, 20, 21, 2, 4, 22, 17, 1, 11, 9, 19, 3, 13, 5, 7, 10, 16, 6, 14, 15, 12],
+    [19, 1, 15, 17, 5, 8, 9, 12, 14, 7, 4, 3, 20, 16, 6, 22, 10, 13, 2, 21, 18, 11],
+    [8, 13, 2, 20, 17, 3, 6, 21, 18, 11, 19, 10, 15, 4, 22, 1, 7, 12, 9, 14, 5, 16],
+    [6, 15, 18, 17, 12, 1, 7, 2, 22, 13, 21, 10, 14, 9, 3, 16, 20, 19, 11, 4, 8, 5],
+];
+
+/// Numbers of the queries (1 to 22) in the order of a stream; stream 0 is the power run's.
+pub fn order_of_stream(stream: u32) -> &'static [u8; 22] {
+    match stream {
+        0 => &ORDERS[0],
+        stream => &ORDERS[1 + (stream as usize - 1) % (ORDERS.len() - 1)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ORDERS, order_of_stream};
+
+    #[test]
+    fn every_stream_asks_every_query_once() {
+        for order in ORDERS {
+            let mut sorted = order;
+            sorted.sort_unstable();
+            assert!(sorted.into_iter().eq(1..=22), "{order:?}");
+        }
+        assert_eq!(order_of_stream(0)[0], 14);
+        assert_eq!(order_of_stream(11), order_of_stream(1));
+        assert_ne!(order_of_stream(10), order_of_stream(1));
+    }
+}
