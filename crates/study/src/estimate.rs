@@ -7,7 +7,7 @@ use underlay_core::{Bytes, Nanos};
 
 use crate::dialect::Dialect;
 use crate::host_view::HostView;
-use crate::plan::{DatastoreKind, DesignPlan, Plan};
+use crate::plan::{DatastoreKind, DesignPlan, Plan, WorkloadKind};
 
 pub(crate) use crate::plan::Estimates;
 
@@ -15,6 +15,8 @@ pub(crate) use crate::plan::Estimates;
 const DATABASE_PER_WAREHOUSE: u64 = 105_000_000;
 /// Items, system catalogs and an empty cluster.
 const DATABASE_BASE: u64 = 40_000_000;
+/// A row of sysbench's tables with its two index entries after the load.
+const DATABASE_PER_ROW: u64 = 260;
 /// Share of a volume that a file system leaves for files, in percent.
 const USABLE_PERCENT: u64 = 94;
 /// Growth of tables and indexes during one run, in percent of the loaded database.
@@ -22,6 +24,8 @@ const GROWTH_PERCENT: u64 = 15;
 
 /// Processor time of loading one warehouse.
 const LOAD_PER_WAREHOUSE: Nanos = Nanos::from_millis(3500);
+/// Processor time of loading one row of sysbench's tables.
+const LOAD_PER_ROW: Nanos = Nanos(6_000);
 /// Creating the cluster, constraints, statistics and taking the template.
 const LOAD_BASE: Nanos = Nanos::from_secs(8);
 /// Rate of restoring a template onto the volumes, bytes per second.
@@ -33,6 +37,8 @@ const STOP: Nanos = Nanos::from_secs(2);
 /// Consistency checks, before and after a run, per warehouse and once.
 const CHECK_PER_WAREHOUSE: Nanos = Nanos::from_millis(200);
 const CHECK_BASE: Nanos = Nanos::from_secs(1);
+/// Consistency checks per row of sysbench's tables.
+const CHECK_PER_ROW: Nanos = Nanos(500);
 
 /// Memory of one virtual user in the load generator.
 const MEMORY_PER_USER: Bytes = Bytes::from_kib(200);
@@ -43,14 +49,36 @@ const MEMORY_BASE: Bytes = Bytes::from_mib(64);
 /// The process behind an emulated datastore, without the write buffers it models.
 const MEMORY_DATASTORE: Bytes = Bytes::from_mib(48);
 
-/// Size of the loaded database.
-pub(crate) fn database(warehouses: u32) -> Bytes {
-    Bytes(DATABASE_BASE + DATABASE_PER_WAREHOUSE * u64::from(warehouses))
+/// What one of what sets the size of the database costs.
+struct Unit {
+    bytes: u64,
+    load: Nanos,
+    check: Nanos,
 }
 
-/// Warehouses whose database fits that many bytes with room for growth.
-pub(crate) fn warehouses_in(usable: Bytes) -> u64 {
-    (usable.0 / 4 * 3).saturating_sub(DATABASE_BASE) / DATABASE_PER_WAREHOUSE
+/// What one of these costs.
+fn unit(workload: &WorkloadKind) -> Unit {
+    match workload {
+        WorkloadKind::Tpcc(_) => Unit {
+            bytes: DATABASE_PER_WAREHOUSE,
+            load: LOAD_PER_WAREHOUSE,
+            check: CHECK_PER_WAREHOUSE,
+        },
+        WorkloadKind::Sysbench(_) => {
+            Unit { bytes: DATABASE_PER_ROW, load: LOAD_PER_ROW, check: CHECK_PER_ROW }
+        }
+    }
+}
+
+/// Size of the loaded database.
+pub(crate) fn database(workload: &WorkloadKind) -> Bytes {
+    let grown = unit(workload).bytes.saturating_mul(workload.population().count);
+    Bytes(grown.saturating_add(DATABASE_BASE))
+}
+
+/// How many of what sets the size of the database fit that many bytes with room for growth.
+pub(crate) fn population_in(usable: Bytes, workload: &WorkloadKind) -> u64 {
+    (usable.0 / 4 * 3).saturating_sub(DATABASE_BASE) / unit(workload).bytes
 }
 
 /// What a file system on a volume leaves for files.
@@ -60,7 +88,7 @@ pub(crate) fn usable(capacity: Bytes) -> Bytes {
 
 /// All estimates of a plan, whose own `estimates` are not looked at.
 pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
-    let database = database(plan.workload.warehouses);
+    let database = database(&plan.workload.kind);
     let templates = Bytes(database.0.saturating_mul(distinct_templates(plan)));
     let largest = |of: &dyn Fn(&DesignPlan) -> Bytes| {
         plan.designs.iter().map(of).max().unwrap_or(Bytes::ZERO)
@@ -103,7 +131,8 @@ fn distinct_templates(plan: &Plan) -> u64 {
 fn load(plan: &Plan, host: &HostView<'_>) -> Nanos {
     // The load runs before any limit is set, on as many processors as help it.
     let parallel = u64::from(host.cpus.clamp(1, 8));
-    let one = LOAD_PER_WAREHOUSE.0.saturating_mul(u64::from(plan.workload.warehouses)) / parallel;
+    let kind = &plan.workload.kind;
+    let one = unit(kind).load.0.saturating_mul(kind.population().count) / parallel;
     Nanos((LOAD_BASE.0 + one).saturating_mul(distinct_templates(plan)))
 }
 
@@ -112,10 +141,16 @@ fn run(plan: &Plan, database: Bytes) -> Nanos {
     let restore = u128::from(database.0) * 1_000_000_000 / u128::from(RESTORE_RATE);
     let rungs = procedure.users.len() as u64;
     let rung = procedure.ramp_up.0.saturating_add(procedure.measure.0);
-    let checks = 2 * (CHECK_BASE.0 + CHECK_PER_WAREHOUSE.0 * u64::from(plan.workload.warehouses));
+    let kind = &plan.workload.kind;
+    let check = unit(kind).check.0.saturating_mul(kind.population().count);
+    let checks = 2 * CHECK_BASE.0.saturating_add(check);
     let fixed = START.0 + STOP.0 + procedure.settle.0 + procedure.warm_up.0;
     let restore = u64::try_from(restore).unwrap_or(u64::MAX);
-    Nanos(restore.saturating_add(fixed + checks).saturating_add(rung.saturating_mul(rungs)))
+    Nanos(
+        restore
+            .saturating_add(fixed.saturating_add(checks))
+            .saturating_add(rung.saturating_mul(rungs)),
+    )
 }
 
 fn expected_volumes(design: &DesignPlan, database: Bytes) -> Bytes {

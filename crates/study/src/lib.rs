@@ -54,9 +54,9 @@ pub use options::{PlanOptions, ScaleError};
 pub use parse::{Study, read};
 pub use plan::{
     Arrivals, ClusterPlan, DatastoreKind, DesignPlan, Durability, EngineKind, EnginePlan,
-    Estimates, FileSystem, Mode, Order, Origin, Pacing, Plan, ProcedurePlan, Profile,
-    PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, Setting, Sizes, VolumePlan,
-    WorkloadPlan,
+    Estimates, FileSystem, Mode, Order, Origin, Pacing, Plan, Population, ProcedurePlan, Profile,
+    PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, Setting, Sizes, SysbenchPlan,
+    TpccPlan, VolumePlan, WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{PLAN_FORMAT, RecordedPlanError, plan_json, recorded_study, study_json};
 pub use plan_text::render_plan;

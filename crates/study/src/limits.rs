@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use underlay_core::{Bytes, Nanos};
+use underlay_workload::sysbench::Parameters;
 
 /// Seeds: what a TOML integer can hold.
 pub(crate) const SEED: RangeInclusive<u64> = 0..=i64::MAX as u64;
@@ -14,6 +15,12 @@ pub(crate) const CPUS: RangeInclusive<f64> = 0.1..=4096.0;
 pub(crate) const MEMORY_LIMIT_MIN: Bytes = Bytes::from_mib(64);
 /// Warehouses.
 pub(crate) const WAREHOUSES: RangeInclusive<u64> = 1..=1_000_000;
+/// Tables of sysbench.
+pub(crate) const TABLES: RangeInclusive<u64> = 1..=Parameters::TABLES_MAX as u64;
+/// Rows of each of them.
+pub(crate) const TABLE_SIZE: RangeInclusive<u64> = 1..=Parameters::TABLE_SIZE_MAX as u64;
+/// Ids in a range of sysbench.
+pub(crate) const RANGE_SIZE: RangeInclusive<u64> = 1..=1_000_000;
 /// Percentage of random characters in texts.
 pub(crate) const ENTROPY: RangeInclusive<u64> = 0..=100;
 /// Multiplier of keying and think times.

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
+use underlay_workload::sysbench::{Distribution, Script};
+use underlay_workload::transactional::Shape;
 
 use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
@@ -314,20 +316,89 @@ impl FileSystem {
 /// The workload. TPC-C is the only one so far; others become variants of a common type later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadPlan {
+    /// Which workload, and its size.
+    pub kind: WorkloadKind,
+    /// What makes a user start the next transaction.
+    pub pacing: Pacing,
+    /// The seed of data and transactions.
+    pub seed: RootSeed,
+    /// A statement running longer is cancelled and counted as a timeout error.
+    pub statement_timeout: Nanos,
+}
+
+/// A workload of database transactions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkloadKind {
+    /// Order entry, derived from TPC-C.
+    Tpcc(TpccPlan),
+    /// Transactions compatible with sysbench's OLTP scripts.
+    Sysbench(SysbenchPlan),
+}
+
+/// TPC-C: what does not hold for every workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TpccPlan {
     /// Number of warehouses, which sets the size of the database.
     pub warehouses: u32,
     /// One round trip per transaction, or one per statement.
     pub mode: Mode,
     /// Whose rules the users follow.
     pub profile: Profile,
-    /// What makes a user start the next transaction.
-    pub pacing: Pacing,
-    /// The seed of data and transactions.
-    pub seed: RootSeed,
     /// Share of random characters in generated text, in percent: 100 = incompressible.
     pub entropy: u8,
-    /// A statement running longer is cancelled and counted as a timeout error.
-    pub statement_timeout: Nanos,
+}
+
+/// Sysbench: what does not hold for every workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SysbenchPlan {
+    /// What a transaction does.
+    pub script: Script,
+    /// Tables.
+    pub tables: u32,
+    /// Rows of each table.
+    pub table_size: u32,
+    /// How ids are drawn.
+    pub distribution: Distribution,
+    /// Ids in a range.
+    pub range_size: u32,
+}
+
+impl WorkloadKind {
+    /// The names of the transaction types and what the headline counts.
+    pub fn shape(&self) -> &'static Shape {
+        match self {
+            WorkloadKind::Tpcc(_) => &underlay_workload::tpcc::SHAPE,
+            WorkloadKind::Sysbench(_) => &underlay_workload::sysbench::SHAPE,
+        }
+    }
+
+    /// What sets the size of the database.
+    pub fn population(&self) -> Population {
+        match self {
+            WorkloadKind::Tpcc(plan) => {
+                Population { count: u64::from(plan.warehouses), unit: "warehouses" }
+            }
+            WorkloadKind::Sysbench(plan) => Population {
+                count: u64::from(plan.tables) * u64::from(plan.table_size),
+                unit: "rows",
+            },
+        }
+    }
+}
+
+/// What sets the size of a database, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// How many.
+    pub count: u64,
+    /// Of what, in the plural: `warehouses`.
+    pub unit: &'static str,
+}
+
+impl std::fmt::Display for Population {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.count, self.unit)
+    }
 }
 
 /// How a transaction reaches the server.
@@ -472,8 +543,8 @@ pub struct Sizes {
     pub cpus: Option<f64>,
     /// Memory of the database server.
     pub memory_limit: Option<Bytes>,
-    /// Warehouses.
-    pub warehouses: u32,
+    /// What sets the size of the database.
+    pub population: Population,
     /// Estimated size of the loaded database.
     pub database: Bytes,
     /// The user ladder.

@@ -16,7 +16,7 @@ use crate::options::PlanOptions;
 use crate::parse::Study;
 use crate::plan::{
     ClusterPlan, DatastoreKind, DesignPlan, EnginePlan, Estimates, Origin, Pacing, Plan,
-    PublishedSeries, Scale, Setting, Sizes, VolumePlan,
+    PublishedSeries, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
 };
 use crate::problem::Source;
 use crate::profile_text::profile_toml;
@@ -105,7 +105,7 @@ fn sizes(sizes: &Sizes) -> Value {
     json!({
         "cpus": sizes.cpus,
         "memory_limit_bytes": sizes.memory_limit.map(|limit| limit.0),
-        "warehouses": sizes.warehouses,
+        "population": { "count": sizes.population.count, "unit": sizes.population.unit },
         "database_bytes": sizes.database.0,
         "users": sizes.users,
     })
@@ -210,15 +210,36 @@ fn workload(plan: &Plan) -> Value {
             "arrivals": arrivals.as_str(),
         } }),
     };
-    json!({ "tpcc": {
-        "warehouses": workload.warehouses,
-        "mode": workload.mode.as_str(),
-        "profile": workload.profile.as_str(),
-        "pacing": pacing,
-        "seed": workload.seed.0,
-        "entropy_percent": workload.entropy,
-        "statement_timeout_ns": workload.statement_timeout.0,
-    } })
+    let mut content = match &workload.kind {
+        WorkloadKind::Tpcc(tpcc) => json!({
+            "warehouses": tpcc.warehouses,
+            "mode": tpcc.mode.as_str(),
+            "profile": tpcc.profile.as_str(),
+            "entropy_percent": tpcc.entropy,
+        }),
+        WorkloadKind::Sysbench(sysbench) => json!({
+            "script": sysbench.script.as_str(),
+            "tables": sysbench.tables,
+            "table_size": sysbench.table_size,
+            "distribution": sysbench.distribution.as_str(),
+            "range_size": sysbench.range_size,
+        }),
+    };
+    content["pacing"] = pacing;
+    content["seed"] = workload.seed.0.into();
+    content["statement_timeout_ns"] = workload.statement_timeout.0.into();
+    let shape = workload.kind.shape();
+    content["shape"] = json!({
+        "types": shape.types,
+        "headline": {
+            "types": shape.headline.types.iter().map(|kind| shape.types[*kind]).collect::<Vec<_>>(),
+            "counted": shape.headline.counted,
+            "unit": shape.headline.unit,
+            "period_ns": shape.headline.period.0,
+        },
+        "notice": shape.notice,
+    });
+    json!({ shape.name: content })
 }
 
 fn estimates(estimates: &Estimates) -> Value {

@@ -9,7 +9,7 @@ use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::plan::{
     ClusterPlan, DatastoreKind, DesignPlan, Pacing, Plan, Profile, Scale, Setting, Sizes,
-    VolumePlan,
+    VolumePlan, WorkloadKind,
 };
 use crate::resolve::cluster::described;
 use crate::words::Words;
@@ -83,8 +83,7 @@ fn meaning(evidence: Evidence) -> &'static str {
 }
 
 fn database(plan: &Plan) -> String {
-    let size =
-        format!("about {}, {} warehouses", plan.estimates.database, plan.workload.warehouses);
+    let size = format!("about {}, {}", plan.estimates.database, plan.workload.kind.population());
     match plan.estimates.working_set_ratio {
         None => size,
         Some(ratio) => format!("{size}; {ratio:.1} x the memory that can hold it"),
@@ -101,11 +100,19 @@ fn workload(plan: &Plan) -> String {
             format!("open loop, {rate_per_second} transactions/s, {}", arrivals.as_str())
         }
     };
-    let profile = match plan.workload.profile {
-        Profile::Specification => "TPC-C",
-        Profile::HammerdbLike => "TPC-C by hammerdb-like rules",
-    };
-    format!("{profile}, {}, {pacing}", plan.workload.mode.as_str())
+    match &plan.workload.kind {
+        WorkloadKind::Tpcc(tpcc) => {
+            let profile = match tpcc.profile {
+                Profile::Specification => "TPC-C",
+                Profile::HammerdbLike => "TPC-C by hammerdb-like rules",
+            };
+            format!("{profile}, {}, {pacing}", tpcc.mode.as_str())
+        }
+        WorkloadKind::Sysbench(sysbench) => format!(
+            "sysbench-compatible {} on {} tables, ids {}, {pacing}",
+            sysbench.script, sysbench.tables, sysbench.distribution
+        ),
+    }
 }
 
 /// `nvme sata | sata nvme | nvme sata`, cut after some repeats.
@@ -246,7 +253,7 @@ fn volume(design: &DesignPlan, volume: &VolumePlan) -> String {
 fn describe_scale(page: &mut Page, plan: &Plan) {
     let full = size_texts(&plan.full_size);
     let planned = size_texts(&plan.size);
-    let names = ["processors", "memory", "warehouses", "database", "users"];
+    let names = ["processors", "memory", "population", "database", "users"];
     for ((name, full), planned) in names.iter().zip(&full).zip(&planned) {
         page.wrapped("  ", "    ", &format!("{name}: {planned} (full size: {full})"));
     }
@@ -257,7 +264,7 @@ fn size_texts(sizes: &Sizes) -> [String; 5] {
     [
         sizes.cpus.map_or_else(|| "no limit".to_string(), |cpus| cpus.to_string()),
         sizes.memory_limit.map_or_else(|| "no limit".to_string(), |limit| limit.to_string()),
-        sizes.warehouses.to_string(),
+        sizes.population.to_string(),
         sizes.database.to_string(),
         users.join(" "),
     ]

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use underlay_model::cluster::{Checksum, Method};
 use underlay_model::{Basis, Duplex};
 use underlay_workload::block::{Provenance, Runs};
+use underlay_workload::sysbench::{Distribution, Script};
 
 use crate::fault_plan::{FaultKind, FaultPhase};
 use crate::file::io_profile::WriteMode;
@@ -47,6 +48,8 @@ words! {
     FileSystem, "file system", FileSystem::ALL;
     Mode, "mode", Mode::ALL;
     Profile, "profile", Profile::ALL;
+    Script, "script", Script::ALL;
+    Distribution, "distribution", Distribution::ALL;
     Arrivals, "arrival process", Arrivals::ALL;
     Order, "order", Order::ALL;
     ReductionKind, "data reduction", ReductionKind::ALL;

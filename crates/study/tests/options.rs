@@ -4,8 +4,8 @@ use std::path::Path;
 
 use underlay_core::{Bytes, Evidence, Nanos};
 use underlay_study::{
-    Colour, DatastoreKind, DirectoryState, Enforcement, HostView, Origin, Plan, PlanOptions,
-    Problems, Scale, Severity, Source, check, find_study,
+    Colour, DatastoreKind, DirectoryState, Enforcement, HostView, Origin, Pacing, Plan,
+    PlanOptions, Problems, Scale, Severity, Source, WorkloadKind, check, find_study, plan_json,
 };
 
 fn host() -> HostView<'static> {
@@ -257,7 +257,7 @@ fn an_open_loop_is_scaled_like_the_rest() {
             arrivals: underlay_study::Arrivals::Poisson
         }
     );
-    assert_eq!(plan.workload.warehouses, 4);
+    assert_eq!(plan.workload.kind.population().count, 4);
 }
 
 #[test]
@@ -266,4 +266,27 @@ fn a_scale_that_leaves_nothing_is_refused() {
     let problems = quickstart(&options).expect_err("4 MiB for a server");
     let text = problems.render(100, Colour::Plain);
     assert!(text.contains("the scale 1/64 is too small for this study"), "{text}");
+}
+
+#[test]
+fn sysbench_is_a_workload_and_is_scaled_by_its_rows() {
+    let source = study("", SATA, "", "");
+    let text = source.text.replace(
+        "[workload.tpcc]\nwarehouses = 8\n",
+        "[workload.sysbench]\nscript = \"read_only\"\ntables = 4\ntable-size = 500_000\n\
+         pacing.open = { rate-per-second = 80.0 }\n",
+    );
+    let source = Source { text, ..source };
+    let scale = Some(Scale { divisor: 2 });
+    let plan = planned(&source, &PlanOptions { scale, ..PlanOptions::default() });
+    let WorkloadKind::Sysbench(sysbench) = &plan.workload.kind else { panic!("{plan:?}") };
+    assert_eq!((sysbench.tables, sysbench.table_size), (4, 250_000));
+    assert_eq!(plan.full_size.population.to_string(), "2000000 rows");
+    let Pacing::Open { rate_per_second, .. } = plan.workload.pacing else { panic!("{plan:?}") };
+    assert_eq!(rate_per_second, 40.0);
+    let written = plan_json(&plan);
+    let content = &written["workload"]["sysbench"];
+    assert_eq!(content["script"], "read_only");
+    assert_eq!(content["shape"]["headline"]["unit"], "TPS");
+    assert_eq!(content["shape"]["headline"]["types"][1], "read_only");
 }

@@ -63,12 +63,12 @@ fn the_paper_does_not_fit_a_laptop_and_says_at_which_scale_it_does() {
 
     let options = PlanOptions { scale: Some(Scale { divisor: 16 }), ..PlanOptions::default() };
     let plan = planned_by_name("kingston/k2", &options, &small_host());
-    assert_eq!(plan.workload.warehouses, 75);
+    assert_eq!(plan.workload.kind.population().count, 75);
     assert_eq!(plan.procedure.users, [1, 2, 3, 6]);
     assert_eq!(plan.engine.cpus, Some(1.0));
     assert_eq!(plan.engine.memory_limit, Some(Bytes::from_gib(2)));
     assert_eq!(plan.engine.settings["shared_buffers"], "512MB");
-    assert_eq!(plan.full_size.warehouses, 1200);
+    assert_eq!(plan.full_size.population.count, 1200);
     assert_eq!(plan.full_size.users.last(), Some(&89));
 }
 

@@ -1,5 +1,8 @@
 //! Every condition is broken on purpose, and must be the one that notices: as must those that follow from it,
 //! and no others. The ways to break and what must be caught are those of every engine.
+//!
+//! Wrong values are wrong in any engine's SQL, so here each condition meets one; rows that are missing on either
+//! side of a join are asked for differently by each engine, so here are all of them.
 
 use std::collections::BTreeSet;
 
@@ -15,19 +18,30 @@ use crate::tpcc::{order, payment};
 #[test]
 fn wrong_values_are_caught() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let caught = break_and_mend(&database, WRONG_VALUES);
+    let caught = break_and_mend(&database, &enough_for_each_condition(WRONG_VALUES));
     assert_eq!(caught.len(), 20, "a condition was never broken: {caught:?}");
 }
 
 #[test]
 fn missing_and_stray_rows_are_caught() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
-    let caught = break_and_mend(&database, WRONG_ROWS);
+    let caught = break_and_mend(&database, &WRONG_ROWS.iter().collect::<Vec<_>>());
     assert!(caught.contains("i9"), "{caught:?}");
 }
 
+/// Of these ways to break, those that a condition notices that noticed none before.
+fn enough_for_each_condition(breakages: &'static [Breakage]) -> Vec<&'static Breakage> {
+    let mut noticed = BTreeSet::new();
+    let is_new = |breakage: &&Breakage| {
+        let before = noticed.len();
+        noticed.extend(breakage.caught.split(' '));
+        noticed.len() > before
+    };
+    breakages.iter().filter(is_new).collect()
+}
+
 /// Breaks the database in each of these ways, one after the other; returns the conditions that noticed.
-fn break_and_mend(database: &Database, breakages: &[Breakage]) -> BTreeSet<&'static str> {
+fn break_and_mend(database: &Database, breakages: &[&Breakage]) -> BTreeSet<&'static str> {
     use_every_district(database);
     // Columns that no row of ours can leave empty, but a row of another tool's database can.
     database.execute(

@@ -1,23 +1,28 @@
-//! `[workload.tpcc]`: what the users do.
+//! `[workload.tpcc]` and its alternatives: what the users do.
 
 use schemars::JsonSchema;
 use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
-use crate::limits::{ENTROPY, KEY_THINK, RATE_PER_SECOND, WAREHOUSES};
+use crate::limits::{
+    ENTROPY, KEY_THINK, RANGE_SIZE, RATE_PER_SECOND, TABLE_SIZE, TABLES, WAREHOUSES,
+};
 use crate::plan::{Arrivals, Mode, Profile};
 use crate::reader::{Item, Keys};
 use crate::report::Report;
 use crate::schema::Time;
 use crate::words::Word;
+use underlay_workload::sysbench::{Distribution, Script};
 
 /// What the users do: exactly one kind of workload.
 #[derive(Clone, Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(extend("x-required" = ["tpcc"]))]
+#[schemars(extend("minProperties" = 1, "maxProperties" = 1))]
 pub(crate) struct Workload {
     /// Order entry as TPC-C describes it. Derived from TPC-C, not comparable to published TPC results.
     pub tpcc: Section<Tpcc>,
+    /// Transactions compatible with sysbench's OLTP scripts, on tables that sysbench can share.
+    pub sysbench: Section<Sysbench>,
 }
 
 /// The TPC-C workload.
@@ -44,6 +49,33 @@ pub(crate) struct Tpcc {
     pub statement_timeout: Entry<Nanos>,
 }
 
+/// The sysbench workload.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-required" = ["table-size"]))]
+pub(crate) struct Sysbench {
+    /// What a transaction does: the script of sysbench, without `oltp_`.
+    #[schemars(with = "Word<Script>")]
+    pub script: Entry<Script>,
+    /// Tables.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub tables: Entry<u64>,
+    /// Rows of each table: about 260 bytes each with their index entries in PostgreSQL.
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub table_size: Entry<u64>,
+    /// How ids are drawn: `uniform` is the default of sysbench's master, `special` that of 1.0.
+    #[schemars(with = "Word<Distribution>")]
+    pub rand_type: Entry<Distribution>,
+    /// Ids in a range.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub range_size: Entry<u64>,
+    /// What makes a user start the next transaction. A closed loop, when left out; it has no think times.
+    pub pacing: Section<Pacing>,
+    /// A statement that runs longer is cancelled and counted as an error.
+    #[schemars(with = "Time")]
+    pub statement_timeout: Entry<Nanos>,
+}
+
 /// What makes a user start the next transaction: exactly one of the two.
 #[derive(Clone, Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
@@ -59,7 +91,7 @@ pub(crate) struct Pacing {
 #[derive(Clone, Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) struct Closed {
-    /// Multiplier of TPC-C's keying and think times: 0 = none, 1 = as in the standard.
+    /// Multiplier of the workload's keying and think times: 0 = none, 1 = as in the standard.
     #[schemars(range(min = 0, max = 100))]
     pub key_think: Entry<f64>,
 }
@@ -69,7 +101,7 @@ pub(crate) struct Closed {
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-required" = ["rate-per-second"]))]
 pub(crate) struct Open {
-    /// Transactions per second over all users, all five types together.
+    /// Transactions per second over all users, all types together.
     #[schemars(range(min = 0.001, max = 10_000_000))]
     pub rate_per_second: Entry<f64>,
     /// How they are spread in time.
@@ -82,7 +114,11 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Workload {
     keys.alias("tpc-c", "tpcc");
     keys.alias("kind", "tpcc");
     keys.alias("warehouses", "tpcc");
-    Workload { tpcc: keys.section("tpcc", read_tpcc) }
+    keys.alias("oltp", "sysbench");
+    Workload {
+        tpcc: keys.section("tpcc", read_tpcc),
+        sysbench: keys.section("sysbench", read_sysbench),
+    }
 }
 
 fn read_tpcc(keys: &mut Keys<'_, '_>) -> Tpcc {
@@ -93,6 +129,20 @@ fn read_tpcc(keys: &mut Keys<'_, '_>) -> Tpcc {
         profile: keys.take("profile", |item, report| item.word(report)),
         pacing: keys.section("pacing", read_pacing),
         entropy: keys.take("entropy", |item, report| item.integer(report, ENTROPY)),
+        statement_timeout: keys.take("statement-timeout", |item, report| item.time(report)),
+    }
+}
+
+fn read_sysbench(keys: &mut Keys<'_, '_>) -> Sysbench {
+    keys.alias("rows", "table-size");
+    keys.alias("distribution", "rand-type");
+    Sysbench {
+        script: keys.take("script", |item, report| item.word(report)),
+        tables: keys.take("tables", |item, report| item.integer(report, TABLES)),
+        table_size: keys.take("table-size", |item, report| item.integer(report, TABLE_SIZE)),
+        rand_type: keys.take("rand-type", |item, report| item.word(report)),
+        range_size: keys.take("range-size", |item, report| item.integer(report, RANGE_SIZE)),
+        pacing: keys.section("pacing", read_pacing),
         statement_timeout: keys.take("statement-timeout", |item, report| item.time(report)),
     }
 }

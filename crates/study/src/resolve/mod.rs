@@ -99,15 +99,15 @@ impl<'a> Resolver<'a> {
         let full_size = Sizes {
             cpus: full_engine.cpus(),
             memory_limit: full_engine.memory_limit(),
-            warehouses: full_workload.warehouses(),
-            database: estimate::database(full_workload.warehouses()),
+            population: full_workload.kind().population(),
+            database: estimate::database(&full_workload.kind()),
             users: procedure.full_users.clone(),
         };
         let size = Sizes {
             cpus: engine.cpus(),
             memory_limit: engine.memory_limit(),
-            warehouses: workload_plan.warehouses,
-            database: estimate::database(workload_plan.warehouses),
+            population: workload_plan.kind.population(),
+            database: estimate::database(&workload_plan.kind),
             users: procedure.plan.users.clone(),
         };
         let mut plan = Plan {

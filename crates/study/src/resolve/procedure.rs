@@ -230,7 +230,8 @@ impl Resolver<'_> {
 
     /// TPC-C has ten terminals per warehouse; more users share them.
     fn doubt_terminals(&mut self, top: &Chosen<u32>, workload: &WorkloadChoice) {
-        let terminals = u64::from(workload.warehouses()) * 10;
+        let Some(warehouses) = workload.warehouses() else { return };
+        let terminals = u64::from(warehouses) * 10;
         if u64::from(top.value) > terminals {
             self.finding(
                 Severity::Warning,

@@ -274,7 +274,7 @@ impl Resolver<'_> {
             self.check_wal(wal, max, engine);
         }
         let Some(workload) = workload else { return };
-        let database = estimate::database(workload.warehouses());
+        let database = estimate::database(&workload.kind());
         if let Some(data) = by_name.get("data") {
             self.check_data(data, database, workload);
         }
@@ -298,19 +298,17 @@ impl Resolver<'_> {
     fn check_data(&mut self, data: &VolumeChoice, database: Bytes, workload: &WorkloadChoice) {
         let usable = estimate::usable(data.capacity.value);
         if database > usable {
-            let fitting = estimate::warehouses_in(usable);
-            let message =
-                format!("{} warehouses do not fit the volume `data`", workload.warehouses.value);
-            let help = match fitting {
-                0 => format!("make the volume at least {}", exact_mib(database)),
-                fitting => format!(
-                    "make the volume at least {}, or write warehouses = {fitting}",
-                    exact_mib(database)
-                ),
+            let kind = workload.kind();
+            let fitting = estimate::population_in(usable, &kind);
+            let message = format!("{} do not fit the volume `data`", kind.population());
+            let volume = format!("make the volume at least {}", exact_mib(database));
+            let help = match workload.smaller(fitting) {
+                None => volume,
+                Some(smaller) => format!("{volume}, or write {smaller}"),
             };
             data.capacity.problem(
                 &mut self.report,
-                "too-many-warehouses",
+                "database-too-large",
                 message,
                 format!("about {database} of data, {} holds about {usable}", data.capacity.value),
                 help,

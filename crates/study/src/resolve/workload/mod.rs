@@ -1,0 +1,148 @@
+//! The workload: merging, scaling and checking. What only one kind has is in a file of its own.
+
+mod pacing;
+mod sysbench;
+mod tpcc;
+
+use underlay_core::{Nanos, RootSeed};
+
+use self::pacing::PacingChoice;
+use self::sysbench::SysbenchChoice;
+use self::tpcc::TpccChoice;
+use super::Resolver;
+use super::chosen::{Chosen, Layer};
+use crate::exact;
+use crate::limits::STATEMENT_TIMEOUT;
+use crate::plan::{Scale, WorkloadKind, WorkloadPlan};
+
+/// The decisions about the workload.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkloadChoice {
+    kind: KindChoice,
+    pacing: PacingChoice,
+    statement_timeout: Chosen<Nanos>,
+}
+
+#[derive(Clone, Debug)]
+enum KindChoice {
+    Tpcc(TpccChoice),
+    Sysbench(SysbenchChoice),
+}
+
+impl WorkloadChoice {
+    /// Which workload, and its size.
+    pub fn kind(&self) -> WorkloadKind {
+        match &self.kind {
+            KindChoice::Tpcc(tpcc) => WorkloadKind::Tpcc(tpcc.plan()),
+            KindChoice::Sysbench(sysbench) => WorkloadKind::Sysbench(sysbench.plan()),
+        }
+    }
+
+    /// Number of warehouses of TPC-C.
+    pub fn warehouses(&self) -> Option<u32> {
+        match self.kind() {
+            WorkloadKind::Tpcc(tpcc) => Some(tpcc.warehouses),
+            WorkloadKind::Sysbench(_) => None,
+        }
+    }
+
+    /// What to write for a database of that population at most; `None` when there is none so small.
+    pub fn smaller(&self, population: u64) -> Option<String> {
+        let smaller = match self.kind() {
+            WorkloadKind::Tpcc(_) => ("warehouses", population),
+            WorkloadKind::Sysbench(plan) => ("table-size", population / u64::from(plan.tables)),
+        };
+        (smaller.1 > 0).then(|| format!("{} = {}", smaller.0, smaller.1))
+    }
+
+    /// The workload as the plan holds it.
+    pub fn plan(&self, seed: u64) -> WorkloadPlan {
+        WorkloadPlan {
+            kind: self.kind(),
+            pacing: self.pacing.plan(),
+            seed: RootSeed(seed),
+            statement_timeout: self.statement_timeout.value,
+        }
+    }
+}
+
+impl Resolver<'_> {
+    /// Decides about the workload at full size.
+    pub(super) fn workload(&mut self) -> Option<WorkloadChoice> {
+        let (file, defaults) = (self.file, self.defaults);
+        let (section, default) = (&file.workload, &defaults.workload);
+        let (tpcc, sysbench) = (&section.tpcc, &section.sysbench);
+        let (path, kind, pacing, timeout) = match (tpcc.is_present(), sysbench.is_present()) {
+            (true, true) => {
+                self.report.add(
+                    sysbench.span.clone(),
+                    "conflict",
+                    "the study names two workloads",
+                    "users follow one of them",
+                    "keep one of [workload.tpcc] and [workload.sysbench]",
+                );
+                return None;
+            }
+            (true, false) if tpcc.refused => return None,
+            (false, true) if sysbench.refused => return None,
+            (true, false) => {
+                let kind = self.tpcc(tpcc, &default.tpcc);
+                let timeouts = (&tpcc.statement_timeout, &default.tpcc.statement_timeout);
+                (tpcc::PATH, kind, (&tpcc.pacing, &default.tpcc.pacing), timeouts)
+            }
+            (false, true) => {
+                let kind = self.sysbench(sysbench, &default.sysbench);
+                let timeouts = (&sysbench.statement_timeout, &default.sysbench.statement_timeout);
+                (sysbench::PATH, kind, (&sysbench.pacing, &default.sysbench.pacing), timeouts)
+            }
+            (false, false) => {
+                if !section.refused {
+                    self.report.add(
+                        Some(section.span.clone().unwrap_or(0..0)),
+                        "missing-key",
+                        "the study names no workload",
+                        "what the users do is missing",
+                        "add [workload.tpcc] with for example warehouses = 8",
+                    );
+                }
+                return None;
+            }
+        };
+        let timeout = [(Layer::File, timeout.0), (Layer::Default, timeout.1)];
+        let statement_timeout = self.pick(&format!("{path}.statement-timeout"), &timeout).found();
+        if let Some(timeout) = &statement_timeout {
+            self.check_time(timeout, &STATEMENT_TIMEOUT);
+        }
+        let pacing = match pacing.0.refused {
+            true => None,
+            false => self.pacing(path, pacing.0, pacing.1),
+        };
+        if let Some(pacing) = &pacing
+            && path == sysbench::PATH
+        {
+            self.refuse_think_times(pacing);
+        }
+        Some(WorkloadChoice { kind: kind?, pacing: pacing?, statement_timeout: statement_timeout? })
+    }
+
+    /// The workload at the size of the plan, with its provenance recorded.
+    pub(super) fn scale_workload(&mut self, full: &WorkloadChoice) -> WorkloadChoice {
+        let mut scaled = full.clone();
+        if self.scale != Scale::FULL {
+            match &mut scaled.kind {
+                KindChoice::Tpcc(tpcc) => tpcc.scale(self.scale),
+                KindChoice::Sysbench(sysbench) => sysbench.scale(self.scale),
+            }
+            scaled.pacing.scale(self.scale.divisor);
+        }
+        let mut rows = match &scaled.kind {
+            KindChoice::Tpcc(tpcc) => tpcc.settings(),
+            KindChoice::Sysbench(sysbench) => sysbench.settings(),
+        };
+        rows.extend(scaled.pacing.settings());
+        let timeout = &scaled.statement_timeout;
+        rows.push(timeout.setting(exact::time(timeout.value)));
+        self.provenance.extend(rows);
+        scaled
+    }
+}

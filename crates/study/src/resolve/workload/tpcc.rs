@@ -1,0 +1,109 @@
+//! TPC-C: merging, scaling and checking what only it has.
+
+use super::KindChoice;
+use crate::file::workload::Tpcc;
+use crate::finding::Severity;
+use crate::plan::{Mode, Profile, Scale, Setting, TpccPlan};
+use crate::resolve::Resolver;
+use crate::resolve::chosen::{Chosen, Layer};
+use crate::scale;
+
+/// The decisions about TPC-C.
+#[derive(Clone, Debug)]
+pub(super) struct TpccChoice {
+    warehouses: Chosen<u64>,
+    mode: Chosen<Mode>,
+    profile: Chosen<Profile>,
+    entropy: Chosen<u64>,
+}
+
+/// The path of its section.
+pub(super) const PATH: &str = "workload.tpcc";
+
+impl TpccChoice {
+    /// As the plan holds it.
+    pub fn plan(&self) -> TpccPlan {
+        TpccPlan {
+            // The reader accepts a million at most.
+            warehouses: self.warehouses.value as u32,
+            mode: self.mode.value,
+            profile: self.profile.value,
+            entropy: self.entropy.value as u8,
+        }
+    }
+
+    /// At the size of the plan.
+    pub fn scale(&mut self, scale: Scale) {
+        let warehouses = scale::count(self.warehouses.value as u32, scale);
+        let full = self.warehouses.value.to_string();
+        self.warehouses = self.warehouses.scaled(u64::from(warehouses), full);
+    }
+
+    /// The lines of the provenance table.
+    pub fn settings(&self) -> Vec<Setting> {
+        vec![
+            self.warehouses.setting(self.warehouses.value.to_string()),
+            self.mode.setting(self.mode.value.as_str().to_string()),
+            self.profile.setting(self.profile.value.as_str().to_string()),
+            self.entropy.setting(self.entropy.value.to_string()),
+        ]
+    }
+}
+
+impl Resolver<'_> {
+    /// Decides about `[workload.tpcc]` at full size.
+    pub(super) fn tpcc(&mut self, file: &Tpcc, default: &Tpcc) -> Option<KindChoice> {
+        let at = |key: &str| format!("{PATH}.{key}");
+        let warehouses = self.pick(&at("warehouses"), &[(Layer::File, &file.warehouses)]);
+        if warehouses.is_absent() {
+            self.report.add(
+                self.file.workload.tpcc.span.clone(),
+                "missing-key",
+                "`workload.tpcc` does not say how many warehouses",
+                "`warehouses` is missing",
+                "add for example warehouses = 8, about 105 MB each",
+            );
+        }
+        let mode = [(Layer::File, &file.mode), (Layer::Default, &default.mode)];
+        let mode = self.pick(&at("mode"), &mode).found();
+        let profile = [(Layer::File, &file.profile), (Layer::Default, &default.profile)];
+        let profile = self.pick(&at("profile"), &profile).found();
+        if let (Some(profile), Some(mode)) = (&profile, &mode) {
+            self.judge_profile(profile, mode);
+        }
+        let entropy = [(Layer::File, &file.entropy), (Layer::Default, &default.entropy)];
+        let entropy = self.pick(&at("entropy"), &entropy).found();
+        Some(KindChoice::Tpcc(TpccChoice {
+            warehouses: warehouses.found()?,
+            mode: mode?,
+            profile: profile?,
+            entropy: entropy?,
+        }))
+    }
+
+    /// What follows from a profile other than the specification.
+    fn judge_profile(&mut self, profile: &Chosen<Profile>, mode: &Chosen<Mode>) {
+        if profile.value == Profile::Specification {
+            return;
+        }
+        if mode.value == Mode::Statements {
+            profile.problem(
+                &mut self.report,
+                "conflict",
+                format!("{} needs procedures", profile.called()),
+                "the database draws the lines of an order itself".to_string(),
+                "write mode = \"procedures\", or leave `mode` out".to_string(),
+            );
+        }
+        let line = profile.line(self.text);
+        self.finding(
+            Severity::Warning,
+            "hammerdb-like",
+            "hammerdb-like: users follow HammerDB's declared deviations from TPC-C (customers and items drawn \
+             uniformly, a random warehouse per user, independent types, its think times, whole payments, order \
+             lines drawn by the database); the result is neither that of TPC-C nor of HammerDB",
+            "leave `profile` out for the rules of the specification",
+            line,
+        );
+    }
+}
