@@ -34,7 +34,8 @@ fn analysis_of(digest: Digest) -> Analysis {
         confounds: &confounds,
     });
     let designs = designs(&digest);
-    let comparisons = comparisons::all(&groups, &ladders.peaks, &digest.titles());
+    let comparisons =
+        comparisons::all(&groups, &ladders.peaks, (&digest.titles(), &digest.workload));
     let verdict = headline::verdict(&headline::Results {
         designs: &designs,
         rungs: &ladders.rungs,
@@ -42,10 +43,12 @@ fn analysis_of(digest: Digest) -> Analysis {
         comparisons: &comparisons,
         bottlenecks: &ladders.bottlenecks,
         findings: &findings,
+        workload: &digest.workload,
     });
     Analysis {
         format: ANALYSIS_FORMAT,
         study: study(&digest),
+        workload: digest.workload.serialisable(),
         verdict,
         designs,
         comparisons,
@@ -59,7 +62,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         confounds,
         settings: settings::all(&digest),
         published: settings::published(&digest),
-        method: method::method(),
+        method: method::method(&digest.workload),
         runs: digest.run_rows,
         timelines: assemble(digest.catalogue, digest.lines),
         checks: digest.checks,

@@ -212,7 +212,8 @@ fn design_pair(
         windows.cloned().collect::<Vec<_>>()
     };
     let (windows_a, windows_b) = (of_design(a, design_a), of_design(b, design_b));
-    let comparisons = unpaired_ladder(&groups(&windows_a), &groups(&windows_b), &titles);
+    let comparisons =
+        unpaired_ladder(&groups(&windows_a), &groups(&windows_b), (&titles, &a.workload));
     let [title_a, title_b] = titles;
     DesignPair {
         a: title_a,
@@ -226,7 +227,7 @@ fn headline(pair: &DesignPair) -> String {
     let top = pair
         .comparisons
         .iter()
-        .filter(|comparison| comparison.metric == "nopm" && comparison.ratio.is_some())
+        .filter(|comparison| comparison.metric == "headline" && comparison.ratio.is_some())
         .max_by_key(|comparison| comparison.users);
     match top {
         Some(comparison) => comparison.text.clone(),

@@ -2,12 +2,13 @@
 
 use crate::analysis::{Comparison, Direction, Outcome, Peak, RatioMethod, Scope};
 use crate::ladder::Group;
-use crate::method::{NEW_ORDER, metric_named};
+use crate::method::metric_named;
 use crate::observed::WindowFacts;
 use crate::statistics::{
     RatioEstimate, equivalence_p, holm, mean, paired_log_ratio, sign_flip_p, welch_log_ratio,
 };
 use crate::wording::{factor, factor_interval};
+use crate::workload_view::WorkloadView;
 
 /// Designs that differ by less than this may be called equal, if the tests say so.
 pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.03;
@@ -15,7 +16,7 @@ pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.03;
 pub(crate) const SIGNIFICANT_P: f64 = 0.05;
 
 /// The metric of latency comparisons.
-const LATENCY: &str = "new_order_p95_ns";
+const LATENCY: &str = "headline_p95_ns";
 
 /// A number of one run.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +31,17 @@ struct RunValue {
 /// it is only corrected for the number of pairs. The other rungs are a family of their own, corrected
 /// among themselves. In this way the main question does not pay for the others, and neither family
 /// has more than 5 % of false alarms.
-pub(crate) fn all(groups: &[Group<'_>], peaks: &[Peak], titles: &[String]) -> Vec<Comparison> {
+pub(crate) fn all(
+    groups: &[Group<'_>],
+    peaks: &[Peak],
+    (titles, workload): (&[String], &WorkloadView),
+) -> Vec<Comparison> {
     let pairs: Vec<(usize, usize)> =
         (0..titles.len()).flat_map(|a| (a + 1..titles.len()).map(move |b| (a, b))).collect();
     let mut comparisons = Vec::new();
-    for metric in ["nopm", LATENCY] {
+    for metric in ["headline", LATENCY] {
         let mut ladders: Vec<Vec<Comparison>> =
-            pairs.iter().map(|pair| at_rungs(groups, *pair, metric)).collect();
+            pairs.iter().map(|pair| at_rungs(groups, *pair, (metric, workload))).collect();
         correct(ladders.iter_mut().filter_map(|ladder| ladder.last_mut()).collect());
         for ladder in &mut ladders {
             correct_secondary(ladder);
@@ -44,10 +49,10 @@ pub(crate) fn all(groups: &[Group<'_>], peaks: &[Peak], titles: &[String]) -> Ve
         comparisons.extend(ladders.into_iter().flatten());
     }
     let mut at_peaks: Vec<Comparison> =
-        pairs.iter().filter_map(|pair| at_peaks(groups, peaks, *pair)).collect();
+        pairs.iter().filter_map(|pair| at_peaks(groups, peaks, *pair, workload)).collect();
     correct(at_peaks.iter_mut().collect());
     comparisons.append(&mut at_peaks);
-    conclude(&mut comparisons, titles);
+    conclude(&mut comparisons, titles, workload);
     comparisons.sort_by_key(|comparison| (comparison.a, comparison.b));
     comparisons
 }
@@ -56,15 +61,16 @@ pub(crate) fn all(groups: &[Group<'_>], peaks: &[Peak], titles: &[String]) -> Ve
 pub(crate) fn unpaired_ladder(
     a: &[Group<'_>],
     b: &[Group<'_>],
-    titles: &[String],
+    (titles, workload): (&[String], &WorkloadView),
 ) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
-    for metric in ["nopm", LATENCY] {
+    for metric in ["headline", LATENCY] {
         let mut ladder: Vec<Comparison> = a
             .iter()
             .filter_map(|base| {
                 let other = b.iter().find(|group| group.users == base.users)?;
-                let of = |group| values(group, metric).iter().map(|run| run.value).collect();
+                let of =
+                    |group| values(group, metric, workload).iter().map(|run| run.value).collect();
                 let mut comparison = compare_unpaired(of(base), of(other), metric);
                 comparison.users = Some(base.users);
                 Some(comparison)
@@ -74,7 +80,7 @@ pub(crate) fn unpaired_ladder(
         correct_secondary(&mut ladder);
         comparisons.append(&mut ladder);
     }
-    conclude(&mut comparisons, titles);
+    conclude(&mut comparisons, titles, workload);
     comparisons
 }
 
@@ -88,12 +94,16 @@ fn compare_unpaired(a: Vec<f64>, b: Vec<f64>, metric: &str) -> Comparison {
     }
 }
 
-fn at_rungs(groups: &[Group<'_>], (a, b): (usize, usize), metric: &str) -> Vec<Comparison> {
+fn at_rungs(
+    groups: &[Group<'_>],
+    (a, b): (usize, usize),
+    (metric, workload): (&str, &WorkloadView),
+) -> Vec<Comparison> {
     let of_design = |design: usize| groups.iter().filter(move |group| group.design == design);
     of_design(a)
         .filter_map(|base| {
             let other = of_design(b).find(|group| group.users == base.users)?;
-            let values = (values(base, metric), values(other, metric));
+            let values = (values(base, metric, workload), values(other, metric, workload));
             let mut comparison = compare((a, b), values, metric);
             comparison.users = Some(base.users);
             Some(comparison)
@@ -101,27 +111,33 @@ fn at_rungs(groups: &[Group<'_>], (a, b): (usize, usize), metric: &str) -> Vec<C
         .collect()
 }
 
-fn at_peaks(groups: &[Group<'_>], peaks: &[Peak], (a, b): (usize, usize)) -> Option<Comparison> {
+fn at_peaks(
+    groups: &[Group<'_>],
+    peaks: &[Peak],
+    (a, b): (usize, usize),
+    workload: &WorkloadView,
+) -> Option<Comparison> {
     let values_of = |design: usize| {
         let peak = peaks.iter().find(|peak| peak.design == design)?;
         let group =
             groups.iter().find(|group| group.design == design && group.users == peak.users)?;
-        Some(values(group, "nopm"))
+        Some(values(group, "headline", workload))
     };
-    let mut comparison = compare((a, b), (values_of(a)?, values_of(b)?), "nopm");
+    let mut comparison = compare((a, b), (values_of(a)?, values_of(b)?), "headline");
     comparison.scope = Scope::Peak;
     Some(comparison)
 }
 
-fn values(group: &Group<'_>, metric: &str) -> Vec<RunValue> {
+fn values(group: &Group<'_>, metric: &str, workload: &WorkloadView) -> Vec<RunValue> {
     let value = |window: &WindowFacts| match metric {
         LATENCY => {
-            let facts = window.types.get(NEW_ORDER)?;
             let mut union = underlay_core::Histogram::new();
-            facts.blocks.iter().for_each(|block| union.merge(&block.decoded()));
+            let counted = window.types.iter().filter(|(name, _)| workload.counts(name));
+            let blocks = counted.flat_map(|(_, facts)| &facts.blocks);
+            blocks.for_each(|block| union.merge(&block.decoded()));
             union.quantile(0.95).map(|ns| ns as f64)
         }
-        _ => window.load.nopm,
+        _ => window.load.headline,
     };
     group
         .windows
@@ -197,10 +213,10 @@ fn correct_secondary(ladder: &mut [Comparison]) {
     }
 }
 
-fn conclude(family: &mut [Comparison], titles: &[String]) {
+fn conclude(family: &mut [Comparison], titles: &[String], workload: &WorkloadView) {
     for comparison in family {
         comparison.outcome = outcome(comparison);
-        comparison.text = text(comparison, titles);
+        comparison.text = text(comparison, titles, workload);
     }
 }
 
@@ -219,15 +235,15 @@ fn outcome(comparison: &Comparison) -> Outcome {
     if (ratio > 1.0) != lower_is_better { Outcome::Better } else { Outcome::Worse }
 }
 
-fn text(comparison: &Comparison, titles: &[String]) -> String {
+fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> String {
     let (a, b) = (&titles[comparison.a], &titles[comparison.b]);
     let Some(ratio) = comparison.ratio else {
         return format!("{a} and {b} have no common repeat here");
     };
     let what = match comparison.metric.as_str() {
-        "nopm" => "the new orders per minute of",
-        LATENCY => "the new-order p95 latency of",
-        _ => "the value of",
+        "headline" => format!("the {} of", workload.rate_words()),
+        LATENCY => format!("the p95 latency of {} of", workload.counted),
+        _ => "the value of".to_string(),
     };
     let at = match (comparison.scope, comparison.users) {
         (Scope::Peak, _) => "at their peaks".to_string(),
@@ -264,7 +280,7 @@ mod tests {
 
     fn ladder(rungs: &[(Vec<f64>, Vec<f64>)]) -> Vec<Comparison> {
         let mut ladder: Vec<Comparison> =
-            rungs.iter().map(|(a, b)| compare((0, 1), (runs(a), runs(b)), "nopm")).collect();
+            rungs.iter().map(|(a, b)| compare((0, 1), (runs(a), runs(b)), "headline")).collect();
         correct(ladder.last_mut().into_iter().collect());
         correct_secondary(&mut ladder);
         ladder
@@ -279,7 +295,7 @@ mod tests {
         ];
         let other =
             vec![RunValue { repeat: 1, value: 100.0 }, RunValue { repeat: 0, value: 200.0 }];
-        let found = compare((0, 1), (base, other), "nopm");
+        let found = compare((0, 1), (base, other), "headline");
         assert_eq!(found.pairs, 2);
         assert!((found.ratio.unwrap() - 2.0).abs() < 1e-12);
     }
@@ -335,9 +351,9 @@ mod tests {
 
     #[test]
     fn one_pair_and_none() {
-        let single = compare((0, 1), (runs(&[100.0]), runs(&[200.0])), "nopm");
+        let single = compare((0, 1), (runs(&[100.0]), runs(&[200.0])), "headline");
         assert_eq!((outcome(&single), single.low), (Outcome::Single, None));
-        let missing = compare((0, 1), (runs(&[]), runs(&[200.0])), "nopm");
+        let missing = compare((0, 1), (runs(&[]), runs(&[200.0])), "headline");
         assert_eq!(outcome(&missing), Outcome::Missing);
     }
 }

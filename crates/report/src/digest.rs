@@ -14,11 +14,13 @@ use crate::checkpoints::checkpoints;
 use crate::observed::{ObservedRun, WindowFacts};
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines};
+use crate::workload_view::WorkloadView;
 
 /// What a record says, without its raw ticks.
 #[derive(Debug)]
 pub(crate) struct Digest {
     pub(crate) manifest: Manifest,
+    pub(crate) workload: WorkloadView,
     pub(crate) execution: Execution,
     pub(crate) designs: Vec<Design>,
     /// All runs in the order of execution.
@@ -42,6 +44,7 @@ impl Digest {
     pub(crate) fn read(record: &Record) -> Result<Digest, ReadError> {
         let mut digest = Digest {
             manifest: record.manifest().clone(),
+            workload: WorkloadView::of(&record.manifest().plan),
             execution: record.execution()?,
             designs: record.designs()?,
             runs: record.runs()?,
@@ -104,10 +107,11 @@ impl Digest {
 
     fn add(&mut self, run: ObservedRun) {
         let plan = PlanView::new(&self.manifest.plan);
+        let workload = self.workload.clone();
         let windows = run.windows();
-        self.windows.extend(windows.iter().map(|window| WindowFacts::of(window, &plan)));
+        self.windows.extend(windows.iter().map(|window| WindowFacts::of(window, &plan, &workload)));
         let counted = self.runs.iter().filter(|run| run.is_evidence()).count();
-        self.lines.extend(lines(&run, counted, &mut self.catalogue));
+        self.lines.extend(lines(&run, counted, &workload, &mut self.catalogue));
         self.sources.extend(source_rows(&run));
         self.emulation.extend(emulation_row(&run));
         let events = [run.events.as_slice(), checkpoints(&run).as_slice()].concat();

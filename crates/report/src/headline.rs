@@ -5,9 +5,12 @@ use crate::analysis::{
     LimitMode, Outcome, Peak, Ratio, Rung, Scope, TimeClass, Verdict,
 };
 use crate::comparisons::EQUIVALENCE_MARGIN;
-use crate::method::NEW_ORDER;
+use crate::method::type_title;
 use crate::verdict::bottleneck::class_title;
-use crate::wording::{amount, count, factor, factor_interval, list, percent, time_ns};
+use crate::wording::{
+    amount, count, factor, factor_interval, list, percent, sentence_case, time_ns,
+};
+use crate::workload_view::WorkloadView;
 
 /// Pairs from which on the answer may be called certain.
 const ENOUGH_PAIRS: usize = 5;
@@ -22,6 +25,7 @@ pub(crate) struct Results<'a> {
     pub(crate) comparisons: &'a [Comparison],
     pub(crate) bottlenecks: &'a [Bottleneck],
     pub(crate) findings: &'a [Finding],
+    pub(crate) workload: &'a WorkloadView,
 }
 
 /// Two designs at the rung of the headline; `best` has the higher mean.
@@ -65,14 +69,6 @@ fn silent(answer: Answer, headline: String) -> Verdict {
     }
 }
 
-fn sentence_case(text: &str) -> String {
-    let mut letters = text.chars();
-    match letters.next() {
-        Some(first) => first.to_uppercase().chain(letters).collect(),
-        None => String::new(),
-    }
-}
-
 fn invalid<'a>(results: &Results<'a>) -> Option<&'a Finding> {
     results.findings.iter().find(|finding| finding.severity == FindingSeverity::Invalid)
 }
@@ -92,10 +88,11 @@ fn invalid_verdict(results: &Results<'_>) -> Verdict {
 fn single(results: &Results<'_>, design: usize) -> Verdict {
     let title = &results.designs[design].title;
     let peak = results.peaks.iter().find(|peak| peak.design == design);
-    let headline = match peak.and_then(|peak| Some((peak, peak.nopm.value?))) {
-        Some((peak, nopm)) => format!(
-            "{title} does {} new orders per minute at {} ({})",
-            amount(nopm),
+    let headline = match peak.and_then(|peak| Some((peak, peak.headline.value?))) {
+        Some((peak, headline)) => format!(
+            "{title} does {} {} at {} ({})",
+            amount(headline),
+            results.workload.rate_words(),
             count(u64::from(peak.users), "user"),
             evidence_words(results, &[design])
         ),
@@ -110,25 +107,25 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
 
 /// The two best designs at the highest number of users that all designs were measured with.
 fn contest(results: &Results<'_>, measured: &[usize]) -> Option<Contest> {
-    let nopm = |design: usize, users: u32| {
+    let headline = |design: usize, users: u32| {
         let rung = results.rungs.iter().find(|r| (r.design, r.users) == (design, users))?;
-        rung.metrics.get("nopm")?.value
+        rung.metrics.get("headline")?.value
     };
     let users = results
         .rungs
         .iter()
         .map(|rung| rung.users)
-        .filter(|users| measured.iter().all(|design| nopm(*design, *users).is_some()))
+        .filter(|users| measured.iter().all(|design| headline(*design, *users).is_some()))
         .max()?;
     let mut ranking: Vec<(usize, f64)> =
-        measured.iter().filter_map(|design| Some((*design, nopm(*design, users)?))).collect();
+        measured.iter().filter_map(|design| Some((*design, headline(*design, users)?))).collect();
     ranking.sort_by(|a, b| b.1.total_cmp(&a.1));
     Some(Contest { best: ranking[0].0, next: ranking[1].0, users })
 }
 
 fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
     let Contest { best, next, users } = contest;
-    let comparison = find(results, best, next, "nopm", Some(users));
+    let comparison = find(results, best, next, "headline", Some(users));
     let ratio = comparison.and_then(|comparison| oriented(comparison, best));
     let (Some(comparison), Some(ratio)) = (comparison, ratio) else {
         let text = format!(
@@ -222,7 +219,7 @@ fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
     let ahead: Vec<(usize, f64, u32)> = results
         .comparisons
         .iter()
-        .filter(|c| (c.a, c.b) == (a, b) && c.metric == "nopm" && c.scope == Scope::Rung)
+        .filter(|c| (c.a, c.b) == (a, b) && c.metric == "headline" && c.scope == Scope::Rung)
         .filter(|c| matches!(c.outcome, Outcome::Better | Outcome::Worse | Outcome::Suggested))
         .filter_map(|c| {
             let (ratio, users) = (c.ratio?, c.users?);
@@ -321,17 +318,18 @@ fn support(
 /// `New orders per minute at 16 users: NVMe 12,345 [12,000, 12,700], SATA 5,900 [...].`
 fn absolute(results: &Results<'_>, contest: Contest) -> String {
     let number = |design: usize| {
-        let nopm = rung(results, design, contest.users)?.metrics.get("nopm")?.clone();
-        let interval = match (nopm.low, nopm.high) {
+        let headline = rung(results, design, contest.users)?.metrics.get("headline")?.clone();
+        let interval = match (headline.low, headline.high) {
             (Some(low), Some(high)) => format!(" [{}, {}]", amount(low), amount(high)),
             _ => String::new(),
         };
-        Some(format!("{} {}{interval}", results.designs[design].title, amount(nopm.value?)))
+        Some(format!("{} {}{interval}", results.designs[design].title, amount(headline.value?)))
     };
     let numbers: Vec<String> =
         [contest.best, contest.next].into_iter().filter_map(number).collect();
     format!(
-        "New orders per minute at {}: {}.",
+        "{} at {}: {}.",
+        sentence_case(&results.workload.rate_words()),
         count(u64::from(contest.users), "user"),
         numbers.join(", ")
     )
@@ -348,7 +346,7 @@ fn peaks(results: &Results<'_>, contest: Contest) -> Option<String> {
     if best.users == contest.users && next.users == contest.users {
         return None;
     }
-    let ratio = find(results, contest.best, contest.next, "nopm", None)
+    let ratio = find(results, contest.best, contest.next, "headline", None)
         .and_then(|comparison| oriented(comparison, contest.best))?;
     let interval = match (ratio.low, ratio.high) {
         (Some(low), Some(high)) => format!(" {}", factor_interval(low, high)),
@@ -357,25 +355,34 @@ fn peaks(results: &Results<'_>, contest: Contest) -> Option<String> {
     Some(format!(
         "At their peaks {} does {} at {} and {} does {} at {}: {}{interval}.",
         results.designs[contest.best].title,
-        amount(best.nopm.value?),
+        amount(best.headline.value?),
         count(u64::from(best.users), "user"),
         results.designs[contest.next].title,
-        amount(next.nopm.value?),
+        amount(next.headline.value?),
         count(u64::from(next.users), "user"),
         factor(ratio.value)
     ))
 }
 
 fn latency(results: &Results<'_>, contest: Contest) -> Option<String> {
+    let workload = results.workload;
+    let best = rung(results, contest.best, contest.users)?;
+    let kind = workload.main_type(best.latencies.iter().map(|row| row.transaction.as_str()))?;
     let p95 = |design: usize| {
         let row: &LatencyRow = rung(results, design, contest.users)?
             .latencies
             .iter()
-            .find(|row| row.transaction == NEW_ORDER)?;
+            .find(|row| row.transaction == kind)?;
         row.p95.value
     };
+    // Of a mix that counts several types, one is told, by its name.
+    let counted = best.latencies.iter().filter(|row| workload.counts(&row.transaction)).count();
+    let what = match counted {
+        1 => workload.counted.clone(),
+        _ => format!("{} ({})", workload.counted, type_title(kind)),
+    };
     Some(format!(
-        "95 % of the new orders take at most {} on {} and {} on {}.",
+        "95 % of the {what} take at most {} on {} and {} on {}.",
         time_ns(p95(contest.best)?),
         results.designs[contest.best].title,
         time_ns(p95(contest.next)?),
@@ -440,7 +447,7 @@ fn others(results: &Results<'_>, contest: Contest) -> Option<String> {
     let texts: Vec<String> = (0..results.designs.len())
         .filter(|design| *design != contest.best && *design != contest.next)
         .filter_map(|design| {
-            let comparison = find(results, contest.best, design, "nopm", Some(contest.users))?;
+            let comparison = find(results, contest.best, design, "headline", Some(contest.users))?;
             let ratio = oriented(comparison, contest.best)?;
             let shown = match comparison.outcome {
                 Outcome::Undecided | Outcome::Suggested | Outcome::Single => {

@@ -24,7 +24,7 @@ use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
 use crate::analysis::{Analysis, Estimate, Finding, FindingSeverity, Rung};
-use crate::wording::amount;
+use crate::wording::{amount, sentence_case};
 
 /// Script of the page, built from `web/src` by the build script of this crate.
 const SCRIPT: &str = include_str!(concat!(env!("OUT_DIR"), "/report.js"));
@@ -186,12 +186,16 @@ fn put_rungs(page: &mut String, analysis: &Analysis) {
         return;
     }
     rungs.sort_by_key(|rung| (rung.users, rung.design));
-    page.push_str(
-        "<section><h2>Throughput</h2><div class=\"table-box\"><table>\
-         <caption>Mean and 95 % confidence interval over the repeats</caption>\
-         <thead><tr><th scope=\"col\" class=\"number\">Users</th><th scope=\"col\">Design</th>\
-         <th scope=\"col\" class=\"number\">New orders per minute</th>\
-         <th scope=\"col\" class=\"number\">Transactions per minute</th></tr></thead><tbody>\n",
+    put(
+        page,
+        format_args!(
+            "<section><h2>Throughput</h2><div class=\"table-box\"><table>\
+             <caption>Mean and 95 % confidence interval over the repeats</caption>\
+             <thead><tr><th scope=\"col\" class=\"number\">Users</th><th scope=\"col\">Design</th>\
+             <th scope=\"col\" class=\"number\">{}</th>\
+             <th scope=\"col\" class=\"number\">Transactions per minute</th></tr></thead><tbody>\n",
+            escape(&sentence_case(&analysis.workload.rate)),
+        ),
     );
     for rung in rungs {
         let design = analysis.designs.get(rung.design).map_or("?", |design| design.title.as_str());
@@ -202,7 +206,7 @@ fn put_rungs(page: &mut String, analysis: &Analysis) {
              <td class=\"number\">{}</td></tr>\n",
                 rung.users,
                 escape(design),
-                estimate_text(rung.metrics.get("nopm")),
+                estimate_text(rung.metrics.get("headline")),
                 estimate_text(rung.metrics.get("tpm")),
             ),
         );

@@ -73,7 +73,7 @@ pub(crate) fn rung(group: &Group<'_>, seed: RootSeed) -> Rung {
 fn metric(windows: &[&WindowFacts], name: &str) -> Estimate {
     let runs = windows.iter().map(|window| metrics(window).get(name).copied().flatten()).collect();
     let within = match (windows, name) {
-        ([only], "nopm") => batch_means(&only.nopm_ticks),
+        ([only], "headline") => batch_means(&only.headline_ticks),
         _ => None,
     };
     over_runs(runs, within)
@@ -99,7 +99,7 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("cache_hit_share", window.load.cache_hit_share),
     ]);
     metrics.retain(|_, value| value.is_some());
-    metrics.insert("nopm", window.load.nopm);
+    metrics.insert("headline", window.load.headline);
     metrics.into_iter().map(|(name, value)| (name.to_string(), value)).collect()
 }
 
@@ -130,15 +130,15 @@ fn volume_row(windows: &[&WindowFacts], volume: &str) -> Option<VolumeRow> {
 pub(crate) fn peaks(groups: &[Group<'_>], rungs: &[Rung]) -> Vec<Peak> {
     let mut peaks: BTreeMap<usize, (f64, Peak)> = BTreeMap::new();
     for (group, rung) in groups.iter().zip(rungs) {
-        let Some(nopm) = rung.metrics.get("nopm") else { continue };
-        let Some(value) = nopm.value else { continue };
+        let Some(headline) = rung.metrics.get("headline") else { continue };
+        let Some(value) = headline.value else { continue };
         if peaks.get(&group.design).is_some_and(|(best, _)| *best >= value) {
             continue;
         }
         let peak = Peak {
             design: group.design,
             users: group.users,
-            nopm: nopm.clone(),
+            headline: headline.clone(),
             exceeds_limit: latencies::exceeds_limit(&group.windows),
         };
         peaks.insert(group.design, (value, peak));
@@ -155,9 +155,9 @@ pub(crate) fn window(facts: &WindowFacts) -> Window {
         users: facts.users,
         begin_s,
         end_s: facts.interval.end.as_secs_f64() - facts.run_begin_s,
-        nopm: over_runs(vec![facts.load.nopm], batch_means(&facts.nopm_ticks)),
+        headline: over_runs(vec![facts.load.headline], batch_means(&facts.headline_ticks)),
         metrics: metrics(facts),
-        steady: steady::judge(&facts.nopm_ticks, facts.load.seconds, begin_s),
+        steady: steady::judge(&facts.headline_ticks, facts.load.seconds, begin_s),
     }
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn driver_load(group: &Group<'_>) -> DriverLoad {
     };
     let cores = pooled(&|window| window.driver.cores);
     let host = pooled(&|window| window.cpu.host_cores);
-    let orders_per_second = pooled(&|window| window.load.nopm.map(|nopm| nopm / 60.0));
+    let counted_per_second = pooled(&|window| window.load.counted_per_second);
     let lag = {
         let mut union = underlay_core::Histogram::new();
         group.windows.iter().for_each(|window| union.merge(&window.driver.lag.decoded()));
@@ -180,7 +180,7 @@ pub(crate) fn driver_load(group: &Group<'_>) -> DriverLoad {
         cores,
         share_of_host: cores.zip(host).map(|(cores, host)| cores / host),
         cpu_seconds_per_10000: cores
-            .zip(orders_per_second.filter(|rate| *rate > 0.0))
+            .zip(counted_per_second.filter(|rate| *rate > 0.0))
             .map(|(cores, rate)| cores / rate * 10_000.0),
         dispatch_lag_p99_ns: lag.quantile(0.99),
         saturated: pooled(&|window| window.driver.busiest_share).map(|share| share >= SATURATED),

@@ -12,6 +12,7 @@ mod flatten;
 mod method;
 mod plan_view;
 mod wording;
+mod workload_view;
 
 mod checkpoints;
 mod observed;

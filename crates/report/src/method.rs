@@ -1,6 +1,8 @@
 //! How the numbers are made: transaction types, metrics, definitions, disclaimer.
 
 use crate::analysis::{Direction, Method, Metric};
+use crate::wording::sentence_case;
+use crate::workload_view::WorkloadView;
 
 /// The transaction type whose rate is the result.
 pub(crate) const NEW_ORDER: &str = "new_order";
@@ -44,16 +46,48 @@ pub(crate) fn response_limit_ns(name: &str) -> Option<u64> {
     KINDS.iter().find(|kind| kind.name == name).map(|kind| (kind.limit_s * 1e9) as u64)
 }
 
-/// The method of every report.
-pub(crate) fn method() -> Method {
+/// The method of a report about this workload.
+pub(crate) fn method(workload: &WorkloadView) -> Method {
+    let is_tpcc = workload.name == "tpcc";
+    let rate = workload.rate_words();
+    let headline = match is_tpcc {
+        true => "committed new-order transactions per minute; those rolled back on purpose (1 %) do not count"
+            .to_string(),
+        false => format!("committed {rate}"),
+    };
+    let named = |metric: Metric| match metric.name.as_str() {
+        "headline" => Metric {
+            title: sentence_case(&rate),
+            unit: workload.rate_unit().to_string(),
+            definition: format!(
+                "committed {} of the window, per {}",
+                workload.counted,
+                workload.period_word()
+            ),
+            ..metric
+        },
+        "headline_p95_ns" => Metric {
+            title: format!("p95 of {}", workload.counted),
+            definition: format!("95th percentile of the response time of the {}", workload.counted),
+            ..metric
+        },
+        _ => metric,
+    };
+    let definitions =
+        DEFINITIONS.iter().map(|(term, meaning)| (term.to_string(), meaning.to_string()));
     Method {
-        metrics: METRICS.iter().map(metric).collect(),
-        definitions: DEFINITIONS
-            .iter()
-            .map(|(term, meaning)| (term.to_string(), meaning.to_string()))
+        metrics: METRICS.iter().map(metric).map(named).collect(),
+        definitions: std::iter::once((workload.unit.clone(), headline))
+            .chain(definitions)
             .collect(),
-        disclaimer: DISCLAIMER.to_string(),
-        deviations: DEVIATIONS.iter().map(|text| text.to_string()).collect(),
+        disclaimer: match is_tpcc {
+            true => DISCLAIMER.to_string(),
+            false => sentence_case(&format!("{}.", workload.notice)),
+        },
+        deviations: match is_tpcc {
+            true => DEVIATIONS.iter().map(|text| text.to_string()).collect(),
+            false => Vec::new(),
+        },
     }
 }
 
@@ -93,11 +127,7 @@ const DEVIATIONS: [&str; 8] = [
      terminal would need to show the answer.",
 ];
 
-const DEFINITIONS: [(&str, &str); 13] = [
-    (
-        "NOPM",
-        "committed new-order transactions per minute; those rolled back on purpose (1 %) do not count",
-    ),
+const DEFINITIONS: [(&str, &str); 12] = [
     (
         "TPM",
         "transactions per minute as the engine itself counts them (PostgreSQL: commits and rollbacks of \
@@ -152,19 +182,13 @@ const DEFINITIONS: [(&str, &str); 13] = [
 const METRICS: [MetricRow; 33] = {
     use Direction::{Higher, Lower, Neither};
     [
+        ("headline", "Headline", "", Higher, "what the workload counts"),
         (
-            "nopm",
-            "New orders per minute",
-            "1/min",
-            Higher,
-            "committed new orders of the window, per minute",
-        ),
-        (
-            "new_order_p95_ns",
-            "New order p95",
+            "headline_p95_ns",
+            "Headline p95",
             "ns",
             Lower,
-            "95th percentile of the response time of the new orders",
+            "95th percentile of the response time of what the headline counts",
         ),
         (
             "tpm",
@@ -360,6 +384,6 @@ mod tests {
         assert_eq!(response_limit_ns("stock_level"), Some(20_000_000_000));
         assert_eq!(key_think_seconds("other"), 0.0);
         assert!(type_order("new_order") < type_order("stock_level"));
-        assert!(metric_named("nopm").is_some() && metric_named("tpmc").is_none());
+        assert!(metric_named("headline").is_some() && metric_named("tpmc").is_none());
     }
 }

@@ -126,7 +126,10 @@ pub(crate) fn published(digest: &Digest) -> Vec<Published> {
             let name = series["design"].as_str()?;
             Some(Published {
                 design: digest.designs.iter().position(|design| design.name == name)?,
-                metric: series["metric"].as_str()?.replace('-', "_"),
+                metric: match series["metric"].as_str()? {
+                    "nopm" => "headline".to_string(),
+                    metric => metric.replace('-', "_"),
+                },
                 users: numbers(&series["users"]).into_iter().map(|users| users as u32).collect(),
                 values: numbers(&series["values"]),
                 source: series["source"].as_str().unwrap_or_default().to_string(),

@@ -4,7 +4,7 @@ use crate::analysis::{
     Analysis, Answer, Basis, Bottleneck, Comparison, Confidence, Estimate, Finding,
     FindingSeverity, LatencyRow, Outcome, Rung, Scope,
 };
-use crate::method::NEW_ORDER;
+use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
 use crate::wording::{amount, count, factor, factor_interval, percent, time_ns};
 
@@ -125,12 +125,19 @@ impl Page {
         }
         self.blank();
         self.table(ladder_columns(analysis));
-        self.note(
-            "NOPM: new orders per minute, with its 95 % interval over runs; latency: new orders, from the \
-             intended start.",
-        );
+        self.note(&format!(
+            "{}: {}, with its 95 % interval over runs; latency: {}, from the intended start.",
+            analysis.workload.unit,
+            analysis.workload.rate,
+            main_type(analysis).map_or(analysis.workload.counted.clone(), |kind| {
+                match analysis.workload.types.len() {
+                    1 => analysis.workload.counted.clone(),
+                    _ => type_title(kind),
+                }
+            }),
+        ));
         let within_run = |rung: &Rung| {
-            rung.metrics.get("nopm").is_some_and(|nopm| nopm.basis == Basis::WithinRun)
+            rung.metrics.get("headline").is_some_and(|headline| headline.basis == Basis::WithinRun)
         };
         if analysis.rungs.iter().any(within_run) {
             self.note("(w) interval within the only run; says nothing about the next one.");
@@ -141,7 +148,7 @@ impl Page {
         let shown: Vec<&Comparison> = analysis
             .comparisons
             .iter()
-            .filter(|comparison| comparison.metric == "nopm" && comparison.ratio.is_some())
+            .filter(|comparison| comparison.metric == "headline" && comparison.ratio.is_some())
             .collect();
         if shown.is_empty() {
             return;
@@ -228,6 +235,13 @@ impl Page {
     }
 }
 
+/// The type that stands for what the headline counts.
+fn main_type(analysis: &Analysis) -> Option<&str> {
+    let mut rows = analysis.rungs.iter().flat_map(|rung| &rung.latencies);
+    let counted = &analysis.workload.types;
+    rows.find(|row| counted.contains(&row.transaction)).map(|row| row.transaction.as_str())
+}
+
 fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
     let rungs = &analysis.rungs;
     let text = |header: &str, dispensable, of: &dyn Fn(&Rung) -> Option<String>| TextColumn {
@@ -240,17 +254,18 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
     let metric = |name: &'static str, words: fn(f64) -> String| {
         move |rung: &Rung| rung.metrics.get(name)?.value.map(words)
     };
+    let kind = main_type(analysis);
     let latency = |of: fn(&LatencyRow) -> &Estimate| {
         move |rung: &Rung| {
-            let row = rung.latencies.iter().find(|row| row.transaction == NEW_ORDER)?;
+            let row = rung.latencies.iter().find(|row| Some(row.transaction.as_str()) == kind)?;
             of(row).value.map(time_ns)
         }
     };
     let mut columns = vec![
         left(text("design", 0, &|rung| Some(title(analysis, rung.design)))),
         text("users", 0, &|rung| Some(rung.users.to_string())),
-        text("NOPM", 0, &metric("nopm", amount)),
-        left(text("95 %", 0, &|rung| interval(rung.metrics.get("nopm")?))),
+        text(&analysis.workload.unit, 0, &metric("headline", amount)),
+        left(text("95 %", 0, &|rung| interval(rung.metrics.get("headline")?))),
         text("TPM", 4, &metric("tpm", amount)),
         text("TPM/user", 6, &metric("tpm_per_user", amount)),
         text("p50", 5, &latency(|row| &row.p50)),
@@ -277,7 +292,7 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> 
             cells: shown.iter().map(|comparison| of(comparison)).collect(),
         };
     vec![
-        column("ratio of NOPM", Align::Left, 0, &|c| {
+        column(&format!("ratio of {}", analysis.workload.unit), Align::Left, 0, &|c| {
             format!("{} over {}", title(analysis, c.b), title(analysis, c.a))
         }),
         column("at", Align::Right, 0, &|c| place(c.scope, c.users)),

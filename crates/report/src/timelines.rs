@@ -13,8 +13,10 @@ use underlay_record::StoredHistogram;
 use underlay_record::conventions::{DISPATCH_LAG, driver_series, histogram_scope, source};
 
 use crate::analysis::{TimeClass, TimelineLine, TimelineSeries, Timelines};
-use crate::method::{NEW_ORDER, type_order, type_title};
+use crate::method::{type_order, type_title};
 use crate::observed::{ObservedRun, Series, class_of, middle};
+use crate::wording::sentence_case;
+use crate::workload_view::WorkloadView;
 
 /// Buckets per line at most, ...
 const MOST_BUCKETS: usize = 1800;
@@ -64,10 +66,11 @@ pub(crate) fn assemble(catalogue: SeriesCatalogue, mut lines: Vec<TimelineLine>)
 pub(crate) fn lines(
     run: &ObservedRun,
     runs: usize,
+    workload: &WorkloadView,
     catalogue: &mut SeriesCatalogue,
 ) -> Vec<TimelineLine> {
     let mut drawing = Drawing::of(run, runs);
-    draw_load(run, &mut drawing);
+    draw_load(run, workload, &mut drawing);
     draw_latencies(run, &mut drawing);
     draw_waits(run, &mut drawing);
     draw_database(run, &mut drawing);
@@ -220,7 +223,7 @@ fn five_digits(value: f64) -> f64 {
     if digits >= 0 { (value * scale).round() / scale } else { (value / scale).round() * scale }
 }
 
-fn draw_load(run: &ObservedRun, drawing: &mut Drawing) {
+fn draw_load(run: &ObservedRun, workload: &WorkloadView, drawing: &mut Drawing) {
     let mut ticks: BTreeMap<u64, (f64, f64, [f64; 3])> = BTreeMap::new();
     for tick in &run.transactions {
         let middle = (tick.interval.begin.as_secs_f64() + tick.interval.end.as_secs_f64()) / 2.0;
@@ -229,14 +232,15 @@ fn draw_load(run: &ObservedRun, drawing: &mut Drawing) {
             tick.interval.seconds(),
             [0.0; 3],
         ));
-        if tick.transaction == NEW_ORDER {
-            entry.2[0] += tick.committed as f64 * 60.0;
+        if workload.counts(&tick.transaction) {
+            entry.2[0] += tick.committed as f64 * workload.period_s;
         }
         entry.2[1] += (tick.committed + tick.rolled_back) as f64;
         entry.2[2] += tick.errors.values().sum::<u64>() as f64;
     }
+    let title = sentence_case(&workload.rate_words());
     let labels: [Label<'_>; 3] = [
-        ("nopm", "New orders per minute", "driver", "1/min", "throughput"),
+        ("headline", &title, "driver", workload.rate_unit(), "throughput"),
         ("transactions", "Transactions per second", "driver", "1/s", "throughput"),
         ("errors", "Errors per second", "driver", "1/s", "errors"),
     ];

@@ -24,7 +24,7 @@ pub struct Design {
 pub struct Published {
     /// The design.
     pub design: usize,
-    /// `nopm`, `tpm`, `tpm_per_user`, `cpu_idle`.
+    /// `headline`, `tpm`, `tpm_per_user`, `cpu_idle`.
     pub metric: String,
     /// Users of each value.
     pub users: Vec<u32>,

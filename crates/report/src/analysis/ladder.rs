@@ -29,7 +29,7 @@ pub struct Peak {
     /// Where its mean throughput is highest.
     pub users: u32,
     /// New orders per minute there.
-    pub nopm: Estimate,
+    pub headline: Estimate,
     /// The transaction type whose 90th percentile exceeds the limit of the standard there, if one does.
     pub exceeds_limit: Option<String>,
 }
@@ -94,7 +94,7 @@ pub struct DriverLoad {
     pub cores: Option<f64>,
     /// The same as a share of the host's processors.
     pub share_of_host: Option<f64>,
-    /// CPU-seconds per 10,000 new orders.
+    /// CPU-seconds per 10,000 of what the headline counts.
     pub cpu_seconds_per_10000: Option<f64>,
     /// 99th percentile of actual minus intended dispatch, nanoseconds.
     pub dispatch_lag_p99_ns: Option<u64>,

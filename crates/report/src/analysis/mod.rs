@@ -40,7 +40,7 @@ pub use verdict::{Answer, Confidence, Ratio, Verdict};
 pub use window::{Steady, SteadyState, Window};
 
 /// Version of the JSON form: raised when a field changes its meaning or disappears.
-pub const ANALYSIS_FORMAT: u32 = 1;
+pub const ANALYSIS_FORMAT: u32 = 2;
 
 /// Everything that a report shows about one record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -49,6 +49,8 @@ pub struct Analysis {
     pub format: u32,
     /// What was executed.
     pub study: Study,
+    /// What drove it.
+    pub workload: Workload,
     /// The answer to the study's question.
     pub verdict: Verdict,
     /// The designs, in the order of the plan.
@@ -116,6 +118,25 @@ pub struct Study {
     pub status: String,
     /// Processes that wrote the record: more than 1 when the execution was resumed.
     pub sessions: u32,
+}
+
+/// The workload, and what its headline counts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Workload {
+    /// The word of the file format: `tpcc`.
+    pub name: String,
+    /// What the headline counts, in the plural: `new orders`.
+    pub counted: String,
+    /// The headline's unit as it is printed: `NOPM`.
+    pub unit: String,
+    /// The types that the headline counts.
+    pub types: Vec<String>,
+    /// The headline in words: `new orders per minute`.
+    pub rate: String,
+    /// Its unit in charts: `1/min` or `1/s`.
+    pub rate_unit: String,
+    /// What every page with a result must say beside it.
+    pub notice: String,
 }
 
 /// The kind of evidence a number is.

@@ -14,7 +14,7 @@ pub struct Timelines {
 /// A derived series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineSeries {
-    /// Stable name: `nopm`, `latency.new_order.p99`, `volume.data.read_iops`, `wait.log`.
+    /// Stable name: `headline`, `latency.new_order.p99`, `volume.data.read_iops`, `wait.log`.
     pub name: String,
     /// For readers.
     pub title: String,

@@ -20,7 +20,7 @@ pub struct Window {
     /// End.
     pub end_s: f64,
     /// New orders per minute, with its batch-means interval.
-    pub nopm: Estimate,
+    pub headline: Estimate,
     /// Metric name -> number in this window.
     pub metrics: BTreeMap<String, Option<f64>>,
     /// Whether throughput was steady.

@@ -6,6 +6,7 @@ use underlay_core::Histogram;
 use underlay_record::{HistogramRow, Interval, StoredHistogram, TransactionTick, WaitWindow};
 
 use super::run::ObservedRun;
+use crate::workload_view::WorkloadView;
 
 /// One rung in one run.
 #[derive(Clone, Copy, Debug)]
@@ -61,31 +62,26 @@ impl<'a> MeasuredWindow<'a> {
         self.run.series(source, series)?.mean(self.span())
     }
 
-    /// Seconds covered by the transaction ticks of the window.
-    pub(crate) fn covered_seconds(&self) -> f64 {
-        self.ticks().values().map(|tick| tick.seconds).sum()
-    }
-
-    /// Committed new orders of each tick, with its length: begin (nanoseconds) -> tick.
-    pub(crate) fn ticks(&self) -> BTreeMap<u64, OrderTick> {
-        let mut ticks: BTreeMap<u64, OrderTick> = BTreeMap::new();
+    /// What the headline counts, committed in each tick, with its length: begin (nanoseconds) -> tick.
+    pub(crate) fn ticks(&self, workload: &WorkloadView) -> BTreeMap<u64, CountedTick> {
+        let mut ticks: BTreeMap<u64, CountedTick> = BTreeMap::new();
         for tick in self.transactions() {
             let entry = ticks
                 .entry(tick.interval.begin.0)
-                .or_insert(OrderTick { seconds: tick.interval.seconds(), new_orders: 0 });
-            if tick.transaction == crate::method::NEW_ORDER {
-                entry.new_orders += tick.committed;
+                .or_insert(CountedTick { seconds: tick.interval.seconds(), counted: 0 });
+            if workload.counts(&tick.transaction) {
+                entry.counted += tick.committed;
             }
         }
         ticks
     }
 }
 
-/// The new orders of one tick.
+/// What the headline counts in one tick.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct OrderTick {
+pub(crate) struct CountedTick {
     pub(crate) seconds: f64,
-    pub(crate) new_orders: u64,
+    pub(crate) counted: u64,
 }
 
 /// The union of stored histograms.

@@ -11,6 +11,7 @@ use underlay_record::{Interval, StoredHistogram};
 use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
+use crate::workload_view::WorkloadView;
 
 /// Length of a block of the bootstrap, seconds: longer than the autocorrelation of most databases.
 const BLOCK_S: f64 = 10.0;
@@ -38,7 +39,7 @@ pub(crate) struct WindowFacts {
     pub(crate) run_begin_s: f64,
     pub(crate) load: LoadFacts,
     /// New orders per minute in each tick: what steadiness is judged by.
-    pub(crate) nopm_ticks: Vec<f64>,
+    pub(crate) headline_ticks: Vec<f64>,
     pub(crate) types: BTreeMap<String, TypeFacts>,
     pub(crate) cpu: CpuFacts,
     pub(crate) driver: DriverFacts,
@@ -53,7 +54,9 @@ pub(crate) struct WindowFacts {
 pub(crate) struct LoadFacts {
     /// Seconds covered by ticks.
     pub(crate) seconds: f64,
-    pub(crate) nopm: Option<f64>,
+    pub(crate) headline: Option<f64>,
+    /// What the headline counts, per second.
+    pub(crate) counted_per_second: Option<f64>,
     /// Transactions per minute as the engine counts them.
     pub(crate) tpm: Option<f64>,
     /// Transactions carried out to the end, per second.
@@ -138,9 +141,13 @@ pub(crate) struct VolumeFacts {
 }
 
 impl WindowFacts {
-    pub(crate) fn of(window: &MeasuredWindow<'_>, plan: &PlanView) -> WindowFacts {
+    pub(crate) fn of(
+        window: &MeasuredWindow<'_>,
+        plan: &PlanView,
+        workload: &WorkloadView,
+    ) -> WindowFacts {
         let types = types(window);
-        let load = load(window, &types, plan);
+        let load = load(window, &types, (plan, workload));
         let sources = window.run.sources.values();
         WindowFacts {
             run: window.run.position,
@@ -150,11 +157,11 @@ impl WindowFacts {
             interval: window.interval,
             run_begin_s: window.run.begin_s(),
             load,
-            nopm_ticks: window
-                .ticks()
+            headline_ticks: window
+                .ticks(workload)
                 .values()
                 .filter(|tick| tick.seconds > 0.0)
-                .map(|tick| tick.new_orders as f64 * 60.0 / tick.seconds)
+                .map(|tick| tick.counted as f64 * workload.period_s / tick.seconds)
                 .collect(),
             types,
             cpu: cpu(window),
@@ -200,10 +207,11 @@ fn block_ticks(window_s: f64, ticks: usize) -> usize {
 fn load(
     window: &MeasuredWindow<'_>,
     types: &BTreeMap<String, TypeFacts>,
-    plan: &PlanView,
+    (plan, workload): (&PlanView, &WorkloadView),
 ) -> LoadFacts {
-    let seconds = window.covered_seconds();
-    let new_orders: u64 = window.ticks().values().map(|tick| tick.new_orders).sum();
+    let ticks = window.ticks(workload);
+    let seconds = ticks.values().map(|tick| tick.seconds).sum();
+    let counted: u64 = ticks.values().map(|tick| tick.counted).sum();
     let completed: u64 = types.values().map(|facts| facts.completed).sum();
     let errors: u64 = types.values().map(|facts| facts.errors).sum();
     let response = responses(types.values());
@@ -211,7 +219,8 @@ fn load(
     let completed_per_second = per(completed as f64, seconds).unwrap_or(0.0);
     LoadFacts {
         seconds,
-        nopm: per(new_orders as f64 * 60.0, seconds),
+        headline: per(counted as f64 * workload.period_s, seconds),
+        counted_per_second: per(counted as f64, seconds),
         tpm: database_rate(window).map(|rate| rate * 60.0),
         completed_per_second,
         response_s: response.mean().map(|ns| ns / 1e9),

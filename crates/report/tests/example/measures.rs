@@ -35,7 +35,7 @@ pub fn rungs() -> Vec<Rung> {
             design,
             users,
             metrics: BTreeMap::from([
-                ("nopm".to_string(), number(nopm, 0)),
+                ("headline".to_string(), number(nopm, 0)),
                 ("tpm".to_string(), number(nopm * 2.22, 1)),
                 ("tpm_per_user".to_string(), number(nopm * 2.22 / f64::from(users), 2)),
                 ("cpu_idle".to_string(), number(idle, 3)),

@@ -13,7 +13,7 @@ use super::{NOPM, REPEATS, Size, USERS, noise};
 type SeriesRow = (&'static str, &'static str, &'static str, &'static str, &'static str, f64);
 
 const SERIES: [SeriesRow; 13] = [
-    ("nopm", "New orders per minute", "driver", "1/min", "throughput", 15_000.0),
+    ("headline", "New orders per minute", "driver", "1/min", "throughput", 15_000.0),
     ("latency.new_order.p50", "New order p50", "driver", "ns", "latency", 6e6),
     ("latency.new_order.p99", "New order p99", "driver", "ns", "latency", 25e6),
     ("wait.cpu", "Server CPU", "database", "sessions", "waits", 5.0),
@@ -107,7 +107,7 @@ pub fn windows(runs: &[Run]) -> Vec<Window> {
                 users: *users,
                 begin_s: 73.0 + 65.0 * rung as f64,
                 end_s: 133.0 + 65.0 * rung as f64,
-                nopm: Estimate {
+                headline: Estimate {
                     value: Some(value),
                     low: Some(value * 0.96),
                     high: Some(value * 1.04),

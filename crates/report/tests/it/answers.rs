@@ -62,11 +62,11 @@ fn numbers_are_those_that_were_recorded() {
     let rung = found.rungs.iter().find(|rung| (rung.design, rung.users) == (1, 4)).unwrap();
     let metric = |name: &str| rung.metrics[name].value.unwrap();
     // The database counts all types, and 45 % of them are new orders.
-    assert!((metric("nopm") / metric("tpm") - 0.45).abs() < 0.02, "{rung:?}");
+    assert!((metric("headline") / metric("tpm") - 0.45).abs() < 0.02, "{rung:?}");
     assert!((metric("tpm") / 4.0 - metric("tpm_per_user")).abs() < 1e-6);
     assert!((metric("transactions_per_second") * 60.0 / metric("tpm") - 1.0).abs() < 0.02);
-    assert_eq!(rung.metrics["nopm"].basis, Basis::Runs);
-    assert_eq!(rung.metrics["nopm"].runs.len(), 2);
+    assert_eq!(rung.metrics["headline"].basis, Basis::Runs);
+    assert_eq!(rung.metrics["headline"].runs.len(), 2);
     // 1.6 ms of processor time per transaction.
     let cores = metric("transactions_per_second") * 1.6e-3;
     assert!(
@@ -128,7 +128,7 @@ fn one_run_per_design_allows_no_interval() {
     assert!(found.verdict.headline.contains("in one run each"), "{}", found.verdict.headline);
     assert_eq!(found.verdict.confidence, Confidence::None);
     assert!(has(&found, FindingSeverity::Warning, "no-interval"));
-    let nopm = &found.rungs[0].metrics["nopm"];
+    let nopm = &found.rungs[0].metrics["headline"];
     assert_eq!(nopm.basis, Basis::WithinRun);
     assert!(nopm.low < nopm.value && nopm.value < nopm.high);
     assert!(found.comparisons.iter().all(|comparison| comparison.outcome == Outcome::Single));
@@ -251,8 +251,8 @@ fn failed_runs_are_named_and_not_counted() {
     let run = &found.runs[1];
     assert_eq!((run.counted, run.reason.as_deref()), (false, Some("the server crashed: signal 9")));
     let rung = found.rungs.iter().find(|rung| (rung.design, rung.users) == (1, 4)).unwrap();
-    assert_eq!(rung.metrics["nopm"].runs.len(), 2);
-    let ladder = found.comparisons.iter().find(|c| c.metric == "nopm" && c.users == Some(4));
+    assert_eq!(rung.metrics["headline"].runs.len(), 2);
+    let ladder = found.comparisons.iter().find(|c| c.metric == "headline" && c.users == Some(4));
     assert_eq!(ladder.unwrap().pairs, 2, "pairs with the failed run are left out");
     assert_eq!(found.verdict.answer, Answer::Winner);
 }
@@ -312,7 +312,7 @@ fn time_lines_fit_a_page_and_keep_extremes() {
     let names: Vec<&str> =
         found.timelines.series.iter().map(|series| series.name.as_str()).collect();
     for expected in [
-        "nopm",
+        "headline",
         "latency.new_order.p99",
         "wait.data-read",
         "cpu.user",

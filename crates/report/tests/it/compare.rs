@@ -32,7 +32,7 @@ fn the_same_design_twice_shows_no_difference() {
     assert_eq!(found.pairs.len(), 2);
     for pair in &found.pairs {
         assert!(pair.confounds.is_empty(), "{:?}", pair.confounds);
-        for comparison in pair.comparisons.iter().filter(|c| c.metric == "nopm") {
+        for comparison in pair.comparisons.iter().filter(|c| c.metric == "headline") {
             assert_eq!(comparison.method, RatioMethod::Welch);
             assert!(
                 matches!(comparison.outcome, Outcome::Undecided | Outcome::Equivalent),

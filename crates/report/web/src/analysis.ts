@@ -33,6 +33,7 @@ export interface Analysis {
   emulation: Emulation[];
   driver: DriverLoad[];
   published: Published[];
+  workload: Workload;
   host: unknown;
   software: unknown;
   method: Method;
@@ -108,6 +109,23 @@ export interface Comparison {
   text: string;
 }
 
+/** The workload, and what its headline counts. */
+export interface Workload {
+  /** The word of the file format: `tpcc`. */
+  name: string;
+  /** In the plural: `new orders`. */
+  counted: string;
+  /** As it is printed: `NOPM`. */
+  unit: string;
+  /** The types that the headline counts. */
+  types: string[];
+  /** In words: `new orders per minute`. */
+  rate: string;
+  /** `1/min` or `1/s`. */
+  rate_unit: string;
+  notice: string;
+}
+
 export interface Rung {
   design: number;
   users: number;
@@ -119,7 +137,7 @@ export interface Rung {
 export interface Peak {
   design: number;
   users: number;
-  nopm: Estimate;
+  headline: Estimate;
   exceeds_limit: string | null;
 }
 
@@ -215,7 +233,7 @@ export interface Window {
   users: number;
   begin_s: number;
   end_s: number;
-  nopm: Estimate;
+  headline: Estimate;
   metrics: Record<string, number | null>;
   steady: {
     state: "steady" | "not-steady" | "too-short";

@@ -15,14 +15,14 @@ test("each bucket is a line with its own times", () => {
     designs: [{ name: "nvme" }],
     runs: [{ design: 0, repeat: 2 }],
     timelines: {
-      series: [{ name: "nopm", unit: "1/min" }],
+      series: [{ name: "headline", unit: "1/min" }],
       lines: [{ run: 0, series: 0, begin_s: 10, step_s: 0.5, mean: [7, null], min: [6, null], max: [8, null] }],
     },
   };
   assert.deepEqual(timelinesCsv(analysis).split("\r\n"), [
     "design,repeat,series,unit,begin_s,end_s,mean,min,max",
-    "nvme,2,nopm,1/min,10,10.5,7,6,8",
-    "nvme,2,nopm,1/min,10.5,11,,,",
+    "nvme,2,headline,1/min,10,10.5,7,6,8",
+    "nvme,2,headline,1/min,10.5,11,,,",
     "",
   ]);
 });

@@ -289,11 +289,11 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       return readFileSync(path, "utf8");
     };
     const analysis = JSON.parse(await read("Everything as JSON"));
-    assert.equal(analysis.format, 1);
+    assert.equal(analysis.format, 2);
     assert.equal(analysis.rungs.length, 10);
     const rungs = (await read("Rungs as CSV")).trim().split("\r\n");
     assert.equal(rungs[0], "design,users,scope,metric,mean,ci_low,ci_high,runs");
-    assert.ok(rungs.some((line) => line.startsWith("nvme,16,,nopm,15")));
+    assert.ok(rungs.some((line) => line.startsWith("nvme,16,,headline,15")));
     const lines = (await read("Time lines as CSV")).trim().split("\r\n");
     assert.equal(lines.length, 1 + 10 * 13 * 400);
     assert.deepEqual(trouble.filter((entry) => !entry.startsWith("request: blob:")), []);

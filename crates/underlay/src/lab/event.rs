@@ -97,6 +97,8 @@ pub enum Event<'a> {
     RunEnded {
         /// How.
         status: RunStatus,
+        /// The unit of the headline: `NOPM`.
+        unit: &'a str,
         /// The headline at each rung.
         rungs: &'a [(u32, f64)],
         /// The cause, when it did not finish.

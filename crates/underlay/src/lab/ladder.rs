@@ -235,7 +235,7 @@ impl<B: Books> Ladder<'_, '_, B> {
             let free = free_space(&volume.path).during("look at the free space of a volume")?;
             if free < FREE_SPACE_MIN {
                 return Err(Abort::Failed(format!(
-                    "the volume `{}` is full: {free} of {} left; give it more capacity, or fewer warehouses",
+                    "the volume `{}` is full: {free} of {} left; give it more capacity, or less data",
                     volume.name, volume.capacity
                 )));
             }

@@ -17,6 +17,7 @@ mod samplers;
 mod storage_record;
 mod template;
 mod verification;
+mod workload;
 
 pub mod event;
 pub mod interrupt;
@@ -28,13 +29,11 @@ use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
 use underlay_database::managed::Install;
-use underlay_database::tpcc::{Mode as DatabaseMode, identity_for};
 use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
     Design, ExecutionStatus, Finding, Manifest, OpenError, Recorder, RunStatus, Severity,
 };
-use underlay_study::{Mode, Plan, plan_json};
-use underlay_workload::tpcc::{Entropy, Parameters, Tpcc};
+use underlay_study::{Plan, WorkloadKind, plan_json};
 
 pub use host_view::{installs, with_host_view};
 
@@ -44,6 +43,7 @@ use crate::lab::recording::SharedRecorder;
 use crate::lab::run::{Bench, RunResult};
 use crate::lab::template::TemplateSpec;
 use crate::lab::verification::Verified;
+use crate::lab::workload::{Subject, SysbenchSubject, TpccSubject};
 use crate::stop::{Stop, chain};
 
 /// Where an execution's record is, or will be.
@@ -60,25 +60,41 @@ pub enum Place {
 /// # Errors
 /// With the exit code of the cause. The record is there whenever the message names it.
 pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Result<PathBuf, Stop> {
+    let seed = plan.workload.seed;
+    match &plan.workload.kind {
+        WorkloadKind::Tpcc(tpcc) => {
+            execute_with(&TpccSubject::new(tpcc, seed)?, plan, place, observer)
+        }
+        WorkloadKind::Sysbench(sysbench) => {
+            execute_with(&SysbenchSubject::new(sysbench, seed)?, plan, place, observer)
+        }
+    }
+}
+
+fn execute_with<S: Subject>(
+    subject: &S,
+    plan: &Plan,
+    place: &Place,
+    observer: &mut dyn Observer,
+) -> Result<PathBuf, Stop> {
     interrupt::install();
     let state = StateDir::open().map_err(|error| Stop::host(chain(&error)))?;
     remove_leftovers(&state, observer)?;
     let install = choose_install(plan)?;
-    let parameters = parameters(plan)?;
     let user = unprivileged_user().map_err(|error| Stop::host(chain(&error)))?;
     let server_program = std::env::current_exe()
         .map_err(|error| Stop::host(format!("could not find the program itself: {error}")))?;
     let runtime =
         Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
 
-    let (path, recorder) = open_record(plan, place, &install, &parameters)?;
+    let (path, recorder) = open_record(plan, place, &install, subject)?;
     let done = finished_runs(plan, &recorder)?;
     let recorder = SharedRecorder::new(recorder);
     announce(plan, &path, &done, observer);
     let spec = TemplateSpec {
         state: &state,
         install: &install,
-        parameters: &parameters,
+        subject,
         user: user.as_ref(),
         runtime: &runtime,
     };
@@ -89,7 +105,7 @@ pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Resul
             state: &state,
             install: &install,
             template: &template,
-            parameters: &parameters,
+            subject,
             user: user.as_ref(),
             server_program: &server_program,
             runtime: &runtime,
@@ -115,8 +131,8 @@ enum Outcome {
     Broken(String),
 }
 
-fn carry_out_runs(
-    bench: &Bench<'_>,
+fn carry_out_runs<S: Subject>(
+    bench: &Bench<'_, S>,
     done: &[bool],
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Abort> {
@@ -188,18 +204,11 @@ fn choose_install(plan: &Plan) -> Result<Install, Stop> {
         })
 }
 
-fn parameters(plan: &Plan) -> Result<Parameters, Stop> {
-    let workload = &plan.workload;
-    Entropy::new(workload.entropy)
-        .and_then(|entropy| Parameters::new(workload.warehouses, workload.seed, entropy))
-        .map_err(|error| Stop::bad_input(error.to_string()))
-}
-
-fn open_record(
+fn open_record<S: Subject>(
     plan: &Plan,
     place: &Place,
     install: &Install,
-    parameters: &Parameters,
+    subject: &S,
 ) -> Result<(PathBuf, Recorder), Stop> {
     let failed = |error: OpenError| match &error {
         // The path was the user's choice.
@@ -216,7 +225,7 @@ fn open_record(
     match place {
         Place::Resumed(path) => Ok((path.clone(), Recorder::resume(path).map_err(failed)?)),
         Place::New(path) => {
-            let manifest = manifest(plan, install, parameters);
+            let manifest = manifest(plan, install, subject);
             let mut recorder = Recorder::create(path, &manifest).map_err(failed)?;
             describe(plan, &mut recorder).map_err(|error| {
                 Stop::host(format!("could not write the record: {}", chain(&error)))
@@ -226,19 +235,14 @@ fn open_record(
     }
 }
 
-fn manifest(plan: &Plan, install: &Install, parameters: &Parameters) -> Manifest {
-    let mode = match plan.workload.mode {
-        Mode::Procedures => DatabaseMode::Procedures,
-        Mode::Statements => DatabaseMode::Statements,
-    };
-    let workload = Tpcc { profile: run::tpcc_profile(plan), ..Tpcc::new(*parameters) };
+fn manifest<S: Subject>(plan: &Plan, install: &Install, subject: &S) -> Manifest {
     Manifest {
         study_name: plan.name.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
         evidence: plan.evidence,
         seed: plan.seed,
-        identity: identity_for(install.engine(), &workload, mode).to_string(),
+        identity: subject.identity(install.engine()),
         started_wall_ns: run::wall_clock_ns(),
         plan: plan_json(plan),
         host: serde_json::to_value(host_facts()).unwrap_or(Value::Null),
@@ -321,13 +325,4 @@ fn announce(plan: &Plan, record: &Path, done: &[bool], observer: &mut dyn Observ
         };
         observer.notice(&Event::Found { severity, text: &doubt.text });
     }
-}
-
-/// A failed check in one line.
-pub fn describe_check(
-    id: &str,
-    title: &str,
-    outcome: &underlay_database::tpcc::CheckOutcome,
-) -> String {
-    verification::describe(id, title, outcome)
 }

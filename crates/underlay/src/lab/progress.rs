@@ -144,7 +144,7 @@ impl Observer for Progress {
                 };
                 self.line(&format!("  {word}: {text}"));
             }
-            Event::RunEnded { status, rungs, reason } => {
+            Event::RunEnded { status, unit, rungs, reason } => {
                 let rungs: Vec<String> = rungs
                     .iter()
                     .map(|(users, headline)| format!("{users} users {headline:.0}"))
@@ -152,7 +152,7 @@ impl Observer for Progress {
                 let rungs = if rungs.is_empty() {
                     String::new()
                 } else {
-                    format!("NOPM: {}", rungs.join(", "))
+                    format!("{unit}: {}", rungs.join(", "))
                 };
                 match (status, reason) {
                     (RunStatus::Finished, _) => self.line(&format!("  {rungs}")),

@@ -13,7 +13,6 @@ use underlay_core::{Bytes, Nanos};
 use underlay_database::managed::{
     Install, Listen, RestoreOptions, Server, ServerSpec, StopMode, Template,
 };
-use underlay_database::tpcc::{Mode as DatabaseMode, OrderNumbers, TpccConnector};
 use underlay_database::{Engine, Target};
 use underlay_datastore::{
     ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, TimingReport, VolumeRequest,
@@ -26,9 +25,8 @@ use underlay_record::{
     CheckMoment, Event as RecordEvent, Finding, Interval, NewRun, PhaseKind, RunEnd, RunId,
     RunStatus, Severity,
 };
-use underlay_study::{DatastoreKind, DesignPlan, Durability, Mode, Plan, RunPlan};
+use underlay_study::{DatastoreKind, DesignPlan, Durability, Plan, RunPlan};
 use underlay_telemetry::{CgroupTarget, Collector, CollectorReport, Targets};
-use underlay_workload::tpcc::{Parameters, Profile, TpccBooks};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
@@ -37,11 +35,11 @@ use crate::lab::ladder::{Ladder, Rung, write_tick};
 use crate::lab::phases::Phases;
 use crate::lab::recording::{SharedRecorder, TelemetryWriter};
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
-use crate::lab::template::DATABASE;
-use crate::lab::verification::{Verified, read_order_numbers, verify};
+use crate::lab::verification::{Verified, verify};
+use crate::lab::workload::Subject;
 
 /// What all runs of an execution share.
-pub struct Bench<'a> {
+pub struct Bench<'a, S> {
     /// What is carried out.
     pub plan: &'a Plan,
     /// Where the record is written.
@@ -52,8 +50,8 @@ pub struct Bench<'a> {
     pub install: &'a Install,
     /// The loaded database that every run starts from.
     pub template: &'a Template,
-    /// What it was made from.
-    pub parameters: &'a Parameters,
+    /// The workload.
+    pub subject: &'a S,
     /// Who the server runs as.
     pub user: Option<&'a User>,
     /// The program that serves emulated volumes.
@@ -74,8 +72,8 @@ pub struct RunResult {
 }
 
 /// Carries out one run and removes everything it made.
-pub fn carry_out(
-    bench: &Bench<'_>,
+pub fn carry_out<S: Subject>(
+    bench: &Bench<'_, S>,
     order: usize,
     scheduled: RunPlan,
     observer: &mut dyn Observer,
@@ -127,13 +125,14 @@ pub fn carry_out(
     };
     let end = RunEnd { at: origin.elapsed().into(), status, reason: reason.clone() };
     bench.recorder.lock().end_run(run, &end).during("write the record")?;
-    observer.notice(&Event::RunEnded { status, rungs: &rungs, reason: reason.as_deref() });
+    let unit = bench.plan.workload.kind.shape().headline.unit;
+    observer.notice(&Event::RunEnded { status, unit, rungs: &rungs, reason: reason.as_deref() });
     Ok(RunResult { status, reason, verified })
 }
 
 /// A run in progress.
-struct ActiveRun<'a> {
-    bench: &'a Bench<'a>,
+struct ActiveRun<'a, S> {
+    bench: &'a Bench<'a, S>,
     design: &'a DesignPlan,
     scheduled: RunPlan,
     run: RunId,
@@ -152,7 +151,7 @@ struct Running<'r, 'f> {
     faults: &'r mut Faults<'f>,
 }
 
-impl ActiveRun<'_> {
+impl<S: Subject> ActiveRun<'_, S> {
     fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
         let (recorder, run) = (self.bench.recorder, self.run);
         let mut phases = Phases::new(recorder, run, self.origin);
@@ -166,7 +165,7 @@ impl ActiveRun<'_> {
         })?;
         phases
             .carry_out(PhaseKind::Start, observer, |observer| self.start(&mut server, observer))?;
-        let target = server.target().with_database(DATABASE);
+        let target = server.target().with_database(self.bench.subject.database());
         let before = phases.carry_out(PhaseKind::Check, observer, |observer| {
             self.check_before(&target, observer)
         })?;
@@ -199,14 +198,13 @@ impl ActiveRun<'_> {
         }
         if let Some(summary) = summary.filter(|_| faults.lost().is_none()) {
             // A server that was started again may be elsewhere.
-            let target = server.target().with_database(DATABASE);
+            let target = server.target().with_database(self.bench.subject.database());
             phases.carry_out(PhaseKind::Check, observer, |observer| {
                 self.set_timing(&datastore, Timing::Off)?;
-                let warehouses = self.bench.parameters.warehouses;
-                let ledger = Some((&summary.books.ledger, &before));
+                let known = Some((&before, &summary.books));
                 let kept = (recorder, run, CheckMoment::After);
-                self.verified =
-                    Some(verify(self.bench.runtime, &target, warehouses, ledger, kept, observer)?);
+                let with = (self.bench.subject, self.bench.runtime);
+                self.verified = Some(verify(with, &target, known, kept, observer)?);
                 Ok(())
             })?;
         }
@@ -403,11 +401,11 @@ impl ActiveRun<'_> {
         &self,
         target: &Target,
         observer: &mut dyn Observer,
-    ) -> Result<OrderNumbers, Abort> {
+    ) -> Result<S::Before, Abort> {
         let kept = (self.bench.recorder, self.run, CheckMoment::Before);
-        let warehouses = self.bench.parameters.warehouses;
-        match verify(self.bench.runtime, target, warehouses, None, kept, observer)? {
-            Verified::Clean => read_order_numbers(self.bench.runtime, target),
+        let (subject, runtime) = (self.bench.subject, self.bench.runtime);
+        match verify((subject, runtime), target, None, kept, observer)? {
+            Verified::Clean => subject.before(runtime, target, self.users()),
             Verified::Broken(check) => {
                 Err(Abort::Failed(format!("the restored database is not consistent: {check}")))
             }
@@ -420,12 +418,13 @@ impl ActiveRun<'_> {
         running: Running<'_, '_>,
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<DriveSummary<TpccBooks>, Abort> {
+    ) -> Result<DriveSummary<S::Books>, Abort> {
         let Running { server, datastore, volumes, cgroup, faults } = running;
-        let target = server.target().with_database(DATABASE);
+        let target = server.target().with_database(self.bench.subject.database());
         let gauge = DriverGauge::default();
-        let driver = Driver::start(self.drive_spec(), self.connector(target.clone()), self.origin)
-            .during("start the load")?;
+        let connector = self.bench.subject.connector(target.clone());
+        let driver =
+            Driver::start(self.drive_spec(), connector, self.origin).during("start the load")?;
         let writer = TelemetryWriter::start(self.bench.recorder.clone(), self.run)
             .during("start the thread of the record")?;
         let targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
@@ -463,18 +462,14 @@ impl ActiveRun<'_> {
         Ok(summary)
     }
 
-    fn connector(&self, target: Target) -> TpccConnector {
-        let mode = match self.bench.plan.workload.mode {
-            Mode::Procedures => DatabaseMode::Procedures,
-            Mode::Statements => DatabaseMode::Statements,
-        };
-        TpccConnector::new(target, *self.bench.parameters, mode)
-            .with_profile(tpcc_profile(self.bench.plan))
+    /// Users of the top of the ladder.
+    fn users(&self) -> u32 {
+        self.bench.plan.procedure.users.last().copied().unwrap_or(1)
     }
 
     fn drive_spec(&self) -> DriveSpec {
         let workload = &self.bench.plan.workload;
-        let users = self.bench.plan.procedure.users.last().copied().unwrap_or(1);
+        let users = self.users();
         // Each repeat has inputs of its own, the same for all designs of the repeat.
         let inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
         let mut spec = DriveSpec::new(inputs, users);
@@ -536,7 +531,7 @@ impl ActiveRun<'_> {
 
     fn keep_summary(
         &self,
-        summary: &DriveSummary<TpccBooks>,
+        summary: &DriveSummary<S::Books>,
         collected: &CollectorReport,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
@@ -728,14 +723,6 @@ pub fn process_name(engine: Engine) -> &'static str {
     match engine {
         Engine::Postgresql => "postgres",
         Engine::Mariadb => "mariadb",
-    }
-}
-
-/// The rules of the plan in the workload's own words.
-pub fn tpcc_profile(plan: &Plan) -> Profile {
-    match plan.workload.profile {
-        underlay_study::Profile::Specification => Profile::Specification,
-        underlay_study::Profile::HammerdbLike => Profile::HammerdbLike,
     }
 }
 

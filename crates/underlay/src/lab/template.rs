@@ -6,58 +6,48 @@
 //! logs (a crash then means loading again); what is kept is made durable when it is captured, and every
 //! consistency condition is checked before.
 
-use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
-use underlay_core::Nanos;
-use underlay_database::Engine;
 use underlay_database::managed::{Install, Listen, Server, ServerSpec, StopMode, Template};
-use underlay_database::tpcc::{
-    CheckMoment, CheckOptions, LoadOptions, LoadReport, LoadStage, Mode, TableNames, check,
-    identity, load,
-};
+use underlay_database::{Engine, Target};
 use underlay_host::{StateDir, Teardown, User};
+use underlay_record::CheckMoment;
 use underlay_record::conventions::document;
-use underlay_workload::tpcc::Parameters;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
-use crate::lab::verification::describe;
-
-/// The database that holds the workload's tables in every managed server.
-pub const DATABASE: &str = "tpcc";
+use crate::lab::workload::{Checked, Loaded, Progress, Subject};
 
 /// Version of the way templates are made. A change makes older ones unused.
 const TEMPLATE_FORMAT: u32 = 1;
 
 /// What a template is made from.
-pub struct TemplateSpec<'a> {
+pub struct TemplateSpec<'a, S> {
     /// Underlay's own folder.
     pub state: &'a StateDir,
     /// The server programs; their major version and build belong to the template's key.
     pub install: &'a Install,
-    /// The population.
-    pub parameters: &'a Parameters,
+    /// The workload, whose population is loaded.
+    pub subject: &'a S,
     /// Who the server runs as.
     pub user: Option<&'a User>,
     /// For the checks.
     pub runtime: &'a Runtime,
 }
 
-impl TemplateSpec<'_> {
+impl<S: Subject> TemplateSpec<'_, S> {
     fn key(&self) -> String {
         let engine = self.install.engine();
-        let population = identity(engine, self.parameters, Mode::Procedures).to_string();
+        let population = self.subject.population_identity(engine);
         let short = &population[..population.len().min(16)];
         format!(
-            "tpcc-{}w-{}{}-{short}-{TEMPLATE_FORMAT}",
-            self.parameters.warehouses,
+            "{}-{}{}-{short}-{TEMPLATE_FORMAT}",
+            self.subject.population(),
             match engine {
                 Engine::Postgresql => "pg",
                 Engine::Mariadb => self.install.product(),
@@ -72,8 +62,8 @@ impl TemplateSpec<'_> {
 }
 
 /// The template, from an earlier execution or loaded now.
-pub fn ensure(
-    spec: &TemplateSpec<'_>,
+pub fn ensure<S: Subject>(
+    spec: &TemplateSpec<'_, S>,
     recorder: &SharedRecorder,
     observer: &mut dyn Observer,
 ) -> Result<Template, Abort> {
@@ -90,31 +80,20 @@ pub fn ensure(
         });
         return Ok(template);
     }
-    let (template, report) = make(spec, observer)?;
+    let (template, loaded) = make(spec, observer)?;
     let size = template.manifest().bytes;
     observer.notice(&Event::TemplateReady { reused: false, size, elapsed: began.elapsed().into() });
     recorder
         .lock()
-        .write_document(
-            None,
-            document::LOAD,
-            &json!({
-                "rows": report.rows,
-                "bytes": report.bytes,
-                "rows_ns": Nanos::from(report.rows_duration).0,
-                "keys_ns": Nanos::from(report.keys_duration).0,
-                "settle_ns": Nanos::from(report.settle_duration).0,
-                "total_ns": Nanos::from(began.elapsed()).0,
-            }),
-        )
+        .write_document(None, document::LOAD, &loaded.document(began.elapsed()))
         .during("write the record")?;
     Ok(template)
 }
 
-fn make(
-    spec: &TemplateSpec<'_>,
+fn make<S: Subject>(
+    spec: &TemplateSpec<'_, S>,
     observer: &mut dyn Observer,
-) -> Result<(Template, LoadReport), Abort> {
+) -> Result<(Template, Loaded), Abort> {
     let teardown =
         Teardown::create(spec.state, "template").during("keep a list of what is created")?;
     let result = load_and_capture(spec, &teardown, observer);
@@ -122,11 +101,11 @@ fn make(
     result
 }
 
-fn load_and_capture(
-    spec: &TemplateSpec<'_>,
+fn load_and_capture<S: Subject>(
+    spec: &TemplateSpec<'_, S>,
     teardown: &Teardown,
     observer: &mut dyn Observer,
-) -> Result<(Template, LoadReport), Abort> {
+) -> Result<(Template, Loaded), Abort> {
     let scratch = spec.state.scratch_dir(&format!("{}-load", std::process::id()));
     teardown.create_directory(&scratch).during("create a folder for the load")?;
     let engine = spec.install.engine();
@@ -145,18 +124,19 @@ fn load_and_capture(
     let mut server = Server::create(teardown, server_spec).during("create the database cluster")?;
     server.start().during("start the database server")?;
     let target = server.target();
+    let database = spec.subject.database();
     // On MariaDB a database is a schema, which the load makes.
     if engine == Engine::Postgresql {
         spec.runtime.block_on(async {
             let client = target.connect().await.during("connect")?;
             client
-                .batch_execute(&format!("CREATE DATABASE {DATABASE}"))
+                .batch_execute(&format!("CREATE DATABASE {database}"))
                 .await
                 .during("create the database")
         })?;
     }
-    let target = target.with_database(DATABASE);
-    let report = load_watched(&target, spec.parameters, observer)?;
+    let target = target.with_database(database);
+    let loaded = load_watched(&target, spec.subject, observer)?;
     check_loaded(spec, &target)?;
     server.stop(StopMode::Fast).during("stop the database server")?;
     if engine == Engine::Mariadb {
@@ -172,7 +152,7 @@ fn load_and_capture(
     let labels = BTreeMap::from([("key".to_string(), spec.key())]);
     let (template, _) = Template::capture(&mut server, &spec.directory(), labels)
         .during("keep the loaded database")?;
-    Ok((template, report))
+    Ok((template, loaded))
 }
 
 /// Settings for a load whose result is made durable afterwards.
@@ -204,39 +184,21 @@ fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 }
 
 /// Loads on threads of their own, telling the observer meanwhile.
-fn load_watched(
-    target: &underlay_database::Target,
-    parameters: &Parameters,
+fn load_watched<S: Subject>(
+    target: &Target,
+    subject: &S,
     observer: &mut dyn Observer,
-) -> Result<LoadReport, Abort> {
-    let (rows, expected) = (AtomicU64::new(0), AtomicU64::new(1));
-    let stage = Mutex::new(LoadStage::Rows);
+) -> Result<Loaded, Abort> {
+    let reached = Mutex::new(Progress { share: 0.0, rows: 0 });
     let parallel = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let loader = scope.spawn(|| {
-            load(
-                target,
-                parameters,
-                &LoadOptions {
-                    parallel,
-                    progress: &|progress| {
-                        rows.store(progress.rows, Ordering::Relaxed);
-                        expected.store(progress.rows_expected.max(1), Ordering::Relaxed);
-                        if let Ok(mut stage) = stage.lock() {
-                            *stage = progress.stage;
-                        }
-                    },
-                },
-            )
+            subject.load(target, parallel, &|progress| {
+                *reached.lock().unwrap_or_else(PoisonError::into_inner) = progress;
+            })
         });
         while !loader.is_finished() {
-            let (rows, expected) = (rows.load(Ordering::Relaxed), expected.load(Ordering::Relaxed));
-            let copied = (rows as f64 / expected as f64).min(1.0);
-            let share = match stage.lock().map_or(LoadStage::Rows, |stage| *stage) {
-                LoadStage::Rows => 0.6 * copied,
-                LoadStage::Keys => 0.6,
-                LoadStage::Settle => 0.8,
-            };
+            let Progress { share, rows } = *reached.lock().unwrap_or_else(PoisonError::into_inner);
             observer.notice(&Event::TemplateLoading { share, rows });
             if interrupt::requested() {
                 // The load cannot be cut off half-way, but its server can: see the teardown stack.
@@ -244,29 +206,16 @@ fn load_watched(
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        loader
-            .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            .during("load the population")
+        loader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     })
 }
 
-fn check_loaded(spec: &TemplateSpec<'_>, target: &underlay_database::Target) -> Result<(), Abort> {
-    let tables = TableNames::of(target.engine);
-    let options = CheckOptions {
-        warehouses: spec.parameters.warehouses,
-        parallel: std::thread::available_parallelism().map_or(1, usize::from),
-        moment: CheckMoment::AfterLoad,
-        ledger: None,
-        tables: &tables,
-    };
-    let report =
-        spec.runtime.block_on(check(target, options)).during("check the loaded database")?;
-    match report.failures().next() {
+fn check_loaded<S: Subject>(spec: &TemplateSpec<'_, S>, target: &Target) -> Result<(), Abort> {
+    let results = spec.subject.check(spec.runtime, target, CheckMoment::Before, None)?;
+    match results.iter().find(|result| !result.holds()).map(Checked::describe) {
         None => Ok(()),
-        Some(result) => Err(Abort::Failed(format!(
-            "the loaded population is not consistent: {}",
-            describe(result.id, result.title, &result.outcome)
-        ))),
+        Some(broken) => {
+            Err(Abort::Failed(format!("the loaded population is not consistent: {broken}")))
+        }
     }
 }

@@ -1,69 +1,42 @@
-//! Making the consistency checks and keeping what they found.
+//! Making the consistency checks of a run and keeping what they found.
 
 use tokio::runtime::Runtime;
 use underlay_database::Target;
-use underlay_database::tpcc::{
-    CheckMoment as DatabaseMoment, CheckOptions, CheckOutcome as DatabaseOutcome, CheckReport,
-    OrderNumbers, TableNames, check, order_numbers,
-};
-use underlay_record::{Check, CheckMoment, CheckOutcome, RunId};
-use underlay_workload::tpcc::Ledger;
+use underlay_record::{Check, CheckMoment, RunId};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::recording::SharedRecorder;
-
-/// Reads the order numbers: what the ledger is compared with later.
-pub fn read_order_numbers(runtime: &Runtime, target: &Target) -> Result<OrderNumbers, Abort> {
-    runtime
-        .block_on(order_numbers(target, &TableNames::of(target.engine)))
-        .during("read the order numbers")
-}
+use crate::lab::workload::Subject;
 
 /// Makes all checks, writes them to the record and tells the observer. Returns whether all hold.
-pub fn verify(
-    runtime: &Runtime,
+pub fn verify<S: Subject>(
+    (subject, runtime): (&S, &Runtime),
     target: &Target,
-    warehouses: u32,
-    ledger: Option<(&Ledger, &OrderNumbers)>,
+    run: Option<(&S::Before, &S::Books)>,
     kept: (&SharedRecorder, RunId, CheckMoment),
     observer: &mut dyn Observer,
 ) -> Result<Verified, Abort> {
-    let tables = TableNames::of(target.engine);
-    let options = CheckOptions {
-        warehouses,
-        parallel: std::thread::available_parallelism().map_or(1, usize::from),
-        moment: match kept.2 {
-            CheckMoment::Before => DatabaseMoment::AfterLoad,
-            CheckMoment::After => DatabaseMoment::AfterRun,
-        },
-        ledger,
-        tables: &tables,
-    };
-    let report = runtime.block_on(check(target, options)).during("make the consistency checks")?;
-    let (recorder, run, moment) = kept;
-    for result in &report.results {
-        let outcome = match &result.outcome {
-            DatabaseOutcome::Ok => CheckOutcome::Ok,
-            DatabaseOutcome::Violated { rows, example } => {
-                CheckOutcome::Violated { rows: *rows, example: example.clone() }
-            }
-            DatabaseOutcome::Failed { error } => CheckOutcome::Failed { error: error.clone() },
-        };
+    let (recorder, run_id, moment) = kept;
+    let results = subject.check(runtime, target, moment, run)?;
+    for result in &results {
         recorder
             .lock()
             .check(&Check {
-                run,
+                run: run_id,
                 moment,
-                id: result.id.to_string(),
-                title: result.title.to_string(),
-                outcome,
+                id: result.id.clone(),
+                title: result.title.clone(),
+                outcome: result.outcome.clone(),
             })
             .during("write the record")?;
     }
-    let failed = report.failures().count();
-    observer.notice(&Event::Checked { moment, checks: report.results.len(), failed });
-    Ok(Verified::of(&report))
+    let failed = results.iter().filter(|result| !result.holds()).count();
+    observer.notice(&Event::Checked { moment, checks: results.len(), failed });
+    Ok(match results.iter().find(|result| !result.holds()) {
+        None => Verified::Clean,
+        Some(result) => Verified::Broken(result.describe()),
+    })
 }
 
 /// Whether the data is right.
@@ -73,24 +46,4 @@ pub enum Verified {
     Clean,
     /// At least one is violated or could not be made; the first in words.
     Broken(String),
-}
-
-impl Verified {
-    fn of(report: &CheckReport) -> Verified {
-        match report.failures().next() {
-            None => Verified::Clean,
-            Some(result) => Verified::Broken(describe(result.id, result.title, &result.outcome)),
-        }
-    }
-}
-
-/// A failed check in one line.
-pub fn describe(id: &str, title: &str, outcome: &DatabaseOutcome) -> String {
-    match outcome {
-        DatabaseOutcome::Ok => format!("{id} ({title}) holds"),
-        DatabaseOutcome::Violated { rows, example } => {
-            format!("{id} ({title}) is violated by {rows} rows, for example {example}")
-        }
-        DatabaseOutcome::Failed { error } => format!("{id} ({title}) could not be made: {error}"),
-    }
 }

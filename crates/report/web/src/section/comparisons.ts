@@ -11,10 +11,14 @@ import type { Page } from "../page";
 const EQUIVALENCE = 0.03;
 
 /** What a ratio is of, and what smaller and greater mean. */
-const METRICS: Record<string, [string, string, string]> = {
-  nopm: ["new orders per minute", "fewer orders", "more orders"],
-  new_order_p95_ns: ["response times of new orders (p95)", "faster", "slower"],
-};
+function meaning(page: Page, metric: string): [string, string, string] | undefined {
+  const { counted, rate } = page.analysis.workload;
+  switch (metric) {
+    case "headline": return [rate, `fewer ${counted}`, `more ${counted}`];
+    case "headline_p95_ns": return [`response times of ${counted} (p95)`, "faster", "slower"];
+    default: return undefined;
+  }
+}
 
 /** More pairs than this are folded away, the winner's first. */
 const PAIRS_SHOWN = 3;
@@ -47,7 +51,7 @@ function forest(page: Page, list: Comparison[]): HTMLElement {
   const turned = aheadOf(page, a, b) === a;
   const top = page.designs[turned ? a : b]!;
   const base = page.designs[turned ? b : a]!;
-  const [of, less, more] = METRICS[metric] ?? [words(metric).toLowerCase(), "lower", "higher"];
+  const [of, less, more] = meaning(page, metric) ?? [words(metric).toLowerCase(), "lower", "higher"];
   return figure({
     title: `${top.title} against ${base.title}`,
     note: `ratio of ${of} with 95 % confidence interval; the grey band is too small to matter`,
@@ -91,6 +95,6 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
 function aheadOf(page: Page, a: number, b: number): number {
   const { winner } = page.analysis.verdict;
   if (winner === a || winner === b) return winner;
-  const pair = page.analysis.comparisons.filter((c) => c.a === a && c.b === b && c.metric === "nopm");
+  const pair = page.analysis.comparisons.filter((c) => c.a === a && c.b === b && c.metric === "headline");
   return pair.reduce((sum, c) => sum + Math.log(c.ratio ?? 1), 0) < 0 ? a : b;
 }

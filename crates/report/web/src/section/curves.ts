@@ -20,7 +20,7 @@ interface Curve {
 }
 
 /** The measures of the published studies, which come first and large. */
-const MAIN = ["nopm", "tpm", "tpm_per_user", "cpu_idle"];
+const MAIN = ["headline", "tpm", "tpm_per_user", "cpu_idle"];
 
 /** The measures of a volume that are always shown: a row of rates, of loads, of latencies. */
 const VOLUME = [
@@ -113,7 +113,7 @@ function latencyCurves(page: Page): Child {
         },
       )),
     charts,
-    comparisons(page, "new_order_p95_ns"),
+    comparisons(page, "headline_p95_ns"),
   ];
 }
 

@@ -5,7 +5,7 @@ import type { Run } from "../analysis";
 import { drawOrder } from "../chart/order";
 import { figure } from "../chart/frame";
 import { html, type Child } from "../dom";
-import { clock, count, duration, latency, MISSING, percent, rate, significant, wallTime, users as usersText } from "../format";
+import { capitalised, clock, count, duration, latency, MISSING, percent, rate, significant, wallTime, users as usersText } from "../format";
 import { legend, section, type Page } from "../page";
 import { table, tall, type Row } from "../table";
 
@@ -42,21 +42,21 @@ function orderChart(page: Page): Child {
   const { windows, runs, verdict } = page.analysis;
   const users = verdict.users ?? page.ladder[page.ladder.length - 1];
   const points = windows
-    .filter((window) => window.users === users && window.nopm.value !== null)
+    .filter((window) => window.users === users && window.headline.value !== null)
     .map((window) => ({
       order: runs[window.run]!.order,
       design: window.design,
       repeat: runs[window.run]!.repeat,
-      estimate: window.nopm,
+      estimate: window.headline,
     }));
   if (points.length < 3 || users === undefined) return null;
   return [
     legend(page),
     figure({
-      title: `New orders per minute at ${usersText(users)}, run by run`,
+      title: `${capitalised(page.analysis.workload.rate)} at ${usersText(users)}, run by run`,
       note: "in the order of execution; whiskers show the variation within each window",
       description: "Throughput of every run in the order of execution, to show drift.",
-      draw: (width) => drawOrder({ points, designs: page.designs, unit: "1/min" }, width),
+      draw: (width) => drawOrder({ points, designs: page.designs, unit: page.analysis.workload.rate_unit }, width),
     }),
   ];
 }
@@ -112,7 +112,7 @@ function windowTable(page: Page): HTMLElement {
     const [word, className] = STEADY[window.steady.state];
     return {
       cells: [
-        count(run?.order), nameOf(page, run), count(run?.repeat), count(window.users), rate(window.nopm.value),
+        count(run?.order), nameOf(page, run), count(run?.repeat), count(window.users), rate(window.headline.value),
         html("span", { class: `status ${className}` }, word), window.steady.text,
       ],
     };
@@ -120,7 +120,7 @@ function windowTable(page: Page): HTMLElement {
   return tall(table(
     [
       { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Repeat", numeric: true },
-      { heading: "Users", numeric: true }, { heading: "NOPM", numeric: true }, { heading: "Steady" },
+      { heading: "Users", numeric: true }, { heading: page.analysis.workload.unit, numeric: true }, { heading: "Steady" },
       { heading: "Found", wrap: true },
     ],
     rows,
@@ -156,7 +156,7 @@ function driverTable(page: Page): HTMLElement {
   return table(
     [
       { heading: "Users", numeric: true }, { heading: "Design", design: true }, { heading: "Cores used", numeric: true },
-      { heading: "Of the host", numeric: true }, { heading: "CPU-seconds per 10,000 new orders", numeric: true },
+      { heading: "Of the host", numeric: true }, { heading: `CPU-seconds per 10,000 ${page.analysis.workload.counted}`, numeric: true },
       { heading: "Dispatch late p99", numeric: true }, { heading: "Was it the limit?" },
     ],
     [...page.analysis.driver].sort((a, b) => a.users - b.users || a.design - b.design).map((entry) => {

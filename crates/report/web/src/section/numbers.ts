@@ -9,7 +9,7 @@ import { table, type Row } from "../table";
 import { quantity } from "../unit";
 
 /** The measures of the table of rungs; one that no rung has is left out. */
-const METRICS = ["nopm", "tpm", "tpm_per_user", "cpu_idle", "error_share"];
+const METRICS = ["headline", "tpm", "tpm_per_user", "cpu_idle", "error_share"];
 
 /** The section. */
 export function numbers(page: Page): HTMLElement {
@@ -44,7 +44,7 @@ function rungTable(page: Page): HTMLElement {
           design.title,
           ...metrics.map((metric) =>
             withInterval(rung.metrics[metric.name], (value) => quantity(value, metric.unit))),
-          count(rung.metrics["nopm"]?.runs.length ?? 0),
+          count(rung.metrics["headline"]?.runs.length ?? 0),
         ],
       }];
     }));

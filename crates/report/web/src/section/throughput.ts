@@ -3,17 +3,20 @@
 import { drawBars } from "../chart/bars";
 import { figure } from "../chart/frame";
 import { html } from "../dom";
-import { count } from "../format";
+import { capitalised, count } from "../format";
 import { grid, hasValues, legend, section, type Page } from "../page";
 
-const BARS = [
-  ["nopm", "New orders per minute", "NOPM: committed new orders, counted by the load generator"],
-  ["tpm", "Transactions per minute", "TPM: the engine\u2019s own count of commits and rollbacks"],
-] as const;
+function bars(page: Page): [string, string, string, string][] {
+  const { counted, rate, rate_unit, unit } = page.analysis.workload;
+  return [
+    ["headline", capitalised(rate), `${unit}: committed ${counted}, counted by the load generator`, rate_unit],
+    ["tpm", "Transactions per minute", "TPM: the engine\u2019s own count of commits and rollbacks", "1/min"],
+  ];
+}
 
 /** The section. */
 export function throughput(page: Page): HTMLElement {
-  const figures = BARS.flatMap(([metric, title, note]) => {
+  const figures = bars(page).flatMap(([metric, title, note, unit]) => {
     const estimates = grid(page, (rung) => rung.metrics[metric]);
     if (!hasValues(estimates)) return [];
     return [
@@ -27,7 +30,7 @@ export function throughput(page: Page): HTMLElement {
               designs: page.designs,
               groups: page.ladder.map((users) => count(users)),
               estimates,
-              unit: "1/min",
+              unit,
               axisTitle: "virtual users",
             },
             width,

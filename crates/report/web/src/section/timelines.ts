@@ -25,10 +25,15 @@ const STACKED_PARTS = / by queue$/;
 const PARTS_IN_OVERVIEW = 4;
 /** Series that a first look needs; of other groups the overview shows nothing. */
 const OVERVIEW_SERIES = [
-  /^nopm$/, /^latency\.new_order\.p(50|99)$/, /^volume\.data\.read_(iops|latency)$/,
+  /^headline$/, /^volume\.data\.read_(iops|latency)$/,
   /^volume\.wal\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
   /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
 ];
+/** Latencies of what the headline counts belong to the first look. */
+function isMainLatency(page: Page, series: string): boolean {
+  return page.analysis.workload.types.some((type) => /^p(50|99)$/.test(series.replace(`latency.${type}.`, "")));
+}
+
 const OVERVIEW = "overview";
 const ALL = "all";
 
@@ -88,7 +93,7 @@ export function timelines(page: Page): HTMLElement | null {
   return new TimelineSection(page).element;
 }
 
-function chartsOf(series: TimelineSeries[]): Chart[] {
+function chartsOf(page: Page, series: TimelineSeries[]): Chart[] {
   const charts: Chart[] = [];
   const stacks = new Map<string, Chart>();
   series.forEach((one, index) => {
@@ -112,7 +117,8 @@ function chartsOf(series: TimelineSeries[]): Chart[] {
       stacked,
       parts,
       text,
-      key: STACKED[one.group] !== undefined || OVERVIEW_SERIES.some((pattern) => pattern.test(one.name)),
+      key: STACKED[one.group] !== undefined || OVERVIEW_SERIES.some((pattern) => pattern.test(one.name))
+        || isMainLatency(page, one.name),
     };
     if (title !== undefined) stacks.set(key, chart);
     charts.push(chart);
@@ -139,7 +145,7 @@ class TimelineSection {
 
   constructor(page: Page) {
     this.page = page;
-    this.catalogue = chartsOf(page.analysis.timelines.series);
+    this.catalogue = chartsOf(page, page.analysis.timelines.series);
     const counted = page.analysis.runs.filter((run) => run.counted);
     const repeats = [...new Set(counted.map((run) => run.repeat))].sort((a, b) => a - b);
     this.filter = {

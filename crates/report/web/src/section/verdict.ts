@@ -60,7 +60,7 @@ export function verdict(page: Page): HTMLElement {
     html("ul", { class: "support" },
       answer.support.map((sentence) => html("li", {}, quietIntervals(sentence))),
       reasons(answer.confidence_reasons)),
-    comparisons(page, "nopm"),
+    comparisons(page, "headline"),
     facts(keyFacts(page)),
   );
 }

@@ -254,8 +254,19 @@ fn verdict_of(when: &str, report: &CheckReport) -> Result<(), Stop> {
         None => Ok(()),
         Some(result) => Err(Stop::check_violated(format!(
             "consistency{when}: {}",
-            crate::lab::describe_check(result.id, result.title, &result.outcome)
+            in_words(result.id, result.title, &result.outcome)
         ))),
+    }
+}
+
+/// A check in one line.
+fn in_words(id: &str, title: &str, outcome: &CheckOutcome) -> String {
+    match outcome {
+        CheckOutcome::Ok => format!("{id} ({title}) holds"),
+        CheckOutcome::Violated { rows, example } => {
+            format!("{id} ({title}) is violated by {rows} rows, for example {example}")
+        }
+        CheckOutcome::Failed { error } => format!("{id} ({title}) could not be made: {error}"),
     }
 }
 

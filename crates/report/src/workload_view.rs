@@ -1,0 +1,132 @@
+//! The workload of a record, as far as reports understand it: its types, and what its headline counts.
+//!
+//! Plans carry both. Those of before they did are all of TPC-C.
+
+use serde_json::Value;
+
+use crate::analysis::Workload;
+
+/// The types that the headline counts, and how its number is named.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WorkloadView {
+    /// The word of the file format: `tpcc`.
+    pub(crate) name: String,
+    /// What is counted, in the plural: `new orders`.
+    pub(crate) counted: String,
+    /// The unit as it is printed: `NOPM`.
+    pub(crate) unit: String,
+    /// The types that are counted.
+    pub(crate) types: Vec<String>,
+    /// The unit's period, seconds: 60 or 1.
+    pub(crate) period_s: f64,
+    /// What every page with a result must say beside it.
+    pub(crate) notice: String,
+}
+
+impl WorkloadView {
+    /// Of the plan in a record.
+    pub(crate) fn of(plan: &Value) -> WorkloadView {
+        let kinds = plan["workload"].as_object();
+        let described = kinds.and_then(|kinds| {
+            kinds.iter().find_map(|(name, kind)| WorkloadView::read(name, kind.get("shape")?))
+        });
+        described.unwrap_or_else(WorkloadView::tpcc)
+    }
+
+    fn read(name: &str, shape: &Value) -> Option<WorkloadView> {
+        let headline = &shape["headline"];
+        Some(WorkloadView {
+            name: name.to_string(),
+            counted: headline["counted"].as_str()?.to_string(),
+            unit: headline["unit"].as_str()?.to_string(),
+            types: headline["types"]
+                .as_array()?
+                .iter()
+                .filter_map(|kind| Some(kind.as_str()?.to_string()))
+                .collect(),
+            period_s: headline["period_ns"].as_u64()? as f64 / 1e9,
+            notice: shape["notice"].as_str().unwrap_or_default().to_string(),
+        })
+    }
+
+    /// TPC-C.
+    pub(crate) fn tpcc() -> WorkloadView {
+        WorkloadView {
+            name: "tpcc".to_string(),
+            counted: "new orders".to_string(),
+            unit: "NOPM".to_string(),
+            types: vec![crate::method::NEW_ORDER.to_string()],
+            period_s: 60.0,
+            notice: String::new(),
+        }
+    }
+
+    /// Whether the headline counts this type.
+    pub(crate) fn counts(&self, transaction: &str) -> bool {
+        self.types.iter().any(|counted| counted == transaction)
+    }
+
+    /// Of these types, that which stands for what is counted.
+    pub(crate) fn main_type<'a>(
+        &self,
+        mut types: impl Iterator<Item = &'a str>,
+    ) -> Option<&'a str> {
+        types.find(|name| self.counts(name))
+    }
+
+    /// `new orders per minute`.
+    pub(crate) fn rate_words(&self) -> String {
+        format!("{} per {}", self.counted, self.period_word())
+    }
+
+    /// `minute` or `second`.
+    pub(crate) fn period_word(&self) -> &'static str {
+        if self.period_s == 60.0 { "minute" } else { "second" }
+    }
+
+    /// The unit in tables: `1/min`.
+    pub(crate) fn rate_unit(&self) -> &'static str {
+        if self.period_s == 60.0 { "1/min" } else { "1/s" }
+    }
+
+    /// As pages need it.
+    pub(crate) fn serialisable(&self) -> Workload {
+        Workload {
+            name: self.name.clone(),
+            counted: self.counted.clone(),
+            unit: self.unit.clone(),
+            types: self.types.clone(),
+            rate: self.rate_words(),
+            rate_unit: self.rate_unit().to_string(),
+            notice: self.notice.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WorkloadView;
+    use serde_json::json;
+
+    #[test]
+    fn what_a_plan_says_is_read_and_older_ones_are_of_tpcc() {
+        let shape = json!({
+            "headline": {
+                "types": ["read_write", "read_only"],
+                "counted": "transactions",
+                "unit": "TPS",
+                "period_ns": 1_000_000_000u64,
+            },
+            "notice": "compatible",
+        });
+        let view = WorkloadView::of(&json!({ "workload": { "sysbench": { "shape": shape } } }));
+        assert_eq!(view.rate_words(), "transactions per second");
+        assert!(view.counts("read_only") && !view.counts("new_order"));
+        assert_eq!(view.main_type(["other", "read_only"].into_iter()), Some("read_only"));
+        let older = json!({ "workload": { "tpcc": { "warehouses": 8 } } });
+        for plan in [older, json!(null)] {
+            assert_eq!(WorkloadView::of(&plan), WorkloadView::tpcc());
+        }
+        assert_eq!(WorkloadView::tpcc().rate_words(), "new orders per minute");
+    }
+}

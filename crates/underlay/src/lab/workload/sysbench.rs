@@ -1,0 +1,123 @@
+//! Sysbench's OLTP scripts in a study.
+
+use tokio::runtime::Runtime;
+use underlay_core::RootSeed;
+use underlay_database::postgres::sysbench::{
+    SysbenchConnector, SysbenchError, Tally, check, identity, load, prepare_bulk, tally,
+};
+use underlay_database::{Engine, Target};
+use underlay_record::{CheckMoment, CheckOutcome};
+use underlay_study::SysbenchPlan;
+use underlay_workload::sysbench::{Parameters, Script, SysbenchBooks};
+
+use super::{Checked, Loaded, Progress, Subject};
+use crate::lab::abort::{Abort, During};
+use crate::stop::Stop;
+
+/// The scripts on tables of some size.
+pub struct SysbenchSubject {
+    parameters: Parameters,
+}
+
+impl SysbenchSubject {
+    /// As the plan has it.
+    pub fn new(plan: &SysbenchPlan, seed: RootSeed) -> Result<SysbenchSubject, Stop> {
+        let SysbenchPlan { script, tables, table_size, distribution, range_size } = *plan;
+        let mut parameters = Parameters::new(tables, table_size, seed, distribution, script)
+            .map_err(|error| Stop::bad_input(error.to_string()))?;
+        parameters.composition.range_size = range_size;
+        Ok(SysbenchSubject { parameters })
+    }
+
+    /// Does `work` with a connection.
+    fn on_connection<T>(
+        &self,
+        runtime: &Runtime,
+        target: &Target,
+        during: &str,
+        work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, SysbenchError>,
+    ) -> Result<T, Abort> {
+        runtime.block_on(async {
+            let client = target.connect().await.during("connect")?;
+            work(&client).await.during(during)
+        })
+    }
+}
+
+impl Subject for SysbenchSubject {
+    type Connector = SysbenchConnector;
+    type Books = SysbenchBooks;
+    type Before = Tally;
+
+    fn database(&self) -> &'static str {
+        "sysbench"
+    }
+
+    fn population(&self) -> String {
+        format!("sysbench-{}x{}", self.parameters.tables, self.parameters.table_size)
+    }
+
+    /// Rows depend on the distribution, in which `k` is drawn, but not on the script.
+    fn population_identity(&self, engine: Engine) -> String {
+        let script = Script::ReadWrite;
+        let composition = Default::default();
+        let population = Parameters { script, composition, ..self.parameters };
+        SysbenchSubject { parameters: population }.identity(engine)
+    }
+
+    fn identity(&self, _: Engine) -> String {
+        identity(&self.parameters)
+    }
+
+    fn load(
+        &self,
+        target: &Target,
+        parallel: usize,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Loaded, Abort> {
+        progress(Progress { share: 0.0, rows: 0 });
+        let report = load(target, &self.parameters, parallel).during("load the population")?;
+        Ok(Loaded {
+            rows: report.rows,
+            bytes: report.bytes,
+            rows_duration: report.rows_duration,
+            keys_duration: report.keys_duration,
+            settle_duration: report.settle_duration,
+        })
+    }
+
+    fn before(&self, runtime: &Runtime, target: &Target, users: u32) -> Result<Tally, Abort> {
+        self.on_connection(runtime, target, "count the rows", async |client| {
+            if self.parameters.script == Script::BulkInsert {
+                prepare_bulk(client, users).await?;
+            }
+            tally(client, &self.parameters).await
+        })
+    }
+
+    fn check(
+        &self,
+        runtime: &Runtime,
+        target: &Target,
+        _: CheckMoment,
+        run: Option<(&Tally, &SysbenchBooks)>,
+    ) -> Result<Vec<Checked>, Abort> {
+        let results =
+            self.on_connection(runtime, target, "make the consistency checks", async |client| {
+                check(client, &self.parameters, run).await
+            })?;
+        let checked = results.into_iter().map(|result| Checked {
+            id: result.check.id().to_string(),
+            title: result.check.title().to_string(),
+            outcome: match result.violation {
+                None => CheckOutcome::Ok,
+                Some(example) => CheckOutcome::Violated { rows: 0, example },
+            },
+        });
+        Ok(checked.collect())
+    }
+
+    fn connector(&self, target: Target) -> SysbenchConnector {
+        SysbenchConnector::new(target, self.parameters)
+    }
+}

@@ -1,0 +1,139 @@
+//! TPC-C in a study.
+
+use tokio::runtime::Runtime;
+use underlay_core::RootSeed;
+use underlay_database::tpcc::{
+    CheckMoment as DatabaseMoment, CheckOptions, CheckOutcome as DatabaseOutcome, LoadOptions,
+    LoadStage, Mode as DatabaseMode, OrderNumbers, TableNames, TpccConnector, check, identity,
+    identity_for, load, order_numbers,
+};
+use underlay_database::{Engine, Target};
+use underlay_record::{CheckMoment, CheckOutcome};
+use underlay_study::{Mode, TpccPlan};
+use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccBooks};
+
+use super::{Checked, Loaded, Progress, Subject};
+use crate::lab::abort::{Abort, During};
+use crate::stop::Stop;
+
+/// TPC-C of some size.
+pub struct TpccSubject {
+    parameters: Parameters,
+    mode: DatabaseMode,
+    profile: Profile,
+}
+
+impl TpccSubject {
+    /// As the plan has it.
+    pub fn new(plan: &TpccPlan, seed: RootSeed) -> Result<TpccSubject, Stop> {
+        let parameters = Entropy::new(plan.entropy)
+            .and_then(|entropy| Parameters::new(plan.warehouses, seed, entropy))
+            .map_err(|error| Stop::bad_input(error.to_string()))?;
+        Ok(TpccSubject {
+            parameters,
+            mode: match plan.mode {
+                Mode::Procedures => DatabaseMode::Procedures,
+                Mode::Statements => DatabaseMode::Statements,
+            },
+            profile: match plan.profile {
+                underlay_study::Profile::Specification => Profile::Specification,
+                underlay_study::Profile::HammerdbLike => Profile::HammerdbLike,
+            },
+        })
+    }
+}
+
+impl Subject for TpccSubject {
+    type Connector = TpccConnector;
+    type Books = TpccBooks;
+    type Before = OrderNumbers;
+
+    fn database(&self) -> &'static str {
+        "tpcc"
+    }
+
+    fn population(&self) -> String {
+        format!("tpcc-{}w", self.parameters.warehouses)
+    }
+
+    fn population_identity(&self, engine: Engine) -> String {
+        identity(engine, &self.parameters, DatabaseMode::Procedures).to_string()
+    }
+
+    fn identity(&self, engine: Engine) -> String {
+        let workload = Tpcc { profile: self.profile, ..Tpcc::new(self.parameters) };
+        identity_for(engine, &workload, self.mode).to_string()
+    }
+
+    fn load(
+        &self,
+        target: &Target,
+        parallel: usize,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Loaded, Abort> {
+        let options = LoadOptions {
+            parallel,
+            progress: &|at| {
+                let copied = (at.rows as f64 / at.rows_expected.max(1) as f64).min(1.0);
+                let share = match at.stage {
+                    LoadStage::Rows => 0.6 * copied,
+                    LoadStage::Keys => 0.6,
+                    LoadStage::Settle => 0.8,
+                };
+                progress(Progress { share, rows: at.rows });
+            },
+        };
+        let report = load(target, &self.parameters, &options).during("load the population")?;
+        Ok(Loaded {
+            rows: report.rows,
+            bytes: report.bytes,
+            rows_duration: report.rows_duration,
+            keys_duration: report.keys_duration,
+            settle_duration: report.settle_duration,
+        })
+    }
+
+    fn before(&self, runtime: &Runtime, target: &Target, _: u32) -> Result<OrderNumbers, Abort> {
+        runtime
+            .block_on(order_numbers(target, &TableNames::of(target.engine)))
+            .during("read the order numbers")
+    }
+
+    fn check(
+        &self,
+        runtime: &Runtime,
+        target: &Target,
+        moment: CheckMoment,
+        run: Option<(&OrderNumbers, &TpccBooks)>,
+    ) -> Result<Vec<Checked>, Abort> {
+        let tables = TableNames::of(target.engine);
+        let options = CheckOptions {
+            warehouses: self.parameters.warehouses,
+            parallel: std::thread::available_parallelism().map_or(1, usize::from),
+            moment: match moment {
+                CheckMoment::Before => DatabaseMoment::AfterLoad,
+                CheckMoment::After => DatabaseMoment::AfterRun,
+            },
+            ledger: run.map(|(before, books)| (&books.ledger, before)),
+            tables: &tables,
+        };
+        let report =
+            runtime.block_on(check(target, options)).during("make the consistency checks")?;
+        let checked = report.results.into_iter().map(|result| Checked {
+            id: result.id.to_string(),
+            title: result.title.to_string(),
+            outcome: match result.outcome {
+                DatabaseOutcome::Ok => CheckOutcome::Ok,
+                DatabaseOutcome::Violated { rows, example } => {
+                    CheckOutcome::Violated { rows, example }
+                }
+                DatabaseOutcome::Failed { error } => CheckOutcome::Failed { error },
+            },
+        });
+        Ok(checked.collect())
+    }
+
+    fn connector(&self, target: Target) -> TpccConnector {
+        TpccConnector::new(target, self.parameters, self.mode).with_profile(self.profile)
+    }
+}
