@@ -182,6 +182,7 @@ fn headline(
     let (best, next) = (title(contest.best), title(contest.next));
     let at = format!("at {}", count(u64::from(contest.users), "user"));
     let kind = evidence_words(results, &[contest.best, contest.next]);
+    let rate = results.workload.rate_words();
     let times = match (ratio.low, ratio.high) {
         (Some(low), Some(high)) => {
             format!("{} {}", factor(ratio.value), factor_interval(low, high))
@@ -190,15 +191,15 @@ fn headline(
     };
     match answer {
         Answer::Winner => {
-            format!("{best} does {times} the new orders per minute of {next} {at} ({kind})")
+            format!("{best} does {times} the {rate} of {next} {at} ({kind})")
         }
         Answer::Equivalent => format!(
-            "{best} and {next} are equal within {} {at}: {times} the new orders per minute ({kind}){}",
+            "{best} and {next} are equal within {} {at}: {times} the {rate} ({kind}){}",
             percent(EQUIVALENCE_MARGIN),
             elsewhere(results, contest)
         ),
         Answer::NotRepeated => format!(
-            "{best} did {times} the new orders per minute of {next} {at} ({kind}), in one run each: chance is \
+            "{best} did {times} the {rate} of {next} {at} ({kind}), in one run each: chance is \
              not ruled out"
         ),
         Answer::NotComparable => format!(

@@ -264,8 +264,8 @@ fn draw_load(run: &ObservedRun, workload: &WorkloadView, drawing: &mut Drawing) 
 }
 
 fn draw_latencies(run: &ObservedRun, drawing: &mut Drawing) {
-    let mut names: Vec<&str> =
-        run.transactions.iter().map(|tick| tick.transaction.as_str()).collect();
+    let asked = run.transactions.iter().filter(|tick| tick.committed + tick.rolled_back > 0);
+    let mut names: Vec<&str> = asked.map(|tick| tick.transaction.as_str()).collect();
     names.sort_unstable_by_key(|name| (type_order(name), *name));
     names.dedup();
     for name in names {

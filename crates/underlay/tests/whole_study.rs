@@ -74,6 +74,39 @@ fn a_study_is_carried_out_answered_and_leaves_the_host_as_it_was() {
 }
 
 #[test]
+fn sysbench_is_a_workload_of_studies_and_named_where_its_numbers_are() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let study = SMALL_STUDY
+        .replace("[workload.tpcc]\nwarehouses = 1\n", "[workload.sysbench]\ntable-size = 10_000\n");
+    assert_ne!(study, SMALL_STUDY);
+    bench.write("small.toml", &study);
+    let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];
+    let analysis = json(&bench.run(&[&arguments[..], &["--users", "2"]].concat()).expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    assert_eq!(runs_counted(&analysis), 2);
+    let verdict = analysis["verdict"]["headline"].as_str().expect("a sentence");
+    assert!(verdict.contains("the transactions per second of"), "{verdict}");
+    assert_eq!(analysis["workload"]["unit"], "TPS");
+    for rung in analysis["rungs"].as_array().expect("rungs") {
+        let tps = |name: &str| rung["metrics"][name]["value"].as_f64().expect("a number");
+        // Everything that a script does is counted, and committed.
+        assert!((tps("headline") / tps("transactions_per_second") - 1.0).abs() < 0.01, "{rung:#}");
+        assert_eq!(rung["latencies"].as_array().map(Vec::len), Some(1), "one script was driven");
+    }
+    let checks = analysis["checks"].as_array().expect("checks");
+    assert!(
+        !checks.is_empty() && checks.iter().all(|check| check["outcome"] == "ok"),
+        "{checks:#?}"
+    );
+    let shown = bench.run(&["show", "small.sqlite"]).expect(0);
+    assert!(shown.contains("TPS: transactions per second") && !shown.contains("NOPM"), "{shown}");
+}
+
+#[test]
 fn a_killed_run_is_removed_by_clean_and_gone_on_with() {
     if let Some(reason) = cannot_run_servers() {
         eprintln!("skip: {reason}");

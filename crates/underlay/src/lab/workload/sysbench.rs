@@ -2,8 +2,8 @@
 
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
-use underlay_database::postgres::sysbench::{
-    SysbenchConnector, SysbenchError, Tally, check, identity, load, prepare_bulk, tally,
+use underlay_database::sysbench::{
+    SysbenchConnector, Tally, check, identity, load, prepare_bulk, tally,
 };
 use underlay_database::{Engine, Target};
 use underlay_record::{CheckMoment, CheckOutcome};
@@ -28,20 +28,6 @@ impl SysbenchSubject {
         parameters.composition.range_size = range_size;
         Ok(SysbenchSubject { parameters })
     }
-
-    /// Does `work` with a connection.
-    fn on_connection<T>(
-        &self,
-        runtime: &Runtime,
-        target: &Target,
-        during: &str,
-        work: impl AsyncFnOnce(&tokio_postgres::Client) -> Result<T, SysbenchError>,
-    ) -> Result<T, Abort> {
-        runtime.block_on(async {
-            let client = target.connect().await.during("connect")?;
-            work(&client).await.during(during)
-        })
-    }
 }
 
 impl Subject for SysbenchSubject {
@@ -65,8 +51,8 @@ impl Subject for SysbenchSubject {
         SysbenchSubject { parameters: population }.identity(engine)
     }
 
-    fn identity(&self, _: Engine) -> String {
-        identity(&self.parameters)
+    fn identity(&self, engine: Engine) -> String {
+        identity(engine, &self.parameters)
     }
 
     fn load(
@@ -87,12 +73,14 @@ impl Subject for SysbenchSubject {
     }
 
     fn before(&self, runtime: &Runtime, target: &Target, users: u32) -> Result<Tally, Abort> {
-        self.on_connection(runtime, target, "count the rows", async |client| {
-            if self.parameters.script == Script::BulkInsert {
-                prepare_bulk(client, users).await?;
-            }
-            tally(client, &self.parameters).await
-        })
+        runtime
+            .block_on(async {
+                if self.parameters.script == Script::BulkInsert {
+                    prepare_bulk(target, users).await?;
+                }
+                tally(target, &self.parameters).await
+            })
+            .during("count the rows")
     }
 
     fn check(
@@ -102,10 +90,9 @@ impl Subject for SysbenchSubject {
         _: CheckMoment,
         run: Option<(&Tally, &SysbenchBooks)>,
     ) -> Result<Vec<Checked>, Abort> {
-        let results =
-            self.on_connection(runtime, target, "make the consistency checks", async |client| {
-                check(client, &self.parameters, run).await
-            })?;
+        let results = runtime
+            .block_on(check(target, &self.parameters, run))
+            .during("make the consistency checks")?;
         let checked = results.into_iter().map(|result| Checked {
             id: result.check.id().to_string(),
             title: result.check.title().to_string(),
