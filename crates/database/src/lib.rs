@@ -22,6 +22,7 @@ pub mod managed;
 pub mod mariadb;
 pub mod postgres;
 
+pub mod dvdstore;
 pub mod sysbench;
 pub mod tpcc;
 

@@ -3,8 +3,8 @@
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
 //! configuration, `initial` makes a new database, [`server`] is the life of one server, [`template`] keeps
-//! a loaded one; [`connection`] opens sessions with any server; [`tpcc`] and
-//! [`sysbench`] are workloads on any server.
+//! a loaded one; [`connection`] opens sessions with any server; [`tpcc`],
+//! [`sysbench`] and [`dvdstore`] are workloads on any server.
 //!
 //! MySQL differs from MariaDB in how it is initialised and in some settings; what is the same is said
 //! once. Where the text says MariaDB, it means both.
@@ -19,6 +19,7 @@ pub mod server;
 pub mod template;
 
 pub(crate) mod batch;
+pub mod dvdstore;
 mod infile;
 pub mod sysbench;
 pub mod tpcc;

@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
 //! configuration, [`server`] is the life of one cluster, [`backup`] and [`template`] are its two
-//! kinds of copies; [`tpcc`] and [`sysbench`] are workloads on any server.
+//! kinds of copies; [`tpcc`], [`sysbench`] and [`dvdstore`] are workloads on any server.
 
 pub mod install;
 pub mod settings;
@@ -17,6 +17,7 @@ mod control_data;
 pub mod template;
 
 pub(crate) mod batch;
+pub mod dvdstore;
 mod link;
 mod parallel;
 pub mod sysbench;

@@ -1,0 +1,131 @@
+//! Loading the shop: generated rows streamed through `LOAD DATA LOCAL INFILE`, then indexes and references, then
+//! statistics. No file exists; see [`crate::mariadb::infile`].
+
+use std::time::Instant;
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use underlay_workload::dvdstore::Parameters;
+use underlay_workload::dvdstore::population::{Table, Units};
+
+use super::schema::{self, execute, refused};
+use super::{database_of, keys_sql, population_identity, references_sql, session};
+use crate::dvdstore::{
+    Counters, DvdStoreError, LoadReport, Piece, RowText, UNIT_BYTES_MAX, pieces,
+};
+use crate::mariadb::connection::connect;
+use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
+use crate::parallel::{on_runtime, spread};
+use crate::target::Target;
+
+/// Settings of the loaders' connections. Uniqueness and references are by construction, and verified by the checks.
+const SETTINGS: &str = "SET SESSION unique_checks = 0, foreign_key_checks = 0, \
+    innodb_lock_wait_timeout = 3600 /*M!100100 , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */";
+
+/// Creates and loads the shop, on `parallel` connections. Blocks; must not be called from within a runtime.
+///
+/// # Errors
+/// See [`crate::dvdstore::load`].
+pub fn load(
+    target: &Target,
+    parameters: &Parameters,
+    parallel: usize,
+) -> Result<LoadReport, DvdStoreError> {
+    let (target, _) = database_of(&target.with_application_name("underlay-load"));
+    let identity = population_identity(parameters);
+    on_runtime(schema::create(&target, parameters, &identity))?;
+    let counters = Counters::default();
+    let began = Instant::now();
+    in_parallel(&target, parallel, pieces(parameters, parallel), async |conn, piece| {
+        send_piece(conn, parameters, *piece, &counters).await
+    })?;
+    let rows_duration = began.elapsed();
+
+    let began = Instant::now();
+    // Work is taken from the end, and the longest comes first in the text.
+    let keys: Vec<&str> = keys_sql().lines().rev().collect();
+    in_parallel(&target, parallel, keys, async |conn, key| execute(conn, key).await)?;
+    // One after the other: each locks two tables.
+    let references: Vec<&str> = references_sql().lines().collect();
+    in_parallel(&target, 1, references, async |conn, reference| execute(conn, reference).await)?;
+    let keys_duration = began.elapsed();
+
+    let began = Instant::now();
+    let tables = Table::ALL.map(|table| format!("ANALYZE TABLE {}", table.as_str()));
+    in_parallel(&target, parallel, tables.to_vec(), async |conn, sql| execute(conn, sql).await)?;
+    let stored_bytes = on_runtime(settle(&target))?;
+    Ok(LoadReport {
+        rows: counters.rows.into_inner(),
+        bytes: counters.bytes.into_inner(),
+        stored_bytes,
+        rows_duration,
+        keys_duration,
+        settle_duration: began.elapsed(),
+    })
+}
+
+/// Marks the load complete; gives the bytes that it takes, full-text indexes not counted.
+async fn settle(target: &Target) -> Result<u64, DvdStoreError> {
+    let mut conn = connect(target).await?;
+    schema::mark_complete(&mut conn).await?;
+    let bytes: Option<u64> = conn
+        .query_first(
+            "SELECT CAST(coalesce(sum(data_length + index_length), 0) AS unsigned) \
+             FROM information_schema.tables WHERE table_schema = database()",
+        )
+        .await
+        .map_err(refused)?;
+    Ok(bytes.unwrap_or(0))
+}
+
+async fn send_piece(
+    conn: &mut Conn,
+    parameters: &Parameters,
+    piece: Piece,
+    counters: &Counters,
+) -> Result<(), DvdStoreError> {
+    let (table, columns) = (piece.table.as_str(), piece.table.columns());
+    let sql = format!(
+        "LOAD DATA LOCAL INFILE 'rows' INTO TABLE {table} CHARACTER SET latin1 \
+         FIELDS TERMINATED BY '\\t' LINES TERMINATED BY '\\n' ({columns})"
+    );
+    let generate = async |chunks: Chunks| {
+        let mut text = RowText::with_capacity(CHUNK_BYTES + UNIT_BYTES_MAX);
+        let mut units = Units::new(parameters, piece.table);
+        for unit in piece.first..=piece.last {
+            units.write(unit, &mut text);
+            if text.buffer.len() >= CHUNK_BYTES {
+                counters.add(0, text.buffer.len());
+                // A server that refuses says why itself.
+                if chunks.send(text.buffer.split().freeze()).await.is_err() {
+                    return;
+                }
+                text.buffer.reserve(CHUNK_BYTES + UNIT_BYTES_MAX);
+            }
+        }
+        counters.add(text.rows, text.buffer.len());
+        let _ = chunks.send(text.buffer.freeze()).await;
+    };
+    load_data(conn, &sql, generate).await.map_err(refused)
+}
+
+/// Carries out `work` on each of `items` on `parallel` threads with a connection each.
+fn in_parallel<T: Send>(
+    target: &Target,
+    parallel: usize,
+    items: Vec<T>,
+    work: impl AsyncFn(&mut Conn, &T) -> Result<(), DvdStoreError> + Sync,
+) -> Result<(), DvdStoreError> {
+    spread(parallel, items, async |take| {
+        let mut conn = connect(target).await?;
+        for sql in session::SETTINGS.into_iter().chain([SETTINGS]) {
+            execute(&mut conn, sql).await?;
+        }
+        while let Some(item) = take() {
+            work(&mut conn, &item).await?;
+        }
+        // A courtesy: everything was answered.
+        let _ = conn.disconnect().await;
+        Ok(())
+    })
+}
