@@ -158,6 +158,22 @@ fn drive_never_shows_a_password_and_names_what_is_wrong() {
     assert_eq!(bench.run(&["drive", "tpcc"]).code, Some(2));
 }
 
+/// All that is wrong with the visitors of a shop is said at once, before anything is touched.
+#[test]
+fn a_shop_refuses_visitors_who_cannot_be() {
+    let bench = Bench::new();
+    let url = ["drive", "dvdstore", "--url", "postgres://ann@127.0.0.1:1/x"];
+    let wrong = ["--pct-newmember", "101", "--n-line-items", "0"];
+    let ended = bench.run(&[&url[..], &wrong[..]].concat());
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    for named in ["pct_newmember is 101", "n_line_items is 0"] {
+        assert!(ended.stderr.contains(named), "{}", ended.stderr);
+    }
+    let ended = bench.run(&[&url[..], &["--load", "--db-size", "10KB"]].concat());
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("MB, GB or TB"), "{}", ended.stderr);
+}
+
 /// A job with an end has neither users nor rates, and all that is wrong is said at once.
 #[test]
 fn a_batch_insertion_refuses_what_has_no_meaning_for_it() {

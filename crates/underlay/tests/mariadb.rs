@@ -140,10 +140,10 @@ fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
     let target = server.tcp_target().unwrap().with_database("shop");
     let url = target.to_string();
     let password = target.password.as_ref().unwrap().reveal().to_string();
-    let drive = |arguments: &[&str]| {
+    let drive_of = |workload: &str, arguments: &[&str]| {
         let output = bench
             .underlay()
-            .args(["drive", "tpcc", "--json", "--url", &url])
+            .args(["drive", workload, "--json", "--url", &url])
             .args(arguments)
             .env("MYSQL_PWD", &password)
             .output()
@@ -154,6 +154,7 @@ fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
         assert_eq!(output.status.code(), Some(0), "{text}\n{errors}");
         json(&text)
     };
+    let drive = |arguments: &[&str]| drive_of("tpcc", arguments);
     let loaded = drive(&["--load", "--warehouses", "1"]);
     assert!(loaded["load"]["rows"].as_u64().unwrap() > 590_000, "{loaded:#}");
     for more in [&[][..], &["--statements"][..]] {
@@ -167,6 +168,20 @@ fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
     assert_eq!(results.len(), 21, "{checked:#}");
     assert!(results.iter().all(|result| result["outcome"] == "ok"), "{checked:#}");
     drive(&["--drop"]);
+
+    // All of it in one command: load, run, check, and the shop of an earlier one dropped.
+    let load = ["--load", "--drop", "--db-size", "0.1MB", "--run", "--check", "--warm-up", "200ms"];
+    let shop = drive_of("dvdstore", &[&load[..], &["--duration", "2s", "--users", "4"]].concat());
+    assert_eq!(shop["load"]["customers"], 200, "{shop:#}");
+    assert!(shop["load"]["stored_bytes"].as_u64() > shop["load"]["bytes"].as_u64(), "{shop:#}");
+    assert!(shop["run"]["opm"].as_f64().unwrap() > 100.0, "{shop:#}");
+    assert!(shop["run"]["acknowledged"]["orders"].as_u64().unwrap() > 5, "{shop:#}");
+    for (checks, count) in [(&shop["run"]["checks"], 34), (&shop["check"], 26)] {
+        let checks = checks.as_array().expect("a list of checks");
+        assert_eq!(checks.len(), count, "{shop:#}");
+        assert!(checks.iter().all(|check| check["outcome"] == "ok"), "{shop:#}");
+    }
+    drive_of("dvdstore", &["--drop"]);
     server.stop(StopMode::Fast).unwrap();
     teardown.unwind();
 }

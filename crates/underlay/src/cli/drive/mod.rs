@@ -7,6 +7,7 @@
 //! a workload does by itself is a [`Subject`], one file each.
 
 mod batch;
+mod dvdstore;
 mod offer;
 mod page;
 mod sysbench;
@@ -121,6 +122,8 @@ pub struct Arguments {
     #[command(flatten)]
     sysbench: sysbench::SysbenchArguments,
     #[command(flatten)]
+    dvdstore: dvdstore::DvdStoreArguments,
+    #[command(flatten)]
     batch: batch::BatchArguments,
 
     /// Print the result as JSON.
@@ -134,6 +137,8 @@ enum Workload {
     Tpcc,
     /// Transactions compatible with sysbench's OLTP scripts.
     Sysbench,
+    /// A web shop after DVD Store 3.
+    Dvdstore,
     /// Insertion of many rows into one table.
     Batch,
 }
@@ -197,6 +202,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
         Workload::Tpcc => {
             let subject = tpcc::TpccSubject::new(arguments, target(arguments)?)?;
+            carry_out(arguments, &subject)
+        }
+        Workload::Dvdstore if arguments.noop => {
+            let workload = arguments.dvdstore.workload(RootSeed(arguments.seed))?;
+            run_noop(arguments, workload)
+        }
+        Workload::Dvdstore => {
+            let subject = dvdstore::DvdStoreSubject::new(arguments, target(arguments)?)?;
             carry_out(arguments, &subject)
         }
         Workload::Sysbench if arguments.noop => {

@@ -41,6 +41,9 @@ pub(super) fn print<B>(
         measured.tick.length().as_secs_f64(),
         headline.counted,
     );
+    if let Some(rate) = rate_with_rollbacks(measured) {
+        println!("{} {rate:.0} when intended rollbacks are counted too", headline.unit);
+    }
     if let Some((counted, engine, definition)) = database_rates(measured) {
         if let Some(counted) = counted {
             println!("{} {counted:.0} by the database's own sequence", headline.unit);
@@ -139,6 +142,15 @@ fn print_generator(measured: &Measured) {
     );
 }
 
+/// The headline with what was rolled back as the workload intends it, where there was any: some peers count so.
+fn rate_with_rollbacks(measured: &Measured) -> Option<f64> {
+    let headline = &measured.tick.shape.headline;
+    let types = || headline.types.iter().filter_map(|kind| measured.tick.types.get(*kind));
+    let rolled_back: u64 = types().map(|kind| kind.rolled_back).sum();
+    let committed: u64 = types().map(|kind| kind.committed).sum();
+    (rolled_back > 0).then(|| headline.rate(committed + rolled_back, measured.tick.length()))
+}
+
 /// The headline by the database's own sequence, the engine's transactions per minute, and what they are.
 fn database_rates(measured: &Measured) -> Option<(Option<f64>, f64, &'static str)> {
     let (first, last) = measured.readings.as_ref()?;
@@ -166,6 +178,10 @@ pub(super) fn json<B>(
     put("workload", json!(shape.name));
     put("duration_ns", json!(measured.tick.length().0));
     put(&shape.headline.unit.to_lowercase(), json!(measured.tick.headline_rate()));
+    if let Some(rate) = rate_with_rollbacks(measured) {
+        let name = format!("{}_with_rollbacks", shape.headline.unit.to_lowercase());
+        put(&name, json!(rate));
+    }
     if let Some((counted, engine, definition)) = database_rates(measured) {
         put("by_the_database", json!({ "headline": counted, "tpm": engine, "tpm_is": definition }));
     }
