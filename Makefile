@@ -7,10 +7,10 @@ SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 HOST_TRIPLE := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 RUNNER_VARIABLE := CARGO_TARGET_$(shell echo $(HOST_TRIPLE) | tr 'a-z-' 'A-Z_')_RUNNER
 
-.PHONY: demo test lint bench build clean help
+.PHONY: demo test lint bench bench-peers build clean help
 
 help: ## Show this list.
-	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile
 
 demo: ## Build, then run the main job: PostgreSQL on an NVMe and on a SATA design, and a report.
 	scripts/setup.sh demo
@@ -31,6 +31,11 @@ bench: ## The project's promises as ratios, each measured in one run; writes tar
 	scripts/setup.sh bench
 	$(CARGO) build --release --locked --workspace --examples --bins
 	$(SUDO) scripts/bench.sh
+
+bench-peers: ## Underlay beside sysbench, pgbench, fio and go-tpc, those that are found; writes target/bench/peers-*.json.
+	scripts/setup.sh bench
+	$(CARGO) build --release --locked -p underlay --bin underlay --example with_server --example peers --example io_cost
+	$(if $(SUDO),sudo --preserve-env) scripts/bench-peers.sh
 
 build: ## The optimised program: target/release/underlay.
 	$(CARGO) build --release --locked --bin underlay

@@ -5,7 +5,8 @@
 //!
 //! The command finds the server's superuser in `BENCH_URL` (over 127.0.0.1, password included) and its parts
 //! in `BENCH_HOST`, `BENCH_PORT`, `BENCH_USER`, `BENCH_PASSWORD`. The server is removed afterwards. It has a
-//! fixed, ordinary configuration: durable, 512 MB of buffers, connections for a thousand users.
+//! fixed, ordinary configuration: durable, 512 MB of buffers, connections for a thousand users. Without server
+//! programs on this host the exit code is 69.
 
 use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
@@ -13,10 +14,17 @@ use underlay_database::managed::{Listen, Server, ServerSpec, StopMode, find_inst
 use underlay_database::{Address, Engine};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
 
+/// The exit code when there is no server to run: EX_UNAVAILABLE of sysexits.
+const NO_SERVER: u8 = 69;
+
 type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<ExitCode, Failure> {
     let Options { engine, settings, command } = parse(std::env::args().skip(1))?;
+    let Some(install) = find_installs(engine, None).into_iter().next() else {
+        eprintln!("no {engine} server on this host");
+        return Ok(ExitCode::from(NO_SERVER));
+    };
     let state = StateDir::open()?;
     underlay_host::clean(&state)?;
     let teardown = Teardown::create(&state, "benchmark server")?;
@@ -24,10 +32,7 @@ fn main() -> Result<ExitCode, Failure> {
     teardown.create_directory(&scratch)?;
     let spec = ServerSpec {
         name: "bench".to_string(),
-        install: find_installs(engine, None)
-            .into_iter()
-            .next()
-            .ok_or(format!("no {engine} server on this host"))?,
+        install,
         data: scratch.join("data"),
         wal: scratch.join("wal"),
         backup: scratch.join("backup"),

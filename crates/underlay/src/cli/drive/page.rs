@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use underlay_core::{Histogram, Nanos};
-use underlay_driver::{DriveSummary, Found, Saturation, SaturationVerdict, StepTaken};
+use underlay_driver::{DriveSummary, Found, Saturation, SaturationVerdict, StepTaken, TypeTick};
 
 use super::offer::{Measured, Search, WeightsAt, describe};
 use crate::stop::Stop;
@@ -186,6 +186,10 @@ pub(super) fn json<B>(
         put("by_the_database", json!({ "headline": counted, "tpm": engine, "tpm_is": definition }));
     }
     put("transactions", types_json(measured));
+    // With what came before the window and after it.
+    let completed = |counts: &TypeTick| counts.committed + counts.rolled_back;
+    let whole_run: u64 = summary.totals.types.iter().map(completed).sum();
+    put("transactions_of_the_whole_run", json!(whole_run));
     put("outages", outages_json(summary));
     let saturation = Saturation::of(&measured.tick);
     put(
