@@ -176,7 +176,7 @@ fn a_shop_refuses_visitors_who_cannot_be() {
 
 /// A job with an end has neither users nor rates, and all that is wrong is said at once.
 #[test]
-fn a_batch_insertion_refuses_what_has_no_meaning_for_it() {
+fn jobs_with_an_end_refuse_what_has_no_meaning_for_them() {
     let bench = Bench::new();
     let url = "postgres://ann@127.0.0.1:1/x";
     let ended =
@@ -185,6 +185,16 @@ fn a_batch_insertion_refuses_what_has_no_meaning_for_it() {
     for named in ["--users", "--rate", "--rollback"] {
         assert!(ended.stderr.contains(named), "{}", ended.stderr);
     }
+    let ended = bench.run(&["drive", "warehouse", "--url", url, "--noop", "--streams", "101"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(
+        ended.stderr.contains("--noop") && ended.stderr.contains("--streams"),
+        "{}",
+        ended.stderr
+    );
+    let ended = bench.run(&["drive", "warehouse", "--url", url, "--scale", "0.001"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("multiple of 0.01"), "{}", ended.stderr);
     let ended = bench.run(&["drive", "batch", "--url", url, "--rows", "10"]);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
 }

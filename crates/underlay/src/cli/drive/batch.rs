@@ -15,7 +15,7 @@ use underlay_database::batch::{
 use underlay_database::{Engine, ErrorClass, Target};
 use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
 
-use super::Arguments;
+use super::{Arguments, job};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -45,8 +45,9 @@ pub(super) struct BatchArguments {
 }
 
 /// Carries out the command.
-pub(super) fn carry_out(arguments: &Arguments, target: &Target) -> Result<(), Stop> {
+pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     let options = options(arguments)?;
+    let target = &super::target(arguments)?;
     let mut result = Map::new();
     let mut verdict = Ok(());
     if arguments.run || !(arguments.check || arguments.drop) {
@@ -80,11 +81,6 @@ pub(super) fn carry_out(arguments: &Arguments, target: &Target) -> Result<(), St
     verdict
 }
 
-/// There is no generator to measure alone: rows are made as the server takes them.
-pub(super) fn refuse_noop(arguments: &Arguments) -> Result<(), Stop> {
-    options(arguments).map(drop)
-}
-
 /// All that is wrong with the arguments, at once.
 fn options(arguments: &Arguments) -> Result<BatchOptions, Stop> {
     let batch = &arguments.batch;
@@ -110,19 +106,7 @@ fn options(arguments: &Arguments) -> Result<BatchOptions, Stop> {
         arguments.load,
         "--load is another word for running a batch insertion: use --run".to_string(),
     );
-    for (is_given, option) in [
-        (arguments.users.is_some(), "--users (use --sessions)"),
-        (arguments.rate.is_some(), "--rate"),
-        (arguments.slo.is_some(), "--slo"),
-        (arguments.key_think != 0.0, "--key-think"),
-        (arguments.weights.is_some(), "--weights"),
-        (!arguments.weights_at.is_empty(), "--weights-at"),
-        (arguments.connections.is_some(), "--connections (use --sessions)"),
-        (arguments.threads.is_some(), "--threads (use --sessions)"),
-        (arguments.noop, "--noop"),
-    ] {
-        refuse(is_given, format!("{option} has no meaning for batch, which is a job with an end"));
-    }
+    wrong.extend(job::meaningless_options(arguments, "batch"));
     if !wrong.is_empty() {
         return Err(Stop::bad_input(wrong.join("\n")));
     }

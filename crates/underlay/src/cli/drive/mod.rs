@@ -8,10 +8,12 @@
 
 mod batch;
 mod dvdstore;
+mod job;
 mod offer;
 mod page;
 mod sysbench;
 mod tpcc;
+mod warehouse;
 
 use crate::cli::studies::Form;
 use crate::lab::interrupt;
@@ -125,6 +127,8 @@ pub struct Arguments {
     dvdstore: dvdstore::DvdStoreArguments,
     #[command(flatten)]
     batch: batch::BatchArguments,
+    #[command(flatten)]
+    warehouse: warehouse::WarehouseArguments,
 
     /// Print the result as JSON.
     #[arg(long)]
@@ -141,6 +145,8 @@ enum Workload {
     Dvdstore,
     /// Insertion of many rows into one table.
     Batch,
+    /// Decision support, derived from TPC-H.
+    Warehouse,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -220,8 +226,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             let subject = sysbench::SysbenchSubject::new(arguments, target(arguments)?)?;
             carry_out(arguments, &subject)
         }
-        Workload::Batch if arguments.noop => batch::refuse_noop(arguments),
-        Workload::Batch => batch::carry_out(arguments, &target(arguments)?),
+        Workload::Batch => batch::carry_out(arguments),
+        Workload::Warehouse => warehouse::carry_out(arguments),
     }
 }
 
