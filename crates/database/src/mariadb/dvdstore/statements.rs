@@ -6,16 +6,20 @@
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Statement};
 
-/// The reviews of some products with how helpful they were found.
+/// Reviews, by how helpful they were found: the best of those that `$which` names, then all that is known of them.
+/// Texts are fetched for what is shown alone: they would turn every temporary table into one on disk.
 macro_rules! reviews {
     ($which:literal) => {
         concat!(
-            "SELECT t.review_id, t.prod_id, t.title, t.actor, t.review_date, t.stars, t.customerid, \
-                    t.review_summary, t.review_text, coalesce((SELECT sum(h.helpfulness) \
-                      FROM reviews_helpfulness h WHERE h.review_id = t.review_id), 0) AS total \
-               FROM (",
+            "SELECT r.review_id, r.prod_id, p.title, p.actor, r.review_date, r.stars, r.customerid, \
+                    r.review_summary, r.review_text, best.total \
+               FROM (SELECT f.review_id, coalesce((SELECT sum(h.helpfulness) \
+                         FROM reviews_helpfulness h WHERE h.review_id = f.review_id), 0) AS total \
+                       FROM (",
             $which,
-            ") t ORDER BY total DESC, t.review_id LIMIT ?"
+            ") f ORDER BY total DESC, f.review_id LIMIT ?) best \
+               JOIN reviews r ON r.review_id = best.review_id \
+               JOIN products p ON p.prod_id = r.prod_id ORDER BY best.total DESC, r.review_id"
         )
     };
 }
@@ -61,20 +65,15 @@ statements! {
     browse_title = "SELECT prod_id, category, title, actor, price, special, common_prod_id FROM products \
         WHERE MATCH (title) AGAINST (? IN BOOLEAN MODE) ORDER BY prod_id LIMIT ?";
     reviews_by_actor = reviews!(
-        "SELECT r.*, p.title, p.actor FROM products p STRAIGHT_JOIN reviews r ON r.prod_id = p.prod_id \
+        "SELECT r.review_id FROM products p STRAIGHT_JOIN reviews r ON r.prod_id = p.prod_id \
           WHERE MATCH (p.actor) AGAINST (? IN BOOLEAN MODE) LIMIT ?"
     );
     reviews_by_title = reviews!(
-        "SELECT r.*, p.title, p.actor FROM products p STRAIGHT_JOIN reviews r ON r.prod_id = p.prod_id \
+        "SELECT r.review_id FROM products p STRAIGHT_JOIN reviews r ON r.prod_id = p.prod_id \
           WHERE MATCH (p.title) AGAINST (? IN BOOLEAN MODE) LIMIT ?"
     );
-    product_reviews = reviews!(
-        "SELECT r.*, p.title, p.actor FROM reviews r JOIN products p ON p.prod_id = r.prod_id WHERE r.prod_id = ?"
-    );
-    reviews_by_stars = reviews!(
-        "SELECT r.*, p.title, p.actor FROM reviews r JOIN products p ON p.prod_id = r.prod_id \
-          WHERE r.prod_id = ? AND r.stars = ?"
-    );
+    product_reviews = reviews!("SELECT review_id FROM reviews WHERE prod_id = ?");
+    reviews_by_stars = reviews!("SELECT review_id FROM reviews WHERE prod_id = ? AND stars = ?");
     reviews_by_date = "SELECT r.review_id, r.prod_id, p.title, p.actor, r.review_date, r.stars, \
           r.customerid, r.review_summary, r.review_text, coalesce((SELECT sum(h.helpfulness) \
             FROM reviews_helpfulness h WHERE h.review_id = r.review_id), 0) AS total \

@@ -13,16 +13,20 @@ const INT: Type = Type::INT4;
 const LIMIT: Type = Type::INT8;
 const TEXT: Type = Type::TEXT;
 
-/// The reviews of some products with how helpful they were found.
+/// Reviews, by how helpful they were found: the best of those that `$which` names, then all that is known of them.
 macro_rules! reviews {
-    ($which:literal) => {
+    ($which:literal, $limit:literal) => {
         concat!(
-            "SELECT t.review_id, t.prod_id, t.title, t.actor, t.review_date, t.stars, t.customerid, \
-                    t.review_summary, t.review_text, coalesce((SELECT sum(h.helpfulness) \
-                      FROM dvdstore.reviews_helpfulness h WHERE h.review_id = t.review_id), 0) AS total \
-               FROM (",
+            "SELECT r.review_id, r.prod_id, p.title, p.actor, r.review_date, r.stars, r.customerid, \
+                    r.review_summary, r.review_text, best.total \
+               FROM (SELECT f.review_id, coalesce((SELECT sum(h.helpfulness) \
+                         FROM dvdstore.reviews_helpfulness h WHERE h.review_id = f.review_id), 0) AS total \
+                       FROM (",
             $which,
-            ") t ORDER BY total DESC, t.review_id LIMIT "
+            ") f ORDER BY total DESC, f.review_id LIMIT ",
+            $limit,
+            ") best JOIN dvdstore.reviews r ON r.review_id = best.review_id \
+               JOIN dvdstore.products p ON p.prod_id = r.prod_id ORDER BY best.total DESC, r.review_id"
         )
     };
 }
@@ -74,24 +78,26 @@ statements! {
           common_prod_id FROM dvdstore.products \
           WHERE to_tsvector('simple', title) @@ plainto_tsquery('simple', $1) OFFSET 0) found \
         ORDER BY prod_id LIMIT $2";
-    reviews_by_actor(TEXT, LIMIT, LIMIT) = concat!(reviews!(
-        "SELECT r.*, p.title, p.actor FROM (SELECT prod_id, title, actor FROM dvdstore.products \
+    reviews_by_actor(TEXT, LIMIT, LIMIT) = reviews!(
+        "SELECT r.review_id FROM (SELECT prod_id FROM dvdstore.products \
             WHERE to_tsvector('simple', actor) @@ plainto_tsquery('simple', $1) OFFSET 0) p \
-          JOIN dvdstore.reviews r ON r.prod_id = p.prod_id LIMIT $2"
-    ), "$3");
-    reviews_by_title(TEXT, LIMIT, LIMIT) = concat!(reviews!(
-        "SELECT r.*, p.title, p.actor FROM (SELECT prod_id, title, actor FROM dvdstore.products \
+          JOIN dvdstore.reviews r ON r.prod_id = p.prod_id LIMIT $2",
+        "$3"
+    );
+    reviews_by_title(TEXT, LIMIT, LIMIT) = reviews!(
+        "SELECT r.review_id FROM (SELECT prod_id FROM dvdstore.products \
             WHERE to_tsvector('simple', title) @@ plainto_tsquery('simple', $1) OFFSET 0) p \
-          JOIN dvdstore.reviews r ON r.prod_id = p.prod_id LIMIT $2"
-    ), "$3");
-    product_reviews(INT, LIMIT) = concat!(reviews!(
-        "SELECT r.*, p.title, p.actor FROM dvdstore.reviews r JOIN dvdstore.products p ON p.prod_id = r.prod_id \
-          WHERE r.prod_id = $1"
-    ), "$2");
-    reviews_by_stars(INT, INT, LIMIT) = concat!(reviews!(
-        "SELECT r.*, p.title, p.actor FROM dvdstore.reviews r JOIN dvdstore.products p ON p.prod_id = r.prod_id \
-          WHERE r.prod_id = $1 AND r.stars = $2"
-    ), "$3");
+          JOIN dvdstore.reviews r ON r.prod_id = p.prod_id LIMIT $2",
+        "$3"
+    );
+    product_reviews(INT, LIMIT) = reviews!(
+        "SELECT review_id FROM dvdstore.reviews WHERE prod_id = $1",
+        "$2"
+    );
+    reviews_by_stars(INT, INT, LIMIT) = reviews!(
+        "SELECT review_id FROM dvdstore.reviews WHERE prod_id = $1 AND stars = $2",
+        "$3"
+    );
     reviews_by_date(INT, LIMIT) = "SELECT r.review_id, r.prod_id, p.title, p.actor, r.review_date, r.stars, \
           r.customerid, r.review_summary, r.review_text, coalesce((SELECT sum(h.helpfulness) \
             FROM dvdstore.reviews_helpfulness h WHERE h.review_id = r.review_id), 0) AS total \
