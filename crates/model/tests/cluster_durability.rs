@@ -319,3 +319,45 @@ fn a_component_whose_store_is_gone_is_copied_or_answers_errors() {
         }
     }
 }
+
+/// Silent damage in one member, while the host of another one is away: what is copied to that must not be the damage, and what
+/// it still has of the damaged block is as good as it was, if nobody has written there meanwhile.
+#[test]
+fn damage_does_not_spread_to_a_member_that_is_filled() {
+    const ROTTED: u64 = 3 * 4096;
+    const ASIDE: u64 = 5 * 4096;
+    for (policy, written, expected) in [
+        (MIRROR, ASIDE, [Some(1), Some(2)]),
+        (MIRROR, ROTTED, [None, None]),
+        // In another unit of the row: the one that is away.
+        (RAID5, UNIT + ASIDE, [Some(1), Some(2)]),
+        (RAID5, UNIT + ROTTED, [None, None]),
+    ] {
+        let mut bench =
+            Bench::new(if policy == MIRROR { 3 } else { 4 }, policy, Power::Protected, 1);
+        let kind = bench.cluster.geometry(bench.volume).expect("exists").kind;
+        let slots = if policy == MIRROR {
+            [0, 1]
+        } else {
+            [kind.data_member(0, 0), kind.data_member(0, 1)]
+        };
+        let [damaged, away] = slots.map(|slot| bench.host_of_slot(slot));
+        bench.done(Request::write(0, 2 * UNIT as u32), 1);
+        bench.inject(Fault::HostLost { host: away });
+        bench.pass(Nanos::from_secs(1));
+        bench.done(Request::write(written, 4096), 2);
+        let status = bench.cluster.volume_status(bench.volume).expect("exists");
+        let members = &status.components;
+        let found = members.iter().find(|member| member.set == 0 && member.host == damaged);
+        let component = found.expect("it has one").component;
+        bench.inject(Fault::BitRot { component, offset_bytes: ROTTED + 17, bit: 3 });
+        bench.inject(Fault::HostReturned { host: away });
+        bench.pass(Nanos::from_secs(10));
+        let context = format!("{policy:?}, written at {written}");
+        let found = |bench: &mut Bench| [bench.value_at(ROTTED), bench.value_at(written)];
+        assert_eq!(found(&mut bench), expected, "{context}");
+        bench.inject(Fault::HostLost { host: damaged });
+        bench.pass(Nanos::from_secs(1));
+        assert_eq!(found(&mut bench), expected, "{context}, without a host");
+    }
+}

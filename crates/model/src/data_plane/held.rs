@@ -143,6 +143,13 @@ impl<S: BlockStore> Held<S> {
         Blocks { bytes, good }
     }
 
+    /// The checksum that is stored of the block at an offset, whether or not the block has it.
+    pub(super) fn sum_at(&mut self, offset: u64) -> Option<u32> {
+        let mut sum = [0];
+        self.store.read_sums(offset / BLOCK, &mut sum).ok()?;
+        Some(sum[0])
+    }
+
     /// Fills `buffer` with whole blocks; tells whether all are good. The usual case of [`Held::read`], without a copy.
     pub(super) fn read_into(&mut self, offset: u64, buffer: &mut [u8], checksum: Checksum) -> bool {
         self.sums.clear();

@@ -1,7 +1,7 @@
 //! The data plane: what a cluster's data commands do to real bytes.
 //!
 //! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
-//! ([`row`]), and the [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
+//! ([`row`], [`behind`]), and the [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
 //!
 //! Everything here is a value: memory is one kind of store, files are another and live in the `datastore` crate. What is
 //! deliberately not here: time, policy, placement. The cluster has decided all that.
@@ -17,6 +17,8 @@ mod held;
 mod finding;
 
 mod row;
+
+mod behind;
 
 mod plane;
 

@@ -243,7 +243,7 @@ impl<M: StoreMaker> DataPlane<M> {
     }
 
     fn row<'a>(&'a mut self, piece: &'a Piece) -> Row<'a, M::Store> {
-        Row { components: &mut self.components, findings: &mut self.findings, piece }
+        Row { components: &mut self.components, findings: &mut self.findings, piece, filled: None }
     }
 
     fn remove(&mut self, component: ComponentId) {
@@ -255,7 +255,12 @@ impl<M: StoreMaker> DataPlane<M> {
     fn read(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
         let Some(buffer) = self.buffers.get_mut(&request) else { return };
         let target = &mut buffer.bytes[buffer_offset as usize..][..piece.length_bytes as usize];
-        let mut row = Row { components: &mut self.components, findings: &mut self.findings, piece };
+        let mut row = Row {
+            components: &mut self.components,
+            findings: &mut self.findings,
+            piece,
+            filled: None,
+        };
         if row.read_straight(target) {
             return;
         }
@@ -274,7 +279,8 @@ impl<M: StoreMaker> DataPlane<M> {
     fn write(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
         let Some(buffer) = self.buffers.get(&request) else { return };
         let bytes = &buffer.bytes[buffer_offset as usize..][..piece.length_bytes as usize];
-        Row { components: &mut self.components, findings: &mut self.findings, piece }.write(bytes);
+        Row { components: &mut self.components, findings: &mut self.findings, piece, filled: None }
+            .write(bytes);
     }
 
     fn write_torn(

@@ -24,6 +24,8 @@ pub(super) struct Row<'a, S> {
     pub(super) components: &'a mut Components<S>,
     pub(super) findings: &'a mut Vec<Finding>,
     pub(super) piece: &'a Piece,
+    /// A component that is being filled, and its slot: it is not among the piece's.
+    pub(super) filled: Option<(ComponentId, u8)>,
 }
 
 /// The slots and spans of a piece's range, in order; for mirrors the first slot stands for all.
@@ -69,7 +71,7 @@ impl<S: BlockStore> Row<'_, S> {
         })
     }
 
-    fn offset(&self, span: Span) -> u64 {
+    pub(super) fn offset(&self, span: Span) -> u64 {
         self.piece.row * u64::from(self.piece.unit_bytes) + u64::from(span.from)
     }
 
@@ -77,7 +79,7 @@ impl<S: BlockStore> Row<'_, S> {
         self.components.get_mut(component)
     }
 
-    fn read_component(&mut self, component: ComponentId, span: Span) -> Blocks {
+    pub(super) fn read_component(&mut self, component: ComponentId, span: Span) -> Blocks {
         let (offset, checksum) = (self.offset(span), self.piece.checksum);
         let length = span.length as usize;
         match self.held(component) {
@@ -108,7 +110,7 @@ impl<S: BlockStore> Row<'_, S> {
     }
 
     /// Components with the current content of a slot; for mirrors of any slot, the preferred one first.
-    fn sources(&self, slot: u8) -> Vec<ComponentId> {
+    pub(super) fn sources(&self, slot: u8) -> Vec<ComponentId> {
         let mirror = matches!(self.piece.kind, SetKind::Mirror { .. });
         self.piece
             .members()
@@ -139,7 +141,9 @@ impl<S: BlockStore> Row<'_, S> {
             }
             broken.push(*source);
         }
-        let found = found.or_else(|| self.decode(slot, one));
+        let found = found
+            .or_else(|| self.decode(slot, one))
+            .or_else(|| self.copy_from_behind(one, &broken));
         let Some(bytes) = found else { return };
         blocks.bytes[index * BLOCK_BYTES..][..BLOCK_BYTES].copy_from_slice(&bytes);
         blocks.good[index] = true;
@@ -158,7 +162,8 @@ impl<S: BlockStore> Row<'_, S> {
         let SetKind::Parity { data, parity } = kind else { return None };
         let row = self.piece.row;
         let known = self.whole_row(one, Some(slot));
-        let data_units = self.complete(known, usize::from(data))?;
+        let complete = self.complete(known, usize::from(data));
+        let data_units = complete.or_else(|| self.complete_from_behind(one))?;
         match kind.role(row, slot) {
             Role::Data(index) => Some(data_units[usize::from(index)].clone()),
             Role::Parity(index) if index < parity => {
@@ -169,7 +174,7 @@ impl<S: BlockStore> Row<'_, S> {
     }
 
     /// One block of each slot, as far as it is current and verifies.
-    fn whole_row(&mut self, one: Span, except: Option<u8>) -> Vec<Option<Vec<u8>>> {
+    pub(super) fn whole_row(&mut self, one: Span, except: Option<u8>) -> Vec<Option<Vec<u8>>> {
         (0..self.piece.kind.members())
             .map(|slot| {
                 if except == Some(slot) {
@@ -184,7 +189,11 @@ impl<S: BlockStore> Row<'_, S> {
     }
 
     /// All data units of a row's block from what is known of its slots.
-    fn complete(&self, mut known: Vec<Option<Vec<u8>>>, data: usize) -> Option<Vec<Vec<u8>>> {
+    pub(super) fn complete(
+        &self,
+        mut known: Vec<Option<Vec<u8>>>,
+        data: usize,
+    ) -> Option<Vec<Vec<u8>>> {
         let (kind, row) = (self.piece.kind, self.piece.row);
         let parities: Vec<Option<Vec<u8>>> = (0..kind.spare_members())
             .map(|index| known[usize::from(kind.parity_member(row, index))].take())
@@ -393,6 +402,7 @@ impl<S: BlockStore> Row<'_, S> {
     ///
     /// What is restored is durable at once: a component that counts as current must not fall back behind its copy.
     pub(super) fn resync(&mut self, target: ComponentId, slot: u8) {
+        self.filled = Some((target, slot));
         self.restore_span(target, slot);
         if let Some(held) = self.held(target) {
             held.persist();
@@ -452,7 +462,7 @@ impl<S: BlockStore> Row<'_, S> {
     }
 }
 
-fn parity_of(units: &[Vec<u8>], index: usize) -> Vec<u8> {
+pub(super) fn parity_of(units: &[Vec<u8>], index: usize) -> Vec<u8> {
     let mut parity = vec![0; BLOCK_BYTES];
     for (number, unit) in units.iter().enumerate() {
         accumulate(&mut parity, unit, number, index);
