@@ -1,9 +1,8 @@
-//! How many front-end I/Os a CPU-second carries through a whole cluster in virtual time, without and with mirroring.
+//! How many front-end I/Os a CPU-second carries through a whole cluster in virtual time, by policy and share of reads.
 //!
-//! `cargo run --release -p underlay-model --example cluster_speed`. A closed loop of random 8 KiB requests, 70 % reads, at queue
-//! depth 32, on hosts with one NVMe cache and two SATA devices.
+//! `cargo run --release -p underlay-model --example cluster_speed`. A closed loop of random 8 KiB requests at queue depth 32, on
+//! hosts with one NVMe cache and two SATA devices. Time is that of this process on a processor.
 
-use std::time::Instant;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
     Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, HostSpec, Method, NetworkSpec,
@@ -35,21 +34,26 @@ fn cluster(hosts: usize) -> Cluster {
 }
 
 /// A request by number: a cheap hash stands for randomness, so that only the model is measured.
-fn request(number: u64) -> Request {
+fn request(number: u64, read_tenths: u64) -> Request {
     let hash = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let offset = (hash >> 32) % (VOLUME.0 / 8192) * 8192;
-    if hash % 10 < 7 { Request::read(offset, 8192) } else { Request::write(offset, 8192) }
+    if hash % 10 < read_tenths { Request::read(offset, 8192) } else { Request::write(offset, 8192) }
 }
 
-fn measure(name: &str, hosts: usize, policy: Policy) {
+fn processor_seconds() -> f64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+fn measure(name: &str, hosts: usize, policy: Policy, read_tenths: u64) {
     let mut cluster = cluster(hosts);
     let volume = cluster.create_volume(Nanos::ZERO, "v", VOLUME, policy).expect("room");
     cluster.assume_written(volume).expect("room");
-    let started = Instant::now();
+    let begin = processor_seconds();
     let (mut now, mut sent, mut done) = (Nanos::ZERO, 0, 0);
     let mut events = Vec::new();
     while sent < DEPTH {
-        cluster.submit(now, volume, &request(sent), RequestId(sent));
+        cluster.submit(now, volume, &request(sent, read_tenths), RequestId(sent));
         sent += 1;
     }
     while done < REQUESTS {
@@ -58,19 +62,26 @@ fn measure(name: &str, hosts: usize, policy: Policy) {
         for event in events.drain(..) {
             if let ClusterEvent::Finished(_) = event {
                 done += 1;
-                cluster.submit(now, volume, &request(sent), RequestId(sent));
+                cluster.submit(now, volume, &request(sent, read_tenths), RequestId(sent));
                 sent += 1;
             }
         }
     }
-    let rate = REQUESTS as f64 / started.elapsed().as_secs_f64();
-    println!("{name}: {:.2} million I/Os per second, virtual time {now}", rate / 1e6);
+    let rate = REQUESTS as f64 / (processor_seconds() - begin);
+    println!(
+        "{name:22} {:3} % reads: {:.2} million I/Os per processor second, virtual time {now}",
+        10 * read_tenths,
+        rate / 1e6
+    );
 }
 
 fn main() {
     let plain = Policy { failures_to_tolerate: 0, checksum: Checksum::On, ..Policy::DEFAULT };
-    measure("no redundancy, 1 host", 1, plain);
-    measure("no redundancy, 4 hosts", 4, plain);
-    measure("RAID-1, 4 hosts", 4, Policy::DEFAULT);
-    measure("RAID-5, 4 hosts", 4, Policy { method: Method::ErasureCoding, ..Policy::DEFAULT });
+    let parity = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
+    for read_tenths in [10, 7, 0] {
+        measure("no redundancy, 1 host", 1, plain, read_tenths);
+        measure("no redundancy, 4 hosts", 4, plain, read_tenths);
+        measure("RAID-1, 4 hosts", 4, Policy::DEFAULT, read_tenths);
+        measure("RAID-5, 4 hosts", 4, parity, read_tenths);
+    }
 }

@@ -70,8 +70,6 @@ pub struct Cluster {
     pub(super) groups: Vec<Group>,
     /// When each group wants to be called; `u64::MAX` = never.
     pub(super) wakeups: Vec<u64>,
-    /// Before when none of its answers to virtual machines comes; likewise.
-    pub(super) answers: Vec<u64>,
     /// By number; removed ones leave a hole.
     pub(super) components: Vec<Option<Box<Component>>>,
     pub(super) volumes: Vec<Option<Box<Volume>>>,
@@ -118,7 +116,6 @@ impl Cluster {
             hosts: Vec::new(),
             groups: Vec::new(),
             wakeups: Vec::new(),
-            answers: Vec::new(),
             components: Vec::new(),
             volumes: Vec::new(),
             operations: Slab::new(),
@@ -166,7 +163,8 @@ impl Cluster {
             return Some(self.now);
         }
         let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
-        let next = self.answers.iter().copied().fold(timer, u64::min);
+        let answers = self.groups.iter().filter_map(|group| group.engine.next_answer());
+        let next = answers.fold(timer, |next, at| next.min(at.0));
         (next != u64::MAX).then_some(Nanos(next))
     }
 
@@ -267,7 +265,6 @@ impl Cluster {
     pub(super) fn note_wakeup(&mut self, index: usize) {
         let engine = &self.groups[index].engine;
         self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
-        self.answers[index] = engine.next_answer().map_or(u64::MAX, |at| at.0);
     }
 
     pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
@@ -394,7 +391,6 @@ impl Cluster {
         let id = GroupId(self.groups.len() as u32);
         self.groups.push(Group::new(id, host, spec, self.seed));
         self.wakeups.push(u64::MAX);
-        self.answers.push(u64::MAX);
         id
     }
 

@@ -117,7 +117,6 @@ impl Cluster {
                     let engine = &mut self.groups[index].engine;
                     delay = delay.max(engine.ingress_delay(self.now));
                     self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
-                    self.answers[index] = engine.next_answer().map_or(u64::MAX, |at| at.0);
                 }
             }
         }
@@ -173,8 +172,7 @@ impl Cluster {
 
     /// Starts a part again in the present layout, when the one it was planned for has been replaced; tells whether.
     pub(super) fn replan(&mut self, part: Key) -> bool {
-        let Some(Part { purpose, volume, layout, range, .. }) = self.parts.get(part).copied()
-        else {
+        let Some(&Part { purpose, volume, layout, range, .. }) = self.parts.get(part) else {
             return false;
         };
         let Purpose::Front { operation: key, buffer_offset } = purpose else { return false };

@@ -63,9 +63,12 @@ pub(super) enum Phase {
 /// Most components that are remembered as failed for one part; all there can be.
 const FAILED_MAX: usize = 12;
 
-/// Components that did not do their part.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Failed {
+/// Components that did not do their part. Hardly ever any: parts are copied a lot, and carry a pointer to nothing.
+#[derive(Clone, Debug)]
+pub(super) struct Failed(Option<Box<FailedEntries>>);
+
+#[derive(Clone, Debug)]
+struct FailedEntries {
     entries: [(ComponentId, FailedHow); FAILED_MAX],
     count: u8,
 }
@@ -81,36 +84,42 @@ pub(super) enum FailedHow {
 
 impl Failed {
     /// None.
-    pub(super) const NONE: Failed =
-        Failed { entries: [(ComponentId(u32::MAX), FailedHow::Gone); FAILED_MAX], count: 0 };
+    pub(super) const NONE: Failed = Failed(None);
 
     /// Remembers one.
     pub(super) fn push(&mut self, component: ComponentId, how: FailedHow) {
-        if !self.contains(component) && usize::from(self.count) < FAILED_MAX {
-            self.entries[usize::from(self.count)] = (component, how);
-            self.count += 1;
+        if self.contains(component) {
+            return;
+        }
+        let failed = self.0.get_or_insert_with(|| {
+            let nobody = (ComponentId(u32::MAX), FailedHow::Gone);
+            Box::new(FailedEntries { entries: [nobody; FAILED_MAX], count: 0 })
+        });
+        if usize::from(failed.count) < FAILED_MAX {
+            failed.entries[usize::from(failed.count)] = (component, how);
+            failed.count += 1;
         }
     }
 
     /// Whether it is among them.
     pub(super) fn contains(&self, component: ComponentId) -> bool {
-        self.count != 0 && self.iter().any(|(failed, _)| failed == component)
+        self.0.is_some() && self.iter().any(|(failed, _)| failed == component)
     }
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
+        self.0.is_none()
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (ComponentId, FailedHow)> + use<> {
-        let failed = *self;
-        (0..usize::from(failed.count)).map(move |index| failed.entries[index])
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ComponentId, FailedHow)> + '_ {
+        let entries = self.0.as_ref().map(|failed| &failed.entries[..usize::from(failed.count)]);
+        entries.into_iter().flatten().copied()
     }
 }
 
 /// A part of a request in one row, or a slice of a copy.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Part {
     pub(super) purpose: Purpose,
     pub(super) volume: VolumeId,

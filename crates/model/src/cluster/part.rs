@@ -28,7 +28,7 @@ const ATTEMPTS_MAX: u8 = 16;
 impl Cluster {
     /// Starts a part of a read, write or discard.
     pub(super) fn begin_part(&mut self, key: Key) {
-        let Some(part) = self.parts.get(key).copied() else { return };
+        let Some(part) = self.parts.get(key).cloned() else { return };
         let Some(object) = self.object(part.volume, Layout::Present) else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));
         };
@@ -45,12 +45,12 @@ impl Cluster {
     }
 
     fn begin_read(&mut self, key: Key, part: &Part) {
-        let mut avoid = part.avoid;
+        let mut avoid = part.avoid.clone();
         for (component, how) in part.failed.iter() {
             avoid.push(component, how);
         }
         // Another copy if there is one, else the same again: a device may fail one read and not the next.
-        let reads = [avoid, Failed::NONE].iter().find_map(|without| {
+        let reads = [&avoid, &Failed::NONE].into_iter().find_map(|without| {
             let piece = self.piece(part.volume, Layout::Present, &part.range, without)?;
             self.reads_of(&piece, &part.range, IoClass::Vm)
         });
@@ -227,7 +227,7 @@ impl Cluster {
 
     /// Starts a flush of all disk groups that hold components of the volume.
     pub(super) fn begin_flush(&mut self, key: Key) {
-        let Some(part) = self.parts.get(key).copied() else { return };
+        let Some(part) = self.parts.get(key).cloned() else { return };
         let Some(object) = self.object(part.volume, Layout::Present) else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));
         };
@@ -262,7 +262,7 @@ impl Cluster {
 
     /// All I/Os of a phase are done.
     pub(super) fn part_phase_ended(&mut self, key: Key) {
-        let Some(part) = self.parts.get(key).copied() else { return };
+        let Some(part) = self.parts.get(key).cloned() else { return };
         if part.phase != Phase::Flushing && self.replan(key) {
             return;
         }

@@ -7,7 +7,7 @@ use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, VolumeId};
 use super::object::{Layout, Object};
 use super::operation::{Failed, FailedHow, Part, Phase, Purpose};
-use super::row_plan::{SLOTS_MAX, parity_read, row_is_known, touches};
+use super::row_plan::{SLOTS_MAX, parity_read, row_is_known, touched};
 use super::slab::Key;
 use super::volatile::Volatile;
 use crate::request::Operation;
@@ -94,10 +94,10 @@ impl Cluster {
                 count += 1;
             }
         }
+        let ranges = touched(piece.kind, piece.unit_bytes, range);
         let touched = members[..count].iter().zip(&slots[..count]);
-        let touched = touched
-            .filter(|(_, slot)| touches(piece.kind, piece.unit_bytes, range, **slot))
-            .map(|(id, _)| *id);
+        let touched =
+            touched.filter(|(_, slot)| !ranges[usize::from(**slot)].is_empty()).map(|(id, _)| *id);
         let took = |id: ComponentId| piece.members().iter().any(|member| member.component == id);
         // Space first: a copy that begins for those who missed it must see that there is something to copy.
         for id in touched.clone().filter(|id| took(*id)) {
@@ -217,7 +217,7 @@ impl Cluster {
 
     /// A part cannot be done. What a power cut left of a write stays.
     pub(super) fn fail_part(&mut self, key: Key, failure: IoFailure) {
-        if let Some(part) = self.parts.get(key).copied() {
+        if let Some(part) = self.parts.get(key).cloned() {
             self.leave_torn_writes(&part);
         }
         self.end_part(key, Some(failure));

@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::data_command::{Content, Piece, PieceMember};
-use super::geometry::{Role, RowRange, SetKind};
+use super::geometry::{RowRange, SetKind};
 use super::ids::VolumeId;
 use super::object::Layout;
 use super::operation::Failed;
@@ -196,12 +196,4 @@ pub(super) fn row_is_known(piece: &Piece) -> bool {
     let kind = piece.kind;
     let known = (0..kind.members()).filter(|slot| piece.current(*slot).is_some()).count();
     known >= usize::from(kind.data_units())
-}
-
-/// Whether the slot holds data that a write of `range` changes.
-pub(super) fn touches(kind: SetKind, unit_bytes: u32, range: &RowRange, slot: u8) -> bool {
-    match kind.role(range.row, slot) {
-        Role::Parity(_) => true,
-        Role::Data(_) => !touched(kind, unit_bytes, range)[usize::from(slot)].is_empty(),
-    }
 }

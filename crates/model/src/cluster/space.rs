@@ -7,7 +7,7 @@ use super::cluster::Cluster;
 use super::data_command::Piece;
 use super::ids::ComponentId;
 use super::operation::Part;
-use super::row_plan::touches;
+use super::row_plan::touched;
 
 impl Cluster {
     /// The component holds data in that row from now on.
@@ -55,10 +55,11 @@ impl Cluster {
     /// Takes the space a write needs on all members; takes nothing when one of them has no room.
     pub(super) fn allocate(&mut self, part: &Part, piece: &Piece) -> bool {
         let row = part.range.row;
+        let ranges = touched(piece.kind, piece.unit_bytes, &part.range);
         let new = |member: &super::data_command::PieceMember| {
             self.component(member.component)
                 .is_some_and(|component| !component.written.contains(row))
-                && touches(piece.kind, piece.unit_bytes, &part.range, member.slot)
+                && !ranges[usize::from(member.slot)].is_empty()
         };
         if !piece.members().iter().any(new) {
             return true;

@@ -21,22 +21,36 @@ impl Event {
     }
 }
 
+/// Where an event is kept, and whether it is the answer to a virtual machine: who asks for the next one of those looks
+/// through all entries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place(u32);
+
+impl Place {
+    fn of(slot: u32, event: &Event) -> Place {
+        Place(slot << 1 | u32::from(event.is_vm_answer()))
+    }
+
+    fn slot(self) -> usize {
+        (self.0 >> 1) as usize
+    }
+
+    fn is_vm_answer(self) -> bool {
+        self.0 & 1 == 1
+    }
+}
+
 /// Events in order of time, and of their entry where times are equal.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Calendar {
-    heap: BinaryHeap<Reverse<(Nanos, u64, u32)>>,
+    heap: BinaryHeap<Reverse<(Nanos, u64, Place)>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
     entered: u64,
-    /// When virtual machines get answers.
-    answers: BinaryHeap<Reverse<Nanos>>,
 }
 
 impl Calendar {
     pub(crate) fn enter(&mut self, at: Nanos, event: Event) {
-        if event.is_vm_answer() {
-            self.answers.push(Reverse(at));
-        }
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(event);
@@ -48,7 +62,7 @@ impl Calendar {
             }
         };
         self.entered += 1;
-        self.heap.push(Reverse((at, self.entered, slot)));
+        self.heap.push(Reverse((at, self.entered, Place::of(slot, &event))));
     }
 
     /// When the next event happens.
@@ -56,21 +70,19 @@ impl Calendar {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
-    /// When a device next answers for a virtual machine.
+    /// When a device next answers for a virtual machine. Takes as long as there are events.
     pub(crate) fn next_answer(&self) -> Option<Nanos> {
-        self.answers.peek().map(|Reverse(at)| *at)
+        let answers = self.heap.iter().filter(|Reverse((_, _, place))| {
+            place.is_vm_answer() && self.slots[place.slot()].is_some()
+        });
+        answers.map(|Reverse((at, _, _))| *at).min()
     }
 
     /// Takes the next event, unless it has been withdrawn in the meantime.
     pub(crate) fn take(&mut self) -> Option<Event> {
-        let Reverse((at, _, slot)) = self.heap.pop()?;
-        let event = self.slots[slot as usize].take();
-        if event.is_some_and(|event| event.is_vm_answer()) {
-            let answer = self.answers.pop();
-            debug_assert_eq!(answer, Some(Reverse(at)), "answers are entered with their events");
-        }
-        self.free.push(slot);
-        event
+        let Reverse((_, _, place)) = self.heap.pop()?;
+        self.free.push(place.slot() as u32);
+        self.slots[place.slot()].take()
     }
 
     /// Withdraws every answer of a member, in the order in which they would have come.
@@ -78,8 +90,8 @@ impl Calendar {
         let mut entries: Vec<_> = self.heap.iter().map(|Reverse(entry)| *entry).collect();
         entries.sort_unstable();
         let mut withdrawn = Vec::new();
-        for (_, _, slot) in entries {
-            let event = &mut self.slots[slot as usize];
+        for (_, _, place) in entries {
+            let event = &mut self.slots[place.slot()];
             if let Some(Event::Answer { member: of, sent }) = *event
                 && of == member
             {
@@ -87,17 +99,12 @@ impl Calendar {
                 *event = None;
             }
         }
-        let slots = &self.slots;
-        let stays = |slot: u32| slots[slot as usize].is_some_and(|event| event.is_vm_answer());
-        let staying = self.heap.iter().filter(|Reverse((_, _, slot))| stays(*slot));
-        self.answers = staying.map(|Reverse((at, _, _))| Reverse(*at)).collect();
         withdrawn
     }
 
     /// Forgets everything.
     pub(crate) fn clear(&mut self) {
         self.heap.clear();
-        self.answers.clear();
         self.slots.clear();
         self.free.clear();
     }
