@@ -250,6 +250,19 @@ fn nbdinfo_and_nbdcopy_work_with_it() {
     let listed: serde_json::Value =
         serde_json::from_str(&run(&info, &["--list", "--json", &uri])).unwrap();
     assert_eq!(listed["exports"].as_array().unwrap().len(), 1);
+    // A block device of which nothing was written is one hole, and what was written is not.
+    let hole = |text: &str| text.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    let map = run(&info, &["--map", &uri]);
+    assert_eq!(hole(&map), ["0", &CAPACITY.to_string(), "3", "hole,zero"]);
+    let client = NbdClient::connect(&server.nbd_socket, "data", true).unwrap();
+    client.write(1 << 20, &[7; 1 << 20]).unwrap();
+    let map = run(&info, &["--map", &uri]);
+    let lines: Vec<Vec<String>> = map.lines().map(hole).collect();
+    let (before, after) = ("1048576", (CAPACITY - (2 << 20)).to_string());
+    assert_eq!(lines[0], ["0", before, "3", "hole,zero"], "{map}");
+    assert_eq!(lines[1], ["1048576", before, "0", "data"], "{map}");
+    assert_eq!(lines[2], ["2097152", &after, "3", "hole,zero"], "{map}");
+    client.request(TRIM, 0, 1 << 20, 1 << 20, &[]).unwrap();
     let (source, back) = (site.scratch.join("source"), site.scratch.join("back"));
     let mut data = vec![0; CAPACITY as usize];
     RootSeed(5).stream("data", 0).fill_bytes(&mut data);
@@ -278,4 +291,15 @@ fn qemu_img_works_with_it() {
     let source = source.to_str().unwrap();
     run(&image, &["convert", "-n", "-f", "raw", "-O", "raw", source, &uri]);
     run(&image, &["compare", "-f", "raw", "-F", "raw", source, &uri]);
+    let map: serde_json::Value =
+        serde_json::from_str(&run(&image, &["map", "--output=json", &uri])).unwrap();
+    let parts: Vec<_> = map.as_array().unwrap().iter().collect();
+    let told = |part: &serde_json::Value| {
+        (part["start"].clone(), part["length"].clone(), part["data"].clone())
+    };
+    let expected = [
+        (json!(0), json!(3 << 20), json!(true)),
+        (json!(3 << 20), json!(CAPACITY - (3 << 20)), json!(false)),
+    ];
+    assert_eq!(parts.into_iter().map(told).collect::<Vec<_>>(), expected, "{map}");
 }

@@ -7,10 +7,10 @@ use tracing::debug;
 
 use super::nbd::connection::{Arrived, Input, Phase};
 use super::nbd::listener::ConnectionId;
-use super::nbd::negotiation::{Export, Step};
+use super::nbd::negotiation::{Export, Status, Step};
 use super::nbd::protocol::{
-    Holes, Kind, MAX_PAYLOAD_BYTES, NbdError, NbdRequest, Parsed, ProtocolError, ReplyForm,
-    data_header, done, failed, parse,
+    Extents, Holes, Kind, MAX_EXTENTS, MAX_PAYLOAD_BYTES, NbdError, NbdRequest, Parsed,
+    ProtocolError, ReplyForm, block_status, data_header, done, failed, parse,
 };
 use super::reply::Client;
 use super::service::{Force, Service};
@@ -94,13 +94,13 @@ impl Service {
                         return Ok(turn);
                     }
                 }
-                Phase::Serving { volume, form } => match parse(input.bytes())? {
+                Phase::Serving { volume, form, status } => match parse(input.bytes())? {
                     Parsed::Incomplete(needed) => {
                         input.needs(needed);
                         return Ok(Turn::Caught);
                     }
                     Parsed::Request(request, used) => {
-                        self.serve_request(id, volume, form, &request);
+                        self.serve_request(id, volume, (form, status), &request);
                         input.used(used);
                         input.needs(0);
                     }
@@ -132,8 +132,8 @@ impl Service {
                 return Ok(Some(Turn::Caught));
             }
             Step::Reply(used, reply) => (used, reply),
-            Step::Chosen { used, reply, export, form } => {
-                client.phase = Phase::Serving { volume: numbers[export], form };
+            Step::Chosen { used, reply, export, form, status } => {
+                client.phase = Phase::Serving { volume: numbers[export], form, status };
                 (used, reply)
             }
             Step::Ended(reply) => {
@@ -150,7 +150,7 @@ impl Service {
         &mut self,
         connection: ConnectionId,
         volume: usize,
-        form: ReplyForm,
+        (form, status): (ReplyForm, Status),
         request: &NbdRequest<'_>,
     ) {
         let NbdRequest { kind, cookie, offset, length, data, .. } = *request;
@@ -184,11 +184,33 @@ impl Service {
             Kind::WriteZeroes(Holes::Forbidden) => {
                 self.discard(client, volume, offset, u64::from(length), Zeroing::KeepsSpace)
             }
-            Kind::Disconnect | Kind::Unsupported => Err(Errno::INVAL),
+            Kind::BlockStatus(extents) if status == Status::Negotiated && length > 0 => {
+                self.block_status(client, volume, (offset, length), extents)
+            }
+            Kind::Disconnect | Kind::Unsupported | Kind::BlockStatus(_) => Err(Errno::INVAL),
         };
         if let Err(errno) = outcome {
             self.refuse(client, errno);
         }
+    }
+
+    /// Answered at once: no device is asked where data is.
+    fn block_status(
+        &mut self,
+        client: Client,
+        volume: usize,
+        (offset, length): (u64, u32),
+        wanted: Extents,
+    ) -> Result<(), Errno> {
+        let Client::Nbd { cookie, .. } = client else { return Err(Errno::INVAL) };
+        let limit = match wanted {
+            Extents::One => 1,
+            Extents::Several => MAX_EXTENTS,
+        };
+        let mut extents = self.extents(volume, offset, length)?;
+        extents.truncate(limit);
+        self.nbd_send(client, &[&block_status(cookie, &extents)]);
+        Ok(())
     }
 
     pub(super) fn nbd_data(&mut self, client: Client, data: &[u8]) {

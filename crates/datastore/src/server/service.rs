@@ -21,6 +21,7 @@ use super::exported_volume::ExportedVolume;
 use super::fuse_device::FuseDevice;
 use super::nbd::connection::Phase;
 use super::nbd::listener::{ConnectionId, NbdListener};
+use super::nbd::protocol::Extent;
 use super::reply::{Client, Content, Reply};
 use super::slab::Slab;
 use super::statistics::Answered;
@@ -266,6 +267,25 @@ impl Service {
         let request = Request::read(offset, length);
         self.answer_or_submit(arrived, volume, &request, Reply { client, content });
         Ok(())
+    }
+
+    /// Where a range holds data: runs in order, one at least unless the range is empty. What is under way may count already.
+    pub(super) fn extents(
+        &mut self,
+        number: usize,
+        offset: u64,
+        length: u32,
+    ) -> Result<Vec<Extent>, Errno> {
+        match &self.powered_range(number, offset, u64::from(length))?.data {
+            Some(data) => {
+                let outcome = data.extents(offset, length);
+                outcome.map_err(|error| self.moved(Err(error)).err().unwrap_or(Errno::IO))
+            }
+            None => {
+                let plane = self.engine.cluster.as_ref().ok_or(Errno::NOENT)?;
+                plane.extents(number, offset, length).ok_or(Errno::IO)
+            }
+        }
     }
 
     pub(super) fn write(

@@ -10,9 +10,11 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use rand_pcg::Pcg64;
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 
+use super::cluster::next_data;
+use super::nbd::protocol::Extent;
 use super::undo_log::{BLOCK_BYTES, Generation, PowerCut, UndoLog};
 use crate::error::DatastoreError;
 
@@ -56,6 +58,22 @@ impl VolumeData {
 
     pub(crate) fn read(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(buffer, offset_bytes)
+    }
+
+    /// Where a range holds data, as exact as the file system's knowledge of holes.
+    pub(crate) fn extents(&self, offset_bytes: u64, length_bytes: u32) -> io::Result<Vec<Extent>> {
+        let end = offset_bytes + u64::from(length_bytes);
+        let mut extents = Vec::new();
+        let mut at = offset_bytes;
+        while at < end {
+            let data = next_data(&self.file, at)?.unwrap_or(end).min(end);
+            let holds_data = data == at;
+            let until =
+                if holds_data { seek(&self.file, SeekFrom::Hole(at))?.min(end) } else { data };
+            extents.push(Extent { length_bytes: (until - at) as u32, holds_data });
+            at = until;
+        }
+        Ok(extents)
     }
 
     pub(crate) fn write(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
@@ -219,6 +237,24 @@ mod tests {
         let outcome = volume.power_cut(&mut RootSeed(1).stream("power", 0)).unwrap();
         assert_eq!(outcome, Default::default());
         assert_eq!(contents(&volume), [7; 10_000]);
+    }
+
+    /// Extents cover the range once, and holes are where nothing was written.
+    #[test]
+    fn holes_are_told_from_data() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("volume");
+        let mut volume = VolumeData::open(&path, 1 << 20, 0).unwrap();
+        volume.write(256 << 10, &[7; 128 << 10]).unwrap();
+        let found: Vec<(u32, bool)> = volume
+            .extents(4096, (1 << 20) - 4096)
+            .unwrap()
+            .iter()
+            .map(|extent| (extent.length_bytes, extent.holds_data))
+            .collect();
+        assert_eq!(found, [(252 << 10, false), (128 << 10, true), (640 << 10, false)]);
+        assert_eq!(volume.extents(300 << 10, 8192).unwrap().len(), 1);
+        assert!(volume.extents(0, 0).unwrap().is_empty());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
-use super::object::{Component, Layout, Volume};
+use super::object::{Component, Layout, Slot, Volume};
 use super::policy::Policy;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
@@ -107,6 +107,31 @@ impl Cluster {
     }
 
     /// One volume, if it exists.
+    /// Which parts of a range of a volume hold data, as runs of (bytes, whether they do), in order; the rest reads as zeros. By
+    /// whole rows of stripes: a row that holds anything counts. None if the volume does not exist or cannot be used.
+    pub fn data_runs(
+        &self,
+        volume: VolumeId,
+        offset: u64,
+        length: u32,
+    ) -> Option<Vec<(u32, bool)>> {
+        let object = self.object(volume, Layout::Present)?;
+        object.side?;
+        let mut runs: Vec<(u32, bool)> = Vec::new();
+        for range in object.geometry.split(offset, length) {
+            let members = object.set(range.set).iter().flat_map(Slot::components);
+            let holds = members
+                .filter_map(|id| self.component(id))
+                .any(|component| component.written.contains(range.row));
+            match runs.last_mut() {
+                Some((bytes, of)) if *of == holds => *bytes += range.length,
+                _ => runs.push((range.length, holds)),
+            }
+        }
+        Some(runs)
+    }
+
+    /// What is known of a volume; none if it does not exist.
     pub fn volume_status(&self, volume: VolumeId) -> Option<VolumeStatus> {
         let Volume { id, name, capacity, policy, object, owner, available, .. } =
             self.volume(volume)?;

@@ -22,3 +22,5 @@ mod reduction;
 #[cfg(test)]
 mod reduction_tests;
 pub(crate) mod request;
+
+pub(crate) use print_file::next_data;

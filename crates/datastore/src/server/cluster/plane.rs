@@ -17,7 +17,7 @@ use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, FaultProblem,
-    HostId, PlacementRefusal, Policy, VolumeId,
+    GroupId, HostId, PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::data_plane::DataPlane;
 use underlay_model::performance::{Beside, Catalogue, Reduced};
@@ -28,6 +28,7 @@ use super::journal::Journal;
 use super::memory::Memory;
 use super::reduction::Reduction;
 use super::request::{Carried, Finished, Payload, Pending};
+use crate::server::nbd::protocol::Extent;
 use crate::server::slab::Slab;
 
 /// While timing is off: a request that needs more of the cluster's time than this waits like any other (something is
@@ -164,6 +165,13 @@ impl<R> ClusterPlane<R> {
         self.volumes.get(number).copied().flatten()
     }
 
+    /// Where a range of a volume holds data, by whole rows of stripes; none if it cannot be used.
+    pub(crate) fn extents(&self, number: usize, offset: u64, length: u32) -> Option<Vec<Extent>> {
+        let runs = self.cluster.data_runs(self.volume(number)?, offset, length)?;
+        let extent = |(length_bytes, holds_data)| Extent { length_bytes, holds_data };
+        Some(runs.into_iter().map(extent).collect())
+    }
+
     /// Accepts a request of whole blocks. It comes back from [`ClusterPlane::advance`], up to `head_start` before its time.
     ///
     /// # Panics
@@ -258,10 +266,30 @@ impl<R> ClusterPlane<R> {
     ) -> Result<(), Vec<ClusterProblem>> {
         let at = self.at(now);
         let outcome = self.cluster.add_group(at, host, group);
-        let mut devices = std::iter::once(&group.cache).chain(&group.capacity);
-        self.is_instant &= outcome.is_err() || devices.all(DeviceProfile::is_instant);
+        if let Ok(added) = outcome {
+            let mut devices = std::iter::once(&group.cache).chain(&group.capacity);
+            self.is_instant &= devices.all(DeviceProfile::is_instant);
+            // Before anything is placed on it.
+            self.count_group(added);
+        }
         self.pass(at);
         outcome.map(|_| ())
+    }
+
+    fn count_group(&mut self, added: GroupId) {
+        if !self.cluster.reduces(added) {
+            return;
+        }
+        if let Some(reduction) = &mut self.reduction {
+            return reduction.add_group(added);
+        }
+        match Reduction::start(&self.cluster, &mut self.data, self.directory.clone(), &[]) {
+            Ok(started) => self.reduction = started,
+            Err(error) => {
+                let text = format!("{error}: what is stored reduced is not counted");
+                self.journal.say(self.now.saturating_sub(self.ahead), "reduction", text);
+            }
+        }
     }
 
     /// The file with the bytes of a component.

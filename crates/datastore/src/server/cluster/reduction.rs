@@ -45,6 +45,8 @@ enum Job {
     Created(Place),
     Count(Vec<Leaving>),
     Removed(ComponentId),
+    /// A group that reduces, new and empty.
+    Group(GroupId),
 }
 
 /// What the counting thread tells.
@@ -115,6 +117,12 @@ impl Reduction {
     fn send(&self, job: Job) {
         // A thread that is gone counts nothing more; it has said why.
         let _nobody_counts = self.jobs.as_ref().map(|jobs| jobs.send(job));
+    }
+
+    /// From now on a group counts too that has just been added to the cluster.
+    pub(crate) fn add_group(&mut self, group: GroupId) {
+        self.groups.push(group);
+        self.send(Job::Group(group));
     }
 
     /// A data command has been carried out.
@@ -238,6 +246,7 @@ impl Counting {
                     self.shared.waiting_blocks.fetch_sub(blocks, Ordering::AcqRel);
                 }
                 Job::Removed(component) => self.remove(component),
+                Job::Group(group) => drop(self.groups.insert(group, ReducedGroup::new())),
             }
         }
     }

@@ -117,9 +117,10 @@ impl Bench {
             self.now += Nanos::from_millis(30);
             self.plane.advance(self.now, &mut Vec::new());
             let reduced = self.plane.reduced().expect("the groups reduce");
-            let buffered: u64 = (0..3)
+            let groups: Vec<_> = self.plane.cluster.groups().map(|(group, ..)| group).collect();
+            let buffered: u64 = groups
+                .into_iter()
                 .map(|group| {
-                    let group = underlay_model::cluster::GroupId(group);
                     let counters = self.plane.cluster.group_counters(group).unwrap();
                     counters.write_buffer.account.buffered_bytes / BLOCK as u64
                 })
@@ -213,6 +214,39 @@ fn the_model_learns_from_the_data() {
     assert!(blocks > 500, "{blocks} blocks were destaged");
     let ratio = bytes as f64 / (blocks as f64 * 4096.0);
     assert!(ratio < 0.1, "the model stored {ratio:.2} of what was destaged");
+}
+
+/// A disk group that is added while the server runs counts from its first component on, whether others reduce or not.
+#[test]
+fn a_group_added_to_a_running_cluster_counts() {
+    for before in [Reduction::Off, Reduction::DedupeCompress(ReductionCosts::DEFAULT)] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut plane: ClusterPlane<()> =
+            ClusterPlane::open(spec(before), RootSeed(1), directory.path(), None).unwrap();
+        let mut group =
+            spec(Reduction::DedupeCompress(ReductionCosts::DEFAULT)).hosts[0].groups[0].clone();
+        group.name = "added".to_string();
+        // The only one that is large enough.
+        group.capacity[0].capacity = Bytes::from_gib(64);
+        let host = plane.cluster.find_host("h0").unwrap();
+        plane.add_group(Nanos::ZERO, host, &group).unwrap();
+        let policy =
+            Policy { failures_to_tolerate: 0, space_reservation_percent: 100, ..Policy::DEFAULT };
+        plane.add_volume(Nanos::ZERO, "data", 3 << 30, policy).unwrap();
+        let volume = plane.cluster.volume_status(plane.volume(0).unwrap()).unwrap();
+        assert_eq!(volume.components[0].device.group.0, 3, "on the group that was added");
+        let mut bench = Bench { plane, directory, now: Nanos::ZERO, checksum: Checksum::On };
+        let blocks: Vec<_> = (0..1000).map(|index| text(index % 500)).collect();
+        bench.write(0, &blocks);
+        let space = bench.settle();
+        // Some of it is still in the write buffer.
+        assert!(space.logical_bytes > 500 * 4096, "{space:?}");
+        assert_eq!(space.compressed_blocks * 4096, space.unique_bytes, "{space:?}");
+        let names: Vec<String> =
+            bench.plane.series().iter().map(|series| series.name.to_string()).collect();
+        assert!(names.iter().any(|name| name.contains("h0/added.reduction")), "{names:?}");
+        assert_eq!(bench.plane.performance(bench.now).len(), names.len());
+    }
 }
 
 #[test]

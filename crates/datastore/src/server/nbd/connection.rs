@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
-use super::negotiation::{Negotiation, greeting};
+use super::negotiation::{Negotiation, Status, greeting};
 use super::protocol::ReplyForm;
 
 /// Room for arriving bytes that every connection has; larger requests get more as long as they last.
@@ -26,6 +26,7 @@ pub(crate) enum Phase {
     Serving {
         volume: usize,
         form: ReplyForm,
+        status: Status,
     },
     /// It wants no more than the replies that are still due.
     Leaving,

@@ -8,9 +8,10 @@
 //! client: "IHAVEOPT" option:u32 length:u32 data    server: 3e889045565a9 option:u32 type:u32 length:u32 data
 //! ```
 //!
-//! Known options: EXPORT_NAME, ABORT, LIST, INFO, GO, STRUCTURED_REPLY. All others are refused politely.
+//! Known options: EXPORT_NAME, ABORT, LIST, INFO, GO, STRUCTURED_REPLY, LIST_META_CONTEXT and SET_META_CONTEXT with the context
+//! `base:allocation`. All others are refused politely.
 
-use super::protocol::{MAX_PAYLOAD_BYTES, ProtocolError, ReplyForm, array};
+use super::protocol::{ALLOCATION_CONTEXT, MAX_PAYLOAD_BYTES, ProtocolError, ReplyForm, array};
 
 const MAGIC: u64 = u64::from_be_bytes(*b"NBDMAGIC");
 const OPTION_MAGIC: u64 = u64::from_be_bytes(*b"IHAVEOPT");
@@ -28,10 +29,13 @@ const OPTION_LIST: u32 = 3;
 const OPTION_INFO: u32 = 6;
 const OPTION_GO: u32 = 7;
 const OPTION_STRUCTURED_REPLY: u32 = 8;
+const OPTION_LIST_META_CONTEXT: u32 = 9;
+const OPTION_SET_META_CONTEXT: u32 = 10;
 
 const REPLY_ACK: u32 = 1;
 const REPLY_SERVER: u32 = 2;
 const REPLY_INFO: u32 = 3;
+const REPLY_META_CONTEXT: u32 = 4;
 const REPLY_UNSUPPORTED: u32 = (1 << 31) + 1;
 const REPLY_INVALID: u32 = (1 << 31) + 3;
 const REPLY_UNKNOWN: u32 = (1 << 31) + 6;
@@ -48,6 +52,11 @@ const EXPORT_FLAG_SEND_DF: u16 = 1 << 7;
 /// Requests of any size are served; pages are what a device prefers.
 const BLOCK_SIZES: [u32; 3] = [1, 4096, MAX_PAYLOAD_BYTES];
 
+/// Where data is and where holes are: what the protocol itself defines.
+const ALLOCATION: &[u8] = b"base:allocation";
+/// All contexts that the protocol itself defines.
+const ALL_OF_BASE: &[u8] = b"base:";
+
 /// One export.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Export {
@@ -61,6 +70,8 @@ pub(crate) struct Negotiation {
     has_client_flags: bool,
     no_zeroes: bool,
     form: ReplyForm,
+    /// The export for which the client has chosen `base:allocation`.
+    allocation_of: Option<usize>,
 }
 
 /// What one step brought.
@@ -71,9 +82,16 @@ pub(crate) enum Step {
     /// So many bytes are used up; send these.
     Reply(usize, Vec<u8>),
     /// The client has chosen an export, named by its index, and sends requests from now on.
-    Chosen { used: usize, reply: Vec<u8>, export: usize, form: ReplyForm },
+    Chosen { used: usize, reply: Vec<u8>, export: usize, form: ReplyForm, status: Status },
     /// Send these and close.
     Ended(Vec<u8>),
+}
+
+/// Whether a client may ask where data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Status {
+    Negotiated,
+    Unknown,
 }
 
 /// What the server says first.
@@ -86,7 +104,12 @@ pub(crate) fn greeting() -> Vec<u8> {
 
 impl Negotiation {
     pub(crate) fn new() -> Negotiation {
-        Negotiation { has_client_flags: false, no_zeroes: false, form: ReplyForm::Simple }
+        Negotiation {
+            has_client_flags: false,
+            no_zeroes: false,
+            form: ReplyForm::Simple,
+            allocation_of: None,
+        }
     }
 
     /// Understands what is at the beginning of `bytes`.
@@ -147,6 +170,9 @@ impl Negotiation {
                 self.form = ReplyForm::Structured;
                 refuse(REPLY_ACK, "")
             }
+            OPTION_LIST_META_CONTEXT | OPTION_SET_META_CONTEXT => {
+                Ok(Step::Reply(used, self.contexts(option, data, exports)))
+            }
             OPTION_INFO | OPTION_GO => match question(data) {
                 None => refuse(REPLY_INVALID, "the name or the list of questions is cut off"),
                 Some((name, asked)) => match find(exports, name) {
@@ -156,6 +182,41 @@ impl Negotiation {
             },
             _ => refuse(REPLY_UNSUPPORTED, "this server does not know that option"),
         }
+    }
+
+    /// Which contexts there are, or which of them the client wants from now on.
+    fn contexts(&mut self, option: u32, data: &[u8], exports: &[Export]) -> Vec<u8> {
+        let sets = option == OPTION_SET_META_CONTEXT;
+        if sets {
+            self.allocation_of = None;
+        }
+        if self.form != ReplyForm::Structured {
+            return reply(option, REPLY_INVALID, b"block status needs structured replies");
+        }
+        let Some((name, queries)) = context_question(data) else {
+            return reply(option, REPLY_INVALID, b"the name or the list of contexts is cut off");
+        };
+        let Some(export) = find(exports, name) else {
+            return reply(option, REPLY_UNKNOWN, b"there is no volume of that name");
+        };
+        let lists_it = queries.is_empty() || queries.contains(&ALL_OF_BASE);
+        let asked = queries.contains(&ALLOCATION) || (!sets && lists_it);
+        let mut answer = Vec::new();
+        if asked {
+            // A number means something only once the context is chosen.
+            let number = if sets { ALLOCATION_CONTEXT } else { 0 };
+            let context = [&number.to_be_bytes()[..], ALLOCATION].concat();
+            answer = reply(option, REPLY_META_CONTEXT, &context);
+        }
+        if sets && asked {
+            self.allocation_of = Some(export);
+        }
+        answer.extend(reply(option, REPLY_ACK, &[]));
+        answer
+    }
+
+    fn status_of(&self, export: usize) -> Status {
+        if self.allocation_of == Some(export) { Status::Negotiated } else { Status::Unknown }
     }
 
     fn export_flags(&self) -> u16 {
@@ -172,7 +233,7 @@ impl Negotiation {
         if !self.no_zeroes {
             reply.extend_from_slice(&[0; 124]);
         }
-        Step::Chosen { used, reply, export, form: self.form }
+        Step::Chosen { used, reply, export, form: self.form, status: self.status_of(export) }
     }
 
     fn answer(
@@ -198,7 +259,8 @@ impl Negotiation {
         }
         answer.extend(reply(option, REPLY_ACK, &[]));
         if option == OPTION_GO {
-            Step::Chosen { used, reply: answer, export: index, form: self.form }
+            let status = self.status_of(index);
+            Step::Chosen { used, reply: answer, export: index, form: self.form, status }
         } else {
             Step::Reply(used, answer)
         }
@@ -227,6 +289,25 @@ fn question(data: &[u8]) -> Option<(&[u8], Vec<u16>)> {
     Some((name, asked.collect()))
 }
 
+/// Name and queries of LIST_META_CONTEXT and SET_META_CONTEXT.
+fn context_question(data: &[u8]) -> Option<(&[u8], Vec<&[u8]>)> {
+    let text =
+        |data: &'_ [u8]| -> Option<usize> { Some(u32::from_be_bytes(array(data, 0)?) as usize) };
+    let length = text(data)?;
+    let rest = data.get(4..)?;
+    let (name, rest) = (rest.get(..length)?, rest.get(length..)?);
+    let count = u32::from_be_bytes(array(rest, 0)?);
+    let mut rest = rest.get(4..)?;
+    let mut queries = Vec::new();
+    for _ in 0..count {
+        let length = text(rest)?;
+        let from = rest.get(4..)?;
+        queries.push(from.get(..length)?);
+        rest = from.get(length..)?;
+    }
+    rest.is_empty().then_some((name, queries))
+}
+
 fn listing(exports: &[Export]) -> Vec<u8> {
     let mut listing = Vec::new();
     for export in exports {
@@ -249,7 +330,7 @@ fn reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Export, Negotiation, Step};
+    use super::{Export, Negotiation, Status, Step};
     use crate::server::nbd::protocol::{ProtocolError, ReplyForm};
     use proptest::prelude::{
         Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest,
@@ -333,6 +414,54 @@ mod tests {
         assert_eq!(converse(&with_zeroes, &[]).0.len(), 134);
     }
 
+    /// Name and queries of a question for contexts.
+    fn contexts(name: &str, queries: &[&str]) -> Vec<u8> {
+        let text = |text: &str| [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat();
+        let mut data = text(name);
+        data.extend_from_slice(&(queries.len() as u32).to_be_bytes());
+        queries.iter().for_each(|query| data.extend(text(query)));
+        data
+    }
+
+    #[test]
+    fn the_allocation_is_told_to_who_has_chosen_it_for_that_export() {
+        let chosen = |options: &[Vec<u8>]| {
+            let mut negotiation = Negotiation { has_client_flags: true, ..Negotiation::new() };
+            options
+                .iter()
+                .find_map(|option| match negotiation.step(option, &exports()).unwrap() {
+                    Step::Chosen { status, .. } => Some(status),
+                    _ => None,
+                })
+                .unwrap()
+        };
+        let (structured, go) = (option(8, &[]), option(7, &go("wal", &[])));
+        let set = |name, queries: &[&str]| option(10, &contexts(name, queries));
+        let allocation = ["x:y", "base:allocation"];
+        let told = [structured.clone(), set("wal", &allocation), go.clone()];
+        assert_eq!(chosen(&told), Status::Negotiated);
+        for other in [set("data", &allocation), set("wal", &["base:"]), option(10, &[1])] {
+            assert_eq!(chosen(&[structured.clone(), other, go.clone()]), Status::Unknown);
+        }
+        // Not without structured replies, and the last word counts.
+        assert_eq!(chosen(&[set("wal", &allocation), go.clone()]), Status::Unknown);
+        let taken_back = [structured, set("wal", &allocation), set("wal", &[]), go];
+        assert_eq!(chosen(&taken_back), Status::Unknown);
+    }
+
+    #[test]
+    fn contexts_are_listed() {
+        for queries in [&[][..], &["base:"], &["base:allocation"], &["x:", "base:allocation"]] {
+            let list = option(9, &contexts("data", queries));
+            let (sent, _) = converse(&with_flags(&[option(8, &[]), list]), &[]);
+            // The structured replies' ACK; the context with its number; ACK.
+            assert_eq!(sent.len(), 20 + 20 + 4 + 15 + 20, "{queries:?}");
+            assert!(sent.ends_with(&[0; 4]) && sent[44..].starts_with(b"base:allocation"));
+        }
+        let list = option(9, &contexts("data", &["x:"]));
+        assert_eq!(converse(&with_flags(&[option(8, &[]), list]), &[]).0.len(), 20 + 20);
+    }
+
     #[test]
     fn exports_are_listed_and_unknown_ones_refused() {
         let (sent, end) = converse(&with_flags(&[option(3, &[]), option(2, &[])]), &[]);
@@ -343,10 +472,10 @@ mod tests {
         assert_eq!(end, "waiting");
         let (_, end) = converse(&with_flags(&[option(1, b"none")]), &[]);
         assert_eq!(end, ProtocolError::UnknownExport.to_string());
-        // Two volumes: there is no default one. STARTTLS and block status contexts are not known.
+        // Two volumes: there is no default one. STARTTLS and extended headers are not known.
         let (_, end) = converse(&with_flags(&[option(1, b"")]), &[]);
         assert_eq!(end, ProtocolError::UnknownExport.to_string());
-        for unknown in [5, 10] {
+        for unknown in [5, 11] {
             let (sent, _) = converse(&with_flags(&[option(unknown, &[])]), &[]);
             assert_eq!(sent[12..16], ((1u32 << 31) + 1).to_be_bytes());
         }

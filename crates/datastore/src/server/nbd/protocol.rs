@@ -7,9 +7,10 @@
 //! request:          25609513 flags:u16 type:u16 cookie:u64 offset:u64 length:u32 (data of a write)
 //! simple reply:     67446698 error:u32 cookie:u64 (data of a read)
 //! structured chunk: 668e33ef flags:u16 type:u16 cookie:u64 length:u32 payload
+//! block status:     context:u32 (length:u32 flags:u32)...
 //! ```
 //!
-//! What is deliberately not here: block status, resizing, extended headers, TLS.
+//! What is deliberately not here: block status of other contexts than `base:allocation`, resizing, extended headers, TLS.
 
 /// Largest data of one request. What the protocol asks servers to accept unless they announce less.
 pub(crate) const MAX_PAYLOAD_BYTES: u32 = 32 << 20;
@@ -23,10 +24,19 @@ const STRUCTURED_REPLY_MAGIC: u32 = 0x668e_33ef;
 const FLAG_FUA: u16 = 1 << 0;
 const FLAG_NO_HOLE: u16 = 1 << 1;
 const FLAG_DO_NOT_FRAGMENT: u16 = 1 << 2;
+const FLAG_ONE_EXTENT: u16 = 1 << 3;
 
 const CHUNK_DONE: u16 = 1 << 0;
 const CHUNK_OFFSET_DATA: u16 = 1;
+const CHUNK_BLOCK_STATUS: u16 = 5;
 const CHUNK_ERROR: u16 = (1 << 15) + 1;
+
+/// What a hole is in `base:allocation`: no space behind it, and it reads as zeros.
+const STATE_HOLE_ZERO: u32 = 1 << 0 | 1 << 1;
+/// The server's name of the context `base:allocation`, the only one.
+pub(super) const ALLOCATION_CONTEXT: u32 = 1;
+/// Extents in one reply at most; a client asks again from where they end.
+pub(crate) const MAX_EXTENTS: usize = 4096;
 
 /// Why a client's bytes cannot be gone on with. The connection must be closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,6 +62,7 @@ pub(crate) enum Kind {
     Flush,
     Trim,
     WriteZeroes(Holes),
+    BlockStatus(Extents),
     /// A type, or a flag, that was not announced.
     Unsupported,
 }
@@ -61,6 +72,21 @@ pub(crate) enum Kind {
 pub(crate) enum Holes {
     Allowed,
     Forbidden,
+}
+
+/// How many extents a client wants to be told of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extents {
+    One,
+    Several,
+}
+
+/// A run of bytes of a volume.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Extent {
+    pub(crate) length_bytes: u32,
+    /// Whether it may hold something; a hole reads as zeros.
+    pub(crate) holds_data: bool,
 }
 
 /// One request of a client.
@@ -111,6 +137,8 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ProtocolError> {
         4 => (Kind::Trim, 0),
         6 if flags & FLAG_NO_HOLE != 0 => (Kind::WriteZeroes(Holes::Forbidden), 0),
         6 => (Kind::WriteZeroes(Holes::Allowed), 0),
+        7 if flags & FLAG_ONE_EXTENT != 0 => (Kind::BlockStatus(Extents::One), 0),
+        7 => (Kind::BlockStatus(Extents::Several), 0),
         _ => (Kind::Unsupported, 0),
     };
     let total = REQUEST_BYTES + data_bytes;
@@ -120,6 +148,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ProtocolError> {
     let known = match kind {
         Kind::Read => FLAG_FUA | FLAG_DO_NOT_FRAGMENT,
         Kind::WriteZeroes(_) => FLAG_FUA | FLAG_NO_HOLE,
+        Kind::BlockStatus(_) => FLAG_FUA | FLAG_ONE_EXTENT,
         _ => FLAG_FUA,
     };
     let request = NbdRequest {
@@ -189,6 +218,18 @@ pub(crate) fn data_header(form: ReplyForm, cookie: u64, offset: u64, length: u32
     }
 }
 
+/// The reply to a question for the allocation, with one extent at least. Always structured.
+pub(crate) fn block_status(cookie: u64, extents: &[Extent]) -> Vec<u8> {
+    let mut reply = chunk(CHUNK_BLOCK_STATUS, cookie, 4 + 8 * extents.len() as u32);
+    reply.extend_from_slice(&ALLOCATION_CONTEXT.to_be_bytes());
+    for extent in extents {
+        let state = if extent.holds_data { 0 } else { STATE_HOLE_ZERO };
+        reply.extend_from_slice(&extent.length_bytes.to_be_bytes());
+        reply.extend_from_slice(&state.to_be_bytes());
+    }
+    reply
+}
+
 /// The reply to a request, not a read, that succeeded. Simple in both forms, as the protocol allows.
 pub(crate) fn done(cookie: u64) -> Vec<u8> {
     simple(0, cookie)
@@ -231,8 +272,8 @@ fn chunk(kind: u16, cookie: u64, payload_bytes: u32) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::{
-        Holes, Kind, NbdError, NbdRequest, Parsed, ProtocolError, ReplyForm, data_header, failed,
-        parse,
+        Extent, Extents, Holes, Kind, NbdError, NbdRequest, Parsed, ProtocolError, ReplyForm,
+        block_status, data_header, failed, parse,
     };
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
@@ -272,12 +313,14 @@ mod tests {
         }
         assert_eq!(kind_of(0, 6), Kind::WriteZeroes(Holes::Allowed));
         assert_eq!(kind_of(2, 6), Kind::WriteZeroes(Holes::Forbidden));
+        assert_eq!(kind_of(0, 7), Kind::BlockStatus(Extents::Several));
+        assert_eq!(kind_of(8, 7), Kind::BlockStatus(Extents::One));
     }
 
     #[test]
     fn what_was_not_announced_is_unsupported() {
-        // Block status, an unknown type, fast zero, "don't fragment" on a write.
-        for (flags, kind) in [(0, 7), (0, 99), (1 << 4, 6), (1 << 2, 1)] {
+        // An unknown type, fast zero, "don't fragment" on a write, "one extent" on a read.
+        for (flags, kind) in [(0, 99), (1 << 4, 6), (1 << 2, 1), (1 << 3, 0)] {
             assert_eq!(kind_of(flags, kind), Kind::Unsupported);
         }
         let long = request(0, 1, 0, u32::MAX, &[]);
@@ -299,6 +342,12 @@ mod tests {
         assert_eq!(error.len(), 20 + payload);
         let text = u16::from_be_bytes(error[24..26].try_into().unwrap()) as usize;
         assert_eq!(payload, 6 + text);
+        let extents = [(4096, true), (8192, false)]
+            .map(|(length_bytes, holds_data)| Extent { length_bytes, holds_data });
+        let status = block_status(7, &extents);
+        assert_eq!(status[..8], [0x66, 0x8e, 0x33, 0xef, 0, 1, 0, 5]);
+        assert_eq!(status[16..24], [0, 0, 0, 20, 0, 0, 0, 1]);
+        assert_eq!(status[24..], [0, 0, 16, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 3]);
     }
 
     proptest! {
