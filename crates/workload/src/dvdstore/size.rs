@@ -14,6 +14,8 @@ const REVIEWS_PER_PRODUCT: u64 = 20;
 const KB_PER_MB: u64 = 1_000;
 const KB_PER_GB: u64 = 1_000_000;
 const KB_PER_TB: u64 = 1_000_000_000;
+/// The largest size: ratings of reviews are numbered too, and their numbers reach 2^31 first.
+const NOMINAL_KB_MAX: u64 = 500 * KB_PER_GB;
 /// The finest step, so that every count is whole: 1 order per month.
 const STEP_KB: u64 = 10;
 
@@ -30,7 +32,7 @@ pub enum SizeError {
     #[error("`{0}` is no size; write S (10MB), M (1GB), L (100GB), or a number with MB, GB or TB")]
     Malformed(String),
     /// Too small, too large, or between two steps.
-    #[error("the size {0} kB is out of range; use 0.01MB to 1TB in steps of 0.01MB")]
+    #[error("the size {0} kB is out of range; use 0.01MB to 500GB in steps of 0.01MB")]
     OutOfRange(u64),
 }
 
@@ -42,10 +44,11 @@ impl Size {
     /// "L".
     pub const LARGE: Size = Size { nominal_kb: 100 * KB_PER_GB };
 
-    /// A size by its nominal kilobytes: 10 to 1,000,000,000, in steps of 10. With more, ids would not fit into
-    /// an integer of 32 bits.
+    /// A size by its nominal kilobytes: 10 to 500,000,000, in steps of 10. With more, ids would not fit into an
+    /// integer of 32 bits.
     pub fn of_nominal_kb(nominal_kb: u64) -> Result<Size, SizeError> {
-        if !(STEP_KB..=KB_PER_TB).contains(&nominal_kb) || !nominal_kb.is_multiple_of(STEP_KB) {
+        if !(STEP_KB..=NOMINAL_KB_MAX).contains(&nominal_kb) || !nominal_kb.is_multiple_of(STEP_KB)
+        {
             return Err(SizeError::OutOfRange(nominal_kb));
         }
         Ok(Size { nominal_kb })
@@ -137,10 +140,8 @@ impl fmt::Display for Size {
     /// The nominal size, as it is read back: `10MB`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kb = self.nominal_kb;
-        for (unit, unit_kb) in [("TB", KB_PER_TB), ("GB", KB_PER_GB)] {
-            if kb.is_multiple_of(unit_kb) {
-                return write!(f, "{}{unit}", kb / unit_kb);
-            }
+        if kb.is_multiple_of(KB_PER_GB) {
+            return write!(f, "{}GB", kb / KB_PER_GB);
         }
         if kb.is_multiple_of(KB_PER_MB) {
             return write!(f, "{}MB", kb / KB_PER_MB);
@@ -153,6 +154,19 @@ impl fmt::Display for Size {
 #[cfg(test)]
 mod tests {
     use super::{Size, SizeError};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    proptest! {
+        #[test]
+        fn every_size_reads_back_and_its_ids_fit_into_32_bits(steps in 1u64..=50_000_000) {
+            let size = Size::of_nominal_kb(steps * 10).unwrap();
+            prop_assert_eq!(size.to_string().parse::<Size>(), Ok(size));
+            let ratings = u64::from(size.reviews()) * 41 / 2;
+            for last in [u64::from(size.customers()), u64::from(size.orders()), u64::from(size.reviews()), ratings] {
+                prop_assert!((1..1 << 31).contains(&last), "{}: {}", size, last);
+            }
+        }
+    }
 
     fn size(text: &str) -> Size {
         text.parse().unwrap()
@@ -187,14 +201,14 @@ mod tests {
 
     #[test]
     fn sizes_read_back_and_wrong_ones_are_refused() {
-        for text in ["10MB", "1GB", "100GB", "1TB", "0.01MB", "1.25MB", "1500MB", "0.5MB"] {
+        for text in ["10MB", "1GB", "100GB", "0.5TB", "0.01MB", "1.25MB", "1500MB", "0.5MB"] {
             assert_eq!(size(&size(text).to_string()), size(text), "{text}");
         }
         assert_eq!(size("1.5GB").to_string(), "1500MB");
         for text in ["", "10", "MB", "-1MB", "10KB", "1.2.3MB", "1e3MB", "0.0001MB"] {
             assert!(matches!(text.parse::<Size>(), Err(SizeError::Malformed(_))), "{text}");
         }
-        for text in ["0MB", "2TB", "0.015MB", "99999999999999TB"] {
+        for text in ["0MB", "0.501TB", "0.015MB", "99999999999999TB"] {
             assert!(matches!(text.parse::<Size>(), Err(SizeError::OutOfRange(_))), "{text}");
         }
     }
