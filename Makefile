@@ -35,7 +35,7 @@ bench: ## The project's promises as ratios, each measured in one run; writes tar
 bench-peers: ## Underlay beside sysbench, pgbench, fio and go-tpc, those that are found; writes target/bench/peers-*.json.
 	scripts/setup.sh bench
 	$(CARGO) build --release --locked -p underlay --bin underlay --example with_server --example peers --example io_cost
-	$(if $(SUDO),sudo --preserve-env) scripts/bench-peers.sh
+	$(if $(SUDO),sudo -E env "PATH=$$PATH") scripts/bench-peers.sh
 
 build: ## The optimised program: target/release/underlay.
 	$(CARGO) build --release --locked --bin underlay
