@@ -8,8 +8,8 @@
 
 mod report;
 mod session;
+mod start;
 
-use std::sync::Barrier;
 use std::time::Instant;
 
 use underlay_core::RootSeed;
@@ -165,28 +165,28 @@ pub fn insert(
     })?;
     let slices = slices(options.parameters.rows, options.sessions);
     // Connecting is not inserting: all begin when all are connected.
-    let barrier = Barrier::new(slices.len() + 1);
+    let start = start::Start::default();
     let (began, sessions) = std::thread::scope(|scope| {
         let mut handles = Vec::new();
         for (index, slice) in slices.iter().enumerate() {
-            let (target, barrier) = (&target, &barrier);
+            let (target, start) = (&target, &start);
             let work = session::Work { options, slice: *slice, stop };
-            let handle = std::thread::Builder::new()
-                .name(format!("batch-{index}"))
-                .spawn_scoped(scope, move || work.on_thread(target, barrier));
-            match handle {
+            let named = std::thread::Builder::new().name(format!("batch-{index}"));
+            match named.spawn_scoped(scope, move || work.on_thread(target, start)) {
                 Ok(handle) => handles.push(handle),
-                // The barrier would never open: nobody inserts without the others.
-                Err(error) => panic!("could not start a thread: {error}"),
+                Err(error) => {
+                    start.abandon();
+                    return Err(BatchError::Thread(error));
+                }
             }
         }
-        barrier.wait();
+        start.release(slices.len());
         let began = Instant::now();
         let join = |handle: std::thread::ScopedJoinHandle<'_, SessionReport>| {
             handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
-        (began, handles.into_iter().map(join).collect::<Vec<_>>())
-    });
+        Ok((began, handles.into_iter().map(join).collect::<Vec<_>>()))
+    })?;
     let report = BatchReport::new(*options, began.elapsed(), sessions);
     if report.is_complete() {
         on_runtime(async {

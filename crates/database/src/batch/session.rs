@@ -3,13 +3,13 @@
 //! A session sends one statement after the other, each as soon as the one before was answered. It keeps account of
 //! what may have been committed: that is what the table is compared with after a server was lost.
 
-use std::sync::Barrier;
 use std::time::Instant;
 
 use underlay_core::Histogram;
 use underlay_workload::batch::{Claim, Mode, Row, Slice};
 
 use super::report::{SessionEnd, SessionReport, add_at};
+use super::start::Start;
 use super::{BatchError, BatchOptions, on_runtime};
 use crate::error::SessionError;
 use crate::target::Target;
@@ -70,16 +70,16 @@ impl Account {
 
 impl Work<'_> {
     /// Carries out the work on this thread, from when all sessions are connected.
-    pub(super) fn on_thread(self, target: &Target, barrier: &Barrier) -> SessionReport {
+    pub(super) fn on_thread(self, target: &Target, start: &Start) -> SessionReport {
         match target.engine {
             Engine::Postgresql => {
-                self.on_engine::<postgres::batch::PostgresInserter>(target, barrier)
+                self.on_engine::<postgres::batch::PostgresInserter>(target, start)
             }
-            Engine::Mariadb => self.on_engine::<mariadb::batch::MariadbInserter>(target, barrier),
+            Engine::Mariadb => self.on_engine::<mariadb::batch::MariadbInserter>(target, start),
         }
     }
 
-    fn on_engine<I: Inserter>(self, target: &Target, barrier: &Barrier) -> SessionReport {
+    fn on_engine<I: Inserter>(self, target: &Target, start: &Start) -> SessionReport {
         let mut account = Account {
             began: Instant::now(),
             rows: 0,
@@ -89,16 +89,18 @@ impl Work<'_> {
             commit_latency_ns: Histogram::new(),
             rows_per_second: Vec::new(),
         };
-        let mut waited = false;
+        let mut has_arrived = false;
         let ended = on_runtime(async {
             let connected = I::connect(target).await;
-            barrier.wait();
-            waited = true;
+            has_arrived = true;
+            if !start.arrive() {
+                return Ok(SessionEnd::Stopped);
+            }
             account.began = Instant::now();
             self.carry_out(&mut connected?, &mut account).await.map_err(BatchError::from)
         });
-        if !waited {
-            barrier.wait();
+        if !has_arrived {
+            start.arrive();
         }
         let end = match ended {
             Ok(end) => end,
