@@ -9,7 +9,7 @@ use rand::RngExt;
 use std::collections::BTreeMap;
 use underlay_core::RootSeed;
 use underlay_model::Operation;
-use underlay_model::cluster::{Cluster, ComponentId, Durability, Found, Restart};
+use underlay_model::cluster::{Cluster, ComponentId, Durability, Found, HostId, Restart};
 use underlay_model::data_plane::{BLOCK_BYTES, DataPlane, MemoryStore, MemoryStores};
 
 impl World {
@@ -49,6 +49,11 @@ impl World {
         let restored = Cluster::restore(self.spec.clone(), seed, &state, Restart::Unclean);
         self.cluster = restored.expect("its own state");
         self.cluster.remember_changes();
+        // The last fault or repair may not have been stored: then it has not happened.
+        self.down = state.hosts.iter().map(|record| HostId(record.host)).collect();
+        for host in &self.down {
+            self.hit.insert(self.domains[host.0 as usize].clone());
+        }
         // Faults of devices that nobody had noticed are over.
         self.stuck.clear();
         // Whatever may have been under way is settled by choosing one member as the truth and copying it: until that is done
