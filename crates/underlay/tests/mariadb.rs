@@ -182,6 +182,18 @@ fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
         assert!(checks.iter().all(|check| check["outcome"] == "ok"), "{shop:#}");
     }
     drive_of("dvdstore", &["--drop"]);
+    let batch = drive_of("batch", &["--run", "--check", "--rows", "3000", "--sessions", "2"]);
+    assert_eq!(batch["run"]["rows_acknowledged"], 3000, "{batch:#}");
+    assert_eq!(batch["run"]["commit_latency_ns"]["count"], 3000, "{batch:#}");
+    assert_eq!(batch["check"]["sha256"], batch["run"]["check"]["sha256_expected"], "{batch:#}");
+    drive_of("batch", &["--drop"]);
+    let asked = ["--scale", "0.01", "--load", "--run", "--check"];
+    let warehouse = drive_of("warehouse", &asked);
+    assert_eq!(warehouse["run"]["throughput"]["queries"], 44, "{warehouse:#}");
+    let results = warehouse["check"]["results"].as_array().expect("a list of checks");
+    assert_eq!(results.len(), 40, "{warehouse:#}");
+    assert!(results.iter().all(|result| result["outcome"] == "ok"), "{warehouse:#}");
+    drive_of("warehouse", &["--drop"]);
     server.stop(StopMode::Fast).unwrap();
     teardown.unwind();
 }
