@@ -3,7 +3,7 @@
 //! Direct I/O through io_uring, requests from `workload::block`, latencies in histograms. In reading order: what
 //! is asked ([`Target`]), memory that the kernel accepts ([`buffer`]), the ring ([`ring`]), a closed loop at a
 //! queue depth ([`closed_loop`]), and everything a calibration needs ([`measure`]). The load generator of
-//! `underlay io` is [`load`]; [`verify`] follows what was written, and [`signature`] tells what a device holds.
+//! `underlay io` is [`load`]; [`copy`] reads a device in large blocks beside other work; [`verify`] follows what was written, and [`signature`] tells what a device holds.
 //!
 //! **Invariant:** nothing is written unless the target was opened for writing, which only [`Target::create`],
 //! [`Target::open_for_overwriting`] and [`Target::open_to_write`] do. Deliberately not here: fitting (the `model`
@@ -22,6 +22,8 @@ pub mod closed_loop;
 pub mod measure;
 
 pub mod load;
+
+pub mod copy;
 
 pub mod verify;
 

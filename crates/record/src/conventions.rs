@@ -26,6 +26,9 @@ pub mod document {
     /// Per run with scheduled faults: what happened when, and what it meant: `verdict` (`survived`, `down`, `lost`),
     /// `tolerated`, `failures_at_once`, `promise_exceeded_by`, `faults`, `database_down`.
     pub const FAULTS: &str = "faults";
+    /// Per run with work beside the users: what each did: `name`, `text`, `began_ns`, `ended_ns`, `complete`, `reads`,
+    /// `writes`, `bytes`, `errors`. Latencies are stored under [`super::histogram_scope::BACKGROUND`].
+    pub const BACKGROUND: &str = "background";
     /// Per execution: how the template database was loaded.
     pub const LOAD: &str = "load";
 }
@@ -40,6 +43,8 @@ pub mod histogram_scope {
     pub const CLUSTER: &str = "cluster";
     /// Per tick; name [`super::DISPATCH_LAG`]: actual minus intended dispatch of the load generator.
     pub const DRIVER: &str = "driver";
+    /// Per run; name `<work>.read` or `<work>.write`: latency of work beside the users, from the intended start.
+    pub const BACKGROUND: &str = "background";
     /// Per run or tick; names [`super::LATENESS`] and [`super::MODELLED`].
     pub const TIMING: &str = "timing";
 }
@@ -67,6 +72,10 @@ pub mod event {
     pub const RESYNC: &str = "resync";
     /// A part of the datastore changed its state: a host, a device, a component, a volume.
     pub const STORAGE: &str = "storage";
+    /// Work beside the users began; data carries its `name`.
+    pub const BACKGROUND: &str = "background";
+    /// Work beside the users ended; data carries its `name`.
+    pub const BACKGROUND_END: &str = "background-end";
     /// The load generator lost the database; data may carry `until_ns`.
     pub const OUTAGE: &str = "outage";
     /// A sampler's remark.
@@ -91,6 +100,8 @@ pub mod finding {
     pub const FAULT_LOST_DATA: &str = "fault-lost-data";
     /// A scheduled fault did not come about.
     pub const FAULT_DID_NOT_HAPPEN: &str = "fault-did-not-happen";
+    /// What work beside the users did.
+    pub const BACKGROUND: &str = "background";
     /// A setting trades durability for speed.
     pub const NOT_DURABLE: &str = "not-durable";
 }
@@ -142,6 +153,8 @@ pub mod source {
     pub const MARIADB: &str = "mariadb";
     /// The datastore's own counters.
     pub const DATASTORE: &str = "datastore";
+    /// Work beside the users: `<work>.reads`, `.writes`, `.bytes`, `.errors`.
+    pub const BACKGROUND: &str = "background";
     /// The load generator's own counters.
     pub const DRIVER: &str = "driver";
     /// Underlay's own cost.

@@ -8,6 +8,7 @@
 
 mod plan;
 
+mod background_plan;
 mod fault_plan;
 
 mod finding;
@@ -42,6 +43,7 @@ mod schema;
 mod suggest;
 mod words;
 
+pub use background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
 pub use built_in_datastore::builtin_datastore;
 pub use builtin::{
     Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies, find_study, suggest_study,

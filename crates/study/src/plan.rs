@@ -13,6 +13,7 @@ use underlay_model::{DeviceProfile, DiskGroupSpec};
 use underlay_workload::sysbench::{Distribution, Script};
 use underlay_workload::transactional::Shape;
 
+use crate::background_plan::BackgroundPlan;
 use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::options::PlanOptions;
@@ -39,6 +40,8 @@ pub struct Plan {
     pub workload: WorkloadPlan,
     /// How it is measured.
     pub procedure: ProcedurePlan,
+    /// Work beside the users in every run; in the order of the file.
+    pub background: Vec<BackgroundPlan>,
     /// What breaks, or changes, during every run; in the order of the file.
     pub faults: Vec<FaultPlan>,
     /// Every run of the study in the order of execution.

@@ -11,6 +11,7 @@ use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{ClusterSpec, HostSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
 
+use crate::background_plan::BackgroundPlan;
 use crate::finding::Finding;
 use crate::options::PlanOptions;
 use crate::parse::Study;
@@ -61,6 +62,7 @@ pub fn plan_json(plan: &Plan) -> Value {
             "repeats": procedure.repeats,
             "order": procedure.order.as_str(),
         },
+        "background": plan.background.iter().map(|work| background(plan, work)).collect::<Vec<_>>(),
         "faults": plan.faults.iter().map(|fault| faults::fault(plan, fault)).collect::<Vec<_>>(),
         "schedule": plan
             .schedule
@@ -240,6 +242,21 @@ fn workload(plan: &Plan) -> Value {
         "notice": shape.notice,
     });
     json!({ shape.name: content })
+}
+
+fn background(plan: &Plan, background: &BackgroundPlan) -> Value {
+    let designs: Vec<&str> =
+        background.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
+    json!({
+        "name": background.name,
+        "text": background.work.described(),
+        "at_ns": background.at.0,
+        "phase": background.phase.as_str(),
+        "users": background.users,
+        "lasts_ns": background.lasts.map(|lasts| lasts.0),
+        "designs": designs,
+        "line": background.line,
+    })
 }
 
 fn estimates(estimates: &Estimates) -> Value {

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use underlay_core::{Bytes, Evidence};
 use underlay_model::DeviceProfile;
 
+use crate::background_plan::BackgroundPlan;
 use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::plan::{
@@ -24,6 +25,12 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     page.heading("Designs");
     for design in &plan.designs {
         describe_design(&mut page, design);
+    }
+    if !plan.background.is_empty() {
+        page.heading("Beside the users, in every run");
+        for background in &plan.background {
+            describe_background(&mut page, plan, background);
+        }
     }
     if !plan.faults.is_empty() {
         page.heading("Faults, in every run");
@@ -201,6 +208,31 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
         policy.stripe_width,
         policy.checksum.word()
     ));
+}
+
+fn describe_background(page: &mut Page, plan: &Plan, background: &BackgroundPlan) {
+    let rung = background.users.map_or_else(String::new, |users| match users {
+        1 => " at 1 user".to_string(),
+        users => format!(" at {users} users"),
+    });
+    let end = match background.lasts {
+        Some(lasts) => format!(", for {lasts}"),
+        None => String::new(),
+    };
+    let designs: Vec<&str> =
+        background.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
+    page.wrapped(
+        "  ",
+        "    ",
+        &format!(
+            "{}: {} into {}{rung}{end}, {} ({})",
+            background.name,
+            background.at,
+            background.phase.as_str(),
+            background.work.described(),
+            designs.join(", ")
+        ),
+    );
 }
 
 fn describe_fault(page: &mut Page, plan: &Plan, fault: &FaultPlan) {

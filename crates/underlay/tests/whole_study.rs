@@ -73,8 +73,49 @@ fn a_study_is_carried_out_answered_and_leaves_the_host_as_it_was() {
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
 }
 
+/// A block load and a copy beside the users of one of the two designs.
+const BESIDE: &str = r#"
+[[background]]
+name = "neighbour"
+load = { profile = "8k-random-70-30", volumes = ["data"], working-set = "16MiB" }
+lasts = "3s"
+designs = ["b"]
+
+[[background]]
+name = "copy"
+copy = { from = "wal", to = "backup", space = "16MiB", bytes-per-second = "20MB" }
+at = "1s"
+designs = ["b"]
+"#;
+
+/// Both are told of, once, in the design that has them, and were seen second by second.
+fn assert_work_beside_the_users(analysis: &Value) {
+    let findings = analysis["findings"].as_array().expect("findings");
+    for (name, end) in [("neighbour: ", ""), ("copy: ", "stopped before its end")] {
+        let told: Vec<&str> = findings
+            .iter()
+            .filter_map(|finding| finding["text"].as_str())
+            .filter(|text| text.contains(name))
+            .collect();
+        assert_eq!(told.len(), 1, "{findings:#?}");
+        assert!(told[0].contains("MB/s") && told[0].contains(end), "{told:?}");
+        assert!(!told[0].contains("failed"), "{told:?}");
+    }
+    let series = analysis["timelines"]["series"].as_array().expect("series");
+    for (name, at_least, at_most) in
+        [("background.neighbour.bytes", 1e4, 1e12), ("background.copy.bytes", 1e6, 60e6)]
+    {
+        let position = series.iter().position(|one| one["name"] == name).expect("a series");
+        let lines = analysis["timelines"]["lines"].as_array().expect("lines");
+        let line = lines.iter().find(|line| line["series"] == position).expect("a line");
+        let values = line["mean"].as_array().or(line["values"].as_array()).expect("values");
+        let most = values.iter().filter_map(Value::as_f64).fold(0.0, f64::max);
+        assert!((at_least..at_most).contains(&most), "{name}: {most}");
+    }
+}
+
 #[test]
-fn sysbench_is_a_workload_of_studies_and_named_where_its_numbers_are() {
+fn sysbench_is_a_workload_of_studies_and_work_beside_it_is_done_and_told() {
     if let Some(reason) = cannot_run_servers() {
         eprintln!("skip: {reason}");
         return;
@@ -83,7 +124,7 @@ fn sysbench_is_a_workload_of_studies_and_named_where_its_numbers_are() {
     let study = SMALL_STUDY
         .replace("[workload.tpcc]\nwarehouses = 1\n", "[workload.sysbench]\ntable-size = 10_000\n");
     assert_ne!(study, SMALL_STUDY);
-    bench.write("small.toml", &study);
+    bench.write("small.toml", &format!("{study}{BESIDE}"));
     let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];
     let analysis = json(&bench.run(&[&arguments[..], &["--users", "2"]].concat()).expect(0));
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
@@ -102,6 +143,7 @@ fn sysbench_is_a_workload_of_studies_and_named_where_its_numbers_are() {
         !checks.is_empty() && checks.iter().all(|check| check["outcome"] == "ok"),
         "{checks:#?}"
     );
+    assert_work_beside_the_users(&analysis);
     let shown = bench.run(&["show", "small.sqlite"]).expect(0);
     assert!(shown.contains("TPS: transactions per second") && !shown.contains("NOPM"), "{shown}");
 }

@@ -3,6 +3,7 @@
 //! The doc comments of these types are the descriptions in the JSON schema. What a missing key means is
 //! not decided here but by `defaults.toml` and the resolver.
 
+pub(crate) mod background;
 pub(crate) mod cluster;
 pub(crate) mod design;
 pub(crate) mod engine;
@@ -14,6 +15,7 @@ pub(crate) mod published;
 pub(crate) mod study;
 pub(crate) mod workload;
 
+pub(crate) use background::Background;
 pub(crate) use design::{Design, Device, Volume, Volumes};
 pub(crate) use engine::Engine;
 pub(crate) use fault::Fault;

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use crate::entry::{Entry, Section};
-use crate::file::{Design, Engine, Fault, Procedure, Published, Volumes, Workload};
+use crate::file::{Background, Design, Engine, Fault, Procedure, Published, Volumes, Workload};
 use crate::limits::SEED;
 use crate::reader::Keys;
 
@@ -32,6 +32,8 @@ pub(crate) struct Study {
     pub workload: Section<Workload>,
     /// How it is measured.
     pub procedure: Section<Procedure>,
+    /// Work beside the users in every run.
+    pub background: Entry<Vec<Section<Background>>>,
     /// What breaks, or changes, during every run.
     pub fault: Entry<Vec<Section<Fault>>>,
     /// Results that others published, shown beside the study's own.
@@ -45,6 +47,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Study {
     keys.alias("users", "procedure");
     keys.alias("warehouses", "workload");
     keys.alias("faults", "fault");
+    keys.alias("backgrounds", "background");
     Study {
         name: keys.take("name", |item, report| item.text(report)),
         title: keys.take("title", |item, report| item.text(report)),
@@ -55,6 +58,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Study {
         design: keys.sections("design", super::design::read),
         workload: keys.section("workload", super::workload::read),
         procedure: keys.section("procedure", super::procedure::read),
+        background: keys.sections("background", super::background::read),
         fault: keys.sections("fault", super::fault::read),
         published: keys.sections("published", super::published::read),
     }

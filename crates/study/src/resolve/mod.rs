@@ -3,12 +3,14 @@
 //! Nothing stops at the first problem. A part that cannot be resolved is `None` and silences the checks
 //! that would need it; a plan exists only when no problem was found.
 
+mod background;
 mod chosen;
 pub(crate) mod cluster;
 mod datastore;
 mod design;
 mod engine;
 mod faults;
+mod moment;
 mod names;
 mod procedure;
 mod published;
@@ -85,7 +87,10 @@ impl<'a> Resolver<'a> {
         let workload = full_workload.as_ref().map(|full| self.scale_workload(full));
         let procedure = self.procedure(workload.as_ref());
         let designs = self.designs(&engine, workload.as_ref(), procedure.as_ref());
+        let kind = workload.as_ref().map(|workload| workload.kind());
+        let background = self.background(&designs, procedure.as_ref(), kind.as_ref());
         let faults = self.faults(&designs, procedure.as_ref());
+        self.refuse_background_with_power_cuts(&background, &faults);
         self.doubt_designs(&designs, &faults);
         let published = self.published();
 
@@ -120,6 +125,7 @@ impl<'a> Resolver<'a> {
             schedule: schedule(designs.len(), procedure.plan.repeats, procedure.plan.order),
             workload: workload_plan,
             procedure: procedure.plan,
+            background,
             faults,
             scale: self.scale,
             full_size,

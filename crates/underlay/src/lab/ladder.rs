@@ -19,6 +19,7 @@ use underlay_telemetry::Collector;
 use underlay_workload::transactional::Books;
 
 use crate::lab::abort::{Abort, During};
+use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::interrupt;
@@ -49,6 +50,8 @@ pub struct Ladder<'a, 'b, B: Books> {
     pub datastore: &'a SharedDatastore,
     /// What the study breaks.
     pub faults: &'a mut Faults<'b>,
+    /// What runs beside the users.
+    pub background: &'a mut Background<'b>,
     /// Is told of restarted servers.
     pub collector: &'a Collector,
     /// Its volumes.
@@ -93,6 +96,7 @@ impl<B: Books> Ladder<'_, '_, B> {
         let mut phases = Phases::new(self.recorder, self.run, self.origin);
         let phase = phases.begin(kind, Some(users), Some(expected), self.observer)?;
         self.faults.phase_began(kind, users);
+        self.background.phase_began(kind, users);
         let result = act(self);
         phases.end(phase, &result)?;
         result
@@ -129,11 +133,13 @@ impl<B: Books> Ladder<'_, '_, B> {
             next = (next + Duration::from_secs(1)).min(end);
             loop {
                 steer(self);
-                let due = self.faults.next_due().unwrap_or(next);
+                let due = [self.faults.next_due(), self.background.next_due()];
+                let due = due.into_iter().flatten().min().unwrap_or(next);
                 let step = next.min(due).min(Instant::now() + Duration::from_millis(200));
                 if !interrupt::sleep_until(step) {
                     return Err(Abort::Interrupted);
                 }
+                self.background.carry_out_due(self.observer)?;
                 let (count, length) = self.carry_out_faults()?;
                 headline += count;
                 counted += length;
@@ -166,6 +172,11 @@ impl<B: Books> Ladder<'_, '_, B> {
             errors: tick.errors(),
         });
         Ok(())
+    }
+
+    /// Stops the work beside the users.
+    pub fn stop_background(&mut self) -> Result<(), Abort> {
+        self.background.stop(self.observer)
     }
 
     /// Ends every fault that is still in force.

@@ -7,6 +7,7 @@
 //! A killed execution goes on where it was: runs that finished stay, the one that was under way is done again.
 
 mod abort;
+mod background;
 mod faults;
 mod host_view;
 mod ladder;

@@ -29,6 +29,7 @@ use underlay_study::{DatastoreKind, DesignPlan, Durability, Plan, RunPlan};
 use underlay_telemetry::{CgroupTarget, Collector, CollectorReport, Targets};
 
 use crate::lab::abort::{Abort, During};
+use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::Faults;
 use crate::lab::ladder::{Ladder, Rung, write_tick};
@@ -149,6 +150,7 @@ struct Running<'r, 'f> {
     volumes: &'r [MountedVolume],
     cgroup: Option<&'r Cgroup>,
     faults: &'r mut Faults<'f>,
+    background: &'r mut Background<'f>,
 }
 
 impl<S: Subject> ActiveRun<'_, S> {
@@ -159,8 +161,11 @@ impl<S: Subject> ActiveRun<'_, S> {
         let (datastore, volumes) =
             phases.carry_out(PhaseKind::Prepare, observer, |_| self.open_datastore(&scratch))?;
         let cgroup = self.make_cgroup(observer)?;
+        let mut background =
+            Background::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
         let mut server = phases.carry_out(PhaseKind::Restore, observer, |_| {
             self.set_timing(&datastore, Timing::Off)?;
+            background.prepare(&volumes, self.bench.plan.seed)?;
             self.restore(&scratch, &volumes, cgroup.clone())
         })?;
         phases
@@ -177,6 +182,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             volumes: &volumes,
             cgroup: cgroup.as_ref(),
             faults: &mut faults,
+            background: &mut background,
         };
         let driven = self.drive(running, &mut phases, observer);
         self.keep_timing(&datastore, observer)?;
@@ -419,7 +425,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
     ) -> Result<DriveSummary<S::Books>, Abort> {
-        let Running { server, datastore, volumes, cgroup, faults } = running;
+        let Running { server, datastore, volumes, cgroup, faults, background } = running;
         let target = server.target().with_database(self.bench.subject.database());
         let gauge = DriverGauge::default();
         let connector = self.bench.subject.connector(target.clone());
@@ -427,7 +433,10 @@ impl<S: Subject> ActiveRun<'_, S> {
             Driver::start(self.drive_spec(), connector, self.origin).during("start the load")?;
         let writer = TelemetryWriter::start(self.bench.recorder.clone(), self.run)
             .during("start the thread of the record")?;
-        let targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
+        let mut targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
+        if let Some(sampler) = background.sampler() {
+            targets.extra.push(Box::new(sampler));
+        }
         let collector = Collector::start(targets, Duration::from_secs(1), writer.sink());
         let mut rungs = Vec::new();
         let mut ladder = Ladder {
@@ -440,13 +449,16 @@ impl<S: Subject> ActiveRun<'_, S> {
             datastore,
             volumes,
             faults,
+            background,
             collector: &collector,
             observer: &mut *observer,
         };
         let climbed = ladder.climb(&self.bench.plan.procedure, &mut rungs);
         // Whatever ended the climb: processes that wait for broken storage can only end once it is mended.
         let mended = ladder.mend_faults();
-        let climbed = climbed.and(mended);
+        // Requests of background work that wait for broken storage have ended now.
+        let stopped = ladder.stop_background();
+        let climbed = climbed.and(mended).and(stopped);
         self.rungs = rungs;
         let stopped = phases.carry_out(PhaseKind::Stop, observer, |_| {
             let summary = driver.stop();

@@ -12,15 +12,15 @@ use std::ops::Range;
 use underlay_core::{Bytes, Nanos};
 
 use super::Resolver;
+use super::moment::MomentKeys;
 use super::procedure::ProcedureChoice;
 use crate::entry::{Entry, Section};
 use crate::exact;
-use crate::fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange};
+use crate::fault_plan::{FaultAction, FaultKind, FaultPlan, PolicyChange};
 use crate::file;
 use crate::limits::{TORN_KEEP, TORN_UNIT};
-use crate::plan::{DesignPlan, Origin, ProcedurePlan, Setting};
+use crate::plan::{DesignPlan, Origin, Setting};
 use crate::problem::position;
-use crate::scale;
 use crate::suggest::listed;
 
 /// A fault with its place in the file.
@@ -79,7 +79,13 @@ impl Resolver<'_> {
         if let Some(kind) = kind {
             self.check_keys(section, kind);
         }
-        let moment = self.moment(section, procedure);
+        let keys = MomentKeys {
+            what: "a fault",
+            at: &section.at,
+            phase: &section.phase,
+            users: &section.users,
+        };
+        let moment = self.moment(&keys, procedure);
         let action = kind.and_then(|kind| self.action(section, kind));
         let concerned = self.concerned(section, kind, designs);
         if let Some(action) = &action {
@@ -156,81 +162,6 @@ impl Resolver<'_> {
                 "write for example lasts = \"30s\", or leave it out",
             );
         }
-    }
-
-    /// The phase and the rung, if the fault lies within them.
-    fn moment(
-        &mut self,
-        section: &Section<file::Fault>,
-        procedure: Option<&ProcedureChoice>,
-    ) -> Option<(FaultPhase, Option<u32>)> {
-        let phase = match &section.phase {
-            Entry::Refused => return None,
-            Entry::Absent => FaultPhase::Measure,
-            Entry::Given { value, .. } => *value,
-        };
-        let procedure = procedure?;
-        if !phase.is_per_rung()
-            && let Some(span) = section.users.span()
-        {
-            self.report.at(
-                &span,
-                "conflict",
-                format!("`users` does not belong to a fault in the phase {}", phase.as_str()),
-                "this phase comes once per run",
-                "remove `users`, or choose phase = \"measure\"",
-            );
-        }
-        let users = match (phase.is_per_rung(), &section.users) {
-            (_, Entry::Refused) => return None,
-            (false, _) => None,
-            (true, Entry::Absent) => procedure.plan.users.last().copied(),
-            (true, Entry::Given { value, span }) => Some(self.rung(*value, span, procedure)?),
-        };
-        let length = phase_length(&procedure.plan, phase);
-        if let Entry::Given { value: at, span } = &section.at
-            && *at >= length
-        {
-            self.report.at(
-                span,
-                "out-of-range",
-                format!("the fault comes after the end of its phase, {}", phase.as_str()),
-                format!("the phase lasts {}", exact::time(length)),
-                match length {
-                    Nanos::ZERO => format!("give procedure.{} a length", phase.as_str()),
-                    _ => format!(
-                        "write less than \"{}\", or make the phase longer",
-                        exact::time(length)
-                    ),
-                },
-            );
-        }
-        Some((phase, users))
-    }
-
-    /// The planned rung of a number of users, which is written at full size.
-    fn rung(
-        &mut self,
-        users: u32,
-        span: &Range<usize>,
-        procedure: &ProcedureChoice,
-    ) -> Option<u32> {
-        if procedure.full_users.contains(&users) {
-            return Some(match &self.options.users {
-                Some(_) => users,
-                None => scale::count(users, self.scale),
-            });
-        }
-        let rungs: Vec<String> = procedure.full_users.iter().map(u32::to_string).collect();
-        let whose = if self.options.users.is_some() { "`--users`" } else { "the ladder" };
-        self.report.at(
-            span,
-            "unknown-name",
-            format!("{whose} has no rung of {users} users"),
-            format!("the rungs are {}", rungs.join(", ")),
-            "name one of them, or leave `users` out for the last one",
-        );
-        None
     }
 
     /// What happens, once everything it takes is there.
@@ -416,15 +347,6 @@ fn example(key: &str) -> &'static str {
 
 fn place(section: &Section<file::Fault>) -> Range<usize> {
     section.span.clone().unwrap_or(0..0)
-}
-
-fn phase_length(procedure: &ProcedurePlan, phase: FaultPhase) -> Nanos {
-    match phase {
-        FaultPhase::Settle => procedure.settle,
-        FaultPhase::WarmUp => procedure.warm_up,
-        FaultPhase::RampUp => procedure.ramp_up,
-        FaultPhase::Measure => procedure.measure,
-    }
 }
 
 /// A fault in one line, for the table of values.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::{Placed, place};
-use crate::entry::{Entry, Section};
+use crate::entry::Section;
 use crate::fault_plan::{FaultAction, FaultKind};
 use crate::file;
 use crate::plan::{DatastoreKind, DesignPlan};
@@ -20,47 +20,12 @@ impl Resolver<'_> {
         kind: Option<FaultKind>,
         designs: &[DesignPlan],
     ) -> Vec<usize> {
-        let indices = 0..designs.len();
-        let found: Vec<usize> = match &section.designs {
-            Entry::Refused => return Vec::new(),
-            Entry::Absent => indices.collect(),
-            Entry::Given { value: names, span } => {
-                self.check_designs(names, span);
-                indices.filter(|index| names.contains(&designs[*index].name)).collect()
-            }
-        };
+        let found = self.designs_named("the fault", &section.designs, designs);
         let Some(kind) = kind else { return Vec::new() };
         for index in &found {
             self.check_fits(section, kind, &designs[*index]);
         }
         found
-    }
-
-    fn check_designs(&mut self, names: &[String], span: &Range<usize>) {
-        let known: Vec<String> = self.design_names().into_iter().flatten().collect();
-        let words = || known.iter().map(String::as_str);
-        if names.is_empty() {
-            self.report.at(
-                span,
-                "empty",
-                "the fault happens to no design",
-                "an empty list",
-                format!("name one of {}, or leave `designs` out", listed(words())),
-            );
-        }
-        for name in names.iter().filter(|name| !known.contains(name)) {
-            let label = match nearest(name, words()) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "not a design of this study".to_string(),
-            };
-            self.report.at(
-                span,
-                "unknown-name",
-                format!("the fault names `{name}`, which is not a design of this study"),
-                label,
-                format!("use one of {}", listed(words())),
-            );
-        }
     }
 
     /// Whether such a thing can happen to that kind of datastore at all.

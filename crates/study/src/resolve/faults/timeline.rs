@@ -2,9 +2,9 @@
 
 use underlay_core::Nanos;
 
-use super::phase_length;
 use crate::fault_plan::{FaultPhase, FaultPlan};
 use crate::plan::ProcedurePlan;
+use crate::resolve::moment::phase_length;
 
 /// From when to when a fault is in force, since the beginning of the first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,349 @@
+//! Background work: what it does, when, and whether every design concerned has the volumes and the space.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use underlay_core::{Bytes, Nanos};
+
+use super::Resolver;
+use super::moment::MomentKeys;
+use super::procedure::ProcedureChoice;
+use crate::background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
+use crate::entry::{Entry, Section};
+use crate::estimate;
+use crate::exact;
+use crate::fault_plan::{FaultAction, FaultPlan};
+use crate::file::background::{Background, Copy, Load};
+use crate::io_profile::{find_io_profile, suggest_io_profile};
+use crate::plan::{DatastoreKind, DesignPlan, Origin, Setting, WorkloadKind};
+use crate::problem::position;
+
+/// Size of a file of background work that does not say it.
+const SPACE: Bytes = Bytes::from_mib(128);
+/// Size of a request of a copy that does not say it, and what can be said.
+const BLOCK: Bytes = Bytes::from_mib(1);
+const BLOCK_MIN: Bytes = Bytes::from_kib(4);
+const BLOCK_MAX: Bytes = Bytes::from_mib(4);
+/// Requests in flight of a copy that does not say it.
+const QUEUE_DEPTH: u32 = 4;
+
+impl Resolver<'_> {
+    /// All background work that is in order.
+    pub(super) fn background(
+        &mut self,
+        designs: &[DesignPlan],
+        procedure: Option<&ProcedureChoice>,
+        workload: Option<&WorkloadKind>,
+    ) -> Vec<BackgroundPlan> {
+        let file = self.file;
+        let Entry::Given { value: sections, .. } = &file.background else { return Vec::new() };
+        let mut plans = Vec::new();
+        let mut names = HashSet::new();
+        for section in sections.iter().filter(|section| !section.refused) {
+            let name = self.background_name(section, &mut names);
+            let keys = MomentKeys {
+                what: "background work",
+                at: &section.at,
+                phase: &section.phase,
+                users: &section.users,
+            };
+            let moment = self.moment(&keys, procedure);
+            let concerned = self.designs_named("the background work", &section.designs, designs);
+            let work = self.work(section);
+            if let Some(work) = &work {
+                for index in &concerned {
+                    self.check_work(section, work, &designs[*index], workload);
+                }
+            }
+            let (Some(name), Some((phase, users)), Some(work)) = (name, moment, work) else {
+                continue;
+            };
+            plans.push(BackgroundPlan {
+                name,
+                work,
+                at: section.at.get().copied().unwrap_or(Nanos::ZERO),
+                phase,
+                users,
+                lasts: section.lasts.get().copied(),
+                designs: concerned,
+                line: position(self.text, place(section).start).0,
+            });
+        }
+        // Of designs that the command line left out there is no run.
+        plans.retain(|plan| !plan.designs.is_empty());
+        for (number, plan) in plans.iter().enumerate() {
+            self.provenance.push(Setting {
+                path: format!("background[{number}]"),
+                value: format!("{} at {}", plan.name, exact::time(plan.at)),
+                origin: Origin::File { line: plan.line },
+            });
+        }
+        plans
+    }
+
+    /// After a power cut volumes are mounted anew, while background work keeps files on them open.
+    pub(super) fn refuse_background_with_power_cuts(
+        &mut self,
+        background: &[BackgroundPlan],
+        faults: &[FaultPlan],
+    ) {
+        let cuts = |design: &usize| {
+            let cut = |fault: &&FaultPlan| fault.action == FaultAction::PowerCut;
+            faults.iter().filter(cut).any(|fault| fault.designs.contains(design))
+        };
+        let file = self.file;
+        let Entry::Given { value: sections, .. } = &file.background else { return };
+        for plan in background.iter().filter(|plan| plan.designs.iter().any(cuts)) {
+            let section = sections.iter().find(|section| section.name.get() == Some(&plan.name));
+            self.report.add(
+                section.map(place),
+                "conflict",
+                format!("the design of `{}` loses its power", plan.name),
+                "it keeps files open on volumes that are mounted anew after a power cut",
+                "name other designs with `designs`, or schedule another fault",
+            );
+        }
+    }
+
+    fn background_name(
+        &mut self,
+        section: &Section<Background>,
+        names: &mut HashSet<String>,
+    ) -> Option<String> {
+        let Entry::Given { value: name, span } = &section.name else {
+            if section.name.is_absent() {
+                self.report.add(
+                    Some(place(section)),
+                    "missing-key",
+                    "the background work has no name",
+                    "`name` is missing",
+                    "add for example name = \"nightly-copy\"",
+                );
+            }
+            return None;
+        };
+        let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
+        if name.is_empty() || !name.chars().all(|letter| fits(letter) || letter == '-') {
+            self.report.at(
+                span,
+                "bad-name",
+                format!("`{name}` cannot be the name of background work"),
+                "it becomes part of file names",
+                "use lower case letters, digits and `-`",
+            );
+            return None;
+        }
+        if !names.insert(name.clone()) {
+            self.report.at(
+                span,
+                "duplicate-name",
+                format!("two kinds of background work are called `{name}`"),
+                "the second one",
+                "give it another name",
+            );
+        }
+        Some(name.clone())
+    }
+
+    fn work(&mut self, section: &Section<Background>) -> Option<BackgroundWork> {
+        match (section.load.is_present(), section.copy.is_present()) {
+            (true, false) => self.block_load(&section.load),
+            (false, true) => self.copy_plan(&section.copy),
+            (both, _) => {
+                self.report.add(
+                    Some(place(section)),
+                    if both { "conflict" } else { "missing-key" },
+                    match both {
+                        true => "background work is either a `load` or a `copy`",
+                        false => "the background work does not say what it does",
+                    },
+                    match both {
+                        true => "it names both",
+                        false => "`load` or `copy` is missing",
+                    },
+                    "write for example copy = { from = \"data\" }, or load = { profile = \"sql\", volumes = [\"data\"] }",
+                );
+                None
+            }
+        }
+    }
+
+    fn block_load(&mut self, section: &Section<Load>) -> Option<BackgroundWork> {
+        if section.refused {
+            return None;
+        }
+        let span = section.span.clone();
+        if section.profile.is_absent() {
+            self.report.add(
+                span.clone(),
+                "missing-key",
+                "the load does not say its `profile`",
+                "`profile` is missing",
+                "add for example profile = \"sql-80-20\"",
+            );
+        }
+        if section.volumes.is_absent() {
+            self.report.add(
+                span,
+                "missing-key",
+                "the load does not say its `volumes`",
+                "`volumes` is missing",
+                "add for example volumes = [\"data\"]",
+            );
+        }
+        let (name, span) = match &section.profile {
+            Entry::Given { value, span } => (value, span),
+            _ => return None,
+        };
+        let Some(profile) = find_io_profile(name) else {
+            let label = match suggest_io_profile(name) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "not a block load that comes with underlay".to_string(),
+            };
+            self.report.at(
+                span,
+                "unknown-name",
+                format!("there is no block load `{name}`"),
+                label,
+                "`underlay list io-profiles` shows them",
+            );
+            return None;
+        };
+        let working_set = size_or(&section.working_set, SPACE)?;
+        Some(BackgroundWork::Load {
+            profile: Box::new(profile.clone()),
+            volumes: section.volumes.get()?.clone(),
+            working_set: self.scaled_space(working_set),
+        })
+    }
+
+    fn copy_plan(&mut self, section: &Section<Copy>) -> Option<BackgroundWork> {
+        if section.refused {
+            return None;
+        }
+        if section.from.is_absent() {
+            self.report.add(
+                section.span.clone(),
+                "missing-key",
+                "the copy does not say which volume it is of",
+                "`from` is missing",
+                "add for example from = \"data\"",
+            );
+        }
+        let block_size = size_or(&section.block_size, BLOCK)?;
+        let fits = (BLOCK_MIN..=BLOCK_MAX).contains(&block_size);
+        if !fits || !block_size.0.is_multiple_of(BLOCK_MIN.0) {
+            self.report.add(
+                section.block_size.span(),
+                "out-of-range",
+                "`block-size` is not the size of a request",
+                format!("{block_size} is not a multiple of 4 KiB from 4 KiB to 4 MiB"),
+                "write for example block-size = \"1MiB\"",
+            );
+            return None;
+        }
+        let space = size_or(&section.space, SPACE)?;
+        let k = u64::from(self.scale.divisor);
+        Some(BackgroundWork::Copy(CopyPlan {
+            from: section.from.get()?.clone(),
+            to: match &section.to {
+                Entry::Refused => return None,
+                to => to.get().cloned(),
+            },
+            space: self.scaled_space(space),
+            block_size,
+            queue_depth: match &section.queue_depth {
+                Entry::Refused => return None,
+                depth => depth.get().map_or(QUEUE_DEPTH, |depth| *depth as u32),
+            },
+            bytes_per_second: match &section.bytes_per_second {
+                Entry::Refused => return None,
+                rate => rate.get().map(|rate| (rate.0 / k).max(1)),
+            },
+        }))
+    }
+
+    /// Files carry volume, and are scaled like everything that does; whole blocks of a copy fit.
+    fn scaled_space(&self, space: Bytes) -> Bytes {
+        crate::scale::size(space, self.scale, BLOCK_MAX)
+    }
+
+    /// Whether a design has the volumes, and they the space.
+    fn check_work(
+        &mut self,
+        section: &Section<Background>,
+        work: &BackgroundWork,
+        design: &DesignPlan,
+        workload: Option<&WorkloadKind>,
+    ) {
+        if let BackgroundWork::Copy(copy) = work {
+            self.check_volume(section, &copy.from, design);
+            if matches!(design.kind, DatastoreKind::Path { .. }) {
+                self.report.add(
+                    Some(place(section)),
+                    "conflict",
+                    format!(
+                        "volumes of the design `{}` cannot be copied block by block",
+                        design.name
+                    ),
+                    "they are directories, without a block device of their own",
+                    "use `load`, or name the other designs with `designs`",
+                );
+            }
+        }
+        for (volume, space) in work.space() {
+            let Some(capacity) = self.check_volume(section, volume, design) else { continue };
+            let used = match (volume, workload) {
+                ("data", Some(workload)) => estimate::database(workload),
+                _ => Bytes::ZERO,
+            };
+            let usable = estimate::usable(capacity);
+            if Bytes(used.0.saturating_add(space.0)) > usable {
+                self.report.add(
+                    Some(place(section)),
+                    "out-of-range",
+                    format!(
+                        "the volume `{volume}` of `{}` has no room for {space} more",
+                        design.name
+                    ),
+                    format!("it holds about {usable}"),
+                    "enlarge it, or write a smaller working-set or space",
+                );
+            }
+        }
+    }
+
+    fn check_volume(
+        &mut self,
+        section: &Section<Background>,
+        name: &str,
+        design: &DesignPlan,
+    ) -> Option<Bytes> {
+        let found = design.volumes.iter().find(|volume| volume.name == name);
+        if found.is_none() {
+            let known: Vec<&str> =
+                design.volumes.iter().map(|volume| volume.name.as_str()).collect();
+            self.report.add(
+                Some(place(section)),
+                "unknown-name",
+                format!("the design `{}` has no volume `{name}`", design.name),
+                "named by this background work",
+                format!("use one of {}", crate::suggest::listed(known.into_iter())),
+            );
+        }
+        found.map(|volume| volume.capacity)
+    }
+}
+
+/// A size that may be left out; `None` = it was refused.
+fn size_or(entry: &Entry<Bytes>, default: Bytes) -> Option<Bytes> {
+    match entry {
+        Entry::Refused => None,
+        Entry::Absent => Some(default),
+        Entry::Given { value, .. } => Some(*value),
+    }
+}
+
+fn place(section: &Section<Background>) -> Range<usize> {
+    section.span.clone().unwrap_or(0..0)
+}

@@ -1,0 +1,157 @@
+//! When something scheduled happens, and in which designs: the keys that faults and background work share.
+
+use std::ops::Range;
+
+use underlay_core::Nanos;
+
+use super::Resolver;
+use super::procedure::ProcedureChoice;
+use crate::entry::Entry;
+use crate::exact;
+use crate::fault_plan::FaultPhase;
+use crate::plan::{DesignPlan, ProcedurePlan};
+use crate::scale;
+use crate::suggest::{listed, nearest};
+
+/// The keys of a moment.
+pub(super) struct MomentKeys<'a> {
+    /// What is scheduled, with its article, for messages: `a fault`.
+    pub what: &'static str,
+    pub at: &'a Entry<Nanos>,
+    pub phase: &'a Entry<FaultPhase>,
+    pub users: &'a Entry<u32>,
+}
+
+impl Resolver<'_> {
+    /// The phase and the rung, if the moment lies within them.
+    pub(super) fn moment(
+        &mut self,
+        keys: &MomentKeys<'_>,
+        procedure: Option<&ProcedureChoice>,
+    ) -> Option<(FaultPhase, Option<u32>)> {
+        let what = keys.what;
+        let phase = match keys.phase {
+            Entry::Refused => return None,
+            Entry::Absent => FaultPhase::Measure,
+            Entry::Given { value, .. } => *value,
+        };
+        let procedure = procedure?;
+        if !phase.is_per_rung()
+            && let Some(span) = keys.users.span()
+        {
+            self.report.at(
+                &span,
+                "conflict",
+                format!("`users` does not belong to {what} in the phase {}", phase.as_str()),
+                "this phase comes once per run",
+                "remove `users`, or choose phase = \"measure\"",
+            );
+        }
+        let users = match (phase.is_per_rung(), keys.users) {
+            (_, Entry::Refused) => return None,
+            (false, _) => None,
+            (true, Entry::Absent) => procedure.plan.users.last().copied(),
+            (true, Entry::Given { value, span }) => Some(self.rung(*value, span, procedure)?),
+        };
+        let length = phase_length(&procedure.plan, phase);
+        if let Entry::Given { value: at, span } = keys.at
+            && *at >= length
+        {
+            let subject = what.replacen("a ", "the ", 1);
+            self.report.at(
+                span,
+                "out-of-range",
+                format!("{subject} comes after the end of its phase, {}", phase.as_str()),
+                format!("the phase lasts {}", exact::time(length)),
+                match length {
+                    Nanos::ZERO => format!("give procedure.{} a length", phase.as_str()),
+                    _ => format!(
+                        "write less than \"{}\", or make the phase longer",
+                        exact::time(length)
+                    ),
+                },
+            );
+        }
+        Some((phase, users))
+    }
+
+    /// The planned rung of a number of users, which is written at full size.
+    fn rung(
+        &mut self,
+        users: u32,
+        span: &Range<usize>,
+        procedure: &ProcedureChoice,
+    ) -> Option<u32> {
+        if procedure.full_users.contains(&users) {
+            return Some(match &self.options.users {
+                Some(_) => users,
+                None => scale::count(users, self.scale),
+            });
+        }
+        let rungs: Vec<String> = procedure.full_users.iter().map(u32::to_string).collect();
+        let whose = if self.options.users.is_some() { "`--users`" } else { "the ladder" };
+        self.report.at(
+            span,
+            "unknown-name",
+            format!("{whose} has no rung of {users} users"),
+            format!("the rungs are {}", rungs.join(", ")),
+            "name one of them, or leave `users` out for the last one",
+        );
+        None
+    }
+
+    /// The designs that are concerned, by position; all, when none is named.
+    pub(super) fn designs_named(
+        &mut self,
+        what: &str,
+        names: &Entry<Vec<String>>,
+        designs: &[DesignPlan],
+    ) -> Vec<usize> {
+        let indices = 0..designs.len();
+        match names {
+            Entry::Refused => Vec::new(),
+            Entry::Absent => indices.collect(),
+            Entry::Given { value: names, span } => {
+                self.check_designs(what, names, span);
+                indices.filter(|index| names.contains(&designs[*index].name)).collect()
+            }
+        }
+    }
+
+    fn check_designs(&mut self, what: &str, names: &[String], span: &Range<usize>) {
+        let known: Vec<String> = self.design_names().into_iter().flatten().collect();
+        let words = || known.iter().map(String::as_str);
+        if names.is_empty() {
+            self.report.at(
+                span,
+                "empty",
+                format!("{what} concerns no design"),
+                "an empty list",
+                format!("name one of {}, or leave `designs` out", listed(words())),
+            );
+        }
+        for name in names.iter().filter(|name| !known.contains(name)) {
+            let label = match nearest(name, words()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "not a design of this study".to_string(),
+            };
+            self.report.at(
+                span,
+                "unknown-name",
+                format!("{what} names `{name}`, which is not a design of this study"),
+                label,
+                format!("use one of {}", listed(words())),
+            );
+        }
+    }
+}
+
+/// How long a phase lasts.
+pub(super) fn phase_length(procedure: &ProcedurePlan, phase: FaultPhase) -> Nanos {
+    match phase {
+        FaultPhase::Settle => procedure.settle,
+        FaultPhase::WarmUp => procedure.warm_up,
+        FaultPhase::RampUp => procedure.ramp_up,
+        FaultPhase::Measure => procedure.measure,
+    }
+}

@@ -1,0 +1,294 @@
+//! Work beside the users: block loads on volumes and copies of volumes, started and stopped at their moments.
+//!
+//! Each has a thread of its own and does its I/O through `blockio`. What it does is counted for the sampler while
+//! it runs, and written to the record when it has ended. It never ends a run: requests that fail are counted.
+
+mod sampler;
+mod work;
+
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use underlay_blockio::copy::IoGauge;
+use underlay_core::{Histogram, Nanos, RootSeed};
+use underlay_datastore::MountedVolume;
+use underlay_record::conventions::{document, event, finding, histogram_scope};
+use underlay_record::{Event as RecordEvent, Finding, Interval, PhaseKind, RunId, Severity};
+use underlay_study::{BackgroundPlan, BackgroundWork, FaultPhase, Plan, RunPlan};
+
+use self::sampler::BackgroundSampler;
+use self::work::{Done, Ready, ready, work};
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::{Event, Observer};
+use crate::lab::recording::SharedRecorder;
+
+/// All background work of one run.
+pub struct Background<'a> {
+    recorder: &'a SharedRecorder,
+    run: RunId,
+    origin: Instant,
+    entries: Vec<Entry<'a>>,
+    done: Vec<Value>,
+}
+
+struct Entry<'a> {
+    plan: &'a BackgroundPlan,
+    gauge: Arc<IoGauge>,
+    ready: Option<Ready>,
+    state: State,
+}
+
+enum State {
+    Waiting,
+    Armed { at: Nanos },
+    Running { began: Nanos, until: Option<Nanos>, stop: Arc<AtomicBool>, thread: JoinHandle<Done> },
+    Over,
+}
+
+impl<'a> Background<'a> {
+    /// The work that `plan` has for a run.
+    pub fn new(
+        plan: &'a Plan,
+        scheduled: RunPlan,
+        recorder: &'a SharedRecorder,
+        run: RunId,
+        origin: Instant,
+    ) -> Background<'a> {
+        let concerned =
+            plan.background.iter().filter(|work| work.designs.contains(&scheduled.design));
+        let entry = |plan| Entry {
+            plan,
+            gauge: Arc::new(IoGauge::default()),
+            ready: None,
+            state: State::Waiting,
+        };
+        Background {
+            recorder,
+            run,
+            origin,
+            entries: concerned.map(entry).collect(),
+            done: Vec::new(),
+        }
+    }
+
+    /// Creates and fills the files that it needs, and opens everything. To be called while the modelled latencies are
+    /// off.
+    pub fn prepare(&mut self, volumes: &[MountedVolume], seed: RootSeed) -> Result<(), Abort> {
+        for (number, entry) in self.entries.iter_mut().enumerate() {
+            let seed = seed.child("background", number as u64);
+            let ready = ready(entry.plan, volumes, seed);
+            entry.ready = Some(ready.during(&format!("prepare `{}`", entry.plan.name))?);
+        }
+        Ok(())
+    }
+
+    /// Counts what it does; `None` where there is no such work.
+    pub fn sampler(&self) -> Option<BackgroundSampler> {
+        (!self.entries.is_empty()).then(|| {
+            BackgroundSampler::new(
+                self.entries.iter().map(|entry| (&*entry.plan.name, Arc::clone(&entry.gauge))),
+            )
+        })
+    }
+
+    /// Says that a phase of the ladder began.
+    pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
+        let phase = match kind {
+            PhaseKind::Settle => FaultPhase::Settle,
+            PhaseKind::WarmUp => FaultPhase::WarmUp,
+            PhaseKind::RampUp => FaultPhase::RampUp,
+            PhaseKind::Measure => FaultPhase::Measure,
+            _ => return,
+        };
+        let now = self.now();
+        for Entry { plan, state, .. } in &mut self.entries {
+            let meant = plan.phase == phase && plan.users.is_none_or(|rung| rung == users);
+            if meant && matches!(state, State::Waiting) {
+                *state = State::Armed { at: now + plan.at };
+            }
+        }
+    }
+
+    /// When there is next something to do.
+    pub fn next_due(&self) -> Option<Instant> {
+        let due = self.entries.iter().filter_map(|entry| match &entry.state {
+            State::Armed { at } => Some(*at),
+            State::Running { until, .. } => *until,
+            State::Waiting | State::Over => None,
+        });
+        due.min().map(|at| self.origin + Duration::from(at))
+    }
+
+    /// Starts and stops what is due, and writes down what has ended by itself.
+    pub fn carry_out_due(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
+        let now = self.now();
+        for number in 0..self.entries.len() {
+            match &self.entries[number].state {
+                State::Armed { at } if *at <= now => self.begin(number, observer)?,
+                State::Running { until, thread, .. }
+                    if thread.is_finished() || until.is_some_and(|until| until <= now) =>
+                {
+                    self.end(number, observer)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops everything: the load is over, or is given up. What never began is over too.
+    pub fn stop(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
+        let mut outcome = Ok(());
+        for number in 0..self.entries.len() {
+            match &self.entries[number].state {
+                State::Running { .. } => outcome = outcome.and(self.end(number, observer)),
+                _ => {
+                    // Open files would keep the volumes from being unmounted.
+                    self.entries[number].ready = None;
+                    self.entries[number].state = State::Over;
+                }
+            }
+        }
+        if !self.done.is_empty() {
+            let done = Value::Array(std::mem::take(&mut self.done));
+            let written =
+                self.recorder.lock().write_document(Some(self.run), document::BACKGROUND, &done);
+            outcome = outcome.and(written.during("write the record"));
+        }
+        outcome
+    }
+
+    fn begin(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), Abort> {
+        let now = self.now();
+        let entry = &mut self.entries[number];
+        let Some(ready) = entry.ready.take() else {
+            entry.state = State::Over;
+            return Ok(());
+        };
+        let stop = Arc::new(AtomicBool::new(false));
+        let (gauge, told) = (Arc::clone(&entry.gauge), Arc::clone(&stop));
+        let thread = std::thread::Builder::new()
+            .name("background".to_string())
+            .spawn(move || work(ready, &gauge, &told))
+            .during("start a thread for background work")?;
+        let until = entry.plan.lasts.map(|lasts| now + lasts);
+        entry.state = State::Running { began: now, until, stop, thread };
+        let text = format!("{} began: {}", entry.plan.name, entry.plan.work.described());
+        observer.notice(&Event::Found { severity: Severity::Information, text: &text });
+        let data = json!({ "name": entry.plan.name, "until_ns": until.map(|at| at.0) });
+        self.event(event::BACKGROUND, now, &text, data)
+    }
+
+    fn end(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), Abort> {
+        let entry = &mut self.entries[number];
+        let State::Running { began, stop, thread, .. } =
+            std::mem::replace(&mut entry.state, State::Over)
+        else {
+            return Ok(());
+        };
+        stop.store(true, Ordering::Relaxed);
+        let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let (plan, gauge) = (entry.plan, Arc::clone(&entry.gauge));
+        let now = self.now();
+        let interval = Interval { begin: began, end: now };
+        for (operation, histogram) in [("read", &done.read), ("write", &done.write)] {
+            let name = format!("{}.{operation}", plan.name);
+            self.recorder
+                .lock()
+                .histogram(self.run, interval, histogram_scope::BACKGROUND, &name, histogram)
+                .during("write the record")?;
+        }
+        let bytes = gauge.bytes.load(Ordering::Relaxed);
+        self.done.push(json!({
+            "name": plan.name,
+            "text": plan.work.described(),
+            "began_ns": began.0,
+            "ended_ns": now.0,
+            "complete": done.complete,
+            "reads": gauge.reads.load(Ordering::Relaxed),
+            "writes": gauge.writes.load(Ordering::Relaxed),
+            "bytes": bytes,
+            "errors": done.errors,
+            "failure": done.failure,
+        }));
+        let text = said(plan, &done, (bytes, interval));
+        let data = json!({ "name": plan.name });
+        self.event(event::BACKGROUND_END, now, &format!("{} ended", plan.name), data)?;
+        let severity = match done.errors > 0 || done.failure.is_some() {
+            true => Severity::Warning,
+            false => Severity::Information,
+        };
+        observer.notice(&Event::Found { severity, text: &text });
+        self.recorder
+            .lock()
+            .finding(&Finding {
+                run: Some(self.run),
+                severity,
+                code: finding::BACKGROUND.to_string(),
+                text,
+                data: Value::Null,
+            })
+            .during("write the record")
+    }
+
+    fn event(&self, kind: &str, at: Nanos, text: &str, data: Value) -> Result<(), Abort> {
+        let event = RecordEvent {
+            run: Some(self.run),
+            at,
+            kind: kind.to_string(),
+            text: text.to_string(),
+            data,
+        };
+        self.recorder.lock().event(&event).during("write the record")
+    }
+
+    fn now(&self) -> Nanos {
+        self.origin.elapsed().into()
+    }
+}
+
+impl Drop for Background<'_> {
+    /// Threads must not outlive the run, whatever ended it.
+    fn drop(&mut self) {
+        for entry in &mut self.entries {
+            if let State::Running { stop, thread, .. } =
+                std::mem::replace(&mut entry.state, State::Over)
+            {
+                stop.store(true, Ordering::Relaxed);
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+/// What it did, in one line.
+fn said(plan: &BackgroundPlan, done: &Done, (bytes, interval): (u64, Interval)) -> String {
+    let seconds = interval.seconds().max(f64::MIN_POSITIVE);
+    let latency = |what: &str, histogram: &Histogram| {
+        let p99 = Nanos(histogram.quantile(0.99)?);
+        Some(format!("99 % of the {what} took at most {p99}"))
+    };
+    let latencies: Vec<String> = [latency("reads", &done.read), latency("writes", &done.write)]
+        .into_iter()
+        .flatten()
+        .collect();
+    let mut text = format!(
+        "{}: {:.1} MB in {seconds:.1} s ({:.1} MB/s); {}",
+        plan.name,
+        bytes as f64 / 1e6,
+        bytes as f64 / 1e6 / seconds,
+        latencies.join(", ")
+    );
+    if matches!(plan.work, BackgroundWork::Copy(_)) && !done.complete {
+        text.push_str("; it was stopped before its end");
+    }
+    if done.errors > 0 {
+        text.push_str(&format!("; {} requests failed", done.errors));
+    }
+    if let Some(failure) = &done.failure {
+        text.push_str(&format!("; it ended early: {failure}"));
+    }
+    text
+}
