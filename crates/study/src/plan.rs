@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
+use underlay_workload::dvdstore::Size;
 use underlay_workload::sysbench::{Distribution, Script};
 use underlay_workload::transactional::Shape;
 
@@ -336,6 +337,8 @@ pub enum WorkloadKind {
     Tpcc(TpccPlan),
     /// Transactions compatible with sysbench's OLTP scripts.
     Sysbench(SysbenchPlan),
+    /// A web shop after DVD Store 3.
+    Dvdstore(DvdstorePlan),
 }
 
 /// TPC-C: what does not hold for every workload.
@@ -366,12 +369,20 @@ pub struct SysbenchPlan {
     pub range_size: u32,
 }
 
+/// The web shop: what does not hold for every workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DvdstorePlan {
+    /// The nominal size.
+    pub size: Size,
+}
+
 impl WorkloadKind {
     /// The names of the transaction types and what the headline counts.
     pub fn shape(&self) -> &'static Shape {
         match self {
             WorkloadKind::Tpcc(_) => &underlay_workload::tpcc::SHAPE,
             WorkloadKind::Sysbench(_) => &underlay_workload::sysbench::SHAPE,
+            WorkloadKind::Dvdstore(_) => &underlay_workload::dvdstore::SHAPE,
         }
     }
 
@@ -385,6 +396,9 @@ impl WorkloadKind {
                 count: u64::from(plan.tables) * u64::from(plan.table_size),
                 unit: "rows",
             },
+            WorkloadKind::Dvdstore(plan) => {
+                Population { count: u64::from(plan.size.customers()), unit: "customers" }
+            }
         }
     }
 }

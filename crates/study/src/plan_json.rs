@@ -226,6 +226,11 @@ fn workload(plan: &Plan) -> Value {
             "distribution": sysbench.distribution.as_str(),
             "range_size": sysbench.range_size,
         }),
+        WorkloadKind::Dvdstore(dvdstore) => json!({
+            "db_size": dvdstore.size.to_string(),
+            "customers": dvdstore.size.customers(),
+            "products": dvdstore.size.products(),
+        }),
     };
     content["pacing"] = pacing;
     content["seed"] = workload.seed.0.into();

@@ -115,6 +115,9 @@ fn workload(plan: &Plan) -> String {
             };
             format!("{profile}, {}, {pacing}", tpcc.mode.as_str())
         }
+        WorkloadKind::Dvdstore(dvdstore) => {
+            format!("web shop after DVD Store 3, {}, {pacing}", dvdstore.size)
+        }
         WorkloadKind::Sysbench(sysbench) => format!(
             "sysbench-compatible {} on {} tables, ids {}, {pacing}",
             sysbench.script, sysbench.tables, sysbench.distribution

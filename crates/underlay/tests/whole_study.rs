@@ -149,6 +149,29 @@ fn sysbench_is_a_workload_of_studies_and_work_beside_it_is_done_and_told() {
 }
 
 #[test]
+fn the_web_shop_is_a_workload_of_studies() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let workload = "[workload.dvdstore]\ndb-size = \"0.2MB\"\n";
+    let study = SMALL_STUDY.replace("[workload.tpcc]\nwarehouses = 1\n", workload);
+    assert_ne!(study, SMALL_STUDY);
+    bench.write("small.toml", &study);
+    let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];
+    let options = ["--users", "2", "--designs", "a"];
+    let analysis = json(&bench.run(&[&arguments[..], &options].concat()).expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    assert_eq!((runs_counted(&analysis), &analysis["workload"]["unit"]), (1, &json("\"OPM\"")));
+    let rung = &analysis["rungs"][0];
+    assert!(rung["metrics"]["headline"]["value"].as_f64().expect("a number") > 0.0, "{rung:#}");
+    assert!(rung["latencies"].as_array().map_or(0, Vec::len) > 5, "steps of visits: {rung:#}");
+    let checks = analysis["checks"].as_array().expect("checks");
+    assert!(checks.len() > 50 && checks.iter().all(|check| check["outcome"] == "ok"));
+}
+
+#[test]
 fn a_killed_run_is_removed_by_clean_and_gone_on_with() {
     if let Some(reason) = cannot_run_servers() {
         eprintln!("skip: {reason}");

@@ -23,6 +23,8 @@ pub(crate) struct Workload {
     pub tpcc: Section<Tpcc>,
     /// Transactions compatible with sysbench's OLTP scripts, on tables that sysbench can share.
     pub sysbench: Section<Sysbench>,
+    /// A web shop after DVD Store 3.
+    pub dvdstore: Section<Dvdstore>,
 }
 
 /// The TPC-C workload.
@@ -76,6 +78,20 @@ pub(crate) struct Sysbench {
     pub statement_timeout: Entry<Nanos>,
 }
 
+/// The web shop.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-required" = ["db-size"]))]
+pub(crate) struct Dvdstore {
+    /// Nominal size: S (10MB), M (1GB), L (100GB), or a number with MB, GB or TB. 10MB takes about 460 MB.
+    pub db_size: Entry<String>,
+    /// What makes a user start the next transaction. A closed loop without waiting, when left out.
+    pub pacing: Section<Pacing>,
+    /// A statement that runs longer is cancelled and counted as an error.
+    #[schemars(with = "Time")]
+    pub statement_timeout: Entry<Nanos>,
+}
+
 /// What makes a user start the next transaction: exactly one of the two.
 #[derive(Clone, Debug, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
@@ -115,9 +131,15 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Workload {
     keys.alias("kind", "tpcc");
     keys.alias("warehouses", "tpcc");
     keys.alias("oltp", "sysbench");
+    keys.alias("dvd-store", "dvdstore");
     Workload {
         tpcc: keys.section("tpcc", read_tpcc),
         sysbench: keys.section("sysbench", read_sysbench),
+        dvdstore: keys.section("dvdstore", |keys| Dvdstore {
+            db_size: keys.take("db-size", |item, report| item.text(report)),
+            pacing: keys.section("pacing", read_pacing),
+            statement_timeout: keys.take("statement-timeout", |item, report| item.time(report)),
+        }),
     }
 }
 

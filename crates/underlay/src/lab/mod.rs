@@ -44,7 +44,7 @@ use crate::lab::recording::SharedRecorder;
 use crate::lab::run::{Bench, RunResult};
 use crate::lab::template::TemplateSpec;
 use crate::lab::verification::Verified;
-use crate::lab::workload::{Subject, SysbenchSubject, TpccSubject};
+use crate::lab::workload::{DvdStoreSubject, Subject, SysbenchSubject, TpccSubject};
 use crate::stop::{Stop, chain};
 
 /// Where an execution's record is, or will be.
@@ -68,6 +68,9 @@ pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Resul
         }
         WorkloadKind::Sysbench(sysbench) => {
             execute_with(&SysbenchSubject::new(sysbench, seed)?, plan, place, observer)
+        }
+        WorkloadKind::Dvdstore(dvdstore) => {
+            execute_with(&DvdStoreSubject::new(dvdstore, seed), plan, place, observer)
         }
     }
 }

@@ -1,11 +1,13 @@
 //! The workload: merging, scaling and checking. What only one kind has is in a file of its own.
 
+mod dvdstore;
 mod pacing;
 mod sysbench;
 mod tpcc;
 
 use underlay_core::{Nanos, RootSeed};
 
+use self::dvdstore::DvdstoreChoice;
 use self::pacing::PacingChoice;
 use self::sysbench::SysbenchChoice;
 use self::tpcc::TpccChoice;
@@ -27,6 +29,7 @@ pub(crate) struct WorkloadChoice {
 enum KindChoice {
     Tpcc(TpccChoice),
     Sysbench(SysbenchChoice),
+    Dvdstore(DvdstoreChoice),
 }
 
 impl WorkloadChoice {
@@ -35,6 +38,7 @@ impl WorkloadChoice {
         match &self.kind {
             KindChoice::Tpcc(tpcc) => WorkloadKind::Tpcc(tpcc.plan()),
             KindChoice::Sysbench(sysbench) => WorkloadKind::Sysbench(sysbench.plan()),
+            KindChoice::Dvdstore(dvdstore) => WorkloadKind::Dvdstore(dvdstore.plan()),
         }
     }
 
@@ -42,7 +46,7 @@ impl WorkloadChoice {
     pub fn warehouses(&self) -> Option<u32> {
         match self.kind() {
             WorkloadKind::Tpcc(tpcc) => Some(tpcc.warehouses),
-            WorkloadKind::Sysbench(_) => None,
+            WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
         }
     }
 
@@ -51,6 +55,8 @@ impl WorkloadChoice {
         let smaller = match self.kind() {
             WorkloadKind::Tpcc(_) => ("warehouses", population),
             WorkloadKind::Sysbench(plan) => ("table-size", population / u64::from(plan.tables)),
+            // Sizes of shops have names, not numbers of customers.
+            WorkloadKind::Dvdstore(_) => return None,
         };
         (smaller.1 > 0).then(|| format!("{} = {}", smaller.0, smaller.1))
     }
@@ -71,42 +77,51 @@ impl Resolver<'_> {
     pub(super) fn workload(&mut self) -> Option<WorkloadChoice> {
         let (file, defaults) = (self.file, self.defaults);
         let (section, default) = (&file.workload, &defaults.workload);
-        let (tpcc, sysbench) = (&section.tpcc, &section.sysbench);
-        let (path, kind, pacing, timeout) = match (tpcc.is_present(), sysbench.is_present()) {
-            (true, true) => {
+        let (tpcc, sysbench, shop) = (&section.tpcc, &section.sysbench, &section.dvdstore);
+        let present = [
+            (tpcc.is_present(), tpcc.refused, &tpcc.span),
+            (sysbench.is_present(), sysbench.refused, &sysbench.span),
+            (shop.is_present(), shop.refused, &shop.span),
+        ];
+        let mut named = present.iter().filter(|(is_present, _, _)| *is_present);
+        let first = named.next();
+        if let Some((_, _, span)) = named.next() {
+            self.report.add(
+                (*span).clone(),
+                "conflict",
+                "the study names two workloads",
+                "users follow one of them",
+                "keep one of [workload.tpcc], [workload.sysbench] and [workload.dvdstore]",
+            );
+            return None;
+        }
+        let Some((_, refused, _)) = first else {
+            if !section.refused {
                 self.report.add(
-                    sysbench.span.clone(),
-                    "conflict",
-                    "the study names two workloads",
-                    "users follow one of them",
-                    "keep one of [workload.tpcc] and [workload.sysbench]",
+                    Some(section.span.clone().unwrap_or(0..0)),
+                    "missing-key",
+                    "the study names no workload",
+                    "what the users do is missing",
+                    "add [workload.tpcc] with for example warehouses = 8",
                 );
-                return None;
             }
-            (true, false) if tpcc.refused => return None,
-            (false, true) if sysbench.refused => return None,
-            (true, false) => {
-                let kind = self.tpcc(tpcc, &default.tpcc);
-                let timeouts = (&tpcc.statement_timeout, &default.tpcc.statement_timeout);
-                (tpcc::PATH, kind, (&tpcc.pacing, &default.tpcc.pacing), timeouts)
-            }
-            (false, true) => {
-                let kind = self.sysbench(sysbench, &default.sysbench);
-                let timeouts = (&sysbench.statement_timeout, &default.sysbench.statement_timeout);
-                (sysbench::PATH, kind, (&sysbench.pacing, &default.sysbench.pacing), timeouts)
-            }
-            (false, false) => {
-                if !section.refused {
-                    self.report.add(
-                        Some(section.span.clone().unwrap_or(0..0)),
-                        "missing-key",
-                        "the study names no workload",
-                        "what the users do is missing",
-                        "add [workload.tpcc] with for example warehouses = 8",
-                    );
-                }
-                return None;
-            }
+            return None;
+        };
+        if *refused {
+            return None;
+        }
+        let (path, kind, pacing, timeout) = if tpcc.is_present() {
+            let kind = self.tpcc(tpcc, &default.tpcc);
+            let timeouts = (&tpcc.statement_timeout, &default.tpcc.statement_timeout);
+            (tpcc::PATH, kind, (&tpcc.pacing, &default.tpcc.pacing), timeouts)
+        } else if sysbench.is_present() {
+            let kind = self.sysbench(sysbench, &default.sysbench);
+            let timeouts = (&sysbench.statement_timeout, &default.sysbench.statement_timeout);
+            (sysbench::PATH, kind, (&sysbench.pacing, &default.sysbench.pacing), timeouts)
+        } else {
+            let kind = self.dvdstore(shop);
+            let timeouts = (&shop.statement_timeout, &default.dvdstore.statement_timeout);
+            (dvdstore::PATH, kind, (&shop.pacing, &default.dvdstore.pacing), timeouts)
         };
         let timeout = [(Layer::File, timeout.0), (Layer::Default, timeout.1)];
         let statement_timeout = self.pick(&format!("{path}.statement-timeout"), &timeout).found();
@@ -132,12 +147,14 @@ impl Resolver<'_> {
             match &mut scaled.kind {
                 KindChoice::Tpcc(tpcc) => tpcc.scale(self.scale),
                 KindChoice::Sysbench(sysbench) => sysbench.scale(self.scale),
+                KindChoice::Dvdstore(dvdstore) => dvdstore.scale(self.scale),
             }
             scaled.pacing.scale(self.scale.divisor);
         }
         let mut rows = match &scaled.kind {
             KindChoice::Tpcc(tpcc) => tpcc.settings(),
             KindChoice::Sysbench(sysbench) => sysbench.settings(),
+            KindChoice::Dvdstore(dvdstore) => dvdstore.settings(),
         };
         rows.extend(scaled.pacing.settings());
         let timeout = &scaled.statement_timeout;

@@ -3,6 +3,7 @@
 //! The lab is compiled per workload, like the load generator: it knows none of them. It neither draws
 //! transactions nor carries them out; that is between the workload and the engine's sessions.
 
+mod dvdstore;
 mod sysbench;
 mod tpcc;
 
@@ -17,6 +18,7 @@ use underlay_workload::transactional::{Books, Workload};
 
 use crate::lab::abort::Abort;
 
+pub use dvdstore::DvdStoreSubject;
 pub use sysbench::SysbenchSubject;
 pub use tpcc::TpccSubject;
 

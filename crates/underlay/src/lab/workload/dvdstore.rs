@@ -1,0 +1,95 @@
+//! The web shop after DVD Store 3 in a study.
+
+use tokio::runtime::Runtime;
+use underlay_core::RootSeed;
+use underlay_database::dvdstore::{
+    DvdStoreConnector, Tally, check, identity, load, population_identity, tally,
+};
+use underlay_database::{Engine, Target};
+use underlay_record::{CheckMoment, CheckOutcome};
+use underlay_study::DvdstorePlan;
+use underlay_workload::dvdstore::{DvdStore, DvdStoreBooks, Parameters};
+
+use super::{Checked, Loaded, Progress, Subject};
+use crate::lab::abort::{Abort, During};
+
+/// The shop of some size. Its users behave as the kit's do by default.
+pub struct DvdStoreSubject {
+    parameters: Parameters,
+}
+
+impl DvdStoreSubject {
+    /// As the plan has it.
+    pub fn new(plan: &DvdstorePlan, seed: RootSeed) -> DvdStoreSubject {
+        DvdStoreSubject { parameters: Parameters::new(plan.size, seed) }
+    }
+}
+
+impl Subject for DvdStoreSubject {
+    type Connector = DvdStoreConnector;
+    type Books = DvdStoreBooks;
+    type Before = Tally;
+
+    fn database(&self) -> &'static str {
+        "dvdstore"
+    }
+
+    fn population(&self) -> String {
+        format!("dvdstore-{}", self.parameters.size)
+    }
+
+    fn population_identity(&self, engine: Engine) -> String {
+        population_identity(engine, &self.parameters)
+    }
+
+    fn identity(&self, engine: Engine) -> String {
+        identity(engine, &self.parameters)
+    }
+
+    fn load(
+        &self,
+        target: &Target,
+        parallel: usize,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Loaded, Abort> {
+        progress(Progress { share: 0.0, rows: 0 });
+        let report = load(target, &self.parameters, parallel).during("load the population")?;
+        Ok(Loaded {
+            rows: report.rows,
+            bytes: report.bytes,
+            rows_duration: report.rows_duration,
+            keys_duration: report.keys_duration,
+            settle_duration: report.settle_duration,
+        })
+    }
+
+    fn before(&self, runtime: &Runtime, target: &Target, _: u32) -> Result<Tally, Abort> {
+        runtime.block_on(tally(target)).during("count the rows")
+    }
+
+    fn check(
+        &self,
+        runtime: &Runtime,
+        target: &Target,
+        _: CheckMoment,
+        run: Option<(&Tally, &DvdStoreBooks)>,
+    ) -> Result<Vec<Checked>, Abort> {
+        let results = runtime
+            .block_on(check(target, &self.parameters, run))
+            .during("make the consistency checks")?;
+        let checked = results.into_iter().map(|result| Checked {
+            id: result.id.to_string(),
+            title: result.title.to_string(),
+            outcome: match result.violation {
+                None => CheckOutcome::Ok,
+                Some(example) => CheckOutcome::Violated { rows: 0, example },
+            },
+        });
+        Ok(checked.collect())
+    }
+
+    /// Every run starts from the template, whose customers are those of the load.
+    fn connector(&self, target: Target) -> DvdStoreConnector {
+        DvdStoreConnector::new(target, DvdStore::new(self.parameters))
+    }
+}
