@@ -197,20 +197,21 @@ mod tests {
     use std::time::{Duration, Instant};
     use underlay_core::Bytes;
 
-    const BLOCK: u32 = 64 << 10;
+    const BLOCK: u32 = 1 << 20;
+    /// The smallest file that there can be a target of.
+    const LEAST: u64 = 16;
 
     fn source(dir: &std::path::Path, blocks: u64) -> Target {
         let path = dir.join("source");
-        let bytes: Vec<u8> =
-            (0..blocks * u64::from(BLOCK)).map(|i| (i / 4096 % 251) as u8).collect();
-        std::fs::write(&path, bytes).unwrap();
+        let words = (0..blocks * u64::from(BLOCK) / 8).flat_map(|i| (i / 512).to_le_bytes());
+        std::fs::write(&path, words.collect::<Vec<u8>>()).unwrap();
         Target::open_to_read(&path, Caching::Buffered).unwrap()
     }
 
     #[test]
     fn every_block_arrives_and_is_counted() {
         let dir = tempfile::tempdir().unwrap();
-        let from = source(dir.path(), 10);
+        let from = source(dir.path(), LEAST);
         let path = dir.path().join("copy");
         let to = Target::create_with(&path, from.size(), Caching::Buffered).unwrap();
         let gauge = IoGauge::default();
@@ -223,18 +224,18 @@ mod tests {
         };
         let result = copy(&spec, &gauge, &AtomicBool::new(false)).unwrap();
         assert!(result.complete, "{result:?}");
-        assert_eq!((result.read.count(), result.write.count()), (10, 10));
-        assert_eq!(gauge.bytes.load(Ordering::Relaxed), 20 * u64::from(BLOCK));
-        assert_eq!(std::fs::read(path).unwrap(), std::fs::read(dir.path().join("source")).unwrap());
+        assert_eq!((result.read.count(), result.write.count()), (LEAST, LEAST));
+        assert_eq!(gauge.bytes.load(Ordering::Relaxed), 2 * LEAST * u64::from(BLOCK));
+        assert!(std::fs::read(path).unwrap() == std::fs::read(dir.path().join("source")).unwrap());
     }
 
     #[test]
     fn a_small_target_is_written_over_and_over() {
         let dir = tempfile::tempdir().unwrap();
-        let from = source(dir.path(), 5);
+        let from = source(dir.path(), LEAST + 2);
         let path = dir.path().join("copy");
-        let to =
-            Target::create_with(&path, Bytes(2 * u64::from(BLOCK)), Caching::Buffered).unwrap();
+        let size = Bytes(LEAST * u64::from(BLOCK));
+        let to = Target::create_with(&path, size, Caching::Buffered).unwrap();
         let spec = CopySpec {
             from: &from,
             to: Some(&to),
@@ -243,42 +244,38 @@ mod tests {
             bytes_per_second: None,
         };
         let result = copy(&spec, &IoGauge::default(), &AtomicBool::new(false)).unwrap();
-        assert!(result.complete && result.write.count() == 5);
+        assert!(result.complete && result.write.count() == LEAST + 2);
         let (copied, all) =
             (std::fs::read(path).unwrap(), std::fs::read(dir.path().join("source")).unwrap());
-        let block = BLOCK as usize;
-        assert_eq!(
-            copied[..block],
-            all[4 * block..],
-            "the fifth lies over the third and the first"
-        );
-        assert_eq!(copied[block..], all[3 * block..4 * block]);
+        let (block, least) = (BLOCK as usize, LEAST as usize);
+        assert!(copied[..2 * block] == all[least * block..], "the last two lie over the first two");
+        assert!(copied[2 * block..] == all[2 * block..least * block]);
     }
 
     #[test]
     fn a_rate_is_kept_and_a_stop_is_heard() {
         let dir = tempfile::tempdir().unwrap();
-        let from = source(dir.path(), 40);
+        let from = source(dir.path(), LEAST);
         let spec = CopySpec {
             from: &from,
             to: None,
             block_bytes: BLOCK,
             queue_depth: 2,
-            bytes_per_second: Some(u64::from(BLOCK) * 100),
+            bytes_per_second: Some(u64::from(BLOCK) * 50),
         };
         let result = copy(&spec, &IoGauge::default(), &AtomicBool::new(false)).unwrap();
-        // The last of 40 blocks is due 390 ms after the first.
-        assert!(result.duration.as_secs_f64() >= 0.38, "{result:?}");
+        // The last of 16 blocks is due 300 ms after the first.
+        assert!(result.duration.as_secs_f64() >= 0.29, "{result:?}");
         let stop = AtomicBool::new(false);
-        let slow = CopySpec { bytes_per_second: Some(u64::from(BLOCK)), ..spec };
+        let slow = CopySpec { bytes_per_second: Some(u64::from(BLOCK) / 2), ..spec };
         let began = Instant::now();
         std::thread::scope(|scope| {
             let copier = scope.spawn(|| copy(&slow, &IoGauge::default(), &stop).unwrap());
             std::thread::sleep(Duration::from_millis(100));
             stop.store(true, Ordering::Relaxed);
             let result = copier.join().unwrap();
-            assert!(!result.complete && result.read.count() < 40);
+            assert!(!result.complete && result.read.count() < LEAST);
         });
-        assert!(began.elapsed() < Duration::from_secs(10), "40 s of copying were cut short");
+        assert!(began.elapsed() < Duration::from_secs(10), "30 s of copying were cut short");
     }
 }

@@ -20,6 +20,8 @@ use crate::problem::position;
 
 /// Size of a file of background work that does not say it.
 const SPACE: Bytes = Bytes::from_mib(128);
+/// Smallest file of background work: what block I/O accepts as a target.
+const SPACE_MIN: Bytes = Bytes::from_mib(16);
 /// Size of a request of a copy that does not say it, and what can be said.
 const BLOCK: Bytes = Bytes::from_mib(1);
 const BLOCK_MIN: Bytes = Bytes::from_kib(4);
@@ -209,7 +211,7 @@ impl Resolver<'_> {
             );
             return None;
         };
-        let working_set = size_or(&section.working_set, SPACE)?;
+        let working_set = self.space(&section.working_set, "working-set")?;
         Some(BackgroundWork::Load {
             profile: Box::new(profile.clone()),
             volumes: section.volumes.get()?.clone(),
@@ -242,7 +244,7 @@ impl Resolver<'_> {
             );
             return None;
         }
-        let space = size_or(&section.space, SPACE)?;
+        let space = self.space(&section.space, "space")?;
         let k = u64::from(self.scale.divisor);
         Some(BackgroundWork::Copy(CopyPlan {
             from: section.from.get()?.clone(),
@@ -263,9 +265,25 @@ impl Resolver<'_> {
         }))
     }
 
-    /// Files carry volume, and are scaled like everything that does; whole blocks of a copy fit.
+    /// The size of a file, checked.
+    fn space(&mut self, entry: &Entry<Bytes>, key: &str) -> Option<Bytes> {
+        let space = size_or(entry, SPACE)?;
+        if space >= SPACE_MIN {
+            return Some(space);
+        }
+        self.report.add(
+            entry.span(),
+            "out-of-range",
+            format!("`{key}` is too small for a file that blocks are written to"),
+            format!("{space} is less than {SPACE_MIN}"),
+            format!("write for example {key} = \"128MiB\""),
+        );
+        None
+    }
+
+    /// Files carry volume, and are scaled like everything that does.
     fn scaled_space(&self, space: Bytes) -> Bytes {
-        crate::scale::size(space, self.scale, BLOCK_MAX)
+        crate::scale::size(space, self.scale, SPACE_MIN)
     }
 
     /// Whether a design has the volumes, and they the space.
