@@ -136,3 +136,14 @@ fn a_cluster_is_resolved_into_hosts_groups_and_policy() {
     assert_eq!(host["disk_groups"][1]["capacity"].as_array().map(Vec::len), Some(3));
     insta::assert_snapshot!(underlay_study::render_plan(&plan, 100));
 }
+
+/// What runs beside the users of one of two equal designs is what they differ in.
+#[test]
+fn designs_that_differ_in_background_work_are_not_called_equal() {
+    let source = find_study("snapshot-replication").expect("built in").source();
+    let (_, plan) = check(&source, &PlanOptions::default(), &small_host()).expect("plans");
+    assert_eq!(plan.background.len(), 1);
+    assert_eq!(plan.background[0].designs, [1]);
+    let codes: Vec<&str> = plan.findings.iter().map(|finding| finding.code).collect();
+    assert!(!codes.contains(&"identical-designs"), "{codes:?}");
+}

@@ -8,6 +8,7 @@ use super::engine::EngineChoice;
 use super::procedure::ProcedureChoice;
 use super::volumes::VolumeChoice;
 use super::workload::WorkloadChoice;
+use crate::background_plan::BackgroundPlan;
 use crate::builtin;
 use crate::entry::{Entry, Section};
 use crate::fault_plan::FaultPlan;
@@ -259,7 +260,12 @@ impl Resolver<'_> {
     }
 
     /// Designs that make no comparison; faults can be all that designs differ in.
-    pub(super) fn doubt_designs(&mut self, plans: &[DesignPlan], faults: &[FaultPlan]) {
+    pub(super) fn doubt_designs(
+        &mut self,
+        plans: &[DesignPlan],
+        background: &[BackgroundPlan],
+        faults: &[FaultPlan],
+    ) {
         if let [only] = plans {
             self.finding(
                 Severity::Warning,
@@ -271,10 +277,13 @@ impl Resolver<'_> {
         }
         for (index, plan) in plans.iter().enumerate() {
             for (before, earlier) in plans[..index].iter().enumerate() {
-                let broken_alike = faults
+                let mut concerned = faults
                     .iter()
-                    .all(|fault| fault.designs.contains(&before) == fault.designs.contains(&index));
-                if same(earlier, plan) && broken_alike {
+                    .map(|fault| &fault.designs)
+                    .chain(background.iter().map(|work| &work.designs));
+                let treated_alike =
+                    concerned.all(|designs| designs.contains(&before) == designs.contains(&index));
+                if same(earlier, plan) && treated_alike {
                     self.finding(
                         Severity::Warning,
                         "identical-designs",

@@ -91,7 +91,7 @@ impl<'a> Resolver<'a> {
         let background = self.background(&designs, procedure.as_ref(), kind.as_ref());
         let faults = self.faults(&designs, procedure.as_ref());
         self.refuse_background_with_power_cuts(&background, &faults);
-        self.doubt_designs(&designs, &faults);
+        self.doubt_designs(&designs, &background, &faults);
         let published = self.published();
 
         let (name, title, question) = identity?;

@@ -27,7 +27,7 @@ const PARTS_IN_OVERVIEW = 4;
 const OVERVIEW_SERIES = [
   /^headline$/, /^volume\.data\.read_(iops|latency)$/,
   /^volume\.wal\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
-  /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
+  /^background\..*\.bytes$/, /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
 ];
 /** Latencies of what the headline counts belong to the first look. */
 function isMainLatency(page: Page, series: string): boolean {
