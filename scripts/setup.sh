@@ -40,6 +40,7 @@ if [ "$goal" != demo ]; then
   need qemu-utils "qemu-img, another client that checks the NBD server" qemu-img
   # The programs alone: the package mariadb-server would also start an instance of its own.
   need mariadb-server-core "MariaDB, the other database that is measured" mariadbd /usr/sbin/mariadbd
+  need mariadb-backup "takes and restores backups of MariaDB" mariadb-backup
 fi
 if [ "$goal" = bench ]; then
   need nbdkit "the peer of the block export" nbdkit

@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use underlay_core::Bytes;
+use underlay_database::managed::BackupFormat;
 use underlay_database::postgres::{
-    BackupFormat, Install, Listen, Liveness, LogCause, RestoreOptions, Server, ServerError,
-    ServerSpec, StopMode, Template, find_installs,
+    Install, Listen, Liveness, LogCause, RestoreOptions, Server, ServerError, ServerSpec, StopMode,
+    Template, find_installs,
 };
 use underlay_database::{Address, Secret, Target};
 use underlay_host::{
@@ -412,7 +413,7 @@ fn backups_restore() {
     server.start().unwrap();
     query(&server.target(), MAKE_ROWS).unwrap();
     let before = one(&server.target(), SUM);
-    for format in [BackupFormat::Plain, BackupFormat::Tar] {
+    for format in [BackupFormat::Plain, BackupFormat::Archive] {
         let backup = server.backup(format).unwrap();
         assert!(backup.path.starts_with(&server.spec().backup));
         assert!(backup.bytes > Bytes::from_mib(20) && backup.bytes_per_second() > 0.0);

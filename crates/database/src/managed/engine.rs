@@ -10,8 +10,8 @@ use std::time::Duration;
 use underlay_host::{Capability, Teardown};
 
 use crate::managed::{
-    CopyReport, Liveness, LogTail, RestoreOptions, ServerError, ServerSpec, SettingInForce,
-    StartReport, StopMode, TemplateManifest,
+    BackupFormat, BackupReport, CopyReport, Liveness, LogTail, RestoreOptions, ServerError,
+    ServerSpec, SettingInForce, StartReport, StopMode, TemplateManifest,
 };
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
@@ -163,6 +163,16 @@ impl Server {
     /// Kills all its processes at once, as a power failure would.
     pub fn kill(&mut self) -> Result<(), ServerError> {
         each!(Server, self, server => server.kill())
+    }
+
+    /// Takes a backup of the running server into a new directory below the backup directory.
+    pub fn backup(&self, format: BackupFormat) -> Result<BackupReport, ServerError> {
+        each!(Server, self, server => server.backup(format))
+    }
+
+    /// Replaces the stopped database by a backup of it.
+    pub fn restore(&mut self, backup: &BackupReport) -> Result<BackupReport, ServerError> {
+        each!(Server, self, server => server.restore(backup))
     }
 
     /// Whether it runs, and if it died, of what.

@@ -133,6 +133,24 @@ pub enum ServerError {
         /// The server's engine and version.
         server: String,
     },
+    /// A server of which no backup can be taken.
+    #[error("{server} has no backups here: {reason}")]
+    NoBackups {
+        /// The product and its series.
+        server: String,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A backup program of another series than the server.
+    #[error("`{}` is of {version} and cannot take a backup of {server}; install the package mariadb-backup of the server's series", program.display())]
+    BackupVersion {
+        /// The program found.
+        program: PathBuf,
+        /// Its version.
+        version: String,
+        /// The product and its series.
+        server: String,
+    },
     /// Tablespaces would leave the volumes that the design gives.
     #[error("the cluster in `{}` has tablespaces, which are not supported; move the tables back", .0.display())]
     Tablespaces(PathBuf),

@@ -5,6 +5,7 @@
 //! database) is in that engine's module; [`Server`], [`Install`] and [`Template`] are closed choices
 //! between the engines, for those who do not care which one it is.
 
+mod backup;
 mod directory;
 mod engine;
 mod error;
@@ -15,6 +16,7 @@ mod spec;
 mod template_folder;
 mod tree_copy;
 
+pub use backup::{BackupFormat, BackupReport};
 pub use engine::{Install, Server, Template, capability, find_installs};
 pub use error::ServerError;
 pub use log::{LogCause, LogTail};
@@ -23,6 +25,7 @@ pub use spec::{Listen, Liveness, ServerSpec, StartReport, StopMode};
 pub use template_folder::{RestoreOptions, TemplateManifest};
 pub use tree_copy::CopyReport;
 
+pub(crate) use backup::in_new_directory;
 pub(crate) use directory::{
     CLAIM, check_places, claim, clear, expand, free_port, is_ours, make_private, make_runtime_dir,
     make_socket_dir, password_file, random_password, require_reachable, write_private,

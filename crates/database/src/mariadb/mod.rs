@@ -3,7 +3,7 @@
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
 //! configuration, `initial` makes a new database, [`server`] is the life of one server, [`template`] keeps
-//! a loaded one; [`connection`] opens sessions with any server; [`tpcc`],
+//! a loaded one, `backup` copies a running one; [`connection`] opens sessions with any server; [`tpcc`],
 //! [`sysbench`] and [`dvdstore`] are workloads on any server.
 //!
 //! MySQL differs from MariaDB in how it is initialised and in some settings; what is the same is said
@@ -13,6 +13,7 @@ pub mod connection;
 pub mod install;
 pub mod settings;
 
+mod backup;
 mod initial;
 mod log;
 pub mod server;

@@ -2,48 +2,19 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::path::Path;
+use std::time::Instant;
 
-use underlay_core::Bytes;
 use underlay_host::{ProgramSpec, run_program_with};
 
 use crate::managed::{
-    ServerError, TreeCopy, claim, clear, copy_trees, count, make_private, sync_file_systems,
+    BackupFormat, BackupReport, ServerError, TreeCopy, claim, clear, copy_trees, count,
+    in_new_directory, sync_file_systems,
 };
 use crate::postgres::cluster;
 use crate::postgres::cluster::SUPERUSER;
 use crate::postgres::server::{Server, ServerSpec};
 use crate::target::Address;
-
-/// The form of a backup.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BackupFormat {
-    /// A tree of files.
-    Plain,
-    /// `base.tar` and `pg_wal.tar`: large sequential writes.
-    Tar,
-}
-
-/// A finished backup or its restore.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BackupReport {
-    /// Where the backup is.
-    pub path: PathBuf,
-    /// Its form.
-    pub format: BackupFormat,
-    /// What was written.
-    pub bytes: Bytes,
-    /// How long it took, until it was durable.
-    pub duration: Duration,
-}
-
-impl BackupReport {
-    /// Throughput in bytes per second.
-    pub fn bytes_per_second(&self) -> f64 {
-        self.bytes.0 as f64 / self.duration.as_secs_f64().max(f64::MIN_POSITIVE)
-    }
-}
 
 impl Server {
     /// Takes a backup of the running server into a new directory below the backup directory. The
@@ -52,17 +23,18 @@ impl Server {
         if self.pid().is_none() {
             return Err(ServerError::NotRunning { action: "take a backup" });
         }
-        let path = new_backup_dir(self.spec())?;
         let begin = Instant::now();
         let program = self.spec().install.program("pg_basebackup");
-        run_program_with(&ProgramSpec {
-            program: &program,
-            args: basebackup_arguments(self, &path, format),
-            env: Vec::new(),
-            run_as: self.spec().run_as.as_ref(),
-            working_dir: Path::new("/"),
+        let path = in_new_directory(self.spec(), |path| {
+            run_program_with(&ProgramSpec {
+                program: &program,
+                args: basebackup_arguments(self, path, format),
+                env: Vec::new(),
+                run_as: self.spec().run_as.as_ref(),
+                working_dir: Path::new("/"),
+            })?;
+            sync_file_systems([path].into_iter())
         })?;
-        sync_file_systems([path.as_path()].into_iter())?;
         let duration = begin.elapsed();
         let (_, bytes) = count(&path)?;
         Ok(BackupReport { path, format, bytes, duration })
@@ -76,7 +48,7 @@ impl Server {
         clear(&spec.data, &spec.wal)?;
         match backup.format {
             BackupFormat::Plain => copy_plain(spec, &backup.path)?,
-            BackupFormat::Tar => extract(spec, &backup.path)?,
+            BackupFormat::Archive => extract(spec, &backup.path)?,
         }
         cluster::link_wal(spec)?;
         claim(&spec.data, &spec.name, spec.run_as.as_ref())?;
@@ -87,17 +59,6 @@ impl Server {
         let bytes = count(&spec.data)?.1 + count(&spec.wal)?.1;
         Ok(BackupReport { bytes, duration: begin.elapsed(), ..backup.clone() })
     }
-}
-
-/// `base-1`, `base-2`, ...
-fn new_backup_dir(spec: &ServerSpec) -> Result<PathBuf, ServerError> {
-    make_private(&spec.backup, spec.run_as.as_ref())?;
-    let path = (1u32..)
-        .map(|number| spec.backup.join(format!("base-{number}")))
-        .find(|path| !path.exists())
-        .expect("a directory has fewer than 2^32 entries");
-    make_private(&path, spec.run_as.as_ref())?;
-    Ok(path)
 }
 
 fn basebackup_arguments(server: &Server, path: &Path, format: BackupFormat) -> Vec<OsString> {
@@ -112,7 +73,7 @@ fn basebackup_arguments(server: &Server, path: &Path, format: BackupFormat) -> V
     args.extend(["--checkpoint=fast", "--wal-method=stream", "--no-sync"].map(Into::into));
     args.push(match format {
         BackupFormat::Plain => "--format=plain".into(),
-        BackupFormat::Tar => "--format=tar".into(),
+        BackupFormat::Archive => "--format=tar".into(),
     });
     args
 }

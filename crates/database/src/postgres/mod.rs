@@ -1,7 +1,7 @@
 //! PostgreSQL 13 to 18: servers that Underlay creates itself, and what it runs on them.
 //!
 //! In reading order: [`install`] finds the server programs, [`settings`] decides and checks the
-//! configuration, [`server`] is the life of one cluster, [`backup`] and [`template`] are its two
+//! configuration, [`server`] is the life of one cluster, `backup` and [`template`] are its two
 //! kinds of copies; [`tpcc`], [`sysbench`] and [`dvdstore`] are workloads on any server.
 
 pub mod install;
@@ -12,7 +12,7 @@ mod log;
 mod query;
 pub mod server;
 
-pub mod backup;
+mod backup;
 mod control_data;
 pub mod template;
 
@@ -28,7 +28,6 @@ pub use crate::managed::{
     CopyReport, Listen, Liveness, LogCause, LogTail, RestoreOptions, ServerError, SettingInForce,
     SettingProblem, StartReport, StopMode, TemplateManifest,
 };
-pub use backup::{BackupFormat, BackupReport};
 pub use install::{Install, SUPPORTED_MAJORS, capability, find_installs};
 pub use server::{Server, ServerSpec};
 pub use settings::check_settings;

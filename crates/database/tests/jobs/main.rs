@@ -1,5 +1,7 @@
-//! Jobs with an end on real servers of both engines: batch insertion, the data warehouse.
+//! Jobs with an end on real servers of both engines: backups, batch insertion, the data
+//! warehouse.
 
+mod backup;
 mod batch;
 mod harness;
 mod warehouse;

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 
 use underlay_core::Bytes;
 use underlay_database::managed::{
-    Listen, Liveness, LogCause, RestoreOptions, ServerError, StopMode,
+    BackupFormat, Listen, Liveness, LogCause, RestoreOptions, ServerError, StopMode,
 };
 use underlay_database::mariadb::{Server, ServerSpec, Template};
 
@@ -102,6 +102,44 @@ fn a_killed_server_recovers_what_was_committed() {
     assert!(matches!(server.liveness().unwrap(), Liveness::Died(_)));
     assert!(server.start().unwrap().recovered);
     server.stop(StopMode::Immediate).unwrap();
+}
+
+#[test]
+fn backups_of_both_forms_restore() {
+    let place = place_or_skip!();
+    let small = [("innodb_log_file_size", "8M"), ("innodb_buffer_pool_size", "32M")];
+    let mut server = Server::create(&place.teardown, spec(&place, "backup", &small)).unwrap();
+    server.start().unwrap();
+    let target = server.target();
+    query(&place, &target, "CREATE DATABASE shop").unwrap();
+    query(&place, &target, MAKE_ROWS).unwrap();
+    let sum = one(&place, &target, SUM);
+    for format in [BackupFormat::Plain, BackupFormat::Archive] {
+        let backup = server.backup(format).unwrap();
+        assert_eq!(backup.path.parent(), Some(server.spec().backup.as_path()));
+        assert!(backup.bytes > Bytes::from_mib(20) && backup.bytes_per_second() > 0.0);
+        query(&place, &target, "DELETE FROM shop.t WHERE id > 10").unwrap();
+        server.stop(StopMode::Fast).unwrap();
+        let restored = server.restore(&backup).unwrap();
+        assert!(restored.bytes > Bytes::from_mib(20), "{restored:?}");
+        // The redo log is on its own volume again, and nothing of the backup's own is left.
+        assert!(server.spec().wal.join("ib_logfile0").is_file());
+        let left: Vec<String> = fs::read_dir(server.spec().data.join("db"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name.contains("backup") || name.starts_with("ib_logfile"))
+            .collect();
+        assert_eq!(left, Vec::<String>::new());
+        server.start().unwrap();
+        assert_eq!(one(&place, &target, SUM), sum, "{format:?}");
+    }
+
+    // One that fails leaves nothing that looks like a backup: this table's file is gone.
+    fs::remove_file(server.spec().data.join("db/ibdata1")).unwrap();
+    let failed = server.backup(BackupFormat::Plain).unwrap_err().to_string();
+    assert!(failed.contains("ibdata1"), "{failed}");
+    assert_eq!(fs::read_dir(&server.spec().backup).unwrap().count(), 2);
+    server.kill().unwrap();
 }
 
 #[test]

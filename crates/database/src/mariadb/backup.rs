@@ -1,0 +1,289 @@
+//! Backups by `mariadb-backup`, their restore, and how fast they were.
+//!
+//! The program copies the data files while the server writes them, and the redo log of that time beside
+//! them; *preparing* applies the log. A restore prepares its own copy, so that the backup stays what it was
+//! and can be restored again. PostgreSQL does that work at its next start instead.
+//!
+//! MySQL has no such program of its own: its backups are refused by name.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use underlay_host::{HostError, ProgramSpec, find_program, run_program, run_program_with};
+
+use crate::managed::{
+    BackupFormat, BackupReport, ServerError, TreeCopy, claim, clear, copy_trees, count,
+    in_new_directory, make_private, sync_file_systems, uncache,
+};
+use crate::mariadb::initial::{SUPERUSER, data_dir, temporary_dir};
+use crate::mariadb::install::{Flavour, Install};
+use crate::mariadb::server::{Server, ServerSpec};
+use crate::target::Address;
+
+/// The archive of [`BackupFormat::Archive`] in its directory.
+const ARCHIVE: &str = "base.mbstream";
+/// The redo log, as a backup and a server name it.
+const LOG: &str = "ib_logfile0";
+/// What the program tells itself, useless to a server.
+const NOTES: [&str; 3] = ["backup-my.cnf", "xtrabackup_", "mariadb_backup_"];
+/// Folders beside the server's program that may have the program.
+const FOLDERS: [&str; 2] = [".", "../bin"];
+
+/// The programs of one installation.
+#[derive(Debug)]
+struct Programs {
+    /// `mariadb-backup`.
+    backup: PathBuf,
+    /// `mbstream`, which unpacks archives.
+    unpack: PathBuf,
+}
+
+impl Server {
+    /// Takes a backup of the running server into a new directory below the backup directory.
+    pub fn backup(&self, format: BackupFormat) -> Result<BackupReport, ServerError> {
+        if self.pid().is_none() {
+            return Err(ServerError::NotRunning { action: "take a backup" });
+        }
+        let programs = Programs::of(&self.spec().install)?;
+        let begin = Instant::now();
+        let path = in_new_directory(self.spec(), |path| {
+            match format {
+                BackupFormat::Plain => {
+                    let mut args = self.backup_arguments();
+                    args.push(option("--target-dir=", path));
+                    run(self.spec(), &programs.backup, args)?;
+                }
+                BackupFormat::Archive => {
+                    // What it needs while it works goes where other temporary files go.
+                    let mut args = self.backup_arguments();
+                    args.push("--stream=mbstream".into());
+                    args.push(option("--target-dir=", &temporary_dir(&self.spec().data)));
+                    let to = path.join(ARCHIVE);
+                    redirected(self.spec(), "exec \"$@\" > \"$0\"", &to, &programs.backup, args)?;
+                }
+            }
+            sync_file_systems([path].into_iter())
+        })?;
+        let duration = begin.elapsed();
+        let (_, bytes) = count(&path)?;
+        Ok(BackupReport { path, format, bytes, duration })
+    }
+
+    /// Replaces the stopped database by a backup of it, prepared: the next start finds what was committed
+    /// when the backup ended.
+    pub fn restore(&mut self, backup: &BackupReport) -> Result<BackupReport, ServerError> {
+        self.require_stopped("restore a backup")?;
+        let spec = self.spec();
+        let programs = Programs::of(&spec.install)?;
+        let begin = Instant::now();
+        let owner = spec.run_as.as_ref();
+        clear(&spec.data, &spec.wal)?;
+        // Claimed first, so that a restore that was cut short can be repeated.
+        claim(&spec.data, &spec.name, owner)?;
+        let data = data_dir(&spec.data);
+        make_private(&data, owner)?;
+        make_private(&temporary_dir(&spec.data), owner)?;
+        match backup.format {
+            BackupFormat::Plain => {
+                let everything = |_: &Path| true;
+                copy_trees(&[TreeCopy {
+                    from: &backup.path,
+                    to: &data,
+                    owner,
+                    wanted: &everything,
+                }])?;
+            }
+            BackupFormat::Archive => {
+                let args = vec!["-x".into(), "-C".into(), data.clone().into()];
+                let from = backup.path.join(ARCHIVE);
+                redirected(spec, "exec \"$@\" < \"$0\"", &from, &programs.unpack, args)?;
+            }
+        }
+        run(
+            spec,
+            &programs.backup,
+            vec!["--no-defaults".into(), "--prepare".into(), option("--target-dir=", &data)],
+        )?;
+        move_log(spec, &data)?;
+        remove_notes(&data)?;
+        sync_file_systems([spec.data.as_path(), spec.wal.as_path()].into_iter())?;
+        for dir in [&spec.data, &spec.wal] {
+            uncache(dir)?;
+        }
+        let bytes = count(&spec.data)?.1 + count(&spec.wal)?.1;
+        Ok(BackupReport { bytes, duration: begin.elapsed(), ..backup.clone() })
+    }
+
+    fn backup_arguments(&self) -> Vec<OsString> {
+        let Address::UnixSocket(socket) = self.target().address else {
+            unreachable!("a server's own target is its Unix socket");
+        };
+        let mut args: Vec<OsString> = vec!["--no-defaults".into(), "--backup".into()];
+        args.push(option("--socket=", &socket));
+        args.push(format!("--user={SUPERUSER}").into());
+        args
+    }
+}
+
+impl Programs {
+    /// The programs that fit a server: beside its own, or on `PATH`.
+    fn of(install: &Install) -> Result<Programs, ServerError> {
+        if install.flavour == Flavour::Mysql {
+            return Err(ServerError::NoBackups {
+                server: install.title(),
+                reason: "mariadb-backup reads MariaDB's files only, and MySQL has no program like it",
+            });
+        }
+        Ok(Programs {
+            backup: matching(install, program(install, "mariadb-backup")?)?,
+            unpack: program(install, "mbstream")?,
+        })
+    }
+}
+
+fn program(install: &Install, name: &str) -> Result<PathBuf, ServerError> {
+    let mut beside = FOLDERS.iter().map(|folder| install.bin_dir().join(folder).join(name));
+    beside.find(|path| path.is_file()).or_else(|| find_program(name)).ok_or_else(|| {
+        HostError::ProgramNotFound {
+            program: name.to_string(),
+            remedy: "install the package mariadb-backup".to_string(),
+        }
+        .into()
+    })
+}
+
+/// The program knows the files of its own series only.
+fn matching(install: &Install, program: PathBuf) -> Result<PathBuf, ServerError> {
+    // The version goes to standard error.
+    let text =
+        run_program("/bin/sh", &["-c", "exec \"$0\" --version 2>&1", &lossy(&program)], None)?;
+    match version(&text) {
+        Some(found) if found.starts_with(&format!("{}.{}.", install.major, install.minor)) => {
+            Ok(program)
+        }
+        Some(found) => Err(ServerError::BackupVersion {
+            program,
+            version: found.to_string(),
+            server: install.title(),
+        }),
+        None => Err(ServerError::Unparsable { program: "mariadb-backup --version", text }),
+    }
+}
+
+/// `mariadb-backup based on MariaDB server 10.11.19-MariaDB debian-linux-gnu (x86_64)`.
+fn version(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("MariaDB server ")?;
+    rest.split(|c: char| !c.is_ascii_digit() && c != '.').next().filter(|word| !word.is_empty())
+}
+
+fn lossy(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}
+
+fn option(name: &str, path: &Path) -> OsString {
+    let mut option = OsString::from(name);
+    option.push(path);
+    option
+}
+
+fn run(spec: &ServerSpec, program: &Path, args: Vec<OsString>) -> Result<(), ServerError> {
+    run_program_with(&ProgramSpec {
+        program,
+        args,
+        env: Vec::new(),
+        run_as: spec.run_as.as_ref(),
+        working_dir: Path::new("/"),
+    })?;
+    Ok(())
+}
+
+/// Runs a program with one of its streams in a file, which is `$0` of the script.
+fn redirected(
+    spec: &ServerSpec,
+    script: &str,
+    file: &Path,
+    program: &Path,
+    args: Vec<OsString>,
+) -> Result<(), ServerError> {
+    let mut all: Vec<OsString> = vec!["-c".into(), script.into(), file.into(), program.into()];
+    all.extend(args);
+    run(spec, Path::new("/bin/sh"), all)
+}
+
+/// A prepared log says where the database begins, and belongs on the log's volume.
+fn move_log(spec: &ServerSpec, data: &Path) -> Result<(), ServerError> {
+    let from = data.join(LOG);
+    // Series before 10.8 leave none, and make one at the start.
+    if !from.is_file() {
+        return Ok(());
+    }
+    let to = spec.wal.join(LOG);
+    fs::copy(&from, &to).map_err(ServerError::file("copy", &from))?;
+    if let Some(owner) = &spec.run_as {
+        owner.own(&to)?;
+    }
+    fs::remove_file(&from).map_err(ServerError::file("remove", &from))
+}
+
+fn remove_notes(data: &Path) -> Result<(), ServerError> {
+    for entry in fs::read_dir(data).map_err(ServerError::file("list", data))? {
+        let entry = entry.map_err(ServerError::file("list", data))?;
+        let is_note =
+            NOTES.iter().any(|note| entry.file_name().to_string_lossy().starts_with(note));
+        if is_note && entry.path().is_file() {
+            fs::remove_file(entry.path()).map_err(ServerError::file("remove", &entry.path()))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use super::{Programs, version};
+    use crate::managed::ServerError;
+    use crate::mariadb::install::{Flavour, Install};
+
+    fn install(flavour: Flavour, dir: &Path) -> Install {
+        let (major, minor) = if flavour == Flavour::Mysql { (8, 4) } else { (10, 11) };
+        let version = format!("{major}.{minor}.19");
+        Install { flavour, major, minor, version, program: dir.join("sbin/mariadbd") }
+    }
+
+    #[test]
+    fn reads_the_version() {
+        let text =
+            "mariadb-backup based on MariaDB server 10.11.19-MariaDB debian-linux-gnu (x86_64)";
+        assert_eq!(version(text), Some("10.11.19"));
+        assert_eq!(version("xtrabackup version 8.0.35"), None);
+    }
+
+    #[test]
+    fn refuses_what_does_not_fit_the_server() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("bin")).unwrap();
+        fs::create_dir(dir.path().join("sbin")).unwrap();
+        let write = |says: &str| {
+            for name in ["mariadb-backup", "mbstream"] {
+                let path = dir.path().join("bin").join(name);
+                fs::write(&path, format!("#!/bin/sh\necho '{says}' >&2\n")).unwrap();
+                fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+            }
+        };
+        write("mariadb-backup based on MariaDB server 10.6.12-MariaDB Linux (x86_64)");
+        let error = Programs::of(&install(Flavour::Mariadb, dir.path())).unwrap_err();
+        assert!(matches!(error, ServerError::BackupVersion { .. }));
+        let text = error.to_string();
+        assert!(text.contains("10.6.12") && text.contains("MariaDB 10.11"), "{text}");
+        write("mariadb-backup based on MariaDB server 10.11.4-MariaDB Linux (x86_64)");
+        let found = Programs::of(&install(Flavour::Mariadb, dir.path())).unwrap();
+        assert!(found.backup.starts_with(dir.path()) && found.unpack.starts_with(dir.path()));
+        let error = Programs::of(&install(Flavour::Mysql, dir.path())).unwrap_err().to_string();
+        assert!(error.starts_with("MySQL 8.4 has no backups here"), "{error}");
+    }
+}
