@@ -103,6 +103,15 @@ impl Device {
         &self.profile
     }
 
+    /// Uses the tables of another device of the same kind. Behaviour does not change.
+    pub(crate) fn share_tables(&mut self, other: &Device) {
+        if let (MediumState::Flash(_, mine), MediumState::Flash(_, theirs)) =
+            (&mut self.medium, &other.medium)
+        {
+            mine.share(theirs);
+        }
+    }
+
     /// When the last request arrived; the earliest time of the next one.
     pub fn last_arrival(&self) -> Nanos {
         self.last_arrival

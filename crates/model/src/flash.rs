@@ -90,6 +90,11 @@ impl Units {
         }
     }
 
+    /// Uses what can be used together with other units of the same kind.
+    pub(crate) fn share(&mut self, other: &Units) {
+        self.read_service.share(&other.read_service);
+    }
+
     /// Reads every block that the range touches, from `start` on.
     pub(crate) fn read(&mut self, start: Nanos, offset: u64, bytes: u64) -> UnitService {
         self.each_block(start, offset, bytes, Units::read_block)

@@ -82,6 +82,10 @@ fn reserve(
 
 /// Rounded up, so that a rate is never exceeded.
 pub(crate) fn transfer_time(bytes: u64, bytes_per_second: u64) -> Nanos {
+    // Divisions of 128 bits take many times as long, and only absurd lengths need them.
+    if let Some(scaled) = bytes.checked_mul(1_000_000_000) {
+        return Nanos(scaled.div_ceil(bytes_per_second));
+    }
     let ns = (u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(bytes_per_second));
     Nanos(ns as u64)
 }

@@ -6,6 +6,7 @@
 
 use rand::Rng;
 use rand_pcg::Pcg64;
+use std::sync::Arc;
 use underlay_core::Nanos;
 
 /// Entries of the quantile table; a power of two so that random bits select one.
@@ -15,7 +16,7 @@ const TABLE_SIZE: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct ServiceTime {
     /// Quantiles at the middle of each of [`TABLE_SIZE`] equally likely classes, in ns.
-    quantiles_ns: Box<[u64]>,
+    quantiles_ns: Arc<[u64]>,
     /// A 32-bit random number below this means slow.
     slow_threshold: u64,
     /// Mean addition of a slow operation.
@@ -31,6 +32,13 @@ impl ServiceTime {
             quantiles_ns: lognormal_quantiles(mean.0 as f64, cv),
             slow_threshold: (slow_probability * (1u64 << 32) as f64).round() as u64,
             slow,
+        }
+    }
+
+    /// Uses the table of another distribution if it is the same: the tables of many devices do not fit into a cache.
+    pub(crate) fn share(&mut self, other: &ServiceTime) {
+        if self.quantiles_ns == other.quantiles_ns {
+            self.quantiles_ns = Arc::clone(&other.quantiles_ns);
         }
     }
 
@@ -51,7 +59,7 @@ pub(crate) fn unit_interval(random: &mut Pcg64) -> f64 {
     (random.next_u64() >> 11) as f64 / (1u64 << 53) as f64
 }
 
-fn lognormal_quantiles(mean_ns: f64, cv: f64) -> Box<[u64]> {
+fn lognormal_quantiles(mean_ns: f64, cv: f64) -> Arc<[u64]> {
     let sigma = (1.0 + cv * cv).ln().sqrt();
     let raw: Vec<f64> = (0..TABLE_SIZE)
         .map(|i| (sigma * normal_quantile((i as f64 + 0.5) / TABLE_SIZE as f64)).exp())

@@ -131,7 +131,7 @@ impl WriteBufferState {
         };
         let fast = transfer_time(bytes, self.buffer.drain_sequential_bytes_per_second).0 as f64;
         let slow = transfer_time(bytes, self.buffer.drain_random_bytes_per_second).0 as f64;
-        Nanos((fast + slow_share * (slow - fast)).round() as u64)
+        nearest(fast + slow_share * (slow - fast))
     }
 
     /// The first moment from `from` on at which `bytes` more fit, or as much of them as ever can.
@@ -151,6 +151,9 @@ impl WriteBufferState {
     /// A write larger than the whole buffer flows through it: it is admitted when its last piece fits.
     fn overflow_time(&self, bytes: u64, drain_time: Nanos) -> Nanos {
         let overflow = bytes.saturating_sub(self.buffer.capacity.0);
+        if overflow == 0 {
+            return Nanos::ZERO;
+        }
         let share = u128::from(drain_time.0) * u128::from(overflow) / u128::from(bytes.max(1));
         Nanos(share as u64)
     }
@@ -172,9 +175,15 @@ impl WriteBufferState {
     }
 }
 
+/// A time of less than 2^53 ns as a whole number, as `f64::round` does it, without a call of the mathematical library.
+fn nearest(ns: f64) -> Nanos {
+    let whole = ns as u64;
+    Nanos(whole + u64::from(ns - whole as f64 >= 0.5))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::WriteBufferState;
+    use super::{WriteBufferState, nearest};
     use crate::profile::WriteBuffer;
     use underlay_core::{Bytes, Nanos};
 
@@ -263,5 +272,12 @@ mod tests {
         let admission = buffer.admit(Nanos::ZERO, 0, 4 << 20);
         assert_eq!(admission.admitted.0, admission.drained.0 / 4 * 3);
         assert_eq!(buffer.fill(admission.admitted), Bytes::from_mib(1));
+    }
+
+    #[test]
+    fn times_are_rounded_as_the_library_does() {
+        for ns in [0.0, 0.49999999999999994, 0.5, 1.5, 2.5, 7.499, 4503599627370495.5] {
+            assert_eq!(nearest(ns), Nanos(f64::round(ns) as u64), "{ns}");
+        }
     }
 }

@@ -6,60 +6,17 @@
 
 use super::data_command::DataCommand;
 use super::event::{ClusterEvent, Notice};
-use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
+use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::{Component, Layout, Object, Volume};
 use super::operation::{FrontOperation, Part, SubState, Subrequest};
 use super::placement::Map;
 use super::slab::{Key, Slab};
 use super::spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+use super::timers::{Timer, Timers, Turn};
 use super::topology::{Group, Host};
 use crate::disk_group::{GroupFinished, GroupRequestId};
 use rand_pcg::Pcg64;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use underlay_core::{Nanos, RootSeed};
-
-/// Something that happens by itself at a known time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Timer {
-    /// A request's turn has come.
-    Start { operation: Key },
-    /// A request reaches a host.
-    Arrive { sub: Key },
-    /// An answer reaches the owner.
-    Answer { sub: Key },
-    /// The silence of the hosts that changed together is noticed.
-    Detect { epoch: u32 },
-    /// A stuck device counts as failed.
-    GiveUp { device: DeviceId, epoch: u32 },
-    /// An absent component is rebuilt elsewhere.
-    Repair { component: ComponentId, absence: u32 },
-    /// Witnesses on hosts that are gone for long are moved.
-    RepairWitnesses,
-    /// Fullness is looked at.
-    Rebalance,
-    /// Copying that waits for something is tried again.
-    RetryCopies,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Pending {
-    at: Nanos,
-    sequence: u64,
-    timer: Timer,
-}
-
-impl Ord for Pending {
-    fn cmp(&self, other: &Pending) -> std::cmp::Ordering {
-        (self.at, self.sequence).cmp(&(other.at, other.sequence))
-    }
-}
-
-impl PartialOrd for Pending {
-    fn partial_cmp(&self, other: &Pending) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
 
 /// A hyper-converged datastore in some state. See the module for what it does.
 #[derive(Debug)]
@@ -76,8 +33,7 @@ pub struct Cluster {
     pub(super) operations: Slab<FrontOperation>,
     pub(super) parts: Slab<Part>,
     pub(super) subs: Slab<Subrequest>,
-    timers: BinaryHeap<Reverse<Pending>>,
-    sequence: u64,
+    timers: Timers,
     pub(super) now: Nanos,
     outbox: Vec<ClusterEvent>,
     finished: Vec<GroupFinished>,
@@ -121,8 +77,7 @@ impl Cluster {
             operations: Slab::new(),
             parts: Slab::new(),
             subs: Slab::new(),
-            timers: BinaryHeap::with_capacity(1024),
-            sequence: 0,
+            timers: Timers::new(),
             now: Nanos::ZERO,
             outbox: Vec::new(),
             finished: Vec::new(),
@@ -151,7 +106,7 @@ impl Cluster {
         if !self.outbox.is_empty() {
             return Some(self.now);
         }
-        let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
+        let timer = self.timers.next();
         let next = self.wakeups.iter().copied().fold(timer, u64::min);
         (next != u64::MAX).then_some(Nanos(next))
     }
@@ -162,7 +117,7 @@ impl Cluster {
         if !self.outbox.is_empty() {
             return Some(self.now);
         }
-        let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
+        let timer = self.timers.next();
         let answers = self.groups.iter().filter_map(|group| group.engine.next_answer());
         let next = answers.fold(timer, |next, at| next.min(at.0));
         (next != u64::MAX).then_some(Nanos(next))
@@ -214,7 +169,7 @@ impl Cluster {
 
     pub(super) fn run_until(&mut self, now: Nanos) {
         loop {
-            let timer = self.timers.peek().map_or(u64::MAX, |pending| pending.0.at.0);
+            let timer = self.timers.next();
             let mut group = usize::MAX;
             let mut next = u64::MAX;
             for (index, wakeup) in self.wakeups.iter().enumerate() {
@@ -226,9 +181,9 @@ impl Cluster {
                 break;
             }
             if timer <= next {
-                let Some(Reverse(pending)) = self.timers.pop() else { break };
-                self.now = self.now.max(pending.at);
-                self.fire(pending.timer);
+                let Some((at, timer)) = self.timers.pop() else { break };
+                self.now = self.now.max(at);
+                self.fire(timer);
             } else {
                 self.now = self.now.max(Nanos(next));
                 self.advance_group(group);
@@ -242,6 +197,7 @@ impl Cluster {
             Timer::Start { operation } => self.start_operation(operation),
             Timer::Arrive { sub } => self.deliver(sub),
             Timer::Answer { sub } => self.answered(sub),
+            Timer::LastAnswer { part } => self.all_answered(part),
             Timer::Detect { epoch } => self.detect(epoch),
             Timer::GiveUp { device, epoch } => self.give_up(device, epoch),
             Timer::Repair { component, absence } => self.repair_due(component, absence),
@@ -268,8 +224,16 @@ impl Cluster {
     }
 
     pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
-        self.sequence += 1;
-        self.timers.push(Reverse(Pending { at, sequence: self.sequence, timer }));
+        let turn = self.take_turn(at);
+        self.schedule_turn(turn, timer);
+    }
+
+    pub(super) fn take_turn(&mut self, at: Nanos) -> Turn {
+        self.timers.take_turn(at)
+    }
+
+    pub(super) fn schedule_turn(&mut self, turn: Turn, timer: Timer) {
+        self.timers.schedule(turn, timer);
     }
 
     pub(super) fn emit(&mut self, event: ClusterEvent) {
@@ -389,7 +353,9 @@ impl Cluster {
 
     fn push_group(&mut self, host: HostId, spec: &crate::disk_group::DiskGroupSpec) -> GroupId {
         let id = GroupId(self.groups.len() as u32);
-        self.groups.push(Group::new(id, host, spec, self.seed));
+        let mut group = Group::new(id, host, spec, self.seed);
+        self.groups.iter().for_each(|other| group.engine.share_tables(&other.engine));
+        self.groups.push(group);
         self.wakeups.push(u64::MAX);
         id
     }

@@ -1,11 +1,12 @@
 //! Faults and repairs, as they are injected.
 
-use super::cluster::{Cluster, Timer};
+use super::cluster::Cluster;
 use super::data_command::DataCommand;
 use super::event::{Notice, Reachability};
 use super::fault::{Fault, FaultProblem, ReturnedContent};
 use super::ids::{ComponentId, DeviceId, HostId};
 use super::operation::{FailedHow, SubState};
+use super::timers::Timer;
 use super::topology::{Condition, MAIN_SIDE};
 use crate::disk_group::MemberState;
 use underlay_core::Nanos;

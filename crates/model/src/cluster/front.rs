@@ -1,6 +1,6 @@
 //! Requests of volumes: taken, held back by limit and congestion, split into parts, and finished.
 
-use super::cluster::{Cluster, Timer};
+use super::cluster::Cluster;
 use super::event::{ClusterEvent, IoFailure, Outcome, VolumeFinished};
 use super::geometry::Geometry;
 use super::ids::VolumeId;
@@ -8,6 +8,7 @@ use super::iops_limit::normalised;
 use super::object::{Layout, Slot};
 use super::operation::{FrontOperation, Part, Purpose};
 use super::slab::Key;
+use super::timers::Timer;
 use crate::request::{Operation, Request};
 use crate::store::RequestId;
 use underlay_core::Nanos;
@@ -115,6 +116,10 @@ impl Cluster {
                 if component.reachable {
                     let index = component.group.0 as usize;
                     let engine = &mut self.groups[index].engine;
+                    // The usual case, in which the group need not be brought up to date.
+                    if self.wakeups[index] > self.now.0 && engine.is_uncongested() {
+                        continue;
+                    }
                     delay = delay.max(engine.ingress_delay(self.now));
                     self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
                 }

@@ -103,7 +103,18 @@ pub enum Role {
 }
 
 const fn first_parity(row: u64, members: u8) -> u8 {
-    members - 1 - (row % members as u64) as u8
+    members - 1 - divide(row, members).1 as u8
+}
+
+/// Quotient and rest. The numbers of units and members that policies have are known to the compiler here: it multiplies
+/// instead of dividing.
+const fn divide(number: u64, by: u8) -> (u64, u64) {
+    match by {
+        3 => (number / 3, number % 3),
+        4 => (number / 4, number % 4),
+        6 => (number / 6, number % 6),
+        by => (number / by as u64, number % by as u64),
+    }
 }
 
 /// The address map of one object.
@@ -150,12 +161,14 @@ impl Geometry {
 
     /// Where a byte of the volume lies, and how much of `length` lies in the same row.
     pub fn locate(&self, offset: u64, length: u32) -> RowRange {
+        let shift = self.unit_bytes.trailing_zeros();
+        let (unit, within) = (offset >> shift, offset & (u64::from(self.unit_bytes) - 1));
         let (row, start) = match self.kind {
-            SetKind::Mirror { .. } => {
-                let shift = self.unit_bytes.trailing_zeros();
-                (offset >> shift, offset & (u64::from(self.unit_bytes) - 1))
+            SetKind::Mirror { .. } => (unit, within),
+            SetKind::Parity { data, .. } => {
+                let (row, index) = divide(unit, data);
+                (row, (index << shift) + within)
             }
-            SetKind::Parity { .. } => (offset / self.row_bytes(), offset % self.row_bytes()),
         };
         let length = u64::from(length).min(self.row_bytes() - start) as u32;
         let (set, row) = if self.sets == 1 {

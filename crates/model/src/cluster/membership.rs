@@ -4,11 +4,12 @@
 //! found, the components on it that work are reachable, and everything else follows: I/Os towards the others fail, what
 //! came back is filled, what is gone is scheduled for repair, rows in doubt after a power cut are settled.
 
-use super::cluster::{Cluster, Timer};
+use super::cluster::Cluster;
 use super::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
 use super::ids::{ComponentId, DeviceId, HostId, VolumeId};
 use super::object::{Component, Layout};
 use super::operation::{FailedHow, SubState};
+use super::timers::Timer;
 use super::topology::Condition;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;

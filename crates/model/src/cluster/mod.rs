@@ -42,6 +42,8 @@ mod volume_counters;
 
 mod slab;
 
+mod timers;
+
 mod topology;
 
 mod object;

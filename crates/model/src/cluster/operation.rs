@@ -10,6 +10,7 @@ use super::event::IoFailure;
 use super::geometry::RowRange;
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::slab::Key;
+use super::timers::Turn;
 use crate::disk_group::{GroupIo, GroupOutcome, GroupRequestId};
 use crate::request::Operation;
 use crate::scheduler::IoClass;
@@ -149,6 +150,8 @@ pub(super) struct Part {
     pub(super) early: Nanos,
     /// When the I/Os so far of the present phase would have ended without a head start.
     pub(super) phase_ends: Nanos,
+    /// The last of the answers that are on their way and not waited for one by one.
+    pub(super) last_answer: Turn,
 }
 
 impl Part {
@@ -177,6 +180,7 @@ impl Part {
             head_start: Nanos::ZERO,
             early: Nanos::ZERO,
             phase_ends: Nanos::ZERO,
+            last_answer: Turn::default(),
         }
     }
 }

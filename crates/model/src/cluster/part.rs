@@ -17,6 +17,7 @@ use super::row_plan::{
     SLOTS_MAX, UnitRange, parity_read, parity_write_reads, row_is_known, touched,
 };
 use super::slab::Key;
+use super::timers::Timer;
 use super::wants::{Wanted, Wants};
 use crate::request::Operation;
 use crate::scheduler::IoClass;
@@ -220,7 +221,13 @@ impl Cluster {
         }
         let Some(part) = self.parts.get_mut(key) else { return };
         part.waiting -= 1;
-        if part.waiting == 0 {
+        let last = part.last_answer;
+        if part.waiting > 0 {
+            return;
+        }
+        if last.at() > self.now {
+            self.schedule_turn(last, Timer::LastAnswer { part: key });
+        } else {
             self.part_phase_ended(key);
         }
     }

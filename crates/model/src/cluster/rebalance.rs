@@ -4,11 +4,12 @@
 //! fullest and the emptiest device differ by more than the variance (30 %), until they differ by half of it. One component is
 //! moved at a time, the largest that does not overshoot; the slots of an object keep their fault domains apart.
 
-use super::cluster::{Cluster, Timer};
+use super::cluster::Cluster;
 use super::event::ResyncReason;
 use super::ids::{ComponentId, GroupId, VolumeId};
 use super::object::{Component, Layout};
 use super::placement::Place;
+use super::timers::Timer;
 use super::topology::MAIN_SIDE;
 
 /// What rebalancing is doing.

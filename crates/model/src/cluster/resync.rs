@@ -5,7 +5,7 @@
 //! the data plane at one moment; writes of the volume go to the target all the while, so that a row is current as soon as
 //! all its slices are. What is left is the set of stale rows, which survives interruptions and restarts.
 
-use super::cluster::{Cluster, Timer};
+use super::cluster::Cluster;
 use super::data_command::{Content, DataCommand, Piece};
 use super::event::{Notice, ResyncReason};
 use super::geometry::{RowRange, SetKind};
@@ -14,6 +14,7 @@ use super::object::{Copy, Layout};
 use super::operation::{Failed, Part, Phase, Purpose};
 use super::row_plan::{SLOTS_MAX, UnitRange, decode, row_is_known};
 use super::slab::Key;
+use super::timers::Timer;
 use super::wants::Wanted;
 use super::wants::Wants;
 use crate::request::Operation;

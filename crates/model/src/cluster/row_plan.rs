@@ -39,15 +39,16 @@ impl UnitRange {
     }
 }
 
-/// The range of each data unit that a range of a row covers.
+/// The range of each data unit that a range of a row covers. The length of a unit is a power of two.
 pub(super) fn unit_ranges(
     unit_bytes: u32,
     start: u32,
     length: u32,
 ) -> impl Iterator<Item = (u8, UnitRange)> {
     let end = start + length;
-    (start / unit_bytes..end.div_ceil(unit_bytes)).map(move |index| {
-        let base = index * unit_bytes;
+    let shift = unit_bytes.trailing_zeros();
+    (start >> shift..(end + unit_bytes - 1) >> shift).map(move |index| {
+        let base = index << shift;
         let from = start.max(base) - base;
         let to = end.min(base + unit_bytes) - base;
         (index as u8, UnitRange { from, to })

@@ -4,7 +4,7 @@
 //! sum over its components, kept as they change; [`Cluster::space_is_exact`] proves it.
 
 use super::cluster::Cluster;
-use super::data_command::Piece;
+use super::data_command::{Piece, PieceMember};
 use super::ids::ComponentId;
 use super::operation::Part;
 use super::row_plan::touched;
@@ -55,12 +55,15 @@ impl Cluster {
     /// Takes the space a write needs on all members; takes nothing when one of them has no room.
     pub(super) fn allocate(&mut self, part: &Part, piece: &Piece) -> bool {
         let row = part.range.row;
-        let ranges = touched(piece.kind, piece.unit_bytes, &part.range);
-        let new = |member: &super::data_command::PieceMember| {
-            self.component(member.component)
-                .is_some_and(|component| !component.written.contains(row))
-                && !ranges[usize::from(member.slot)].is_empty()
+        let holds = |member: &PieceMember| {
+            self.component(member.component).is_none_or(|component| component.written.contains(row))
         };
+        if piece.members().iter().all(holds) {
+            return true;
+        }
+        let ranges = touched(piece.kind, piece.unit_bytes, &part.range);
+        let new =
+            |member: &PieceMember| !holds(member) && !ranges[usize::from(member.slot)].is_empty();
         if !piece.members().iter().any(new) {
             return true;
         }

@@ -1,6 +1,6 @@
 //! A cluster from its memory.
 
-use super::cluster::{Cluster, Timer};
+use super::cluster::Cluster;
 use super::data_command::Durability;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::{Geometry, SetKind};
@@ -16,6 +16,7 @@ use super::state::{
     RestoreProblem, VERSION, VolumeRecord,
 };
 use super::state_checking;
+use super::timers::Timer;
 use super::topology::Condition;
 use super::volatile::Volatile;
 use super::volume_counters::VolumeCounters;

@@ -1,10 +1,11 @@
 //! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
 
-use super::cluster::{Cluster, Timer};
+use super::cluster::Cluster;
 use super::ids::{DeviceId, HostId};
 use super::object::Component;
 use super::operation::{FailedHow, SubState, Subrequest};
 use super::slab::Key;
+use super::timers::{Timer, Turn};
 use super::topology::travel;
 use super::wants::Wanted;
 use crate::disk_group::{GroupFinished, GroupOutcome};
@@ -83,10 +84,27 @@ impl Cluster {
         let latency = self.latency_between(from, to);
         let Some(sub) = self.subs.get_mut(key) else { return };
         let arrival = arrival - sub.hasten(latency);
-        if arrival > self.now {
-            self.schedule(arrival, Timer::Answer { sub: key });
-        } else {
+        if arrival <= self.now {
             self.answered(key);
+        } else if outcome == GroupOutcome::Ok {
+            self.expect_answer(key, arrival);
+        } else {
+            self.schedule(arrival, Timer::Answer { sub: key });
+        }
+    }
+
+    /// An answer is on its way, and nothing can happen to it any more: its part waits for the last of those only, so that not
+    /// each of them is a step.
+    fn expect_answer(&mut self, key: Key, arrival: Nanos) {
+        let Some(sub) = self.subs.remove(key) else { return };
+        let turn = self.take_turn(arrival);
+        let Some(part) = self.parts.get_mut(sub.part) else { return };
+        part.waiting -= 1;
+        part.phase_ends = part.phase_ends.max(arrival + sub.early);
+        part.last_answer = part.last_answer.max(turn);
+        if part.waiting == 0 {
+            let last = part.last_answer;
+            self.schedule_turn(last, Timer::LastAnswer { part: sub.part });
         }
     }
 
@@ -121,15 +139,28 @@ impl Cluster {
         if let Some(how) = failed {
             part.failed.push(sub.component, how);
         }
-        if part.waiting == 0 {
-            part.service += part.phase_service;
-            part.phase_service = Nanos::ZERO;
-            let early = part.phase_ends.saturating_sub(self.now);
-            part.phase_ends = Nanos::ZERO;
-            part.early += early;
-            part.head_start = part.head_start.saturating_sub(early);
-            self.part_phase_ended(sub.part);
+        if part.waiting > 0 {
+            return;
         }
+        let last = part.last_answer;
+        if last.at() > self.now {
+            self.schedule_turn(last, Timer::LastAnswer { part: sub.part });
+        } else {
+            self.all_answered(sub.part);
+        }
+    }
+
+    /// All I/Os of a part's phase were answered.
+    pub(super) fn all_answered(&mut self, key: Key) {
+        let Some(part) = self.parts.get_mut(key) else { return };
+        part.service += part.phase_service;
+        part.phase_service = Nanos::ZERO;
+        let early = part.phase_ends.saturating_sub(self.now);
+        part.phase_ends = Nanos::ZERO;
+        part.last_answer = Turn::default();
+        part.early += early;
+        part.head_start = part.head_start.saturating_sub(early);
+        self.part_phase_ended(key);
     }
 
     /// A device answered with an error: a failed write fails it, failed reads do when they become many.

@@ -95,10 +95,7 @@ impl BufferedBlocks {
         let mut found = Presence { present: 0, present_span: None, missing_span: None };
         words(first, count, |word, mask| {
             let chunk = self.chunks.get(chunk_of(word)).and_then(Option::as_ref);
-            let here = chunk.map_or(0, |chunk| {
-                let word = word_in_chunk(word);
-                (chunk.dirty[word] | chunk.leaving[word]) & mask
-            });
+            let here = chunk.map_or(0, |chunk| chunk.buffered(word_in_chunk(word)) & mask);
             found.present += u64::from(here.count_ones());
             widen(&mut found.present_span, word, here);
             widen(&mut found.missing_span, word, mask & !here);
@@ -110,10 +107,7 @@ impl BufferedBlocks {
     pub(crate) fn mask(&self, first: u64) -> u64 {
         let here = |word: u64| {
             let chunk = self.chunks.get(chunk_of(word)).and_then(Option::as_ref);
-            chunk.map_or(0, |chunk| {
-                let word = word_in_chunk(word);
-                chunk.dirty[word] | chunk.leaving[word]
-            })
+            chunk.map_or(0, |chunk| chunk.buffered(word_in_chunk(word)))
         };
         let (word, bit) = (first / 64, first % 64);
         match bit {

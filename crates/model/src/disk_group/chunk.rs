@@ -27,6 +27,13 @@ impl Chunk {
         }
     }
 
+    /// The blocks of a word of which a version is in the buffer.
+    pub(super) fn buffered(&self, word: usize) -> u64 {
+        // Hardly any chunk has leaving blocks, and the bits of one that has none need not come from memory.
+        let leaving = if self.leaving_blocks == 0 { 0 } else { self.leaving[word] };
+        self.dirty[word] | leaving
+    }
+
     pub(super) fn set_dirty(&mut self, word: usize, mask: u64) -> u32 {
         let added = (mask & !self.dirty[word]).count_ones();
         self.dirty[word] |= mask;

@@ -19,6 +19,9 @@ const SMOOTHING: f64 = 0.25;
 
 /// The value for a used share of the buffer.
 pub(crate) fn value(spec: &CongestionSpec, fill: f64) -> u8 {
+    if fill <= spec.low_fill {
+        return 0;
+    }
     let share = (fill - spec.low_fill) / (spec.high_fill - spec.low_fill);
     (share.clamp(0.0, 1.0) * 255.0).round() as u8
 }

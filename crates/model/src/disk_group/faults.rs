@@ -1,6 +1,7 @@
 //! Faults: the states of devices, and the power.
 
 use super::group::{DiskGroup, Power};
+use super::member::NEVER;
 use super::operations::Work;
 use super::request::{GroupOutcome, MemberState};
 use underlay_core::Nanos;
@@ -123,6 +124,7 @@ impl DiskGroup {
         self.operations.clear();
         self.calendar.clear();
         self.members.iter_mut().for_each(|member| member.forget());
+        self.wakes.fill(NEVER);
         self.parked.iter_mut().for_each(Vec::clear);
         self.admission.drain(|_| {});
         self.log.release_all();

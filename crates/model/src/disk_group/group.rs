@@ -31,6 +31,8 @@ pub struct DiskGroup {
     pub(super) spec: DiskGroupSpec,
     /// The cache device, then the capacity devices.
     pub(super) members: Vec<Member>,
+    /// When to look at the queues of each member again; apart from the members, because it is asked at every step.
+    pub(super) wakes: Vec<Nanos>,
     /// Answers of stuck devices, per member.
     pub(super) parked: Vec<Vec<Sent>>,
     pub(super) calendar: Calendar,
@@ -109,6 +111,7 @@ impl DiskGroup {
         }
         let usable = spec.write_buffer.usable.min(WriteBufferSpec::LOGICAL_LIMIT);
         DiskGroup {
+            wakes: vec![NEVER; members.len()],
             parked: vec![Vec::new(); members.len()],
             calendar: Calendar::default(),
             operations: Operations::default(),
@@ -131,6 +134,13 @@ impl DiskGroup {
             latencies: Latencies::new(),
             members,
             spec,
+        }
+    }
+
+    /// Uses the tables of another group's devices where they are the same. Behaviour does not change.
+    pub(crate) fn share_tables(&mut self, other: &DiskGroup) {
+        for mine in &mut self.members {
+            other.members.iter().for_each(|theirs| mine.share_tables(theirs));
         }
     }
 
@@ -226,6 +236,11 @@ impl DiskGroup {
         congestion::value(&self.spec.congestion, self.log.fill())
     }
 
+    /// Whether a write would not have to wait at its client, as long as nothing has happened since the last call.
+    pub(crate) fn is_uncongested(&self) -> bool {
+        self.log.fill() <= self.spec.congestion.low_fill
+    }
+
     /// How long a virtual machine's next write waits at its client before it is submitted: a random back-off
     /// that grows with the congestion. Resynchronisation needs none: the group itself makes its writes wait.
     pub fn ingress_delay(&mut self, now: Nanos) -> Nanos {
@@ -293,7 +308,7 @@ impl DiskGroup {
                 continue;
             }
             for member in 0..self.members.len() {
-                if self.members[member].wake <= at {
+                if self.wakes[member] <= at {
                     self.pump(member);
                 }
             }
@@ -304,8 +319,7 @@ impl DiskGroup {
 
     fn next_event(&self) -> Nanos {
         let calendar = self.calendar.next().unwrap_or(NEVER);
-        let wakes = self.members.iter().fold(NEVER, |earliest, member| earliest.min(member.wake));
-        calendar.min(wakes).min(self.elevator.wake)
+        self.wakes.iter().fold(calendar.min(self.elevator.wake), |earliest, at| earliest.min(*at))
     }
 
     /// Queues the next pieces of an operation. A piece for a lost device comes back at once.
@@ -347,6 +361,7 @@ impl DiskGroup {
             sent.early = op.head_start.min(sent.at - self.clock);
             self.calendar.enter(sent.at - sent.early, Event::Answer { member, sent });
         }
+        self.wakes[member] = self.members[member].wake();
     }
 
     fn answer(&mut self, member: usize, sent: Sent) {

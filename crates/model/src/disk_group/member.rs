@@ -96,8 +96,7 @@ pub(crate) struct Member {
     pub(crate) lanes: Lanes<Piece>,
     regulator: Option<Regulator>,
     pub(crate) state: MemberState,
-    /// When to look at the queues again, unless something comes back earlier.
-    pub(crate) wake: Nanos,
+    wake: Nanos,
     pub(crate) done: Done,
     pub(crate) latencies: MemberLatencies,
     under_way: u32,
@@ -155,12 +154,22 @@ impl Member {
         }
     }
 
+    /// Uses the tables of another device of the same kind.
+    pub(crate) fn share_tables(&mut self, other: &Member) {
+        self.device.share_tables(&other.device);
+    }
+
     pub(crate) fn is_lost(&self) -> bool {
         self.state == MemberState::Lost
     }
 
     pub(crate) fn is_stuck(&self) -> bool {
         self.state == MemberState::Stuck
+    }
+
+    /// When to look at the queues again, unless something comes back earlier.
+    pub(crate) fn wake(&self) -> Nanos {
+        self.wake
     }
 
     pub(crate) fn profile(&self) -> &DeviceProfile {
@@ -379,7 +388,7 @@ impl SlowClock {
         if self.factor == 1.0 {
             return self.device_base + elapsed;
         }
-        self.device_base + Nanos((elapsed.0 as f64 / self.factor) as u64)
+        self.device_base + self.shrunk(elapsed)
     }
 
     /// Rounded up, so that nothing is early.
@@ -388,9 +397,17 @@ impl SlowClock {
     }
 
     fn stretch(&self, length: Nanos) -> Nanos {
-        if self.factor == 1.0 {
-            return length;
-        }
+        if self.factor == 1.0 { length } else { self.stretched(length) }
+    }
+
+    // Apart and cold, so that nothing is divided for devices that run at their own speed, which hardly any do not.
+    #[cold]
+    fn shrunk(&self, length: Nanos) -> Nanos {
+        Nanos((length.0 as f64 / self.factor) as u64)
+    }
+
+    #[cold]
+    fn stretched(&self, length: Nanos) -> Nanos {
         Nanos((length.0 as f64 * self.factor).ceil() as u64)
     }
 }
