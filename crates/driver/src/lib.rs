@@ -55,7 +55,7 @@ pub use ceiling::{Ceiling, noop_ceiling};
 pub use driver::Driver;
 pub use error::DriveError;
 pub use errors::{ErrorCounts, ErrorSample, ErrorSamples};
-pub use objective::{Judgement, Objective, ObjectiveError, Verdict};
+pub use objective::{Judgement, Objective, ObjectiveError, Verdict, judge};
 pub use outage::Outage;
 pub use rate_search::{Found, Purpose, RateSearch, SearchSpec, Step, StepTaken};
 pub use saturation::{Saturation, SaturationVerdict};

@@ -6,10 +6,8 @@
 //! transactions are not (batch means; Law and Kelton, "Simulation Modeling and Analysis", chapter 9), and
 //! a one-sided 95 % interval follows from Student's t with [`BATCHES`] - 1 degrees of freedom.
 
-use std::fmt;
-use std::str::FromStr;
-
 use underlay_core::Nanos;
+pub use underlay_workload::objective::{Objective, ObjectiveError};
 
 use crate::saturation::{Saturation, SaturationVerdict};
 use crate::summary::{Delivery, DeliveryVerdict};
@@ -19,20 +17,6 @@ use crate::tick::DriveTick;
 pub const BATCHES: usize = 10;
 /// Student's t for a one-sided 95 % interval with 9 degrees of freedom.
 const T_95: f64 = 1.833;
-
-/// A quantile of the response time of all transactions, and the longest time it may be.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Objective {
-    /// The quantile, above 0 and below 1: 0.99.
-    pub quantile: f64,
-    /// What it may be at most.
-    pub limit: Nanos,
-}
-
-/// A text that is no objective.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a latency target; write for example p99=10ms")]
-pub struct ObjectiveError(String);
 
 /// What a window says about the objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,74 +50,66 @@ pub struct Judgement {
     pub late_share_bounds: (f64, f64),
 }
 
-impl Objective {
-    /// The share of transactions that may be late.
-    pub fn late_share_allowed(&self) -> f64 {
-        1.0 - self.quantile
-    }
-
-    /// Judges the ticks of one window.
-    pub fn judge(&self, ticks: &[DriveTick]) -> Judgement {
-        let mut window = DriveTick::default();
-        for tick in ticks {
-            if window.types.is_empty() {
-                window.begin = tick.begin;
-            }
-            window.append(tick);
+/// Judges the ticks of one window.
+pub fn judge(objective: &Objective, ticks: &[DriveTick]) -> Judgement {
+    let mut window = DriveTick::default();
+    for tick in ticks {
+        if window.types.is_empty() {
+            window.begin = tick.begin;
         }
-        let response = window.response();
-        let transactions = response.count();
-        let late_share = share(response.count_above(self.limit.0), transactions);
-        let late_share_bounds = self.bounds(ticks, late_share);
-        let allowed = self.late_share_allowed();
-        let delivered = Delivery::of(&window).map(|delivery| delivery.verdict);
-        let verdict = if Saturation::of(&window).verdict != SaturationVerdict::Clear {
-            Verdict::GeneratorSaturated
-        } else if delivered == Some(DeliveryVerdict::Missed) || transactions == 0 {
-            Verdict::NotDelivered
-        } else if late_share_bounds.1 <= allowed {
-            Verdict::Met
-        } else if late_share_bounds.0 > allowed {
-            Verdict::Exceeded
-        } else {
-            Verdict::Undecided
-        };
-        Judgement {
-            verdict,
-            transactions,
-            delivered_per_second: transactions as f64 / window.length().as_secs_f64().max(1e-9),
-            observed: response.quantile(self.quantile).map(Nanos),
-            late_share,
-            late_share_bounds,
-        }
+        window.append(tick);
     }
+    let response = window.response();
+    let transactions = response.count();
+    let late_share = share(response.count_above(objective.limit.0), transactions);
+    let late_share_bounds = bounds(objective, ticks, late_share);
+    let allowed = objective.late_share_allowed();
+    let delivered = Delivery::of(&window).map(|delivery| delivery.verdict);
+    let verdict = if Saturation::of(&window).verdict != SaturationVerdict::Clear {
+        Verdict::GeneratorSaturated
+    } else if delivered == Some(DeliveryVerdict::Missed) || transactions == 0 {
+        Verdict::NotDelivered
+    } else if late_share_bounds.1 <= allowed {
+        Verdict::Met
+    } else if late_share_bounds.0 > allowed {
+        Verdict::Exceeded
+    } else {
+        Verdict::Undecided
+    };
+    Judgement {
+        verdict,
+        transactions,
+        delivered_per_second: transactions as f64 / window.length().as_secs_f64().max(1e-9),
+        observed: response.quantile(objective.quantile).map(Nanos),
+        late_share,
+        late_share_bounds,
+    }
+}
 
-    /// The interval of the share of late transactions: a ratio of two sums over batches, with the variance
-    /// of its linearisation.
-    fn bounds(&self, ticks: &[DriveTick], share_of_all: f64) -> (f64, f64) {
-        let batches: Vec<(f64, f64)> = ticks
-            .chunks(ticks.len().div_ceil(BATCHES).max(1))
-            .map(|batch| {
-                batch.iter().map(DriveTick::response).fold((0.0, 0.0), |(late, all), response| {
-                    let above = response.count_above(self.limit.0) as f64;
-                    (late + above, all + response.count() as f64)
-                })
+/// The interval of the share of late transactions: a ratio of two sums over batches, with the variance
+/// of its linearisation.
+fn bounds(objective: &Objective, ticks: &[DriveTick], share_of_all: f64) -> (f64, f64) {
+    let batches: Vec<(f64, f64)> = ticks
+        .chunks(ticks.len().div_ceil(BATCHES).max(1))
+        .map(|batch| {
+            batch.iter().map(DriveTick::response).fold((0.0, 0.0), |(late, all), response| {
+                let above = response.count_above(objective.limit.0) as f64;
+                (late + above, all + response.count() as f64)
             })
-            .collect();
-        let number = batches.len() as f64;
-        let all: f64 = batches.iter().map(|(_, all)| all).sum();
-        if batches.len() < BATCHES / 2 || all == 0.0 {
-            return (0.0, 1.0);
-        }
-        let mean = all / number;
-        let squares: f64 =
-            batches.iter().map(|(late, all)| (late - share_of_all * all).powi(2)).sum();
-        let deviation = (squares / (number - 1.0) / number).sqrt() / mean;
-        // Without any late transaction the variance is 0 by accident: the rule of three bounds the share.
-        let floor = if share_of_all == 0.0 { 3.0 / all } else { 0.0 };
-        let margin = (T_95 * deviation).max(floor);
-        ((share_of_all - margin).max(0.0), (share_of_all + margin).min(1.0))
+        })
+        .collect();
+    let number = batches.len() as f64;
+    let all: f64 = batches.iter().map(|(_, all)| all).sum();
+    if batches.len() < BATCHES / 2 || all == 0.0 {
+        return (0.0, 1.0);
     }
+    let mean = all / number;
+    let squares: f64 = batches.iter().map(|(late, all)| (late - share_of_all * all).powi(2)).sum();
+    let deviation = (squares / (number - 1.0) / number).sqrt() / mean;
+    // Without any late transaction the variance is 0 by accident: the rule of three bounds the share.
+    let floor = if share_of_all == 0.0 { 3.0 / all } else { 0.0 };
+    let margin = (T_95 * deviation).max(floor);
+    ((share_of_all - margin).max(0.0), (share_of_all + margin).min(1.0))
 }
 
 impl Verdict {
@@ -149,43 +125,13 @@ impl Verdict {
     }
 }
 
-impl fmt::Display for Objective {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p{} <= {}", rounded(self.quantile * 100.0), self.limit)
-    }
-}
-
-/// Without the digits that only binary fractions have.
-fn rounded(percent: f64) -> f64 {
-    (percent * 1e6).round() / 1e6
-}
-
-impl FromStr for Objective {
-    type Err = ObjectiveError;
-
-    fn from_str(text: &str) -> Result<Objective, ObjectiveError> {
-        let refused = || ObjectiveError(text.to_string());
-        let (quantile, limit) = text.split_once('=').ok_or_else(refused)?;
-        let percent: f64 = quantile
-            .trim()
-            .strip_prefix('p')
-            .and_then(|number| number.parse().ok())
-            .ok_or_else(refused)?;
-        let limit: Nanos = limit.trim().parse().map_err(|_| refused())?;
-        if !(percent > 0.0 && percent < 100.0) || limit == Nanos::ZERO {
-            return Err(refused());
-        }
-        Ok(Objective { quantile: percent / 100.0, limit })
-    }
-}
-
 fn share(part: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { part as f64 / all as f64 }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Objective, Verdict};
+    use super::{Objective, Verdict, judge};
     use crate::tick::{ArrivalTick, DriveTick, TypeTick};
     use underlay_core::Nanos;
 
@@ -210,17 +156,7 @@ mod tests {
     fn verdict(late: &[u64]) -> Verdict {
         let ticks: Vec<DriveTick> =
             late.iter().enumerate().map(|(at, late)| second(at as u64, *late)).collect();
-        objective().judge(&ticks).verdict
-    }
-
-    #[test]
-    fn targets_are_read_and_refused_with_a_remedy() {
-        assert_eq!(objective(), Objective { quantile: 0.99, limit: Nanos::from_millis(10) });
-        assert_eq!("p99.9=2s".parse::<Objective>().unwrap().to_string(), "p99.9 <= 2 s");
-        for text in ["", "p99", "99=10ms", "p100=10ms", "p0=1ms", "p99=0s", "p99=ten"] {
-            let error = text.parse::<Objective>().unwrap_err();
-            assert!(error.to_string().ends_with("write for example p99=10ms"), "{error}");
-        }
+        judge(&objective(), &ticks).verdict
     }
 
     #[test]
@@ -240,12 +176,12 @@ mod tests {
     fn undelivered_load_and_a_busy_generator_are_no_answer() {
         let mut ticks: Vec<DriveTick> = (0..20).map(|at| second(at, 0)).collect();
         ticks[4].arrivals.overflowed = 1;
-        assert_eq!(objective().judge(&ticks).verdict, Verdict::NotDelivered);
+        assert_eq!(judge(&objective(), &ticks).verdict, Verdict::NotDelivered);
         ticks[4].arrivals.overflowed = 0;
         for tick in &mut ticks {
             tick.busiest.cpu_ns = 950_000_000;
         }
-        assert_eq!(objective().judge(&ticks).verdict, Verdict::GeneratorSaturated);
-        assert_eq!(objective().judge(&[]).verdict, Verdict::NotDelivered);
+        assert_eq!(judge(&objective(), &ticks).verdict, Verdict::GeneratorSaturated);
+        assert_eq!(judge(&objective(), &[]).verdict, Verdict::NotDelivered);
     }
 }

@@ -49,6 +49,17 @@ pub enum Purpose {
     Confirm,
 }
 
+impl Purpose {
+    /// The word used in records.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Purpose::Bracket => "bracket",
+            Purpose::Bisect => "bisect",
+            Purpose::Confirm => "confirm",
+        }
+    }
+}
+
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {

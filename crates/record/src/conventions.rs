@@ -29,6 +29,12 @@ pub mod document {
     /// Per run with work beside the users: what each did: `name`, `text`, `began_ns`, `ended_ns`, `complete`, `reads`,
     /// `writes`, `bytes`, `errors`. Latencies are stored under [`super::histogram_scope::BACKGROUND`].
     pub const BACKGROUND: &str = "background";
+    /// Per run with a search for the highest rate that meets a latency target: `slo`, `quantile`, `limit_ns`, `found`
+    /// (`kind`: `rate`, `at-least` or `nothing`; `holds_per_second`, `fails_per_second`), `steps`: each `rate_per_second`,
+    /// `delivered_per_second`, `observed_ns`, `late_share` with its bounds, `verdict`, `holds`, `purpose`, `begin_ns`, `end_ns`.
+    pub const RATE_SEARCH: &str = "rate-search";
+    /// Per run whose headline is concluded, not counted: `value`, in the unit of the plan's `outcome`; null when there is none.
+    pub const OUTCOME: &str = "outcome";
     /// Per execution: how the template database was loaded.
     pub const LOAD: &str = "load";
 }
@@ -76,6 +82,10 @@ pub mod event {
     pub const BACKGROUND: &str = "background";
     /// Work beside the users ended; data carries its `name`.
     pub const BACKGROUND_END: &str = "background-end";
+    /// The mix of transactions was changed; data carries `until_ns` where its end is planned.
+    pub const WEIGHTS: &str = "weights";
+    /// A step of a search began; data carries its `rate_per_second`.
+    pub const RATE: &str = "rate";
     /// The load generator lost the database; data may carry `until_ns`.
     pub const OUTAGE: &str = "outage";
     /// A sampler's remark.
@@ -102,6 +112,8 @@ pub mod finding {
     pub const FAULT_DID_NOT_HAPPEN: &str = "fault-did-not-happen";
     /// What work beside the users did.
     pub const BACKGROUND: &str = "background";
+    /// A search found no rate, or not the highest one.
+    pub const RATE_SEARCH: &str = "rate-search";
     /// A setting trades durability for speed.
     pub const NOT_DURABLE: &str = "not-durable";
 }

@@ -80,6 +80,8 @@ words! {
         RampUp = "ramp-up",
         /// Waiting for the rate to settle after a ramp; not measured.
         Settle = "settle",
+        /// Offering rate after rate, in search of the highest that meets a latency target.
+        Search = "search",
         /// The measured window of one rung of the ladder.
         Measure = "measure",
         /// A fault and the recovery from it.

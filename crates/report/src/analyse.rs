@@ -12,7 +12,9 @@ use crate::plan_view::PlanView;
 use crate::timelines::assemble;
 use crate::verdict::bottleneck;
 use crate::verdict::situation::Situation;
-use crate::{comparisons, confounds, findings, headline, ladder, latencies, method, settings};
+use crate::{
+    comparisons, confounds, findings, headline, ladder, latencies, method, rate_searches, settings,
+};
 
 /// Reads a record and computes everything that a report shows about it.
 ///
@@ -55,6 +57,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         rungs: ladders.rungs,
         peaks: ladders.peaks,
         bottlenecks: ladders.bottlenecks,
+        searches: rate_searches::all(&digest),
         distributions: ladders.distributions,
         windows: ladders.windows,
         driver: ladders.driver,

@@ -247,7 +247,7 @@ fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> 
     };
     let at = match (comparison.scope, comparison.users) {
         (Scope::Peak, _) => "at their peaks".to_string(),
-        (_, Some(users)) => format!("at {}", crate::wording::count(u64::from(users), "user")),
+        (_, Some(users)) => workload.at(users),
         (_, None) => String::new(),
     };
     let interval = match (comparison.low, comparison.high) {

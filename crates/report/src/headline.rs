@@ -90,10 +90,10 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
     let peak = results.peaks.iter().find(|peak| peak.design == design);
     let headline = match peak.and_then(|peak| Some((peak, peak.headline.value?))) {
         Some((peak, headline)) => format!(
-            "{title} does {} {} at {} ({})",
+            "{title} does {} {} {} ({})",
             amount(headline),
             results.workload.rate_words(),
-            count(u64::from(peak.users), "user"),
+            results.workload.at(peak.users),
             evidence_words(results, &[design])
         ),
         None => format!("{title} has no throughput to report"),
@@ -180,7 +180,7 @@ fn headline(
 ) -> String {
     let title = |design: usize| results.designs[design].title.as_str();
     let (best, next) = (title(contest.best), title(contest.next));
-    let at = format!("at {}", count(u64::from(contest.users), "user"));
+    let at = results.workload.at(contest.users);
     let kind = evidence_words(results, &[contest.best, contest.next]);
     let rate = results.workload.rate_words();
     let times = match (ratio.low, ratio.high) {
@@ -329,9 +329,9 @@ fn absolute(results: &Results<'_>, contest: Contest) -> String {
     let numbers: Vec<String> =
         [contest.best, contest.next].into_iter().filter_map(number).collect();
     format!(
-        "{} at {}: {}.",
+        "{} {}: {}.",
         sentence_case(&results.workload.rate_words()),
-        count(u64::from(contest.users), "user"),
+        results.workload.at(contest.users),
         numbers.join(", ")
     )
 }

@@ -8,7 +8,6 @@ use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
 use crate::estimates::over_runs;
 use crate::latencies;
 use crate::observed::WindowFacts;
-use crate::statistics::batch_means;
 use crate::verdict::steady;
 use crate::verdict::time_budget::of_server;
 
@@ -73,7 +72,7 @@ pub(crate) fn rung(group: &Group<'_>, seed: RootSeed) -> Rung {
 fn metric(windows: &[&WindowFacts], name: &str) -> Estimate {
     let runs = windows.iter().map(|window| metrics(window).get(name).copied().flatten()).collect();
     let within = match (windows, name) {
-        ([only], "headline") => batch_means(&only.headline_ticks),
+        ([only], "headline") => only.headline_within(),
         _ => None,
     };
     over_runs(runs, within)
@@ -155,7 +154,7 @@ pub(crate) fn window(facts: &WindowFacts) -> Window {
         users: facts.users,
         begin_s,
         end_s: facts.interval.end.as_secs_f64() - facts.run_begin_s,
-        headline: over_runs(vec![facts.load.headline], batch_means(&facts.headline_ticks)),
+        headline: over_runs(vec![facts.load.headline], facts.headline_within()),
         metrics: metrics(facts),
         steady: steady::judge(&facts.headline_ticks, facts.load.seconds, begin_s),
     }

@@ -23,6 +23,7 @@ mod digest;
 mod estimates;
 mod ladder;
 mod latencies;
+mod rate_searches;
 mod verdict;
 
 mod comparisons;

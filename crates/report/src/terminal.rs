@@ -2,7 +2,7 @@
 
 use crate::analysis::{
     Analysis, Answer, Basis, Bottleneck, Comparison, Confidence, Estimate, Finding,
-    FindingSeverity, LatencyRow, Outcome, Rung, Scope,
+    FindingSeverity, LatencyRow, Outcome, RateSearch, Rung, Scope,
 };
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
@@ -54,6 +54,7 @@ pub fn terminal_summary(analysis: &Analysis, width: usize, colour: Colour) -> St
     let mut page = Page { lines: Vec::new(), width, colour };
     page.answer(analysis);
     page.ladder(analysis);
+    page.searches(analysis);
     page.ratios(analysis);
     page.bottlenecks(analysis);
     page.findings(&analysis.findings);
@@ -142,6 +143,35 @@ impl Page {
         if analysis.rungs.iter().any(within_run) {
             self.note("(w) interval within the only run; says nothing about the next one.");
         }
+    }
+
+    /// The searches, one line each.
+    fn searches(&mut self, analysis: &Analysis) {
+        let Some(first) = analysis.searches.first() else { return };
+        let per_second = |rate: Option<f64>| rate.map_or("-".to_string(), amount);
+        let column = |header: &str, align, of: &dyn Fn(&RateSearch) -> String| TextColumn {
+            header: header.to_string(),
+            align,
+            dispensable: 0,
+            cells: analysis.searches.iter().map(of).collect(),
+        };
+        self.blank();
+        self.table(vec![
+            column("highest rate", Align::Left, &|search| title(analysis, search.design)),
+            column("repeat", Align::Right, &|search| search.repeat.to_string()),
+            column("held /s", Align::Right, &|search| per_second(search.holds_per_second)),
+            column("failed /s", Align::Right, &|search| per_second(search.fails_per_second)),
+            column("rates tried", Align::Right, &|search| search.steps.len().to_string()),
+            column("", Align::Left, &|search| match search.found.as_str() {
+                "at-least" => "the load generator was saturated first".to_string(),
+                "nothing" => "no rate holds".to_string(),
+                _ => String::new(),
+            }),
+        ]);
+        self.note(&format!(
+            "the highest rate of transactions with {}, found by bisection and seen twice; each step is in the report.",
+            first.slo
+        ));
     }
 
     fn ratios(&mut self, analysis: &Analysis) {

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use crate::analysis::Workload;
+use crate::wording::count;
 
 /// The types that the headline counts, and how its number is named.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +22,17 @@ pub(crate) struct WorkloadView {
     pub(crate) period_s: f64,
     /// What every page with a result must say beside it.
     pub(crate) notice: String,
+    /// How the headline of a run comes about.
+    pub(crate) headline: HeadlineKind,
+}
+
+/// How the headline of a run comes about, and what a number of users means beside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum HeadlineKind {
+    /// Counted in the measured window of each rung.
+    Counted,
+    /// The highest rate that a search found under this condition (`within p99 <= 10 ms`).
+    Searched { condition: String },
 }
 
 impl WorkloadView {
@@ -30,7 +42,7 @@ impl WorkloadView {
         let described = kinds.and_then(|kinds| {
             kinds.iter().find_map(|(name, kind)| WorkloadView::read(name, kind.get("shape")?))
         });
-        described.unwrap_or_else(WorkloadView::tpcc)
+        described.unwrap_or_else(WorkloadView::tpcc).concluded(&plan["outcome"])
     }
 
     fn read(name: &str, shape: &Value) -> Option<WorkloadView> {
@@ -39,14 +51,26 @@ impl WorkloadView {
             name: name.to_string(),
             counted: headline["counted"].as_str()?.to_string(),
             unit: headline["unit"].as_str()?.to_string(),
-            types: headline["types"]
-                .as_array()?
-                .iter()
-                .filter_map(|kind| Some(kind.as_str()?.to_string()))
-                .collect(),
+            types: texts(&headline["types"])?,
             period_s: headline["period_ns"].as_u64()? as f64 / 1e9,
             notice: shape["notice"].as_str().unwrap_or_default().to_string(),
+            headline: HeadlineKind::Counted,
         })
+    }
+
+    /// The same where each run's headline is concluded as the plan's `outcome` says.
+    fn concluded(self, outcome: &Value) -> WorkloadView {
+        let Some(counted) = outcome["counted"].as_str() else { return self };
+        WorkloadView {
+            counted: counted.to_string(),
+            unit: outcome["unit"].as_str().unwrap_or(&self.unit).to_string(),
+            types: texts(&outcome["types"]).unwrap_or(self.types),
+            period_s: outcome["period_ns"].as_u64().map_or(self.period_s, |ns| ns as f64 / 1e9),
+            headline: HeadlineKind::Searched {
+                condition: outcome["condition"].as_str().unwrap_or_default().to_string(),
+            },
+            ..self
+        }
     }
 
     /// TPC-C.
@@ -58,6 +82,7 @@ impl WorkloadView {
             types: vec![crate::method::NEW_ORDER.to_string()],
             period_s: 60.0,
             notice: String::new(),
+            headline: HeadlineKind::Counted,
         }
     }
 
@@ -76,7 +101,20 @@ impl WorkloadView {
 
     /// `new orders per minute`.
     pub(crate) fn rate_words(&self) -> String {
-        format!("{} per {}", self.counted, self.period_word())
+        let rate = format!("{} per {}", self.counted, self.period_word());
+        match &self.headline {
+            HeadlineKind::Searched { condition } => format!("{rate} {condition}"),
+            HeadlineKind::Counted => rate,
+        }
+    }
+
+    /// Where a headline was taken: `at 16 users`.
+    pub(crate) fn at(&self, users: u32) -> String {
+        let users = count(u64::from(users), "user");
+        match self.headline {
+            HeadlineKind::Searched { .. } => format!("with at most {users} busy"),
+            HeadlineKind::Counted => format!("at {users}"),
+        }
     }
 
     /// `minute` or `second`.
@@ -101,6 +139,12 @@ impl WorkloadView {
             notice: self.notice.clone(),
         }
     }
+}
+
+/// A list of texts.
+fn texts(list: &Value) -> Option<Vec<String>> {
+    let texts = list.as_array()?.iter();
+    Some(texts.filter_map(|text| Some(text.as_str()?.to_string())).collect())
 }
 
 #[cfg(test)]

@@ -32,6 +32,8 @@ const LOAD_BASE: Nanos = Nanos::from_secs(8);
 const RESTORE_RATE: u64 = 400_000_000;
 /// Making volumes and file systems, starting the server.
 const START: Nanos = Nanos::from_secs(3);
+/// Rates that a search tries, with the longer windows of those near its answer.
+const SEARCH_STEPS: u64 = 14;
 /// Stopping the server, taking the volumes down.
 const STOP: Nanos = Nanos::from_secs(2);
 /// Consistency checks, before and after a run, per warehouse and once.
@@ -159,7 +161,10 @@ fn run(plan: &Plan, database: Bytes) -> Nanos {
     let procedure = &plan.procedure;
     let restore = u128::from(database.0) * 1_000_000_000 / u128::from(RESTORE_RATE);
     let rungs = procedure.users.len() as u64;
-    let rung = procedure.ramp_up.0.saturating_add(procedure.measure.0);
+    let search = procedure.search.as_ref().map_or(0, |search| {
+        (search.settle.0.saturating_add(search.measure.0)).saturating_mul(SEARCH_STEPS)
+    });
+    let rung = procedure.ramp_up.0.saturating_add(procedure.measure.0).saturating_add(search);
     let kind = &plan.workload.kind;
     let check = unit(kind).check.0.saturating_mul(kind.population().count);
     let checks = 2 * CHECK_BASE.0.saturating_add(check);

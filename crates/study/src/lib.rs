@@ -10,6 +10,7 @@ mod plan;
 
 mod background_plan;
 mod fault_plan;
+mod weights_plan;
 
 mod finding;
 mod host_view;
@@ -57,8 +58,8 @@ pub use parse::{Study, read};
 pub use plan::{
     Arrivals, ClusterPlan, DatastoreKind, DesignPlan, Durability, DvdstorePlan, EngineKind,
     EnginePlan, Estimates, FileSystem, Mode, Order, Origin, Pacing, Plan, Population,
-    ProcedurePlan, Profile, PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, Setting,
-    Sizes, SysbenchPlan, TpccPlan, VolumePlan, WorkloadKind, WorkloadPlan,
+    ProcedurePlan, Profile, PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, SearchPlan,
+    Setting, Sizes, SysbenchPlan, TpccPlan, VolumePlan, WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{PLAN_FORMAT, RecordedPlanError, plan_json, recorded_study, study_json};
 pub use plan_text::render_plan;
@@ -67,3 +68,4 @@ pub use problem::{Colour, Problem, Problems, Source};
 pub use profile_text::{parse_profile, profile_toml};
 pub use published_numbers::{PublishedNumber, publications, published_numbers};
 pub use schema::{json_schema, profile_json_schema};
+pub use weights_plan::WeightsPlan;

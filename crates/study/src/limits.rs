@@ -27,6 +27,15 @@ pub(crate) const ENTROPY: RangeInclusive<u64> = 0..=100;
 pub(crate) const KEY_THINK: RangeInclusive<f64> = 0.0..=100.0;
 /// Transactions per second of an open loop. Zero is excluded by a check of its own.
 pub(crate) const RATE_PER_SECOND: RangeInclusive<f64> = 0.001..=10_000_000.0;
+/// Weight of a type of transaction.
+pub(crate) const WEIGHT: RangeInclusive<u64> = 0..=1_000_000;
+/// How near a search comes to the highest rate, as a share of it.
+pub(crate) const RESOLUTION: RangeInclusive<f64> = 0.005..=1.0;
+/// Measured time at each rate of a search: a quantile needs transactions.
+pub(crate) const SEARCH_MEASURE: RangeInclusive<Nanos> =
+    Nanos::from_secs(1)..=Nanos::from_secs(3600);
+/// Unmeasured time at each rate of a search.
+pub(crate) const SEARCH_SETTLE: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos::from_secs(3600);
 /// Virtual users of one rung.
 pub(crate) const USERS: RangeInclusive<u32> = 1..=100_000;
 /// Rungs of a ladder.

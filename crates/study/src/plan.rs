@@ -11,6 +11,7 @@ use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
 use underlay_workload::dvdstore::Size;
+use underlay_workload::objective::Objective;
 use underlay_workload::sysbench::{Distribution, Script};
 use underlay_workload::transactional::Shape;
 
@@ -19,6 +20,7 @@ use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::options::PlanOptions;
 use crate::problem::Source;
+use crate::weights_plan::WeightsPlan;
 
 /// A study resolved for one host and one set of command-line options.
 #[derive(Clone, Debug)]
@@ -41,6 +43,8 @@ pub struct Plan {
     pub workload: WorkloadPlan,
     /// How it is measured.
     pub procedure: ProcedurePlan,
+    /// Changes of the mix of transactions in every run; in the order of the file.
+    pub weights: Vec<WeightsPlan>,
     /// Work beside the users in every run; in the order of the file.
     pub background: Vec<BackgroundPlan>,
     /// What breaks, or changes, during every run; in the order of the file.
@@ -503,7 +507,7 @@ impl Arrivals {
 
 /// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
 /// ramp up and measure, then stop and check.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ProcedurePlan {
     /// Virtual users of each rung, strictly ascending.
     pub users: Vec<u32>,
@@ -513,12 +517,28 @@ pub struct ProcedurePlan {
     pub warm_up: Nanos,
     /// Once per rung: users rise to the number of the rung, not measured.
     pub ramp_up: Nanos,
-    /// Once per rung: the measured window.
+    /// Once per rung: the measured window; after a search at the rate it found.
     pub measure: Nanos,
+    /// Before the measured window: the search for the highest rate that meets a latency target.
+    pub search: Option<SearchPlan>,
     /// Runs per design.
     pub repeats: u32,
     /// How the runs of the designs are interleaved.
     pub order: Order,
+}
+
+/// A search for the highest rate that meets a latency target. It begins at the rate of the open loop, and its answer is the
+/// headline of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchPlan {
+    /// What must be met.
+    pub objective: Objective,
+    /// How near the highest rate that holds and the lowest that fails come, as a share of the former: 0.05.
+    pub resolution: f64,
+    /// Unmeasured time at each rate.
+    pub settle: Nanos,
+    /// Measured time at each rate; the answer is measured once more, for twice as long.
+    pub measure: Nanos,
 }
 
 /// How the runs of the designs are interleaved.

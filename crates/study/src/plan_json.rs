@@ -21,6 +21,7 @@ use crate::plan::{
 };
 use crate::problem::Source;
 use crate::profile_text::profile_toml;
+use crate::weights_plan::WeightsPlan;
 use crate::words::Words;
 
 /// Version of the JSON form. It grows when a reader of the former version would misunderstand.
@@ -59,9 +60,19 @@ pub fn plan_json(plan: &Plan) -> Value {
             "warm_up_ns": procedure.warm_up.0,
             "ramp_up_ns": procedure.ramp_up.0,
             "measure_ns": procedure.measure.0,
+            "search": procedure.search.as_ref().map(|search| json!({
+                "slo": search.objective.to_string(),
+                "quantile": search.objective.quantile,
+                "limit_ns": search.objective.limit.0,
+                "resolution": search.resolution,
+                "settle_ns": search.settle.0,
+                "measure_ns": search.measure.0,
+            })),
             "repeats": procedure.repeats,
             "order": procedure.order.as_str(),
         },
+        "outcome": outcome(plan),
+        "weights": plan.weights.iter().map(|change| weights(plan, change)).collect::<Vec<_>>(),
         "background": plan.background.iter().map(|work| background(plan, work)).collect::<Vec<_>>(),
         "faults": plan.faults.iter().map(|fault| faults::fault(plan, fault)).collect::<Vec<_>>(),
         "schedule": plan
@@ -247,6 +258,35 @@ fn workload(plan: &Plan) -> Value {
         "notice": shape.notice,
     });
     json!({ shape.name: content })
+}
+
+/// What is concluded of each run, where its headline is not what its transactions add up to.
+fn outcome(plan: &Plan) -> Value {
+    let search = plan.procedure.search.as_ref();
+    search.map_or(Value::Null, |search| {
+        json!({
+            "kind": "rate-search",
+            "types": plan.workload.kind.shape().types,
+            "counted": "transactions",
+            "unit": "TPS",
+            "period_ns": 1_000_000_000u64,
+            "condition": format!("within {}", search.objective),
+        })
+    })
+}
+
+fn weights(plan: &Plan, change: &WeightsPlan) -> Value {
+    let designs: Vec<&str> =
+        change.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
+    json!({
+        "set": change.text,
+        "at_ns": change.at.0,
+        "phase": change.phase.as_str(),
+        "users": change.users,
+        "lasts_ns": change.lasts.map(|lasts| lasts.0),
+        "designs": designs,
+        "line": change.line,
+    })
 }
 
 fn background(plan: &Plan, background: &BackgroundPlan) -> Value {

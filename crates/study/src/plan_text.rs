@@ -1,12 +1,12 @@
 //! The plan for people: what `underlay check` prints.
 
+mod scheduled;
+
 use std::fmt::Write;
 
 use underlay_core::{Bytes, Evidence};
 use underlay_model::DeviceProfile;
 
-use crate::background_plan::BackgroundPlan;
-use crate::fault_plan::FaultPlan;
 use crate::finding::Finding;
 use crate::plan::{
     ClusterPlan, DatastoreKind, DesignPlan, Pacing, Plan, Profile, Scale, Setting, Sizes,
@@ -26,18 +26,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     for design in &plan.designs {
         describe_design(&mut page, design);
     }
-    if !plan.background.is_empty() {
-        page.heading("Beside the users, in every run");
-        for background in &plan.background {
-            describe_background(&mut page, plan, background);
-        }
-    }
-    if !plan.faults.is_empty() {
-        page.heading("Faults, in every run");
-        for fault in &plan.faults {
-            describe_fault(&mut page, plan, fault);
-        }
-    }
+    scheduled::describe(&mut page, plan);
     if plan.scale != Scale::FULL {
         page.heading(&format!("Size at scale {}", plan.scale));
         describe_scale(&mut page, plan);
@@ -143,8 +132,17 @@ fn order(plan: &Plan) -> String {
 fn one_run(plan: &Plan) -> String {
     let procedure = &plan.procedure;
     let users: Vec<String> = procedure.users.iter().map(u32::to_string).collect();
+    let search = procedure.search.as_ref().map_or_else(String::new, |search| {
+        format!(
+            "search the highest rate with {} ({} per rate, measured {}, within {} %), ",
+            search.objective,
+            search.settle,
+            search.measure,
+            search.resolution * 100.0
+        )
+    });
     format!(
-        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, measure {}; stop, check",
+        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, {search}measure {}; stop, check",
         procedure.settle,
         procedure.warm_up,
         users.join(", "),
@@ -211,56 +209,6 @@ fn describe_cluster(page: &mut Page, plan: &ClusterPlan) {
         policy.stripe_width,
         policy.checksum.word()
     ));
-}
-
-fn describe_background(page: &mut Page, plan: &Plan, background: &BackgroundPlan) {
-    let rung = background.users.map_or_else(String::new, |users| match users {
-        1 => " at 1 user".to_string(),
-        users => format!(" at {users} users"),
-    });
-    let end = match background.lasts {
-        Some(lasts) => format!(", for {lasts}"),
-        None => String::new(),
-    };
-    let designs: Vec<&str> =
-        background.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
-    page.wrapped(
-        "  ",
-        "    ",
-        &format!(
-            "{}: {} into {}{rung}{end}, {} ({})",
-            background.name,
-            background.at,
-            background.phase.as_str(),
-            background.work.described(),
-            designs.join(", ")
-        ),
-    );
-}
-
-fn describe_fault(page: &mut Page, plan: &Plan, fault: &FaultPlan) {
-    let rung = fault.users.map_or_else(String::new, |users| match users {
-        1 => " at 1 user".to_string(),
-        users => format!(" at {users} users"),
-    });
-    let end = match (fault.lasts, fault.action.mended()) {
-        (_, None) => String::new(),
-        (Some(lasts), Some(mended)) => format!(", {lasts} later {mended}"),
-        (None, Some(mended)) => format!(", and {mended} when the load has ended"),
-    };
-    let designs: Vec<&str> =
-        fault.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
-    page.wrapped(
-        "  ",
-        "    ",
-        &format!(
-            "{} into {}{rung}: {}{end} ({})",
-            fault.at,
-            fault.phase.as_str(),
-            fault.action.described(),
-            designs.join(", ")
-        ),
-    );
 }
 
 fn device(name: &str, profile: &DeviceProfile) -> String {

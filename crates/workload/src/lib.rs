@@ -8,10 +8,13 @@
 //! What is here: [`transactional`], what the load generator needs of a workload of database
 //! transactions; [`tpcc`], an order-entry workload derived from TPC-C; [`sysbench`], transactions compatible
 //! with sysbench's OLTP scripts; [`dvdstore`], a web shop after DVD Store 3; [`batch`], insertion of
-//! many rows; [`warehouse`], decision support derived from TPC-H; [`block`], streams of reads and writes on volumes; [`arrivals`], when open-loop work is due. What is deliberately not here: SQL,
+//! many rows; [`warehouse`], decision support derived from TPC-H; [`block`], streams of reads and writes on volumes; [`arrivals`], when open-loop work is due;
+//! [`objective`], a latency target. What is deliberately not here: SQL,
 //! connections, devices, measured times.
 
 pub mod arrivals;
+
+pub mod objective;
 
 pub mod block;
 

@@ -19,6 +19,7 @@ mod estimate;
 mod finding;
 mod ladder;
 mod method;
+mod rate_search;
 mod run;
 mod timeline;
 mod verdict;
@@ -34,6 +35,7 @@ pub use estimate::{Basis, Estimate};
 pub use finding::{Confound, Finding, FindingSeverity, Setting};
 pub use ladder::{Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow};
 pub use method::{Direction, Method, Metric};
+pub use rate_search::{RateSearch, RateStep};
 pub use run::{Check, Emulation, Event, Phase, Run, Source};
 pub use timeline::{TimelineLine, TimelineSeries, Timelines};
 pub use verdict::{Answer, Confidence, Ratio, Verdict};
@@ -63,6 +65,8 @@ pub struct Analysis {
     pub peaks: Vec<Peak>,
     /// Where the sessions' time went and what limits, one per rung; same order as `rungs`.
     pub bottlenecks: Vec<Bottleneck>,
+    /// The searches for the highest rate that meets a target, one per counted run that has one.
+    pub searches: Vec<RateSearch>,
     /// Response time distributions per design, users and transaction type.
     pub distributions: Vec<Distribution>,
     /// All runs, also replaced and failed ones, in the order of execution.

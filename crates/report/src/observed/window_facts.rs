@@ -5,13 +5,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use underlay_core::Histogram;
-use underlay_record::conventions::{DISPATCH_LAG, driver_series, histogram_scope, source};
+use underlay_record::conventions::{
+    DISPATCH_LAG, document, driver_series, histogram_scope, source,
+};
 use underlay_record::{Interval, StoredHistogram};
 
 use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
-use crate::workload_view::WorkloadView;
+use crate::statistics::{MeanInterval, batch_means};
+use crate::workload_view::{HeadlineKind, WorkloadView};
 
 /// Length of a block of the bootstrap, seconds: longer than the autocorrelation of most databases.
 const BLOCK_S: f64 = 10.0;
@@ -38,8 +41,10 @@ pub(crate) struct WindowFacts {
     /// Begin of the run on its clock, seconds.
     pub(crate) run_begin_s: f64,
     pub(crate) load: LoadFacts,
-    /// New orders per minute in each tick: what steadiness is judged by.
+    /// What the headline counts, per its period, in each tick: what steadiness is judged by.
     pub(crate) headline_ticks: Vec<f64>,
+    /// Whether the headline is the mean of its ticks; otherwise it was concluded.
+    pub(crate) headline_is_counted: bool,
     pub(crate) types: BTreeMap<String, TypeFacts>,
     pub(crate) cpu: CpuFacts,
     pub(crate) driver: DriverFacts,
@@ -141,6 +146,11 @@ pub(crate) struct VolumeFacts {
 }
 
 impl WindowFacts {
+    /// The interval of a headline that is counted, from the window alone.
+    pub(crate) fn headline_within(&self) -> Option<MeanInterval> {
+        self.headline_is_counted.then(|| batch_means(&self.headline_ticks)).flatten()
+    }
+
     pub(crate) fn of(
         window: &MeasuredWindow<'_>,
         plan: &PlanView,
@@ -163,6 +173,7 @@ impl WindowFacts {
                 .filter(|tick| tick.seconds > 0.0)
                 .map(|tick| tick.counted as f64 * workload.period_s / tick.seconds)
                 .collect(),
+            headline_is_counted: workload.headline == HeadlineKind::Counted,
             types,
             cpu: cpu(window),
             driver: driver(window),
@@ -219,7 +230,13 @@ fn load(
     let completed_per_second = per(completed as f64, seconds).unwrap_or(0.0);
     LoadFacts {
         seconds,
-        headline: per(counted as f64 * workload.period_s, seconds),
+        headline: match workload.headline {
+            HeadlineKind::Counted => per(counted as f64 * workload.period_s, seconds),
+            HeadlineKind::Searched { .. } => {
+                let said = window.run.documents.get(document::OUTCOME);
+                said.and_then(|said| said["value"].as_f64())
+            }
+        },
         counted_per_second: per(counted as f64, seconds),
         tpm: database_rate(window).map(|rate| rate * 60.0),
         completed_per_second,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use underlay_report::analysis::{Distribution, DriverLoad, Estimate, LatencyRow, Rung, VolumeRow};
+use underlay_report::analysis::{
+    Distribution, DriverLoad, Estimate, LatencyRow, RateSearch, RateStep, Rung, VolumeRow,
+};
 
 use super::{NOPM, USERS, estimate};
 
@@ -117,4 +119,42 @@ pub fn driver() -> Vec<DriverLoad> {
         dispatch_lag_p99_ns: Some(90_000),
         saturated: Some(false),
     })
+}
+
+/// A search on each design: up, down, and the answer seen again.
+pub fn searches() -> Vec<RateSearch> {
+    let step = |rate: f64, p99_ms: f64, purpose: &str| RateStep {
+        rate_per_second: rate,
+        delivered_per_second: Some(rate * 0.999),
+        observed_ns: Some((p99_ms * 1e6) as u64),
+        late_share: Some(if p99_ms > 10.0 { 0.04 } else { 0.004 }),
+        late_share_low: Some(if p99_ms > 10.0 { 0.03 } else { 0.002 }),
+        late_share_high: Some(if p99_ms > 10.0 { 0.05 } else { 0.006 }),
+        verdict: if p99_ms > 10.0 { "exceeded" } else { "met" }.to_string(),
+        holds: Some(p99_ms <= 10.0),
+        by_point_estimate: false,
+        purpose: purpose.to_string(),
+        begin_s: Some(10.0),
+        end_s: Some(20.0),
+    };
+    let search = |run: usize, design: usize, knee: f64| RateSearch {
+        run,
+        design,
+        repeat: 1,
+        slo: "p99 <= 10 ms".to_string(),
+        quantile: Some(0.99),
+        limit_ns: Some(10_000_000),
+        found: "rate".to_string(),
+        holds_per_second: Some(knee),
+        fails_per_second: Some(knee * 1.05),
+        steps: vec![
+            step(knee * 0.5, 3.0, "bracket"),
+            step(knee, 9.0, "bracket"),
+            step(knee * 2.0, 900.0, "bracket"),
+            step(knee * 1.4, 40.0, "bisect"),
+            step(knee * 1.05, 11.0, "bisect"),
+            step(knee, 9.2, "confirm"),
+        ],
+    };
+    vec![search(0, 0, 900.0), search(1, 1, 2000.0)]
 }

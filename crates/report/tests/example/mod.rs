@@ -14,7 +14,7 @@ use underlay_report::analysis::{
     RatioMethod, RuledOut, Scope, Setting, Source, Study, TimeClass, Verdict, Workload,
 };
 
-use measures::{distributions, driver, rungs};
+use measures::{distributions, driver, rungs, searches};
 use timelines::{runs, timelines, windows};
 
 /// The ladder.
@@ -57,6 +57,7 @@ pub fn analysis(size: Size) -> Analysis {
         rungs: rungs(),
         peaks: peaks(),
         bottlenecks: bottlenecks(),
+        searches: searches(),
         distributions: distributions(),
         windows: windows(&runs),
         timelines: timelines(&runs, size),

@@ -21,6 +21,8 @@ export interface Analysis {
   rungs: Rung[];
   peaks: Peak[];
   bottlenecks: Bottleneck[];
+  /** Absent in analyses of before searches were parts of studies. */
+  searches?: RateSearch[];
   distributions: Distribution[];
   runs: Run[];
   windows: Window[];
@@ -37,6 +39,36 @@ export interface Analysis {
   host: unknown;
   software: unknown;
   method: Method;
+}
+
+/** The search of one run for the highest rate that meets a latency target. */
+export interface RateSearch {
+  run: number;
+  design: number;
+  repeat: number;
+  slo: string;
+  quantile: number | null;
+  limit_ns: number | null;
+  found: string;
+  holds_per_second: number | null;
+  fails_per_second: number | null;
+  steps: RateStep[];
+}
+
+/** One rate that was tried. */
+export interface RateStep {
+  rate_per_second: number;
+  delivered_per_second: number | null;
+  observed_ns: number | null;
+  late_share: number | null;
+  late_share_low: number | null;
+  late_share_high: number | null;
+  verdict: string;
+  holds: boolean | null;
+  by_point_estimate: boolean;
+  purpose: string;
+  begin_s: number | null;
+  end_s: number | null;
 }
 
 export interface Study {

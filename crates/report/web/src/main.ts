@@ -23,6 +23,7 @@ import { findings } from "./section/findings";
 import { numbers } from "./section/numbers";
 import { published } from "./section/published";
 import { host, method, settings, sources } from "./section/reference";
+import { searches } from "./section/searches";
 import { throughput } from "./section/throughput";
 import { timelines } from "./section/timelines";
 import { verdict } from "./section/verdict";
@@ -32,7 +33,7 @@ import { startTheme } from "./theme";
 type Section = (page: Page) => HTMLElement | null;
 
 const SECTIONS: readonly Section[] = [
-  verdict, why, findings, throughput, curves, distribution, timelines, numbers, published, evidence,
+  verdict, why, findings, throughput, searches, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 

@@ -13,6 +13,7 @@ pub(crate) mod procedure;
 pub(crate) mod profile;
 pub(crate) mod published;
 pub(crate) mod study;
+pub(crate) mod weights;
 pub(crate) mod workload;
 
 pub(crate) use background::Background;
@@ -23,6 +24,7 @@ pub(crate) use procedure::Procedure;
 pub(crate) use profile::Profile;
 pub(crate) use published::Published;
 pub(crate) use study::Study;
+pub(crate) use weights::Weights;
 pub(crate) use workload::Workload;
 
 #[cfg(test)]

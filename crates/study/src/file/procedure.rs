@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use underlay_core::Nanos;
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Section};
+use crate::limits::RESOLUTION;
 use crate::plan::Order;
 use crate::reader::Keys;
 use crate::schema::Time;
@@ -30,12 +31,34 @@ pub(crate) struct Procedure {
     /// Once per rung: the measured window, at least 5 s.
     #[schemars(with = "Time")]
     pub measure: Entry<Nanos>,
+    /// A search for the highest rate that meets a latency target, before the measured window.
+    pub search: Section<Search>,
     /// Runs per design. At least 3 give a useful confidence interval.
     #[schemars(range(min = 1, max = 1000))]
     pub repeats: Entry<u32>,
     /// How the runs of the designs are interleaved: `abba` reverses every second repeat.
     #[schemars(with = "Word<Order>")]
     pub order: Entry<Order>,
+}
+
+/// A search for the highest rate that meets a latency target. The workload must follow a clock: its rate is the first one that
+/// is offered. The answer is what designs are compared by.
+#[derive(Clone, Debug, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(extend("x-required" = ["slo"]))]
+pub(crate) struct Search {
+    /// The target: a quantile of the response time of all transactions and its limit, such as `p99=10ms`.
+    #[schemars(regex(pattern = r"^p[0-9.]+=.+$"))]
+    pub slo: Entry<String>,
+    /// The search ends when the lowest rate that fails is that share above the highest that holds.
+    #[schemars(range(min = 0.005, max = 1))]
+    pub resolution: Entry<f64>,
+    /// Unmeasured time at each rate.
+    #[schemars(with = "Time")]
+    pub settle: Entry<Nanos>,
+    /// Measured time at each rate; the answer is measured once more, for twice as long.
+    #[schemars(with = "Time")]
+    pub measure: Entry<Nanos>,
 }
 
 /// Reads the procedure. Ranges are checked by the resolver, which also sees the command line.
@@ -54,6 +77,16 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Procedure {
         warm_up: keys.take("warm-up", |item, report| item.time(report)),
         ramp_up: keys.take("ramp-up", |item, report| item.time(report)),
         measure: keys.take("measure", |item, report| item.time(report)),
+        search: keys.section("search", |keys| {
+            keys.alias("target", "slo");
+            keys.alias("objective", "slo");
+            Search {
+                slo: keys.take("slo", |item, report| item.text(report)),
+                resolution: keys.take("resolution", |item, report| item.number(report, RESOLUTION)),
+                settle: keys.take("settle", |item, report| item.time(report)),
+                measure: keys.take("measure", |item, report| item.time(report)),
+            }
+        }),
         repeats: keys.take("repeats", |item, report| item.count(report)),
         order: keys.take("order", |item, report| item.word(report)),
     }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 
 use crate::entry::{Entry, Section};
-use crate::file::{Background, Design, Engine, Fault, Procedure, Published, Volumes, Workload};
+use crate::file::{
+    Background, Design, Engine, Fault, Procedure, Published, Volumes, Weights, Workload,
+};
 use crate::limits::SEED;
 use crate::reader::Keys;
 
@@ -32,6 +34,8 @@ pub(crate) struct Study {
     pub workload: Section<Workload>,
     /// How it is measured.
     pub procedure: Section<Procedure>,
+    /// The mix of transactions, changed while the load runs.
+    pub weights: Entry<Vec<Section<Weights>>>,
     /// Work beside the users in every run.
     pub background: Entry<Vec<Section<Background>>>,
     /// What breaks, or changes, during every run.
@@ -48,6 +52,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Study {
     keys.alias("warehouses", "workload");
     keys.alias("faults", "fault");
     keys.alias("backgrounds", "background");
+    keys.alias("mix", "weights");
     Study {
         name: keys.take("name", |item, report| item.text(report)),
         title: keys.take("title", |item, report| item.text(report)),
@@ -58,6 +63,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Study {
         design: keys.sections("design", super::design::read),
         workload: keys.section("workload", super::workload::read),
         procedure: keys.section("procedure", super::procedure::read),
+        weights: keys.sections("weights", super::weights::read),
         background: keys.sections("background", super::background::read),
         fault: keys.sections("fault", super::fault::read),
         published: keys.sections("published", super::published::read),

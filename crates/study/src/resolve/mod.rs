@@ -14,8 +14,10 @@ mod moment;
 mod names;
 mod procedure;
 mod published;
+mod search;
 mod server;
 mod volumes;
+mod weights;
 mod workload;
 mod worth;
 
@@ -88,6 +90,7 @@ impl<'a> Resolver<'a> {
         let procedure = self.procedure(workload.as_ref());
         let designs = self.designs(&engine, workload.as_ref(), procedure.as_ref());
         let kind = workload.as_ref().map(|workload| workload.kind());
+        let weights = self.weights(&designs, procedure.as_ref(), kind.as_ref());
         let background = self.background(&designs, procedure.as_ref(), kind.as_ref());
         let faults = self.faults(&designs, procedure.as_ref());
         self.refuse_background_with_power_cuts(&background, &faults);
@@ -125,6 +128,7 @@ impl<'a> Resolver<'a> {
             schedule: schedule(designs.len(), procedure.plan.repeats, procedure.plan.order),
             workload: workload_plan,
             procedure: procedure.plan,
+            weights,
             background,
             faults,
             scale: self.scale,

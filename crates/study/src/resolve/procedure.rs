@@ -58,6 +58,7 @@ impl Resolver<'_> {
         if let Some(measure) = &measure {
             self.check_time(measure, &MEASURE);
         }
+        let search = self.search(full.as_ref(), workload);
         let repeats = self.repeats();
         let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
         let order = self.pick("procedure.order", &order).found();
@@ -81,6 +82,7 @@ impl Resolver<'_> {
                 warm_up: warm_up?.value,
                 ramp_up: ramp_up?.value,
                 measure: measure?.value,
+                search: search?,
                 repeats: repeats?.value,
                 order: order?.value,
             },

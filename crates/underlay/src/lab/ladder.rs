@@ -14,7 +14,7 @@ use underlay_driver::{DriveTick, Driver};
 use underlay_host::free_space;
 use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
 use underlay_record::{Interval, PhaseKind, RunId, TransactionTick};
-use underlay_study::ProcedurePlan;
+use underlay_study::{ProcedurePlan, SearchPlan};
 use underlay_telemetry::Collector;
 use underlay_workload::transactional::Books;
 
@@ -23,7 +23,9 @@ use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::interrupt;
+use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
+use crate::lab::rate_search;
 use crate::lab::recording::SharedRecorder;
 use crate::lab::samplers::{DriverGauge, SharedDatastore};
 use crate::lab::storage_record;
@@ -42,6 +44,8 @@ pub struct Ladder<'a, 'b, B: Books> {
     pub run: RunId,
     /// The load generator, with no user active.
     pub driver: &'a Driver<B>,
+    /// The rate of an open loop when it begins.
+    pub first_rate: f64,
     /// For the sampler of the load generator.
     pub gauge: &'a DriverGauge,
     /// The database server.
@@ -50,6 +54,8 @@ pub struct Ladder<'a, 'b, B: Books> {
     pub datastore: &'a SharedDatastore,
     /// What the study breaks.
     pub faults: &'a mut Faults<'b>,
+    /// Changes of the mix.
+    pub mix: &'a mut MixChanges<'b>,
     /// What runs beside the users.
     pub background: &'a mut Background<'b>,
     /// Is told of restarted servers.
@@ -78,12 +84,41 @@ impl<B: Books> Ladder<'_, '_, B> {
                 ladder.driver.set_users(*users);
                 ladder.seconds(procedure.ramp_up).map(|_| ())
             })?;
+            if let Some(search) = &procedure.search
+                && !self.search(search, procedure, *users)?
+            {
+                continue;
+            }
             let headline = self.phase(PhaseKind::Measure, *users, procedure.measure, |ladder| {
                 ladder.seconds(procedure.measure)
             })?;
             rungs.push((*users, headline));
         }
         Ok(())
+    }
+
+    /// Searches for the highest rate that meets the target, and offers it. Says whether there is one.
+    fn search(
+        &mut self,
+        search: &SearchPlan,
+        procedure: &ProcedurePlan,
+        users: u32,
+    ) -> Result<bool, Abort> {
+        let expected = Nanos(search.settle.0 + search.measure.0);
+        let rate = self.phase(PhaseKind::Search, users, expected, |ladder| {
+            rate_search::carry_out(ladder, search)
+        })?;
+        let Some(rate) = rate else { return Ok(false) };
+        self.phase(PhaseKind::RampUp, users, procedure.ramp_up, |ladder| {
+            ladder.offer(rate)?;
+            ladder.seconds(procedure.ramp_up).map(|_| ())
+        })?;
+        Ok(true)
+    }
+
+    /// Sets the rate of the open loop.
+    pub(super) fn offer(&self, rate_per_second: f64) -> Result<(), Abort> {
+        self.driver.set_rate(rate_per_second, Nanos::ZERO).during("set the rate of the load")
     }
 
     fn phase<T>(
@@ -96,6 +131,7 @@ impl<B: Books> Ladder<'_, '_, B> {
         let mut phases = Phases::new(self.recorder, self.run, self.origin);
         let phase = phases.begin(kind, Some(users), Some(expected), self.observer)?;
         self.faults.phase_began(kind, users);
+        self.mix.phase_began(kind, users);
         self.background.phase_began(kind, users);
         let result = act(self);
         phases.end(phase, &result)?;
@@ -122,46 +158,63 @@ impl<B: Books> Ladder<'_, '_, B> {
         self.seconds_with(length, |_| {})
     }
 
-    fn seconds_with(&mut self, length: Nanos, mut steer: impl FnMut(&Self)) -> Result<f64, Abort> {
+    fn seconds_with(&mut self, length: Nanos, steer: impl FnMut(&Self)) -> Result<f64, Abort> {
+        let (mut headline, mut counted) = (0u64, Nanos::ZERO);
+        self.pass(length, Duration::from_secs(1), steer, |tick| {
+            headline += tick.headline_count();
+            counted += tick.length();
+            true
+        })?;
+        Ok(self.driver.shape().headline.rate(headline, counted))
+    }
+
+    /// Lets at most `length` go by in ticks of `tick_length`, with everything scheduled being carried out; `take` is given each
+    /// tick, and ends it by `false`.
+    pub(super) fn pass(
+        &mut self,
+        length: Nanos,
+        tick_length: Duration,
+        mut steer: impl FnMut(&Self),
+        mut take: impl FnMut(DriveTick) -> bool,
+    ) -> Result<(), Abort> {
         let began = Instant::now();
         let end = began + Duration::from(length);
         // What happened since the last phase belongs to it: write it before this one counts.
-        self.write_tick(self.driver.tick())?;
-        let (mut headline, mut counted) = (0u64, Nanos::ZERO);
+        self.write_tick(&self.driver.tick())?;
         let mut next = began;
         while next < end {
-            next = (next + Duration::from_secs(1)).min(end);
+            next = (next + tick_length).min(end);
             loop {
                 steer(self);
-                let due = [self.faults.next_due(), self.background.next_due()];
+                let due = [self.faults.next_due(), self.background.next_due(), self.mix.next_due()];
                 let due = due.into_iter().flatten().min().unwrap_or(next);
                 let step = next.min(due).min(Instant::now() + Duration::from_millis(200));
                 if !interrupt::sleep_until(step) {
                     return Err(Abort::Interrupted);
                 }
                 self.background.carry_out_due(self.observer)?;
-                let (count, length) = self.carry_out_faults()?;
-                headline += count;
-                counted += length;
+                self.mix.carry_out_due(self.driver, self.observer)?;
+                self.carry_out_faults(&mut take)?;
                 if Instant::now() >= next {
                     break;
                 }
             }
             let tick = self.driver.tick();
-            headline += tick.headline_count();
-            counted += tick.length();
-            self.write_tick(tick)?;
+            self.write_tick(&tick)?;
             self.look_at_health()?;
+            if !take(tick) {
+                break;
+            }
         }
-        Ok(self.driver.shape().headline.rate(headline, counted))
+        Ok(())
     }
 
-    fn write_tick(&mut self, tick: DriveTick) -> Result<(), Abort> {
-        self.gauge.set(&tick);
+    fn write_tick(&mut self, tick: &DriveTick) -> Result<(), Abort> {
+        self.gauge.set(tick);
         if tick.length() == Nanos::ZERO {
             return Ok(());
         }
-        write_tick(self.recorder, self.run, &tick)?;
+        write_tick(self.recorder, self.run, tick)?;
         let interval = Interval { begin: tick.begin, end: tick.end };
         storage_record::write(self.recorder, self.run, self.datastore, interval, self.origin)?;
         self.observer.notice(&Event::Second {
@@ -190,10 +243,8 @@ impl<B: Books> Ladder<'_, '_, B> {
         })
     }
 
-    /// Carries out the faults that are due. Returns the headline's count, and the time that passed, in ticks that were written
-    /// while the database was brought back.
-    fn carry_out_faults(&mut self) -> Result<(u64, Nanos), Abort> {
-        let (mut headline, mut counted) = (0, Nanos::ZERO);
+    /// Carries out the faults that are due. Hands over the ticks that were written while the database was brought back.
+    fn carry_out_faults(&mut self, take: &mut impl FnMut(DriveTick) -> bool) -> Result<(), Abort> {
         let Ladder { faults, server, datastore, collector, observer, .. } = self;
         let (driver, gauge, recorder, run) = (self.driver, self.gauge, self.recorder, self.run);
         let mut next = Instant::now() + Duration::from_secs(1);
@@ -205,9 +256,9 @@ impl<B: Books> Ladder<'_, '_, B> {
             next += Duration::from_secs(1);
             let tick = driver.tick();
             gauge.set(&tick);
-            headline += tick.headline_count();
-            counted += tick.length();
-            write_tick(recorder, run, &tick)
+            let written = write_tick(recorder, run, &tick);
+            take(tick);
+            written
         };
         faults.carry_out_due(&mut Surroundings {
             server,
@@ -215,8 +266,7 @@ impl<B: Books> Ladder<'_, '_, B> {
             collector,
             observer: &mut **observer,
             meanwhile: &mut meanwhile,
-        })?;
-        Ok((headline, counted))
+        })
     }
 
     fn look_at_health(&mut self) -> Result<(), Abort> {

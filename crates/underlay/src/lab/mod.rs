@@ -11,6 +11,7 @@ mod background;
 mod faults;
 mod host_view;
 mod ladder;
+mod mix;
 mod phases;
 mod recording;
 mod run;
@@ -23,6 +24,7 @@ mod workload;
 pub mod event;
 pub mod interrupt;
 pub mod progress;
+pub mod rate_search;
 pub mod records;
 
 use serde_json::{Value, json};

@@ -33,11 +33,15 @@ use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::Faults;
 use crate::lab::ladder::{Ladder, Rung, write_tick};
+use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::{SharedRecorder, TelemetryWriter};
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
 use crate::lab::verification::{Verified, verify};
 use crate::lab::workload::Subject;
+
+/// Arrivals that may wait during a search: the target, not the queue, shall end a step.
+const SEARCH_QUEUE: u32 = 100_000;
 
 /// What all runs of an execution share.
 pub struct Bench<'a, S> {
@@ -150,6 +154,7 @@ struct Running<'r, 'f> {
     volumes: &'r [MountedVolume],
     cgroup: Option<&'r Cgroup>,
     faults: &'r mut Faults<'f>,
+    mix: &'r mut MixChanges<'f>,
     background: &'r mut Background<'f>,
 }
 
@@ -176,12 +181,14 @@ impl<S: Subject> ActiveRun<'_, S> {
         })?;
         self.set_timing(&datastore, Timing::Modelled)?;
         let mut faults = Faults::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
+        let mut mix = MixChanges::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
         let running = Running {
             server: &mut server,
             datastore: &datastore,
             volumes: &volumes,
             cgroup: cgroup.as_ref(),
             faults: &mut faults,
+            mix: &mut mix,
             background: &mut background,
         };
         let driven = self.drive(running, &mut phases, observer);
@@ -425,7 +432,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
     ) -> Result<DriveSummary<S::Books>, Abort> {
-        let Running { server, datastore, volumes, cgroup, faults, background } = running;
+        let Running { server, datastore, volumes, cgroup, faults, mix, background } = running;
         let target = server.target().with_database(self.bench.subject.database());
         let gauge = DriverGauge::default();
         let connector = self.bench.subject.connector(target.clone());
@@ -444,11 +451,13 @@ impl<S: Subject> ActiveRun<'_, S> {
             recorder: self.bench.recorder,
             run: self.run,
             driver: &driver,
+            first_rate: self.first_rate(),
             gauge: &gauge,
             server,
             datastore,
             volumes,
             faults,
+            mix,
             background,
             collector: &collector,
             observer: &mut *observer,
@@ -479,6 +488,14 @@ impl<S: Subject> ActiveRun<'_, S> {
         self.bench.plan.procedure.users.last().copied().unwrap_or(1)
     }
 
+    /// Transactions per second of an open loop; 0 of a closed one.
+    fn first_rate(&self) -> f64 {
+        match self.bench.plan.workload.pacing {
+            underlay_study::Pacing::Open { rate_per_second, .. } => rate_per_second,
+            underlay_study::Pacing::Closed { .. } => 0.0,
+        }
+    }
+
     fn drive_spec(&self) -> DriveSpec {
         let workload = &self.bench.plan.workload;
         let users = self.users();
@@ -496,6 +513,11 @@ impl<S: Subject> ActiveRun<'_, S> {
                 },
             ),
         };
+        if let (Some(_), Pacing::Open { queue_limit, .. }) =
+            (&self.bench.plan.procedure.search, &mut spec.pacing)
+        {
+            *queue_limit = SEARCH_QUEUE;
+        }
         spec
     }
 
@@ -596,7 +618,9 @@ impl<S: Subject> ActiveRun<'_, S> {
                 })),
             }),
         )?;
+        // A search offers more than can be delivered; what each of its steps delivered is judged there.
         if let Some(delivery) = &summary.delivery
+            && self.bench.plan.procedure.search.is_none()
             && delivery.verdict != underlay_driver::DeliveryVerdict::Delivered
         {
             let text = format!(

@@ -61,6 +61,7 @@ mod tests {
             warm_up: Nanos::from_secs(10),
             ramp_up: Nanos::from_secs(100),
             measure: Nanos::from_secs(1000),
+            search: None,
             repeats: 1,
             order: Order::Abba,
         }

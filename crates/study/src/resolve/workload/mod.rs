@@ -15,7 +15,7 @@ use super::Resolver;
 use super::chosen::{Chosen, Layer};
 use crate::exact;
 use crate::limits::STATEMENT_TIMEOUT;
-use crate::plan::{Scale, WorkloadKind, WorkloadPlan};
+use crate::plan::{Pacing, Scale, WorkloadKind, WorkloadPlan};
 
 /// The decisions about the workload.
 #[derive(Clone, Debug)]
@@ -47,6 +47,14 @@ impl WorkloadChoice {
         match self.kind() {
             WorkloadKind::Tpcc(tpcc) => Some(tpcc.warehouses),
             WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+        }
+    }
+
+    /// Transactions per second of an open loop.
+    pub fn first_rate(&self) -> Option<f64> {
+        match self.pacing.plan() {
+            Pacing::Open { rate_per_second, .. } => Some(rate_per_second),
+            Pacing::Closed { .. } => None,
         }
     }
 

@@ -5,11 +5,13 @@ use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 use underlay_driver::{
     DriveTick, Driver, Found, Mix, Objective, RateSearch, SearchSpec, Step, StepTaken, Weights,
+    judge,
 };
 use underlay_workload::transactional::{Books, Shape};
 
 use super::{Arguments, Reading, Subject};
 use crate::lab::interrupt;
+use crate::lab::rate_search::describe;
 use crate::stop::{Stop, chain};
 
 /// How near the highest rate that holds and the lowest that fails come.
@@ -125,7 +127,7 @@ pub(super) fn search<B: Books>(
     let mut last = (DriveTick::default(), 0);
     while let Some(step) = search.next() {
         let Some((ticks, cpu_ns)) = carry_out(driver, &step)? else { break };
-        let taken = search.observe(step, objective.judge(&ticks));
+        let taken = search.observe(step, judge(&objective, &ticks));
         eprintln!("{}", describe(&taken, &objective));
         let mut window = DriveTick::default();
         ticks.iter().for_each(|tick| append(&mut window, tick));
@@ -180,28 +182,6 @@ fn carry_out<B: Books>(
     }
     let cpu_ns = ticks.last().map_or(0, |tick| tick.cpu_ns.saturating_sub(cpu_ns_before));
     Ok(Some((ticks, cpu_ns)))
-}
-
-/// A step in one line.
-pub(super) fn describe(taken: &StepTaken, objective: &Objective) -> String {
-    let judgement = &taken.judgement;
-    let quantile = objective.to_string();
-    let quantile = quantile.split(' ').next().unwrap_or_default();
-    let observed = judgement.observed.map_or("-".to_string(), |observed| observed.to_string());
-    format!(
-        "{:>9.1}/s offered {:>9.1}/s done  {quantile} {observed:>8}  late {:.2} % [{:.2}, {:.2}]  {}{}",
-        taken.step.rate_per_second,
-        judgement.delivered_per_second,
-        judgement.late_share * 100.0,
-        judgement.late_share_bounds.0 * 100.0,
-        judgement.late_share_bounds.1 * 100.0,
-        judgement.verdict.as_str(),
-        match taken.holds {
-            Some(true) if taken.by_point_estimate => ", taken as met by its point estimate",
-            Some(false) if taken.by_point_estimate => ", taken as exceeded by its point estimate",
-            _ => "",
-        }
-    )
 }
 
 fn tell(tick: &DriveTick) {

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use underlay_core::{Histogram, Nanos};
 use underlay_driver::{DriveSummary, Found, Saturation, SaturationVerdict, StepTaken, TypeTick};
 
-use super::offer::{Measured, Search, WeightsAt, describe};
+use super::offer::{Measured, Search, WeightsAt};
+use crate::lab::rate_search::describe;
 use crate::stop::Stop;
 
 /// What a workload adds to the page.

@@ -16,12 +16,13 @@ use underlay_core::{Histogram, Nanos, RootSeed};
 use underlay_datastore::MountedVolume;
 use underlay_record::conventions::{document, event, finding, histogram_scope};
 use underlay_record::{Event as RecordEvent, Finding, Interval, PhaseKind, RunId, Severity};
-use underlay_study::{BackgroundPlan, BackgroundWork, FaultPhase, Plan, RunPlan};
+use underlay_study::{BackgroundPlan, BackgroundWork, Plan, RunPlan};
 
 use self::sampler::BackgroundSampler;
 use self::work::{Done, Ready, ready, work};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
+use crate::lab::phases::scheduled_phase;
 use crate::lab::recording::SharedRecorder;
 
 /// All background work of one run.
@@ -95,13 +96,7 @@ impl<'a> Background<'a> {
 
     /// Says that a phase of the ladder began.
     pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
-        let phase = match kind {
-            PhaseKind::Settle => FaultPhase::Settle,
-            PhaseKind::WarmUp => FaultPhase::WarmUp,
-            PhaseKind::RampUp => FaultPhase::RampUp,
-            PhaseKind::Measure => FaultPhase::Measure,
-            _ => return,
-        };
+        let Some(phase) = scheduled_phase(kind) else { return };
         let now = self.now();
         for Entry { plan, state, .. } in &mut self.entries {
             let meant = plan.phase == phase && plan.users.is_none_or(|rung| rung == users);

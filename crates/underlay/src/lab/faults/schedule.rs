@@ -2,7 +2,9 @@
 
 use underlay_core::Nanos;
 use underlay_record::PhaseKind;
-use underlay_study::{FaultPhase, FaultPlan};
+use underlay_study::FaultPlan;
+
+use crate::lab::phases::scheduled_phase;
 
 /// The faults of one run. Times are since the run's origin.
 #[derive(Debug)]
@@ -57,13 +59,7 @@ impl Schedule {
 
     /// Says that a phase began at `now`: its faults are armed.
     pub fn phase_began(&mut self, kind: PhaseKind, users: u32, now: Nanos) {
-        let phase = match kind {
-            PhaseKind::Settle => FaultPhase::Settle,
-            PhaseKind::WarmUp => FaultPhase::WarmUp,
-            PhaseKind::RampUp => FaultPhase::RampUp,
-            PhaseKind::Measure => FaultPhase::Measure,
-            _ => return,
-        };
+        let Some(phase) = scheduled_phase(kind) else { return };
         for Entry { plan, state } in &mut self.entries {
             let meant = plan.phase == phase && plan.users.is_none_or(|rung| rung == users);
             if meant && *state == State::Waiting {
