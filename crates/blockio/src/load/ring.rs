@@ -159,6 +159,10 @@ impl<'t> LoadRing<'t> {
                 self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&time))
             }
         };
+        self.judge(result)
+    }
+
+    fn judge(&self, result: std::io::Result<usize>) -> Result<(), BlockIoError> {
         match result {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
@@ -169,6 +173,16 @@ impl<'t> LoadRing<'t> {
                 }),
             },
         }
+    }
+
+    /// Requests that were pushed and not handed over.
+    pub(super) fn unsubmitted(&mut self) -> usize {
+        self.ring.submission().len()
+    }
+
+    /// Hands over what was pushed, without a wait. What the kernel has no room for now it is given later.
+    pub(super) fn hand_over(&mut self) -> Result<(), BlockIoError> {
+        self.judge(self.ring.submit())
     }
 
     /// Takes what completed: place and result (bytes, or a negative error number).

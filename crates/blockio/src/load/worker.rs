@@ -25,6 +25,10 @@ use underlay_workload::block::{Access, Durability, Pace, RequestGenerator, Worke
 const CONFLICT_PAUSE: Duration = Duration::from_micros(50);
 /// After an error, so that a target that fails at once does not fail a million times a second.
 const ERROR_PAUSE: Duration = Duration::from_millis(1);
+/// Requests that are handed over at once. With all of a deep queue at once the target would be idle while they are
+/// prepared, and answer them all at once again: 0.89 x fio's rate at queue depth 32; one by one costs a system call
+/// each; 4 gives 1.05 x at three quarters of fio's processor time (`io_cost`).
+const BATCH: usize = 4;
 /// Operations per stream.
 pub(super) const OPERATIONS: usize = Operation::ALL.len();
 
@@ -179,7 +183,7 @@ impl<'a> Worker<'a> {
                     return Ok(());
                 }
             } else {
-                self.start_what_is_due(now);
+                self.start_what_is_due(now)?;
                 self.ring.arm_timer(Duration::from_nanos(self.second.end.saturating_sub(now)));
             }
             self.write_journal()?;
@@ -215,11 +219,11 @@ impl<'a> Worker<'a> {
         if rest == 0 { Wait::Not } else { Wait::AtMost(Duration::from_nanos(rest)) }
     }
 
-    fn start_what_is_due(&mut self, now: u64) {
+    fn start_what_is_due(&mut self, now: u64) -> Result<(), BlockIoError> {
         match self.schedule.take() {
             None => {
                 while let Some(slot) = self.free.pop() {
-                    self.prepare(slot, now, now);
+                    self.prepare(slot, now, now)?;
                 }
             }
             Some(mut schedule) => {
@@ -227,15 +231,16 @@ impl<'a> Worker<'a> {
                     let Some(due) = schedule.take_due(Nanos(now)) else { break };
                     self.free.pop();
                     self.end.due += 1;
-                    self.prepare(slot, due.0, now);
+                    self.prepare(slot, due.0, now)?;
                 }
                 self.schedule = Some(schedule);
             }
         }
+        Ok(())
     }
 
     /// Draws the next request for a place, and starts it unless others are at its blocks.
-    fn prepare(&mut self, slot: u32, intended: u64, now: u64) {
+    fn prepare(&mut self, slot: u32, intended: u64, now: u64) -> Result<(), BlockIoError> {
         let state = &mut self.slots[slot as usize];
         state.request = self.generators[state.thread as usize].next_request();
         state.operation = state.request.access.into();
@@ -243,7 +248,10 @@ impl<'a> Worker<'a> {
         if !self.try_start(slot, now) {
             self.end.conflicts += 1;
             self.blocked.push(slot);
+        } else if self.ring.unsubmitted() >= BATCH && self.journal.is_empty() {
+            self.ring.hand_over()?;
         }
+        Ok(())
     }
 
     fn retry_blocked(&mut self, now: u64, stopping: bool) {
