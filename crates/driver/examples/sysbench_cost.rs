@@ -18,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::sysbench::{SysbenchConnector, load};
-use underlay_database::{Address, Target};
+use underlay_database::{Address, Engine, Target};
 use underlay_driver::{DriveSpec, DriveTick, Driver};
 use underlay_workload::sysbench::{Distribution, Parameters, Script};
 
@@ -120,22 +120,29 @@ fn drive_sysbench(options: &Options) -> Result<Option<Cost>, Failure> {
         return Err("sysbench needs TCP; give a host in --url".into());
     };
     eprintln!("sysbench: {} threads, {} s", options.users, options.seconds);
+    let driver = match target.engine {
+        Engine::Postgresql => "pgsql",
+        Engine::Mariadb => "mysql",
+    };
+    // Where Underlay's tables are when the URL names no database.
+    let database =
+        Some(target.database.as_str()).filter(|name| !name.is_empty()).unwrap_or("sbtest");
     let before = children_cpu()?;
     let output = Command::new("sysbench")
         .arg(format!("oltp_{}", parameters.script))
-        .args(["--db-driver=pgsql", "--rand-type=uniform"])
+        .args([format!("--db-driver={driver}"), "--rand-type=uniform".to_string()])
         .arg(format!("--tables={}", parameters.tables))
         .arg(format!("--table-size={}", parameters.table_size))
         .arg(format!("--threads={}", options.users))
         .arg(format!("--time={}", options.seconds))
-        .arg(format!("--pgsql-host={host}"))
-        .arg(format!("--pgsql-port={}", target.port))
-        .arg(format!("--pgsql-user={}", target.user))
+        .arg(format!("--{driver}-host={host}"))
+        .arg(format!("--{driver}-port={}", target.port))
+        .arg(format!("--{driver}-user={}", target.user))
         .arg(format!(
-            "--pgsql-password={}",
+            "--{driver}-password={}",
             target.password.as_ref().map_or("", |password| password.reveal())
         ))
-        .arg(format!("--pgsql-db={}", target.database))
+        .arg(format!("--{driver}-db={database}"))
         .arg("run")
         .output();
     let output = match output {
