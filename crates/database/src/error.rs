@@ -142,25 +142,40 @@ impl SessionError {
     /// prove nothing: they may come after the commit record was written. The same holds for an error that ends the session or
     /// the whole server (FATAL, PANIC): a log that could be written but not flushed may still be replayed.
     pub fn from_postgres(error: &tokio_postgres::Error, commit: CommitState) -> SessionError {
-        let (class, sqlstate) = match error.code() {
-            Some(code) => (ErrorClass::of_sqlstate(code.code()), Some(code.code().to_string())),
-            None if lost_connection(error) => (ErrorClass::ConnectionLost, None),
-            None => (ErrorClass::Other, None),
-        };
-        let proven_rolled_back = match error.code() {
-            Some(code) => {
-                class != ErrorClass::ConnectionLost
-                    && !ends_session(error)
-                    && *code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN
-            }
-            // Errors of encoding and decoding are raised before anything is sent or after the
-            // answer came; only the former are certain, and they cannot be told apart.
-            None => false,
-        };
+        if let Some(code) = error.code() {
+            return SessionError::of_report(
+                code.code(),
+                ends_session(error),
+                describe(error),
+                commit,
+            );
+        }
+        // Errors of encoding and decoding are raised before anything is sent or after the answer came; only the
+        // former are certain, and they cannot be told apart.
+        let lost = lost_connection(error);
+        SessionError {
+            class: if lost { ErrorClass::ConnectionLost } else { ErrorClass::Other },
+            sqlstate: None,
+            message: describe(error),
+            commit_unknown: commit == CommitState::InFlight,
+        }
+    }
+
+    /// Classifies what a PostgreSQL reported: its code, whether it ends the session with it, and its words.
+    pub(crate) fn of_report(
+        code: &str,
+        ends_session: bool,
+        message: String,
+        commit: CommitState,
+    ) -> SessionError {
+        let class = ErrorClass::of_sqlstate(code);
+        let proven_rolled_back = class != ErrorClass::ConnectionLost
+            && !ends_session
+            && code != SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN.code();
         SessionError {
             class,
-            sqlstate,
-            message: describe(error),
+            sqlstate: Some(code.to_string()),
+            message,
             commit_unknown: commit == CommitState::InFlight && !proven_rolled_back,
         }
     }

@@ -16,6 +16,7 @@ mod mariadb_url;
 mod parallel;
 pub mod session;
 pub mod target;
+mod transport;
 
 pub mod managed;
 

@@ -72,7 +72,7 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// What every session is told first. MariaDB and MySQL skip each other's executable comments.
-fn setup(target: &Target) -> Vec<String> {
+pub(super) fn setup(target: &Target) -> Vec<String> {
     let Some(limit) = target.statement_timeout else { return Vec::new() };
     // Zero would mean no limit; a lock is waited for at least a second.
     let seconds = limit.as_secs_f64().max(0.001);

@@ -10,6 +10,7 @@
 //! once. Where the text says MariaDB, it means both.
 
 pub mod connection;
+mod direct;
 pub mod install;
 pub mod settings;
 

@@ -17,6 +17,7 @@ mod control_data;
 pub mod template;
 
 pub(crate) mod batch;
+mod direct;
 pub mod dvdstore;
 mod link;
 mod parallel;

@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Params, Statement, Value};
+use mysql_async::Error;
 use underlay_workload::sysbench::{Outcome, Script, Transaction};
 
+use super::connection::{Connection, Prepared};
 use super::with_database;
 use crate::error::{CommitState, ErrorClass, SessionError};
-use crate::mariadb::connection::connect_with_statements;
+use crate::mariadb::direct::Parameter;
 use crate::sysbench::{Execute, Input, Kind, numbered, operate};
 use crate::target::Target;
 
@@ -48,8 +48,8 @@ pub(super) fn texts() -> Vec<&'static str> {
 
 /// One connection.
 pub struct Session {
-    conn: Conn,
-    prepared: HashMap<(Kind, u32), Statement>,
+    connection: Connection,
+    prepared: HashMap<(Kind, u32), Prepared>,
     /// A transaction may have been left open: by an error, or by a caller who stopped waiting.
     dirty: bool,
     /// The connection ended, or is in a state that nobody knows.
@@ -61,9 +61,10 @@ impl Session {
     pub async fn connect(target: &Target, tables: u32) -> Result<Session, SessionError> {
         // A statement that the library forgets is closed under us: it must have room for all.
         let statements = tables as usize * Kind::ALL.len();
-        let conn = connect_with_statements(&with_database(target), statements).await?;
-        let mut session = Session { conn, prepared: HashMap::new(), dirty: false, lost: false };
-        session.conn.query_drop(SETTINGS).await.map_err(|error| not_sent(&error))?;
+        let connection = Connection::open(&with_database(target), statements).await?;
+        let mut session =
+            Session { connection, prepared: HashMap::new(), dirty: false, lost: false };
+        session.connection.query(SETTINGS).await.map_err(|error| not_sent(&error))?;
         for table in [1, tables] {
             session.statement(Kind::Point, table).await.map_err(|error| not_sent(&error))?;
         }
@@ -97,7 +98,7 @@ impl Session {
         let explicit = transaction.script.is_explicit();
         let unsent = |error| (error, CommitState::NotSent);
         if self.dirty {
-            self.conn.query_drop("ROLLBACK").await.map_err(unsent)?;
+            self.connection.query("ROLLBACK").await.map_err(unsent)?;
         }
         self.dirty = explicit;
         // A statement by itself commits itself, if it changes anything.
@@ -107,24 +108,24 @@ impl Session {
         };
         let within = if explicit { CommitState::NotSent } else { at_end };
         if explicit {
-            self.conn.query_drop("BEGIN").await.map_err(unsent)?;
+            self.connection.query("BEGIN").await.map_err(unsent)?;
         }
         let mut outcome = Outcome::default();
         for operation in &transaction.operations {
             operate(self, operation, &mut outcome).await.map_err(|error| (error, within))?;
         }
         if explicit {
-            self.conn.query_drop("COMMIT").await.map_err(|error| (error, at_end))?;
+            self.connection.query("COMMIT").await.map_err(|error| (error, at_end))?;
         }
         self.dirty = false;
         Ok(outcome)
     }
 
-    async fn statement(&mut self, kind: Kind, table: u32) -> Result<Statement, Error> {
+    async fn statement(&mut self, kind: Kind, table: u32) -> Result<Prepared, Error> {
         if let Some(statement) = self.prepared.get(&(kind, table)) {
             return Ok(statement.clone());
         }
-        let statement = self.conn.prep(numbered(sql(kind), table)).await?;
+        let statement = self.connection.prepare(&numbered(sql(kind), table)).await?;
         self.prepared.insert((kind, table), statement.clone());
         Ok(statement)
     }
@@ -138,8 +139,7 @@ impl Session {
             // Writing to a String cannot fail.
             let _ = write!(text, "{comma}({id},{id})");
         }
-        self.conn.query_drop(text).await?;
-        Ok(rows(self.conn.affected_rows()))
+        self.connection.query(&text).await.map(rows)
     }
 }
 
@@ -156,26 +156,21 @@ impl Execute for Session {
             return self.insert_bulk(table, ids).await;
         }
         let statement = self.statement(kind, table).await?;
-        let mut values: Vec<Value> = inputs
-            .iter()
-            .map(|input| match input {
-                Input::Int(value) => Value::Int(i64::from(*value)),
-                Input::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
-                Input::Ids(_) => Value::NULL,
-            })
-            .collect();
+        // No statement has more inputs than this.
+        let mut parameters = [Parameter::Int(0); 4];
+        for (parameter, input) in parameters.iter_mut().zip(inputs) {
+            *parameter = match input {
+                Input::Int(value) => Parameter::Int(*value),
+                Input::Text(text) => Parameter::Text(text),
+                Input::Ids(_) => unreachable!("a bulk insert has no other inputs"),
+            };
+        }
+        let parameters = &mut parameters[..inputs.len()];
         if kind == Kind::NonIndexUpdate {
             // Parameters have places, not numbers: the text comes before the id.
-            values.reverse();
+            parameters.reverse();
         }
-        let is_select =
-            matches!(kind, Kind::Point | Kind::Simple | Kind::Sum | Kind::Order | Kind::Distinct);
-        let mut answer = self.conn.exec_iter(&statement, Params::Positional(values)).await?;
-        let mut returned = 0;
-        answer.for_each(|_| returned += 1).await?;
-        let changed = answer.affected_rows();
-        answer.drop_result().await?;
-        Ok(if is_select { returned } else { rows(changed) })
+        self.connection.execute(&statement, parameters).await.map(rows)
     }
 }
 

@@ -4,14 +4,14 @@
 //! at. It neither retries nor reconnects; the driver does.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
-use tokio_postgres::Statement;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
 use underlay_workload::sysbench::{Outcome, Script, Transaction};
 
 use crate::error::{CommitState, ErrorClass, SessionError};
-use crate::postgres::link::{Link, RequestError};
+use crate::postgres::direct::{Direct, Failure, Prepared};
 use crate::sysbench::{Execute, Input, Kind, numbered, operate};
 use crate::target::Target;
 
@@ -58,8 +58,8 @@ pub(super) fn texts() -> Vec<&'static str> {
 
 /// One connection.
 pub struct Session {
-    link: Link,
-    prepared: HashMap<(Kind, u32), Statement>,
+    connection: Direct,
+    prepared: HashMap<(Kind, u32), Rc<Prepared>>,
     /// A transaction may have been left open: by an error, or by a caller who stopped waiting.
     dirty: bool,
     /// The connection ended.
@@ -69,15 +69,14 @@ pub struct Session {
 impl Session {
     /// Connects, and looks whether the first and the last of `tables` tables are there.
     pub async fn connect(target: &Target, tables: u32) -> Result<Session, SessionError> {
-        let link = Link::connect(target)
-            .await
-            .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
-        let mut session = Session { link, prepared: HashMap::new(), dirty: false, lost: false };
+        let connection = Direct::connect(target).await?;
+        let mut session =
+            Session { connection, prepared: HashMap::new(), dirty: false, lost: false };
         for table in [1, tables] {
             session
                 .statement(Kind::Point, table)
                 .await
-                .map_err(|error| failed(error, CommitState::NotSent))?;
+                .map_err(|error| error.into_session_error(CommitState::NotSent))?;
         }
         Ok(session)
     }
@@ -131,30 +130,31 @@ impl Session {
         Ok(outcome)
     }
 
-    async fn statement(&mut self, kind: Kind, table: u32) -> Result<Statement, RequestError> {
+    async fn statement(&mut self, kind: Kind, table: u32) -> Result<Rc<Prepared>, Failure> {
         if let Some(statement) = self.prepared.get(&(kind, table)) {
             return Ok(statement.clone());
         }
         let sql = numbered(sql(kind), table);
-        let statement = self.link.prepare(&sql, types(kind)).await?;
+        let statement = Rc::new(self.connection.prepare(&sql, types(kind)).await?);
         self.prepared.insert((kind, table), statement.clone());
         Ok(statement)
     }
 
     async fn batch(&mut self, sql: &str, commit: CommitState) -> Result<(), SessionError> {
-        self.link.batch(sql).await.map_err(|error| failed(error, commit))
+        let answer = self.connection.query(sql).await;
+        answer.map(drop).map_err(|error| error.into_session_error(commit))
     }
 }
 
 impl Execute for Session {
-    type Error = RequestError;
+    type Error = Failure;
 
     async fn execute(
         &mut self,
         kind: Kind,
         table: u32,
         inputs: &[Input<'_>],
-    ) -> Result<u32, RequestError> {
+    ) -> Result<u32, Failure> {
         let statement = self.statement(kind, table).await?;
         // No statement has more inputs than this.
         let mut parameters: [&(dyn ToSql + Sync); 4] = [&0i32; 4];
@@ -165,31 +165,18 @@ impl Execute for Session {
                 Input::Ids(ids) => ids,
             };
         }
-        let rows = self.link.execute(&statement, &parameters[..inputs.len()]).await?;
+        let rows = self.connection.execute(&statement, &parameters[..inputs.len()]).await?;
         Ok(u32::try_from(rows).unwrap_or(u32::MAX))
     }
 }
 
 /// Two users who delete and insert the same id meet at its primary key: one of them lost, and tries again. The
 /// server calls it a violated constraint, but nothing is wrong with the data.
-fn contended(error: RequestError, commit: CommitState, script: Script) -> SessionError {
-    let duplicate = error.code() == Some(&SqlState::UNIQUE_VIOLATION);
-    let mut error = failed(error, commit);
+fn contended(error: Failure, commit: CommitState, script: Script) -> SessionError {
+    let duplicate = error.code() == Some(SqlState::UNIQUE_VIOLATION.code());
+    let mut error = error.into_session_error(commit);
     if duplicate && script.is_explicit() {
         error.class = ErrorClass::Serialization;
     }
     error
-}
-
-fn failed(error: RequestError, commit: CommitState) -> SessionError {
-    match error {
-        RequestError::Postgres(error) => SessionError::from_postgres(&error, commit),
-        RequestError::NotSent(error) => SessionError::from_postgres(&error, CommitState::NotSent),
-        RequestError::NoRow => SessionError {
-            class: ErrorClass::Other,
-            sqlstate: None,
-            message: "a statement found no row".to_string(),
-            commit_unknown: false,
-        },
-    }
 }
