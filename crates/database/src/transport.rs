@@ -206,7 +206,8 @@ mod tests {
             let sent = vec![7; 1000];
             let mut got = vec![0; 1000];
             let (a, b) = tokio::join!(transport.send(&sent), far.read_exact(&mut got));
-            (a.unwrap(), b.unwrap());
+            a.unwrap();
+            b.unwrap();
             assert_eq!(got, sent);
         });
     }
