@@ -14,6 +14,7 @@ use underlay_model::DeviceCondition;
 use crate::cluster_config::{GroupConfig, PolicyConfig};
 use crate::config::VolumeConfig;
 use crate::fault::{ClusterFault, DatastoreNotice};
+use crate::path_cost::{ByDirection, PathCompensation};
 
 /// What the server can be told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub(crate) enum Command {
     /// Switch the models on or off.
     SetTiming(TimingMode),
     /// Answer before deadlines by what the path costs.
-    Compensate { ns: u64 },
+    Compensate(PathCompensation),
     /// Answer reads of the first 4 KiB of any volume after this time, uncounted, whatever the model says.
     Probe { latency_ns: u64 },
     /// No longer.
@@ -145,9 +146,8 @@ pub(crate) struct Stat {
     pub(crate) nbd_address: Option<SocketAddr>,
     /// CPU time of the server so far: what emulating costs this host.
     pub(crate) cpu_ns: u64,
-    /// Reads and writes answered by a model, and the sum of their modelled latencies.
-    pub(crate) modelled_ios: u64,
-    pub(crate) modelled_ns: u64,
+    /// Reads answered by a model, and writes, with the sums of their modelled latencies.
+    pub(crate) modelled: ByDirection,
     /// In the order of [`Command::ClusterSeries`]; there is none of what is gone.
     pub(crate) cluster: Vec<Option<f64>>,
 }

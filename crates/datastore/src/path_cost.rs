@@ -13,9 +13,82 @@
 //! The mean, because it is what a database feels: users that wait for storage get through as many transactions as the
 //! mean latency allows.
 //!
+//! Reads and writes are followed apart where answers can leave apart: in a cluster, whose writes move their bytes to all
+//! members when they take effect, which is right before they are answered, and pay for checksums and parity there. With
+//! one value for both, reads beside writes would be answered too early because writes are late. A single device's
+//! answers leave in the order of its own clock and have one value.
+//!
 //! Pure: no clock, no files. See `emulated::path_calibration` and `emulated::path_follower`.
 
+use serde::{Deserialize, Serialize};
 use underlay_core::Nanos;
+use underlay_model::Operation;
+
+/// By how much answers leave early.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct PathCompensation {
+    /// Where reads and writes cannot leave apart.
+    pub(crate) common_ns: u64,
+    pub(crate) reads_ns: u64,
+    /// Writes, and everything else that is not a read.
+    pub(crate) writes_ns: u64,
+}
+
+impl PathCompensation {
+    /// The same for everything.
+    pub(crate) fn of_all(value: Nanos) -> PathCompensation {
+        PathCompensation { common_ns: value.0, reads_ns: value.0, writes_ns: value.0 }
+    }
+}
+
+/// Requests and the sum of their latencies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct Counted {
+    pub(crate) ios: u64,
+    pub(crate) ns: u64,
+}
+
+impl Counted {
+    /// Both added.
+    pub(crate) fn plus(self, other: Counted) -> Counted {
+        Counted { ios: self.ios + other.ios, ns: self.ns + other.ns }
+    }
+
+    /// The difference to an earlier reading; zero where the counters began anew.
+    pub(crate) fn since(self, earlier: Counted) -> Counted {
+        Counted {
+            ios: self.ios.saturating_sub(earlier.ios),
+            ns: self.ns.saturating_sub(earlier.ns),
+        }
+    }
+}
+
+/// Reads and writes apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ByDirection {
+    pub(crate) reads: Counted,
+    pub(crate) writes: Counted,
+}
+
+impl ByDirection {
+    /// One more; flushes and discards do not count.
+    pub(crate) fn add(&mut self, operation: Operation, latency_ns: u64) {
+        let counted = match operation {
+            Operation::Read => &mut self.reads,
+            Operation::Write => &mut self.writes,
+            Operation::Flush | Operation::Discard => return,
+        };
+        *counted = counted.plus(Counted { ios: 1, ns: latency_ns });
+    }
+
+    /// Both together.
+    pub(crate) fn total(self) -> Counted {
+        self.reads.plus(self.writes)
+    }
+}
 
 /// Probes per correction. The median of them is not moved by the few that waited for a CPU.
 pub(crate) const PROBES_PER_STEP: usize = 16;
@@ -73,7 +146,7 @@ impl Compensation {
 /// How late the server's answers leave, seen by the server itself, and how long before an answer it must be awake.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathCost {
-    compensation: Nanos,
+    compensation: PathCompensation,
     late_ns: f64,
     lead_ns: f64,
 }
@@ -91,7 +164,7 @@ const LEAD_STEP_NS: f64 = 400.0;
 
 impl PathCost {
     /// Requests are answered this much before their deadline from now on.
-    pub(crate) fn compensate(&mut self, compensation: Nanos) {
+    pub(crate) fn compensate(&mut self, compensation: PathCompensation) {
         self.compensation = compensation;
     }
 
@@ -117,13 +190,21 @@ impl PathCost {
     }
 
     /// What a client sees after an answer has left: the compensation without the server's own usual lateness.
-    pub(crate) fn way(&self) -> Nanos {
-        self.compensation.saturating_sub(Nanos(self.late_ns as u64))
+    pub(crate) fn way(&self, compensation: Nanos) -> Nanos {
+        compensation.saturating_sub(Nanos(self.late_ns as u64))
     }
 
-    /// By how much requests are answered before their deadline.
+    /// By how much requests are answered before their deadline, where reads and writes cannot leave apart.
     pub(crate) fn compensation(&self) -> Nanos {
-        self.compensation
+        Nanos(self.compensation.common_ns)
+    }
+
+    /// The same where they can.
+    pub(crate) fn compensation_of(&self, operation: Operation) -> Nanos {
+        Nanos(match operation {
+            Operation::Read => self.compensation.reads_ns,
+            Operation::Write | Operation::Flush | Operation::Discard => self.compensation.writes_ns,
+        })
     }
 }
 
@@ -131,7 +212,7 @@ impl PathCost {
 mod tests {
     use super::{
         COMPENSATION_MAX_NS, CORRECTION_MAX_NS, Compensation, LEAD_MAX_NS, PROBES_PER_STEP,
-        PathCost,
+        PathCompensation, PathCost,
     };
     use underlay_core::Nanos;
 
@@ -193,9 +274,10 @@ mod tests {
     #[test]
     fn the_way_is_what_the_server_does_not_see_itself() {
         let mut cost = PathCost::default();
-        cost.compensate(Nanos::from_micros(60));
+        cost.compensate(PathCompensation::of_all(Nanos::from_micros(60)));
         (0..2_000).for_each(|_| cost.observe_answer(Nanos::from_micros(20)));
         assert_eq!(cost.compensation(), Nanos::from_micros(60));
-        assert!(cost.way().0.abs_diff(40_000) < 100, "{:?}", cost.way());
+        let way = cost.way(cost.compensation());
+        assert!(way.0.abs_diff(40_000) < 100, "{way:?}");
     }
 }

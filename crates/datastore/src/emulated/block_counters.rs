@@ -6,13 +6,11 @@
 use std::fs;
 use std::iter::Sum;
 
-/// Reads and writes of one or several block devices.
+use crate::path_cost::{ByDirection, Counted};
+
+/// Reads and writes of one or several block devices. The kernel rounds the sums of latencies to milliseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BlockCounters {
-    pub(crate) ios: u64,
-    /// Sum of latencies. The kernel rounds it to milliseconds.
-    pub(crate) ns: u64,
-}
+pub(crate) struct BlockCounters(pub(crate) ByDirection);
 
 impl BlockCounters {
     /// The counters of a device such as `loop3`; zero when it has none.
@@ -27,23 +25,26 @@ impl BlockCounters {
         let fields: Vec<u64> =
             text.split_whitespace().filter_map(|field| field.parse().ok()).collect();
         let at = |index: usize| fields.get(index).copied().unwrap_or(0);
-        BlockCounters { ios: at(0) + at(4), ns: (at(3) + at(7)) * 1_000_000 }
+        let counted = |ios, ticks| Counted { ios: at(ios), ns: at(ticks) * 1_000_000 };
+        BlockCounters(ByDirection { reads: counted(0, 3), writes: counted(4, 7) })
     }
 
     /// The difference to an earlier reading.
     pub(crate) fn since(self, earlier: BlockCounters) -> BlockCounters {
-        BlockCounters {
-            ios: self.ios.saturating_sub(earlier.ios),
-            ns: self.ns.saturating_sub(earlier.ns),
-        }
+        BlockCounters(ByDirection {
+            reads: self.0.reads.since(earlier.0.reads),
+            writes: self.0.writes.since(earlier.0.writes),
+        })
     }
 }
 
 impl Sum for BlockCounters {
     fn sum<I: Iterator<Item = BlockCounters>>(counters: I) -> BlockCounters {
-        counters.fold(BlockCounters::default(), |sum, one| BlockCounters {
-            ios: sum.ios + one.ios,
-            ns: sum.ns + one.ns,
+        counters.fold(BlockCounters::default(), |BlockCounters(sum), BlockCounters(one)| {
+            BlockCounters(ByDirection {
+                reads: sum.reads.plus(one.reads),
+                writes: sum.writes.plus(one.writes),
+            })
         })
     }
 }
@@ -51,12 +52,16 @@ impl Sum for BlockCounters {
 #[cfg(test)]
 mod tests {
     use super::BlockCounters;
+    use crate::path_cost::{ByDirection, Counted};
 
     #[test]
-    fn reads_and_writes_are_added() {
+    fn reads_and_writes_are_told_apart() {
         let text = "  100  1  800  12  50  2  400  8  0  20  20  0 0 0 0 3 1\n";
         let counters = BlockCounters::parse(text);
-        assert_eq!(counters, BlockCounters { ios: 150, ns: 20_000_000 });
+        let reads = Counted { ios: 100, ns: 12_000_000 };
+        let writes = Counted { ios: 50, ns: 8_000_000 };
+        assert_eq!(counters, BlockCounters(ByDirection { reads, writes }));
+        assert_eq!(counters.0.total(), Counted { ios: 150, ns: 20_000_000 });
         assert_eq!(BlockCounters::parse(""), BlockCounters::default());
         assert_eq!(BlockCounters::default().since(counters), BlockCounters::default());
     }

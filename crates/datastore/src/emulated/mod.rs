@@ -294,7 +294,7 @@ impl Datastore for EmulatedDatastore {
             other => return Err(unexpected(&Command::Timing, &other)),
         };
         let mean = |ns: u64, ios: u64| ns.checked_div(ios).map(Nanos);
-        let block = self.take_block_counters();
+        let block = self.take_block_counters().0.total();
         let all = entry.delayed + entry.host_limited;
         let host_limited_share =
             if all == 0 { 0.0 } else { entry.host_limited as f64 / all as f64 };

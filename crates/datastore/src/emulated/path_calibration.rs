@@ -15,7 +15,7 @@ use underlay_core::Nanos;
 use super::server_process::ServerProcess;
 use crate::control::{Command, TimingMode};
 use crate::error::DatastoreError;
-use crate::path_cost::Compensation;
+use crate::path_cost::{Compensation, PathCompensation};
 
 /// The first block of the device.
 const PROBE_BYTES: usize = 4096;
@@ -41,8 +41,8 @@ struct Prober {
 pub(crate) struct Calibration {
     /// A read through the path without any delay.
     pub(crate) floor: Nanos,
-    /// By how much answers must leave early.
-    pub(crate) compensation: Nanos,
+    /// By how much answers must leave early; after following a load, by how much they last did.
+    pub(crate) compensation: PathCompensation,
 }
 
 /// Measures what the path costs while the host is idle, through a volume's block device that nobody else uses, and
@@ -55,7 +55,7 @@ pub(crate) fn calibrate(
     let mut prober = Prober::open(block_device).map_err(failed("open"))?;
     // In force while the path is measured, so that CPUs are as awake as they will be.
     server.done(&Command::SetTiming(TimingMode::Modelled))?;
-    server.done(&Command::Compensate { ns: 0 })?;
+    server.done(&Command::Compensate(PathCompensation::default()))?;
     server.done(&Command::Probe { latency_ns: 0 })?;
     let floor = prober.floor().map_err(failed("read"))?;
     server.done(&Command::Probe { latency_ns: CONSTANT.0 })?;
@@ -67,14 +67,16 @@ pub(crate) fn calibrate(
                 break error_ns;
             }
         };
-        server.done(&Command::Compensate { ns: prober.compensation.value().0 })?;
+        let found = PathCompensation::of_all(prober.compensation.value());
+        server.done(&Command::Compensate(found))?;
         settled = if error_ns.abs() < SETTLED { settled + 1 } else { 0 };
         if settled == 2 {
             break;
         }
     }
     server.done(&Command::EndProbe)?;
-    let calibration = Calibration { floor, compensation: prober.compensation.value() };
+    let calibration =
+        Calibration { floor, compensation: PathCompensation::of_all(prober.compensation.value()) };
     tracing::info!(?calibration, "calibrated the export path");
     Ok(calibration)
 }

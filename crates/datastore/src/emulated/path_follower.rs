@@ -1,9 +1,9 @@
 //! Following what the export path costs while the volumes are in use.
 //!
 //! Ten times a second the kernel's block layer is asked how long requests took, and the server how long the
-//! model said they should take. The difference of the means corrects the compensation. The block layer sees what
-//! the server cannot: requests that wait for a CPU before they reach it, and answers that wait for one after they
-//! left it.
+//! model said they should take. The difference of the means corrects the compensation: of reads, of writes, and of both
+//! together (see `path_cost`). The block layer sees what the server cannot: requests that wait for a CPU before they
+//! reach it, and answers that wait for one after they left it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use super::block_counters::BlockCounters;
 use super::server_process::{ControlConnection, unexpected};
 use crate::control::{Answer, Command};
 use crate::error::DatastoreError;
-use crate::path_cost::Compensation;
+use crate::path_cost::{ByDirection, Compensation, Counted, PathCompensation};
 
 const PERIOD: Duration = Duration::from_millis(100);
 /// Fewer requests say too little: the block layer counts whole milliseconds.
@@ -25,15 +25,77 @@ const REQUESTS_MIN: u64 = 100;
 /// A running follower.
 pub(crate) struct PathFollower {
     ends: Arc<AtomicBool>,
-    thread: JoinHandle<Nanos>,
+    thread: JoinHandle<PathCompensation>,
 }
 
 /// What both sides have counted up to some moment.
 #[derive(Clone, Copy, Debug, Default)]
-struct Counted {
-    block: BlockCounters,
-    modelled_ios: u64,
-    modelled_ns: u64,
+struct Seen {
+    block: ByDirection,
+    modelled: ByDirection,
+}
+
+/// One compensation, and what both sides had counted when it was last looked at.
+struct Followed {
+    compensation: Compensation,
+    block: Counted,
+    modelled: Counted,
+}
+
+impl Followed {
+    fn starting_from(value_ns: u64, block: Counted, modelled: Counted) -> Followed {
+        Followed { compensation: Compensation::starting_from(Nanos(value_ns)), block, modelled }
+    }
+
+    /// Corrects it, if there is enough to tell. Returns whether it did.
+    fn look(&mut self, block: Counted, modelled: Counted) -> bool {
+        let (seen, expected) = (block.since(self.block), modelled.since(self.modelled));
+        // Reset by a power cycle, or too little to tell.
+        if seen.ios.min(expected.ios) < REQUESTS_MIN {
+            return false;
+        }
+        (self.block, self.modelled) = (block, modelled);
+        // Requests that were not modelled (timing was off for a while) were counted by the block layer alone.
+        if seen.ios.abs_diff(expected.ios) * 20 > seen.ios {
+            return false;
+        }
+        let means = (seen.ns / seen.ios, expected.ns / expected.ios);
+        self.compensation.correct(means.0 as f64 - means.1 as f64);
+        true
+    }
+}
+
+/// Reads, writes, and both together.
+struct Followers {
+    reads: Followed,
+    writes: Followed,
+    common: Followed,
+}
+
+impl Followers {
+    fn new(from: PathCompensation, Seen { block, modelled }: Seen) -> Followers {
+        let starting_from = Followed::starting_from;
+        Followers {
+            reads: starting_from(from.reads_ns, block.reads, modelled.reads),
+            writes: starting_from(from.writes_ns, block.writes, modelled.writes),
+            common: starting_from(from.common_ns, block.total(), modelled.total()),
+        }
+    }
+
+    fn look(&mut self, Seen { block, modelled }: Seen) -> bool {
+        let reads = self.reads.look(block.reads, modelled.reads);
+        let writes = self.writes.look(block.writes, modelled.writes);
+        self.common.look(block.total(), modelled.total()) || reads || writes
+    }
+
+    fn value(&self) -> PathCompensation {
+        let value = |followed: &Followed| followed.compensation.value().0;
+        PathCompensation {
+            common_ns: value(&self.common),
+            reads_ns: value(&self.reads),
+            writes_ns: value(&self.writes),
+        }
+    }
 }
 
 /// Where a follower looks, and whom it tells.
@@ -42,10 +104,10 @@ trait Path {
     fn block(&mut self) -> BlockCounters;
 
     /// The same, with what the server has counted.
-    fn count(&mut self) -> Result<Counted, DatastoreError>;
+    fn count(&mut self) -> Result<Seen, DatastoreError>;
 
     /// How early answers leave from now on.
-    fn compensate(&mut self, value: Nanos) -> Result<(), DatastoreError>;
+    fn compensate(&mut self, value: PathCompensation) -> Result<(), DatastoreError>;
 }
 
 /// The path through block devices of this host.
@@ -59,17 +121,16 @@ impl Path for HostPath {
         self.block_devices.iter().map(|device| BlockCounters::read(device)).sum()
     }
 
-    fn count(&mut self) -> Result<Counted, DatastoreError> {
+    fn count(&mut self) -> Result<Seen, DatastoreError> {
         let stat = match self.control.ask(&Command::Stat)? {
             Answer::Stat(stat) => stat,
             other => return Err(unexpected(&Command::Stat, &other)),
         };
-        let block = self.block();
-        Ok(Counted { block, modelled_ios: stat.modelled_ios, modelled_ns: stat.modelled_ns })
+        Ok(Seen { block: self.block().0, modelled: stat.modelled })
     }
 
-    fn compensate(&mut self, value: Nanos) -> Result<(), DatastoreError> {
-        self.control.done(&Command::Compensate { ns: value.0 })
+    fn compensate(&mut self, value: PathCompensation) -> Result<(), DatastoreError> {
+        self.control.done(&Command::Compensate(value))
     }
 }
 
@@ -78,18 +139,18 @@ impl PathFollower {
     pub(crate) fn start(
         control: ControlConnection,
         block_devices: Vec<String>,
-        compensation: Nanos,
+        compensation: PathCompensation,
     ) -> Result<PathFollower, DatastoreError> {
         let ends = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&ends);
         let follow = move || {
             let mut path = HostPath { control, block_devices };
-            let mut compensation = Compensation::starting_from(compensation);
+            let mut compensation = compensation;
             // Once the server has ended there is nothing to follow; whoever owns it says so.
             if let Err(error) = follow(&told, &mut path, &mut compensation) {
                 tracing::debug!("no longer following the path: {error}");
             }
-            compensation.value()
+            compensation
         };
         let thread = thread::Builder::new()
             .name("path-follower".to_string())
@@ -99,7 +160,7 @@ impl PathFollower {
     }
 
     /// Ends it and returns the last compensation.
-    pub(crate) fn stop(self) -> Nanos {
+    pub(crate) fn stop(self) -> PathCompensation {
         self.ends.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
         self.thread.join().expect("the follower does not panic")
@@ -109,99 +170,109 @@ impl PathFollower {
 fn follow(
     ends: &AtomicBool,
     path: &mut impl Path,
-    compensation: &mut Compensation,
+    compensation: &mut PathCompensation,
 ) -> Result<(), DatastoreError> {
-    let mut before = path.count()?;
+    let first = path.count()?;
+    let mut followers = Followers::new(*compensation, first);
+    let mut looked_at = first.block.total();
     while !ends.load(Ordering::Relaxed) {
         thread::park_timeout(PERIOD);
         // The server need not wake for volumes that nobody uses.
-        if path.block().since(before.block).ios < REQUESTS_MIN {
+        if path.block().0.total().since(looked_at).ios < REQUESTS_MIN {
             continue;
         }
         let now = path.count()?;
-        let block = now.block.since(before.block);
-        // Reset by a power cycle, or too little to tell.
-        let modelled_ios = now.modelled_ios.saturating_sub(before.modelled_ios);
-        if block.ios.min(modelled_ios) < REQUESTS_MIN {
-            continue;
+        looked_at = now.block.total();
+        if followers.look(now) {
+            *compensation = followers.value();
+            path.compensate(*compensation)?;
         }
-        let modelled_ns = now.modelled_ns.saturating_sub(before.modelled_ns);
-        before = now;
-        // Requests that were not modelled (timing was off for a while) were counted by the block layer alone.
-        if block.ios.abs_diff(modelled_ios) * 20 > block.ios {
-            continue;
-        }
-        let (seen, expected) = (block.ns / block.ios, modelled_ns / modelled_ios);
-        compensation.correct(seen as f64 - expected as f64);
-        path.compensate(compensation.value())?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockCounters, Counted, Path, follow};
+    use super::{BlockCounters, Path, Seen, follow};
     use crate::error::DatastoreError;
-    use crate::path_cost::Compensation;
+    use crate::path_cost::{Counted, PathCompensation};
     use std::sync::atomic::{AtomicBool, Ordering};
     use underlay_core::Nanos;
 
-    /// What happens from one look to the next: requests and their mean time at the block layer, then at the server.
+    /// Requests and their mean time at the block layer, then at the server.
     type Round = ((u64, u64), (u64, u64));
 
+    /// What happens from one look to the next, reads and writes.
     struct Script<'a> {
-        rounds: std::slice::Iter<'a, Round>,
+        rounds: std::slice::Iter<'a, [Round; 2]>,
         ends: &'a AtomicBool,
-        counted: Counted,
-        told: Vec<u64>,
+        seen: Seen,
+        told: Vec<PathCompensation>,
     }
 
     impl Path for Script<'_> {
         fn block(&mut self) -> BlockCounters {
-            match self.rounds.next() {
-                Some(((block_ios, block_ns), (modelled_ios, modelled_ns))) => {
-                    self.counted.block.ios += block_ios;
-                    self.counted.block.ns += block_ios * block_ns;
-                    self.counted.modelled_ios += modelled_ios;
-                    self.counted.modelled_ns += modelled_ios * modelled_ns;
-                }
-                None => self.ends.store(true, Ordering::Relaxed),
-            }
-            self.counted.block
+            let Some([reads, writes]) = self.rounds.next() else {
+                self.ends.store(true, Ordering::Relaxed);
+                return BlockCounters(self.seen.block);
+            };
+            let add = |counted: &mut Counted, (ios, ns): (u64, u64)| {
+                *counted = counted.plus(Counted { ios, ns: ios * ns });
+            };
+            add(&mut self.seen.block.reads, reads.0);
+            add(&mut self.seen.modelled.reads, reads.1);
+            add(&mut self.seen.block.writes, writes.0);
+            add(&mut self.seen.modelled.writes, writes.1);
+            BlockCounters(self.seen.block)
         }
 
-        fn count(&mut self) -> Result<Counted, DatastoreError> {
-            Ok(self.counted)
+        fn count(&mut self) -> Result<Seen, DatastoreError> {
+            Ok(self.seen)
         }
 
-        fn compensate(&mut self, value: Nanos) -> Result<(), DatastoreError> {
-            self.told.push(value.0);
+        fn compensate(&mut self, value: PathCompensation) -> Result<(), DatastoreError> {
+            self.told.push(value);
             Ok(())
         }
     }
 
+    fn told(rounds: &[[Round; 2]]) -> Vec<PathCompensation> {
+        let ends = AtomicBool::new(false);
+        let seen = Seen::default();
+        let mut path = Script { rounds: rounds.iter(), ends: &ends, seen, told: Vec::new() };
+        let mut compensation = PathCompensation::of_all(Nanos(40_000));
+        follow(&ends, &mut path, &mut compensation).unwrap();
+        assert_eq!(path.told.last(), Some(&compensation));
+        path.told
+    }
+
+    const NOBODY: Round = ((0, 0), (0, 0));
+
     #[test]
     fn answers_leave_earlier_while_requests_take_longer_than_they_should() {
-        let rounds = [
+        let told = told(&[
             // Too few to say anything; they count with the next.
-            ((50, 150_000), (50, 100_000)),
-            ((250, 150_000), (250, 100_000)),
+            [((50, 150_000), (50, 100_000)), NOBODY],
+            [((250, 150_000), (250, 100_000)), NOBODY],
             // Half of them were not modelled: nothing can be compared.
-            ((400, 300_000), (200, 100_000)),
-            ((400, 80_000), (400, 100_000)),
-        ];
-        let ends = AtomicBool::new(false);
-        let mut path = Script {
-            rounds: rounds.iter(),
-            ends: &ends,
-            counted: Counted::default(),
-            told: Vec::new(),
-        };
-        let mut compensation = Compensation::starting_from(Nanos(40_000));
-        follow(&ends, &mut path, &mut compensation).unwrap();
-        let [longer, shorter] = path.told[..] else { panic!("{:?}", path.told) };
-        assert!(longer > 40_000 && longer <= 90_000, "{longer}");
-        assert!(shorter < longer && shorter >= longer - 20_000, "{shorter}");
-        assert_eq!(compensation.value(), Nanos(shorter));
+            [((400, 300_000), (200, 100_000)), NOBODY],
+            [((400, 80_000), (400, 100_000)), NOBODY],
+        ]);
+        let [longer, shorter] = told[..] else { panic!("{told:?}") };
+        let (first, second) = (longer.common_ns, shorter.common_ns);
+        assert!(first > 40_000 && first <= 90_000, "{first}");
+        assert!(second < first && second >= first - 20_000, "{second}");
+        assert_eq!((longer.reads_ns, longer.writes_ns), (first, 40_000), "nobody wrote");
+    }
+
+    #[test]
+    fn writes_are_followed_apart_from_reads() {
+        // Writes take 60 us more than they should, reads what they should.
+        let round = [((700, 300_000), (700, 300_000)), ((300, 560_000), (300, 500_000))];
+        let told = told(&[round, round, round]);
+        let last = told.last().unwrap();
+        assert_eq!(last.reads_ns, 40_000);
+        assert!(last.writes_ns > 90_000, "{last:?}");
+        assert!(last.common_ns > 70_000 && last.common_ns < 80_000, "{last:?}");
     }
 }

@@ -109,8 +109,8 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
             service.set_mode(*mode);
             finished(Answer::Done)
         }
-        Command::Compensate { ns } => {
-            service.engine.path.compensate(Nanos(*ns));
+        Command::Compensate(compensation) => {
+            service.engine.path.compensate(*compensation);
             finished(Answer::Done)
         }
         Command::Probe { latency_ns } => {
@@ -198,8 +198,7 @@ fn stat(service: &mut Service) -> Stat {
         delayed: engine.statistics.delayed.total,
         host_limited: engine.statistics.host_limited.total,
         lateness_ns: engine.statistics.lateness_ns,
-        modelled_ios: engine.statistics.modelled_ios.total,
-        modelled_ns: engine.statistics.modelled_ns.total,
+        modelled: engine.statistics.modelled_by_direction,
         errors: engine.statistics.errors,
         realtime: service.is_realtime,
         nbd_address: service.nbd.address(),

@@ -126,7 +126,8 @@ impl<R> Engine<R> {
         let plane = self.cluster.as_mut()?;
         let volume = carried.volume;
         // What is carried through at once is not early for anybody.
-        let head_start = if at_once { Nanos::ZERO } else { self.path.compensation() };
+        let compensation = self.path.compensation_of(request.operation);
+        let head_start = if at_once { Nanos::ZERO } else { compensation };
         let id = plane.submit(carried, request, payload, head_start);
         if at_once && let Some(done) = plane.hurry(id) {
             return Some(done);
@@ -224,7 +225,7 @@ impl<R> Engine<R> {
             plane.advance(now, &mut self.carried);
             for done in self.carried.drain(..) {
                 self.in_flight[done.carried.volume] -= 1;
-                due.push(done.into_due(compensation));
+                due.push(done.into_due(&self.path));
             }
         }
     }
@@ -242,11 +243,15 @@ impl<R> Engine<R> {
 
     /// Counts an answered request.
     pub(crate) fn record(&mut self, answered: &Answered) {
+        let compensation = match self.cluster {
+            Some(_) => self.path.compensation_of(answered.operation),
+            None => self.path.compensation(),
+        };
         if let Some(modelled) = answered.modelled.filter(|modelled| modelled.delayed) {
-            let leaves = modelled.deadline.saturating_sub(self.path.compensation());
+            let leaves = modelled.deadline.saturating_sub(compensation);
             self.path.observe_answer(answered.replied.saturating_sub(leaves));
         }
-        self.statistics.record(answered, self.path.way());
+        self.statistics.record(answered, self.path.way(compensation));
     }
 
     /// Counts a request whose data could not be moved.

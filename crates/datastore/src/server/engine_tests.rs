@@ -7,6 +7,7 @@ use super::cluster::request::{Carried, Payload};
 use super::engine::Engine;
 use crate::config::VolumeConfig;
 use crate::control::TimingMode;
+use crate::path_cost::PathCompensation;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
 use underlay_model::{DiskGroupSpec, Request, StoreDevice, StoreVolume, builtin};
@@ -30,7 +31,7 @@ fn due(engine: &mut Engine<u32>, now: Nanos) -> Vec<u32> {
 fn answers_leave_before_their_deadline_by_the_compensation() {
     let mut engine = engine("dc1500m-960");
     engine.set_probe(Some(Nanos::from_micros(200)));
-    engine.path.compensate(PATH);
+    engine.path.compensate(PathCompensation::of_all(PATH));
     let arrived = Nanos::from_micros(1_000);
     assert!(engine.is_probe(0, 4096) && !engine.is_probe(4096, 4096));
     engine.submit_probe(arrived, 7);
@@ -80,7 +81,7 @@ fn answers_of_a_cluster_leave_before_their_deadline_by_the_compensation() {
     let mut latencies = Vec::new();
     for path in [Nanos::ZERO, PATH] {
         let mut engine = cluster_engine(&directory.path().join(format!("{}", path.0)));
-        engine.path.compensate(path);
+        engine.path.compensate(PathCompensation::of_all(path));
         let arrived = Nanos::from_millis(5);
         assert!(due(&mut engine, arrived).is_empty());
         let carried = Carried { reply: 9, volume: 0, bytes: 4096, arrived };
@@ -104,7 +105,7 @@ fn answers_of_a_cluster_leave_before_their_deadline_by_the_compensation() {
 #[test]
 fn what_the_host_is_too_slow_for_is_due_at_once() {
     let mut engine = engine("dc1500m-960");
-    engine.path.compensate(PATH);
+    engine.path.compensate(PathCompensation::of_all(PATH));
     engine.submit(Nanos(0), Nanos(0), 0, &Request::write(0, 4096), 1);
     let mut due = Vec::new();
     engine.take_due(Nanos(0), &mut due);

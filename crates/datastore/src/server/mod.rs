@@ -46,6 +46,8 @@ mod ublk_front;
 mod undo_log;
 #[cfg(test)]
 mod undo_log_tests;
+#[cfg(test)]
+mod virtual_time_tests;
 mod volume;
 mod wakeful;
 

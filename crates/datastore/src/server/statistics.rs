@@ -4,6 +4,7 @@ use underlay_core::{Histogram, Nanos};
 use underlay_model::Operation;
 
 use crate::control::OperationStat;
+use crate::path_cost::ByDirection;
 
 /// One answered request.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,8 @@ pub(crate) struct Statistics {
     /// Reads and writes answered by a model, and the sum of their modelled latencies.
     pub(crate) modelled_ios: Interval,
     pub(crate) modelled_ns: Interval,
+    /// The same since the start, reads and writes apart.
+    pub(crate) modelled_by_direction: ByDirection,
     pub(crate) lateness_ns: u64,
     pub(crate) errors: u64,
 }
@@ -79,6 +82,7 @@ impl Statistics {
             host_limited: Interval::default(),
             modelled_ios: Interval::default(),
             modelled_ns: Interval::default(),
+            modelled_by_direction: ByDirection::default(),
             lateness_ns: 0,
             errors: 0,
         }
@@ -106,6 +110,7 @@ impl Statistics {
         if matches!(answered.operation, Operation::Read | Operation::Write) {
             self.modelled_ios.add(1);
             self.modelled_ns.add(modelled_ns);
+            self.modelled_by_direction.add(answered.operation, modelled_ns);
         }
         if modelled.delayed {
             let late_ns = seen.saturating_sub(modelled.deadline).0;
@@ -171,6 +176,7 @@ mod tests {
         assert_eq!(statistics.lateness_ns, 20_000);
         let modelled = (statistics.modelled_ios.take(), statistics.modelled_ns.take());
         assert_eq!(modelled, (3, 200_000 + 200_000 + 25_000));
+        assert_eq!((statistics.modelled_by_direction.reads.ios), 3);
         assert_eq!((statistics.delayed.take(), statistics.host_limited.take()), (2, 1));
         assert_eq!((statistics.delayed.take(), statistics.delayed.total), (0, 2));
         let read = statistics.volumes[0].operations[0];

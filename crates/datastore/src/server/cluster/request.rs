@@ -6,6 +6,7 @@ use underlay_core::Nanos;
 use underlay_model::data_plane::BLOCK_BYTES;
 use underlay_model::{Operation, RequestId};
 
+use crate::path_cost::PathCost;
 use crate::server::engine::Due;
 use crate::server::statistics::{Answered, Modelled};
 
@@ -53,9 +54,9 @@ pub(crate) enum Payload {
 
 impl<R> Finished<R> {
     /// What is to be answered and counted. A request that the host was slower with than the cluster was not held back.
-    pub(crate) fn into_due(self, compensation: Nanos) -> Due<R> {
+    pub(crate) fn into_due(self, path: &PathCost) -> Due<R> {
         let Carried { reply, volume, bytes, arrived } = self.carried;
-        let delayed = self.at > arrived + compensation;
+        let delayed = self.at > arrived + path.compensation_of(self.operation);
         let modelled = Some(Modelled { deadline: self.at, queue: self.queue, delayed });
         let operation = self.operation;
         let answered = Answered { volume, operation, bytes, arrived, replied: self.at, modelled };

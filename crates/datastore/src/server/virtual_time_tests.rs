@@ -1,0 +1,263 @@
+//! The emulator in virtual time against the simulation: the same requests to the same cluster take the same time.
+//!
+//! The engine is driven as the server drives it, by a clock that jumps, behind a way that takes its time and is
+//! compensated. What differs here would differ on every host, however quiet: the rules by which requests are given to the
+//! model and answers leave. What the host itself does to them is measured by `examples/cluster_fidelity.rs`, not here.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::path::Path;
+
+use super::cluster::plane::ClusterPlane;
+use super::cluster::request::{Carried, Payload};
+use super::engine::Engine;
+use crate::cluster_config::PolicyConfig;
+use crate::config::VolumeConfig;
+use crate::path_cost::PathCompensation;
+use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_model::cluster::{
+    ClusterSettings, ClusterSpec, HostSpec, Method, NetworkSpec, Policy,
+};
+use underlay_model::{DeviceProfile, DiskGroupSpec, Operation, Request, builtin};
+use underlay_simulation::{
+    ClientSpec, ClusterTarget, RunSpec, SimulationResult, Stack, Target, TargetFinished,
+    TargetOutcome, simulate,
+};
+use underlay_workload::block::{
+    BlockStream, BlockWorkload, Concurrency, Durability, Locality, Pace, Region, Runs, SizeShare,
+};
+
+const SEED: RootSeed = RootSeed(1);
+const VOLUME: Bytes = Bytes::from_mib(48);
+const FILE: Bytes = Bytes::from_mib(32);
+/// Small enough that destaging begins while the file is filled, and never ends under writes.
+const BUFFER: Bytes = Bytes::from_mib(16);
+const REQUESTS: u64 = 2_500;
+/// Between two workloads; write buffers settle meanwhile.
+const PAUSE: Nanos = Nanos::from_millis(200);
+
+/// Share of reads, requests in flight.
+const WORKLOADS: [(f64, u32); 5] = [(1.0, 8), (0.0, 1), (0.0, 8), (0.7, 1), (0.7, 8)];
+
+/// The server with a cluster, as far as timing goes, and the way to it.
+struct Emulated {
+    engine: Engine<u32>,
+    /// There and back together, for reads and for everything else.
+    ways: [Nanos; 2],
+    coming: VecDeque<(Nanos, u32, Request)>,
+    leaving: BinaryHeap<Reverse<(Nanos, u32)>>,
+}
+
+impl Emulated {
+    fn new(spec: ClusterSpec, policy: Policy, ways: [Nanos; 2], directory: &Path) -> Emulated {
+        let plane = ClusterPlane::open(spec, SEED, directory, None).expect("a valid cluster");
+        let mut engine = Engine::of_cluster(plane, SEED);
+        let [reads_ns, writes_ns] = ways.map(|way| way.0);
+        let common_ns = u64::midpoint(reads_ns, writes_ns);
+        engine.path.compensate(PathCompensation { common_ns, reads_ns, writes_ns });
+        let volume = VolumeConfig {
+            name: "volume-1".to_string(),
+            capacity_bytes: VOLUME.0,
+            device: 0,
+            backing_file: directory.join("nowhere"),
+            policy: Some(PolicyConfig::from(policy)),
+        };
+        engine.add_cluster_volume(Nanos::ZERO, &volume).expect("room");
+        Emulated { engine, ways, coming: VecDeque::new(), leaving: BinaryHeap::new() }
+    }
+
+    /// One turn of the server: answers that are due, then what has arrived.
+    fn turn(&mut self, now: Nanos) {
+        let mut due = Vec::new();
+        self.engine.take_due(now, &mut due);
+        for answer in due {
+            assert!(!answer.failed);
+            let operation = answer.answered.expect("no probes are sent").operation;
+            let back = self.ways[usize::from(operation != Operation::Read)] - self.there();
+            self.leaving.push(Reverse((now + back, answer.reply)));
+        }
+        while let Some((arrived, slot, request)) = self.coming.pop_front_if(|(at, ..)| *at <= now) {
+            let length = request.length_bytes as usize;
+            let payload = match request.operation {
+                Operation::Read => Payload::Read(vec![0; length]),
+                _ => Payload::Write(vec![1; length], 0..length),
+            };
+            let carried = Carried { reply: slot, volume: 0, bytes: request.length_bytes, arrived };
+            assert!(self.engine.carry(carried, &request, payload, false).is_none());
+        }
+    }
+
+    /// The way there is the same for all.
+    fn there(&self) -> Nanos {
+        Nanos(self.ways[0].0 / 2)
+    }
+
+    fn next_turn(&self) -> Option<Nanos> {
+        let coming = self.coming.front().map(|(at, ..)| *at);
+        [coming, self.engine.next_answer()].into_iter().flatten().min()
+    }
+}
+
+impl Target for Emulated {
+    fn submit(&mut self, now: Nanos, _volume: usize, request: &Request, slot: u32) {
+        self.coming.push_back((now + self.there(), slot, *request));
+    }
+
+    fn next_wakeup(&self) -> Option<Nanos> {
+        let leaving = self.leaving.peek().map(|Reverse((at, _))| *at);
+        [self.next_turn(), leaving].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Nanos, finished: &mut Vec<TargetFinished>) {
+        while let Some(next) = self.next_turn().filter(|next| *next <= now) {
+            self.turn(next);
+        }
+        while self.leaving.peek().is_some_and(|Reverse((at, _))| *at <= now) {
+            let Some(Reverse((at, slot))) = self.leaving.pop() else { break };
+            let (queue, outcome) = (Nanos::ZERO, TargetOutcome::Ok);
+            finished.push(TargetFinished { slot, at, queue, outcome });
+        }
+    }
+}
+
+/// A quarter of each drive, with the network of the fidelity benchmark.
+fn cluster(hosts: usize, divisor: u32) -> ClusterSpec {
+    let profile = |name| DeviceProfile { divisor, ..builtin::find(name).expect("built in") };
+    let host = |index: usize| {
+        let capacity = vec![profile("5200eco-1920")];
+        let mut group = DiskGroupSpec::new(&format!("g{index}"), profile("s3610-400"), capacity);
+        group.write_buffer.usable = BUFFER;
+        HostSpec { name: format!("h{index}"), fault_domain: None, groups: vec![group] }
+    };
+    ClusterSpec {
+        hosts: (0..hosts).map(host).collect(),
+        network: NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 },
+        settings: ClusterSettings::default(),
+    }
+}
+
+fn workload(read_share: f64, bytes: u32, random_share: f64) -> BlockWorkload {
+    let stream = BlockStream {
+        name: "data".to_string(),
+        weight: 1.0,
+        read_share,
+        sizes: vec![SizeShare { bytes, weight: 1.0 }],
+        random_share,
+        locality: Locality::Uniform,
+        runs: Runs::PerThread,
+        region: Region::WHOLE,
+        durability: Durability::Cached,
+    };
+    BlockWorkload { name: "load".to_string(), streams: vec![stream] }
+}
+
+fn run<T: Target>(
+    target: &mut T,
+    workload: &BlockWorkload,
+    queue_depth: u32,
+    begin: Nanos,
+    requests_max: u64,
+) -> SimulationResult {
+    let client = ClientSpec {
+        name: "client".to_string(),
+        volume: 0,
+        workload,
+        working_set: FILE,
+        concurrency: Concurrency { threads: 1, queue_depth },
+        pace: Pace::CLOSED,
+    };
+    let measure = Nanos::from_secs(3_600);
+    let spec = RunSpec { begin, warm_up: Nanos::ZERO, measure, requests_max };
+    simulate(target, &[client], &spec, SEED)
+}
+
+/// The file is filled, then one workload after the other: mean, p50, p99 in ns of reads and writes, and the rate.
+fn measure<T: Target>(target: &mut T) -> Vec<(String, f64)> {
+    let filled = run(target, &workload(0.0, 1 << 20, 0.0), 4, Nanos::ZERO, FILE.0 >> 20);
+    let mut end = filled.end;
+    let mut figures = Vec::new();
+    for (read_share, queue_depth) in WORKLOADS {
+        let load = workload(read_share, 4096, 1.0);
+        let result = run(target, &load, queue_depth, end + PAUSE, REQUESTS);
+        end = result.end;
+        let mut figure = |name: &str, value: f64| {
+            let reads = 100.0 * read_share;
+            figures.push((format!("{reads} % reads, depth {queue_depth}: {name}"), value));
+        };
+        figure("rate", result.iops());
+        for (side, latencies) in ["read", "write"].into_iter().zip(result.totals()) {
+            let histogram = &latencies.response;
+            if let Some(mean) = histogram.mean() {
+                figure(&format!("{side} mean"), mean);
+                for quantile in [0.5, 0.99] {
+                    let value = histogram.quantile(quantile).expect("it has a mean") as f64;
+                    figure(&format!("{side} {quantile}"), value);
+                }
+            }
+        }
+    }
+    figures
+}
+
+/// Compares every figure; what may differ by how much depends on its name.
+fn compare(spec: &ClusterSpec, policy: Policy, ways: [Nanos; 2], allowed: impl Fn(&str) -> f64) {
+    let mut simulated =
+        ClusterTarget::new(spec, policy, Stack::NONE, &[VOLUME], SEED).expect("room");
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut emulated = Emulated::new(spec.clone(), policy, ways, directory.path());
+    let (simulated, emulated) = (measure(&mut simulated), measure(&mut emulated));
+    assert_eq!(simulated.len(), emulated.len());
+    let mut list = String::new();
+    let mut differs = false;
+    for ((name, expected), (_, seen)) in simulated.iter().zip(&emulated) {
+        let error = seen / expected - 1.0;
+        let too_much = error.abs() > allowed(name);
+        differs |= too_much;
+        let mark = if too_much { " <" } else { "" };
+        let percent = 100.0 * error;
+        list += &format!(
+            "\n{name}: {expected:.0} simulated, {seen:.0} emulated, {percent:+.2} %{mark}"
+        );
+    }
+    assert!(!differs, "{} hosts, {policy:?}:{list}", spec.hosts.len());
+}
+
+const MIRROR: Policy = Policy::DEFAULT;
+const PARITY: Policy = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
+
+/// Hosts, part of each drive, policy: the designs of the fidelity benchmark.
+const DESIGNS: [(usize, u32, Policy); 3] = [(3, 8, MIRROR), (4, 8, PARITY), (3, 1, MIRROR)];
+
+#[test]
+fn without_a_way_the_emulator_is_the_simulation() {
+    for (hosts, divisor, policy) in DESIGNS {
+        compare(&cluster(hosts, divisor), policy, [Nanos::ZERO; 2], |_| 1e-9);
+    }
+}
+
+/// A phase of a request that begins earlier meets other requests in the devices, so tails differ as those of two
+/// seeds do; rates and means do not.
+fn allowed_with_a_way(name: &str) -> f64 {
+    match name.rsplit(' ').next() {
+        Some("0.99") => 0.20,
+        Some("0.5") => 0.06,
+        _ => 0.03,
+    }
+}
+
+#[test]
+fn a_compensated_way_changes_nothing() {
+    for (hosts, divisor, policy) in DESIGNS {
+        let way = Nanos::from_micros(60);
+        compare(&cluster(hosts, divisor), policy, [way; 2], allowed_with_a_way);
+    }
+}
+
+/// The bytes of a write move when it takes effect, right before it is answered: that makes its way longer than a read's.
+#[test]
+fn a_longer_way_of_writes_is_not_made_up_for_at_the_cost_of_reads() {
+    let ways = [40, 100].map(Nanos::from_micros);
+    for (hosts, divisor, policy) in DESIGNS {
+        compare(&cluster(hosts, divisor), policy, ways, allowed_with_a_way);
+    }
+}
