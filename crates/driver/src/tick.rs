@@ -206,7 +206,7 @@ pub struct DriveTick {
 
 impl DriveTick {
     /// A tick without counts.
-    pub(crate) fn empty(shape: &'static Shape, begin: Nanos, end: Nanos) -> DriveTick {
+    pub fn empty(shape: &'static Shape, begin: Nanos, end: Nanos) -> DriveTick {
         let types = vec![TypeTick::default(); shape.types.len()];
         DriveTick { shape, begin, end, types, ..DriveTick::default() }
     }

@@ -246,7 +246,7 @@ fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> 
         _ => "the value of".to_string(),
     };
     let at = match (comparison.scope, comparison.users) {
-        (Scope::Peak, _) => "at their peaks".to_string(),
+        (Scope::Peak, _) => " at their peaks".to_string(),
         (_, Some(users)) => workload.at(users),
         (_, None) => String::new(),
     };
@@ -261,7 +261,7 @@ fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> 
         Outcome::Single => ": one pair of runs, no interval possible",
         _ => "",
     };
-    format!("{b} has {}{interval} {what} {a} {at}{conclusion}", factor(ratio))
+    format!("{b} has {}{interval} {what} {a}{at}{conclusion}", factor(ratio))
 }
 
 #[cfg(test)]

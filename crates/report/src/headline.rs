@@ -90,7 +90,7 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
     let peak = results.peaks.iter().find(|peak| peak.design == design);
     let headline = match peak.and_then(|peak| Some((peak, peak.headline.value?))) {
         Some((peak, headline)) => format!(
-            "{title} does {} {} {} ({})",
+            "{title} does {} {}{} ({})",
             amount(headline),
             results.workload.rate_words(),
             results.workload.at(peak.users),
@@ -191,23 +191,23 @@ fn headline(
     };
     match answer {
         Answer::Winner => {
-            format!("{best} does {times} the {rate} of {next} {at} ({kind})")
+            format!("{best} does {times} the {rate} of {next}{at} ({kind})")
         }
         Answer::Equivalent => format!(
-            "{best} and {next} are equal within {} {at}: {times} the {rate} ({kind}){}",
+            "{best} and {next} are equal within {}{at}: {times} the {rate} ({kind}){}",
             percent(EQUIVALENCE_MARGIN),
             elsewhere(results, contest)
         ),
         Answer::NotRepeated => format!(
-            "{best} did {times} the {rate} of {next} {at} ({kind}), in one run each: chance is \
+            "{best} did {times} the {rate} of {next}{at} ({kind}), in one run each: chance is \
              not ruled out"
         ),
         Answer::NotComparable => format!(
-            "{best} and {next} are not comparable {at}: {} ({kind})",
+            "{best} and {next} are not comparable{at}: {} ({kind})",
             obstacle.unwrap_or_else(|| "a result is missing".to_string())
         ),
         _ => format!(
-            "No difference shown between {best} and {next} {at}: {times} ({kind}){}",
+            "No difference shown between {best} and {next}{at}: {times} ({kind}){}",
             elsewhere(results, contest)
         ),
     }
@@ -329,7 +329,7 @@ fn absolute(results: &Results<'_>, contest: Contest) -> String {
     let numbers: Vec<String> =
         [contest.best, contest.next].into_iter().filter_map(number).collect();
     format!(
-        "{} {}: {}.",
+        "{}{}: {}.",
         sentence_case(&results.workload.rate_words()),
         results.workload.at(contest.users),
         numbers.join(", ")

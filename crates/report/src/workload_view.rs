@@ -33,6 +33,8 @@ pub(crate) enum HeadlineKind {
     Counted,
     /// The highest rate that a search found under this condition (`within p99 <= 10 ms`).
     Searched { condition: String },
+    /// What a job came to.
+    Job,
 }
 
 impl WorkloadView {
@@ -66,8 +68,11 @@ impl WorkloadView {
             unit: outcome["unit"].as_str().unwrap_or(&self.unit).to_string(),
             types: texts(&outcome["types"]).unwrap_or(self.types),
             period_s: outcome["period_ns"].as_u64().map_or(self.period_s, |ns| ns as f64 / 1e9),
-            headline: HeadlineKind::Searched {
-                condition: outcome["condition"].as_str().unwrap_or_default().to_string(),
+            headline: match outcome["kind"].as_str() {
+                Some("job") => HeadlineKind::Job,
+                _ => HeadlineKind::Searched {
+                    condition: outcome["condition"].as_str().unwrap_or_default().to_string(),
+                },
             },
             ..self
         }
@@ -104,27 +109,37 @@ impl WorkloadView {
         let rate = format!("{} per {}", self.counted, self.period_word());
         match &self.headline {
             HeadlineKind::Searched { condition } => format!("{rate} {condition}"),
-            HeadlineKind::Counted => rate,
+            HeadlineKind::Counted | HeadlineKind::Job => rate,
         }
     }
 
-    /// Where a headline was taken: `at 16 users`.
+    /// Where a headline was taken, with a space before it: ` at 16 users`; nothing of a job, which has none.
     pub(crate) fn at(&self, users: u32) -> String {
         let users = count(u64::from(users), "user");
         match self.headline {
-            HeadlineKind::Searched { .. } => format!("with at most {users} busy"),
-            HeadlineKind::Counted => format!("at {users}"),
+            HeadlineKind::Searched { .. } => format!(" with at most {users} busy"),
+            HeadlineKind::Counted => format!(" at {users}"),
+            HeadlineKind::Job => String::new(),
         }
     }
 
-    /// `minute` or `second`.
+    /// `hour`, `minute` or `second`.
     pub(crate) fn period_word(&self) -> &'static str {
-        if self.period_s == 60.0 { "minute" } else { "second" }
+        self.period().0
+    }
+
+    /// The period in words and as a unit.
+    fn period(&self) -> (&'static str, &'static str) {
+        match self.period_s {
+            3600.0 => ("hour", "1/h"),
+            60.0 => ("minute", "1/min"),
+            _ => ("second", "1/s"),
+        }
     }
 
     /// The unit in tables: `1/min`.
     pub(crate) fn rate_unit(&self) -> &'static str {
-        if self.period_s == 60.0 { "1/min" } else { "1/s" }
+        self.period().1
     }
 
     /// As pages need it.

@@ -5,6 +5,8 @@
 
 use underlay_core::{Bytes, Nanos};
 
+use underlay_workload::batch::Mode;
+
 use crate::dialect::Dialect;
 use crate::host_view::HostView;
 use crate::plan::{DatastoreKind, DesignPlan, Plan, WorkloadKind};
@@ -59,6 +61,20 @@ const DATABASE_PER_CUSTOMER: u64 = 1_000;
 const LOAD_PER_PRODUCT: Nanos = Nanos(1_500_000);
 const CHECK_PER_PRODUCT: Nanos = Nanos(200_000);
 
+/// A row of a batch insertion with its key, when it is there.
+const DATABASE_PER_BATCH_ROW: u64 = 180;
+/// Processor time of comparing one.
+const CHECK_PER_BATCH_ROW: Nanos = Nanos(2_000);
+/// An order of the warehouse with its lines and indexes, and its part of the other tables.
+const DATABASE_PER_ORDER: u64 = 1_400;
+/// Processor time of loading and of checking an order.
+const LOAD_PER_ORDER: Nanos = Nanos(40_000);
+const CHECK_PER_ORDER: Nanos = Nanos(20_000);
+/// Time of inserting a row, by its transaction: a commit each, a statement each, a stream.
+const INSERT_PER_ROW: [Nanos; 3] = [Nanos(700_000), Nanos(40_000), Nanos(4_000)];
+/// Time of the queries of one stream, per order.
+const QUERIES_PER_ORDER: Nanos = Nanos(40_000);
+
 /// What one of what sets the size of the database costs.
 struct Unit {
     bytes: u64,
@@ -76,6 +92,12 @@ fn unit(workload: &WorkloadKind) -> Unit {
         },
         WorkloadKind::Sysbench(_) => {
             Unit { bytes: DATABASE_PER_ROW, load: LOAD_PER_ROW, check: CHECK_PER_ROW }
+        }
+        WorkloadKind::Batch(_) => {
+            Unit { bytes: DATABASE_PER_BATCH_ROW, load: Nanos::ZERO, check: CHECK_PER_BATCH_ROW }
+        }
+        WorkloadKind::Warehouse(_) => {
+            Unit { bytes: DATABASE_PER_ORDER, load: LOAD_PER_ORDER, check: CHECK_PER_ORDER }
         }
         WorkloadKind::Dvdstore(plan) => {
             // Products per customer differ with the size.
@@ -164,8 +186,9 @@ fn run(plan: &Plan, database: Bytes) -> Nanos {
     let search = procedure.search.as_ref().map_or(0, |search| {
         (search.settle.0.saturating_add(search.measure.0)).saturating_mul(SEARCH_STEPS)
     });
-    let rung = procedure.ramp_up.0.saturating_add(procedure.measure.0).saturating_add(search);
     let kind = &plan.workload.kind;
+    let measure = job(kind).unwrap_or(procedure.measure);
+    let rung = procedure.ramp_up.0.saturating_add(measure.0).saturating_add(search);
     let check = unit(kind).check.0.saturating_mul(kind.population().count);
     let checks = 2 * CHECK_BASE.0.saturating_add(check);
     let fixed = START.0 + STOP.0 + procedure.settle.0 + procedure.warm_up.0;
@@ -175,6 +198,26 @@ fn run(plan: &Plan, database: Bytes) -> Nanos {
             .saturating_add(fixed.saturating_add(checks))
             .saturating_add(rung.saturating_mul(rungs)),
     )
+}
+
+/// How long a job takes; `None` of a workload that users follow.
+fn job(kind: &WorkloadKind) -> Option<Nanos> {
+    match kind {
+        WorkloadKind::Tpcc(_) | WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+        WorkloadKind::Batch(plan) => {
+            let [implicit, explicit, bulk] = INSERT_PER_ROW;
+            let row = match plan.mode {
+                Mode::Implicit => implicit,
+                Mode::Explicit => explicit,
+                Mode::Bulk => bulk,
+            };
+            Some(Nanos(row.0.saturating_mul(u64::from(plan.rows / plan.sessions.max(1)))))
+        }
+        WorkloadKind::Warehouse(plan) => {
+            let stream = QUERIES_PER_ORDER.0.saturating_mul(plan.scale.orders());
+            Some(Nanos(stream.saturating_mul(1 + u64::from(plan.streams))))
+        }
+    }
 }
 
 fn expected_volumes(design: &DesignPlan, database: Bytes) -> Bytes {

@@ -56,10 +56,10 @@ pub use io_profile::{builtin_io_profiles, find_io_profile, parse_io_profile, sug
 pub use options::{PlanOptions, ScaleError};
 pub use parse::{Study, read};
 pub use plan::{
-    Arrivals, ClusterPlan, DatastoreKind, DesignPlan, Durability, DvdstorePlan, EngineKind,
-    EnginePlan, Estimates, FileSystem, Mode, Order, Origin, Pacing, Plan, Population,
+    Arrivals, BatchPlan, ClusterPlan, DatastoreKind, DesignPlan, Durability, DvdstorePlan,
+    EngineKind, EnginePlan, Estimates, FileSystem, Mode, Order, Origin, Pacing, Plan, Population,
     ProcedurePlan, Profile, PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, SearchPlan,
-    Setting, Sizes, SysbenchPlan, TpccPlan, VolumePlan, WorkloadKind, WorkloadPlan,
+    Setting, Sizes, SysbenchPlan, TpccPlan, VolumePlan, WarehousePlan, WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{PLAN_FORMAT, RecordedPlanError, plan_json, recorded_study, study_json};
 pub use plan_text::render_plan;

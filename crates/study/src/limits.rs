@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use underlay_core::{Bytes, Nanos};
+use underlay_workload::batch::MAX_ROWS;
 use underlay_workload::sysbench::Parameters;
 
 /// Seeds: what a TOML integer can hold.
@@ -21,6 +22,14 @@ pub(crate) const TABLES: RangeInclusive<u64> = 1..=Parameters::TABLES_MAX as u64
 pub(crate) const TABLE_SIZE: RangeInclusive<u64> = 1..=Parameters::TABLE_SIZE_MAX as u64;
 /// Ids in a range of sysbench.
 pub(crate) const RANGE_SIZE: RangeInclusive<u64> = 1..=1_000_000;
+/// Rows of a batch insertion.
+pub(crate) const BATCH_ROWS: RangeInclusive<u64> = 1..=MAX_ROWS as u64;
+/// Sessions of a job: each has a thread.
+pub(crate) const JOB_SESSIONS: RangeInclusive<u64> = 1..=1024;
+/// Query streams of a warehouse.
+pub(crate) const STREAMS: RangeInclusive<u64> = 0..=100;
+/// Scale factors of a warehouse.
+pub(crate) const WAREHOUSE_SCALE: RangeInclusive<f64> = 0.01..=1000.0;
 /// Percentage of random characters in texts.
 pub(crate) const ENTROPY: RangeInclusive<u64> = 0..=100;
 /// Multiplier of keying and think times.

@@ -10,10 +10,12 @@ use std::path::PathBuf;
 use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
 use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
-use underlay_workload::dvdstore::Size;
+use underlay_workload::batch::Mode as BatchMode;
+use underlay_workload::dvdstore::{Behaviour, Size};
 use underlay_workload::objective::Objective;
 use underlay_workload::sysbench::{Distribution, Script};
 use underlay_workload::transactional::Shape;
+use underlay_workload::warehouse::Scale as WarehouseScale;
 
 use crate::background_plan::BackgroundPlan;
 use crate::fault_plan::FaultPlan;
@@ -321,7 +323,7 @@ impl FileSystem {
     }
 }
 
-/// The workload. TPC-C is the only one so far; others become variants of a common type later.
+/// The workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadPlan {
     /// Which workload, and its size.
@@ -330,7 +332,7 @@ pub struct WorkloadPlan {
     pub pacing: Pacing,
     /// The seed of data and transactions.
     pub seed: RootSeed,
-    /// A statement running longer is cancelled and counted as a timeout error.
+    /// A statement running longer is cancelled and counted as a timeout error. Of a job 0: nothing is cancelled.
     pub statement_timeout: Nanos,
 }
 
@@ -343,6 +345,10 @@ pub enum WorkloadKind {
     Sysbench(SysbenchPlan),
     /// A web shop after DVD Store 3.
     Dvdstore(DvdstorePlan),
+    /// Insertion of many rows: a job.
+    Batch(BatchPlan),
+    /// Decision support, derived from TPC-H: a job.
+    Warehouse(WarehousePlan),
 }
 
 /// TPC-C: what does not hold for every workload.
@@ -378,6 +384,28 @@ pub struct SysbenchPlan {
 pub struct DvdstorePlan {
     /// The nominal size.
     pub size: Size,
+    /// What visitors do.
+    pub behaviour: Behaviour,
+}
+
+/// Batch insertion: what does not hold for every workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchPlan {
+    /// Rows to insert.
+    pub rows: u32,
+    /// Their transactions.
+    pub mode: BatchMode,
+    /// Sessions that insert side by side.
+    pub sessions: u32,
+}
+
+/// The warehouse: what does not hold for every workload. A run is a power run, then a throughput run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarehousePlan {
+    /// The scale factor.
+    pub scale: WarehouseScale,
+    /// Query streams of the throughput run; 0 = there is none.
+    pub streams: u32,
 }
 
 impl WorkloadKind {
@@ -387,6 +415,17 @@ impl WorkloadKind {
             WorkloadKind::Tpcc(_) => &underlay_workload::tpcc::SHAPE,
             WorkloadKind::Sysbench(_) => &underlay_workload::sysbench::SHAPE,
             WorkloadKind::Dvdstore(_) => &underlay_workload::dvdstore::SHAPE,
+            WorkloadKind::Batch(_) => &underlay_workload::batch::SHAPE,
+            WorkloadKind::Warehouse(_) => &underlay_workload::warehouse::SHAPE,
+        }
+    }
+
+    /// Sessions of a job, which has no users and runs until it is done; `None` of a workload that users follow.
+    pub fn job_sessions(&self) -> Option<u32> {
+        match self {
+            WorkloadKind::Tpcc(_) | WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+            WorkloadKind::Batch(plan) => Some(plan.sessions),
+            WorkloadKind::Warehouse(plan) => Some(plan.streams.max(1)),
         }
     }
 
@@ -402,6 +441,10 @@ impl WorkloadKind {
             },
             WorkloadKind::Dvdstore(plan) => {
                 Population { count: u64::from(plan.size.customers()), unit: "customers" }
+            }
+            WorkloadKind::Batch(plan) => Population { count: u64::from(plan.rows), unit: "rows" },
+            WorkloadKind::Warehouse(plan) => {
+                Population { count: plan.scale.orders(), unit: "orders" }
             }
         }
     }
@@ -481,6 +524,8 @@ pub enum Pacing {
         /// How they are spread in time.
         arrivals: Arrivals,
     },
+    /// Nothing: a job runs until it is done.
+    Job,
 }
 
 /// The arrival process of an open loop.
@@ -509,7 +554,7 @@ impl Arrivals {
 /// ramp up and measure, then stop and check.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProcedurePlan {
-    /// Virtual users of each rung, strictly ascending.
+    /// Virtual users of each rung, strictly ascending; of a job its sessions.
     pub users: Vec<u32>,
     /// Idle time between the start of the server and the warm-up.
     pub settle: Nanos,
@@ -517,7 +562,7 @@ pub struct ProcedurePlan {
     pub warm_up: Nanos,
     /// Once per rung: users rise to the number of the rung, not measured.
     pub ramp_up: Nanos,
-    /// Once per rung: the measured window; after a search at the rate it found.
+    /// Once per rung: the measured window; after a search at the rate it found. Of a job the longest that it may take.
     pub measure: Nanos,
     /// Before the measured window: the search for the highest rate that meets a latency target.
     pub search: Option<SearchPlan>,

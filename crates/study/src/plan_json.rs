@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{ClusterSpec, HostSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
+use underlay_workload::dvdstore::Behaviour;
 
 use crate::background_plan::BackgroundPlan;
 use crate::finding::Finding;
@@ -222,6 +223,7 @@ fn workload(plan: &Plan) -> Value {
             "rate_per_second": rate_per_second,
             "arrivals": arrivals.as_str(),
         } }),
+        Pacing::Job => json!({ "job": {} }),
     };
     let mut content = match &workload.kind {
         WorkloadKind::Tpcc(tpcc) => json!({
@@ -241,6 +243,16 @@ fn workload(plan: &Plan) -> Value {
             "db_size": dvdstore.size.to_string(),
             "customers": dvdstore.size.customers(),
             "products": dvdstore.size.products(),
+            "behaviour": behaviour(&dvdstore.behaviour),
+        }),
+        WorkloadKind::Batch(batch) => json!({
+            "rows": batch.rows,
+            "mode": batch.mode.as_str(),
+            "sessions": batch.sessions,
+        }),
+        WorkloadKind::Warehouse(warehouse) => json!({
+            "scale": warehouse.scale.factor(),
+            "streams": warehouse.streams,
         }),
     };
     content["pacing"] = pacing;
@@ -260,13 +272,37 @@ fn workload(plan: &Plan) -> Value {
     json!({ shape.name: content })
 }
 
+fn behaviour(behaviour: &Behaviour) -> Value {
+    json!({
+        "pct_newcustomers": behaviour.pct_newcustomers,
+        "pct_newmember": behaviour.pct_newmember,
+        "n_searches": behaviour.n_searches,
+        "search_batch_size": behaviour.search_batch_size,
+        "search_depth": behaviour.search_depth,
+        "n_reviews": behaviour.n_reviews,
+        "pct_newreviews": behaviour.pct_newreviews,
+        "pct_newhelpfulness": behaviour.pct_newhelpfulness,
+        "n_line_items": behaviour.n_line_items,
+        "ds2_mode": behaviour.ds2_mode,
+    })
+}
+
 /// What is concluded of each run, where its headline is not what its transactions add up to.
 fn outcome(plan: &Plan) -> Value {
+    let shape = plan.workload.kind.shape();
+    if plan.workload.kind.job_sessions().is_some() {
+        return json!({
+            "kind": "job",
+            "counted": shape.headline.counted,
+            "unit": shape.headline.unit,
+            "period_ns": shape.headline.period.0,
+        });
+    }
     let search = plan.procedure.search.as_ref();
     search.map_or(Value::Null, |search| {
         json!({
             "kind": "rate-search",
-            "types": plan.workload.kind.shape().types,
+            "types": shape.types,
             "counted": "transactions",
             "unit": "TPS",
             "period_ns": 1_000_000_000u64,
@@ -479,11 +515,17 @@ mod tests {
     fn a_recorded_plan_gives_the_same_plan() {
         for builtin in builtin_studies() {
             let host = HostView::unlimited();
-            let (study, first) = check(&builtin.source(), &options(), &host).expect("shipped");
+            // What only users have is refused for a job.
+            let is_job = builtin.text.contains("[workload.batch]");
+            let given = match is_job {
+                true => PlanOptions { users: None, warm_up: None, ramp_up: None, ..options() },
+                false => options(),
+            };
+            let (study, first) = check(&builtin.source(), &given, &host).expect("shipped");
             let recorded = plan_json(&first);
             let (source, recorded_options) = recorded_study(&recorded).expect("just written");
             assert_eq!(&source, study.source());
-            assert_eq!(recorded_options, options());
+            assert_eq!(recorded_options, given);
             let again = plan(&study, &recorded_options, &host).expect("planned before");
             assert_eq!(plan_json(&again), recorded);
         }

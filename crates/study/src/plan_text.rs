@@ -95,6 +95,7 @@ fn workload(plan: &Plan) -> String {
         Pacing::Open { rate_per_second, arrivals } => {
             format!("open loop, {rate_per_second} transactions/s, {}", arrivals.as_str())
         }
+        Pacing::Job => "until it is done".to_string(),
     };
     match &plan.workload.kind {
         WorkloadKind::Tpcc(tpcc) => {
@@ -104,6 +105,14 @@ fn workload(plan: &Plan) -> String {
             };
             format!("{profile}, {}, {pacing}", tpcc.mode.as_str())
         }
+        WorkloadKind::Batch(batch) => format!(
+            "batch insertion of {} rows, {}, {} sessions",
+            batch.rows, batch.mode, batch.sessions
+        ),
+        WorkloadKind::Warehouse(warehouse) => format!(
+            "data warehouse derived from TPC-H, scale factor {}, power run and {} streams",
+            warehouse.scale, warehouse.streams
+        ),
         WorkloadKind::Dvdstore(dvdstore) => {
             format!("web shop after DVD Store 3, {}, {pacing}", dvdstore.size)
         }
@@ -131,6 +140,12 @@ fn order(plan: &Plan) -> String {
 
 fn one_run(plan: &Plan) -> String {
     let procedure = &plan.procedure;
+    if plan.workload.kind.job_sessions().is_some() {
+        return format!(
+            "restore, start, settle {}, then the job until it is done, at most {}; stop, check",
+            procedure.settle, procedure.measure
+        );
+    }
     let users: Vec<String> = procedure.users.iter().map(u32::to_string).collect();
     let search = procedure.search.as_ref().map_or_else(String::new, |search| {
         format!(

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use underlay_model::cluster::{Checksum, Method};
 use underlay_model::{Basis, Duplex};
+use underlay_workload::batch::Mode as BatchMode;
 use underlay_workload::block::{Provenance, Runs};
 use underlay_workload::sysbench::{Distribution, Script};
 
@@ -48,6 +49,7 @@ words! {
     FileSystem, "file system", FileSystem::ALL;
     Mode, "mode", Mode::ALL;
     Profile, "profile", Profile::ALL;
+    BatchMode, "mode", BatchMode::ALL;
     Script, "script", Script::ALL;
     Distribution, "distribution", Distribution::ALL;
     Arrivals, "arrival process", Arrivals::ALL;

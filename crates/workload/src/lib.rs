@@ -16,6 +16,8 @@ pub mod arrivals;
 
 pub mod objective;
 
+pub mod identity;
+
 pub mod block;
 
 mod draw;

@@ -153,6 +153,19 @@ pub fn insert(
     options: &BatchOptions,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<BatchReport, BatchError> {
+    insert_watched(target, options, stop, &|_| ())
+}
+
+/// The same; `took` is told, by the sessions' threads, how many rows the server took since it was last told.
+///
+/// # Errors
+/// As [`insert`].
+pub fn insert_watched(
+    target: &Target,
+    options: &BatchOptions,
+    stop: &(dyn Fn() -> bool + Sync),
+    took: &(dyn Fn(u64) + Sync),
+) -> Result<BatchReport, BatchError> {
     assert!((1..=MAX_ROWS).contains(&options.parameters.rows), "a number of rows in range");
     assert!(options.sessions >= 1, "at least one session");
     let target = target.with_application_name("underlay-drive");
@@ -170,7 +183,7 @@ pub fn insert(
         let mut handles = Vec::new();
         for (index, slice) in slices.iter().enumerate() {
             let (target, start) = (&target, &start);
-            let work = session::Work { options, slice: *slice, stop };
+            let work = session::Work { options, slice: *slice, stop, took };
             let named = std::thread::Builder::new().name(format!("batch-{index}"));
             match named.spawn_scoped(scope, move || work.on_thread(target, start)) {
                 Ok(handle) => handles.push(handle),

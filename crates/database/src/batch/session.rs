@@ -38,9 +38,12 @@ pub(super) struct Work<'a> {
     pub options: &'a BatchOptions,
     pub slice: Slice,
     pub stop: &'a (dyn Fn() -> bool + Sync),
+    /// Is told of rows that the server took.
+    pub took: &'a (dyn Fn(u64) + Sync),
 }
 
-struct Account {
+struct Account<'a> {
+    told: &'a (dyn Fn(u64) + Sync),
     began: Instant,
     rows: u64,
     committed: u32,
@@ -51,8 +54,9 @@ struct Account {
     rows_per_second: Vec<u64>,
 }
 
-impl Account {
+impl Account<'_> {
     fn took(&mut self, rows: u64) {
+        (self.told)(rows);
         self.rows += rows;
         let second = self.began.elapsed().as_secs() as usize;
         add_at(&mut self.rows_per_second, second, rows);
@@ -81,6 +85,7 @@ impl Work<'_> {
 
     fn on_engine<I: Inserter>(self, target: &Target, start: &Start) -> SessionReport {
         let mut account = Account {
+            told: self.took,
             began: Instant::now(),
             rows: 0,
             committed: 0,
@@ -131,7 +136,7 @@ impl Work<'_> {
     async fn carry_out<I: Inserter>(
         self,
         inserter: &mut I,
-        account: &mut Account,
+        account: &mut Account<'_>,
     ) -> Result<SessionEnd, SessionError> {
         let BatchOptions { parameters, mode, rollback, .. } = *self.options;
         let mut numbers = (self.slice.first..=self.slice.last).take_while(|_| !(self.stop)());

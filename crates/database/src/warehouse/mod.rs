@@ -23,7 +23,9 @@ pub use check::{Checked, check};
 pub(crate) use connection::Rows;
 pub use load::{LoadReport, load};
 pub use queries::sql;
-pub use run::{Measured, Step, power_run, throughput_run};
+pub use run::{
+    Measured, Step, Took, power_run, power_run_watched, throughput_run, throughput_run_watched,
+};
 pub use schema::{describe, drop_schema};
 
 /// Version of the rows and of the marker.

@@ -81,12 +81,16 @@ impl Measured {
     }
 }
 
+/// Is told of every step that ended, by the thread of its stream.
+pub type Took<'a> = dyn Fn(Step, Duration) + Sync + 'a;
+
 /// Carries out steps on a connection of its own.
 struct Stream<'a> {
     connection: Connection,
     number: u32,
     population: &'a Population,
     stop: &'a (dyn Fn() -> bool + Sync),
+    took: &'a Took<'a>,
     steps: Vec<(u32, Step, Duration, usize)>,
     is_stopped: bool,
 }
@@ -118,7 +122,9 @@ impl Stream<'_> {
                 began
             }
         };
-        self.steps.push((self.number, step, began.elapsed(), rows));
+        let time = began.elapsed();
+        (self.took)(step, time);
+        self.steps.push((self.number, step, time, rows));
         Ok(())
     }
 
@@ -139,9 +145,22 @@ pub fn power_run(
     population: &Population,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Measured, WarehouseError> {
+    power_run_watched(target, population, stop, &|_, _| ())
+}
+
+/// The same, telling of every step.
+///
+/// # Errors
+/// As [`power_run`].
+pub fn power_run_watched(
+    target: &Target,
+    population: &Population,
+    stop: &(dyn Fn() -> bool + Sync),
+    took: &Took<'_>,
+) -> Result<Measured, WarehouseError> {
     let target = target.with_application_name("underlay-drive");
     on_runtime(async {
-        let mut stream = open(&target, 0, population, stop).await?;
+        let mut stream = open(&target, 0, population, (stop, took)).await?;
         let began = Instant::now();
         stream.step(Step::Insert).await?;
         stream.queries().await?;
@@ -166,11 +185,24 @@ pub fn throughput_run(
     streams: u32,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Measured, WarehouseError> {
+    throughput_run_watched(target, population, streams, (stop, &|_, _| ()))
+}
+
+/// The same, telling of every step.
+///
+/// # Errors
+/// As [`throughput_run`].
+pub fn throughput_run_watched(
+    target: &Target,
+    population: &Population,
+    streams: u32,
+    (stop, took): (&(dyn Fn() -> bool + Sync), &Took<'_>),
+) -> Result<Measured, WarehouseError> {
     let target = target.with_application_name("underlay-drive");
     let began = Instant::now();
     let one = |number: u32| {
         on_runtime(async {
-            let mut stream = open(&target, number, population, stop).await?;
+            let mut stream = open(&target, number, population, (stop, took)).await?;
             if number > 0 {
                 stream.queries().await?;
             } else {
@@ -208,10 +240,10 @@ async fn open<'a>(
     target: &Target,
     number: u32,
     population: &'a Population,
-    stop: &'a (dyn Fn() -> bool + Sync),
+    (stop, took): (&'a (dyn Fn() -> bool + Sync), &'a Took<'a>),
 ) -> Result<Stream<'a>, WarehouseError> {
     let connection = Connection::open(target, true).await?;
-    Ok(Stream { connection, number, population, stop, steps: Vec::new(), is_stopped: false })
+    Ok(Stream { connection, number, population, stop, took, steps: Vec::new(), is_stopped: false })
 }
 
 #[cfg(test)]

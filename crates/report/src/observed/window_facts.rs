@@ -170,7 +170,8 @@ impl WindowFacts {
             headline_ticks: window
                 .ticks(workload)
                 .values()
-                .filter(|tick| tick.seconds > 0.0)
+                // A job has a begin and an end, and no state that it could be steady in.
+                .filter(|tick| tick.seconds > 0.0 && workload.headline != HeadlineKind::Job)
                 .map(|tick| tick.counted as f64 * workload.period_s / tick.seconds)
                 .collect(),
             headline_is_counted: workload.headline == HeadlineKind::Counted,
@@ -232,7 +233,7 @@ fn load(
         seconds,
         headline: match workload.headline {
             HeadlineKind::Counted => per(counted as f64 * workload.period_s, seconds),
-            HeadlineKind::Searched { .. } => {
+            HeadlineKind::Searched { .. } | HeadlineKind::Job => {
                 let said = window.run.documents.get(document::OUTCOME);
                 said.and_then(|said| said["value"].as_f64())
             }

@@ -19,6 +19,7 @@ export function quantity(value: number | null | undefined, unit: string): string
     case "s":
       return duration(value);
     case "1/min":
+    case "1/h":
       return rate(value);
     case "1/s":
       return `${rate(value)}${NARROW_SPACE}/s`;
@@ -39,7 +40,7 @@ export function quantity(value: number | null | undefined, unit: string): string
 /** The unit in words, for captions of charts whose ticks do not show it. */
 export function unitName(unit: string): string {
   const names: Record<string, string> = {
-    "1/min": "per minute", "1/s": "per second", cores: "cores", sessions: "sessions", requests: "requests", "to 1": "",
+    "1/h": "per hour", "1/min": "per minute", "1/s": "per second", cores: "cores", sessions: "sessions", requests: "requests", "to 1": "",
     "bytes/s": "", bytes: "", share: "", ns: "", s: "", "": "", "1": "", count: "",
   };
   return names[unit] ?? unit;

@@ -9,6 +9,7 @@ pub(crate) mod design;
 pub(crate) mod engine;
 pub(crate) mod fault;
 pub(crate) mod io_profile;
+pub(crate) mod job;
 pub(crate) mod procedure;
 pub(crate) mod profile;
 pub(crate) mod published;

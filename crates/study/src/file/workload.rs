@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
+use crate::file::job::{Batch, Warehouse, read_batch, read_warehouse};
 use crate::limits::{
     ENTROPY, KEY_THINK, RANGE_SIZE, RATE_PER_SECOND, TABLE_SIZE, TABLES, WAREHOUSES,
 };
@@ -25,6 +26,10 @@ pub(crate) struct Workload {
     pub sysbench: Section<Sysbench>,
     /// A web shop after DVD Store 3.
     pub dvdstore: Section<Dvdstore>,
+    /// Insertion of many rows: a job.
+    pub batch: Section<Batch>,
+    /// Decision support, derived from TPC-H: a job.
+    pub warehouse: Section<Warehouse>,
 }
 
 /// The TPC-C workload.
@@ -85,6 +90,35 @@ pub(crate) struct Sysbench {
 pub(crate) struct Dvdstore {
     /// Nominal size: S (10MB), M (1GB), L (100GB), or a number with MB, GB or TB. 10MB takes about 460 MB.
     pub db_size: Entry<String>,
+    /// Visits of new customers, in percent.
+    #[schemars(range(min = 0, max = 100))]
+    pub pct_newcustomers: Entry<u64>,
+    /// Visits in which somebody becomes a member, in percent.
+    #[schemars(range(min = 0, max = 100))]
+    pub pct_newmember: Entry<u64>,
+    /// Searches per visit on average.
+    #[schemars(range(min = 1, max = 1000))]
+    pub n_searches: Entry<u64>,
+    /// Rows that a search asks for on average.
+    #[schemars(range(min = 1, max = 10000))]
+    pub search_batch_size: Entry<u64>,
+    /// Reviews that a search for reviews looks at, at most.
+    #[schemars(range(min = 1, max = 1000000))]
+    pub search_depth: Entry<u64>,
+    /// Searches for reviews, and products whose reviews are read, per visit on average.
+    #[schemars(range(min = 1, max = 1000))]
+    pub n_reviews: Entry<u64>,
+    /// Visits with a new review, in percent.
+    #[schemars(range(min = 0, max = 100))]
+    pub pct_newreviews: Entry<u64>,
+    /// Visits in which a review is rated, in percent.
+    #[schemars(range(min = 0, max = 100))]
+    pub pct_newhelpfulness: Entry<u64>,
+    /// Lines of an order on average.
+    #[schemars(range(min = 1, max = 10))]
+    pub n_line_items: Entry<u64>,
+    /// The old flow: no members, no reviews.
+    pub ds2_mode: Entry<bool>,
     /// What makes a user start the next transaction. A closed loop without waiting, when left out.
     pub pacing: Section<Pacing>,
     /// A statement that runs longer is cancelled and counted as an error.
@@ -132,14 +166,33 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Workload {
     keys.alias("warehouses", "tpcc");
     keys.alias("oltp", "sysbench");
     keys.alias("dvd-store", "dvdstore");
+    keys.alias("tpch", "warehouse");
+    keys.alias("tpc-h", "warehouse");
     Workload {
         tpcc: keys.section("tpcc", read_tpcc),
         sysbench: keys.section("sysbench", read_sysbench),
         dvdstore: keys.section("dvdstore", |keys| Dvdstore {
             db_size: keys.take("db-size", |item, report| item.text(report)),
+            pct_newcustomers: keys
+                .take("pct-newcustomers", |item, report| item.integer(report, 0..=100)),
+            pct_newmember: keys.take("pct-newmember", |item, report| item.integer(report, 0..=100)),
+            n_searches: keys.take("n-searches", |item, report| item.integer(report, 1..=1000)),
+            search_batch_size: keys
+                .take("search-batch-size", |item, report| item.integer(report, 1..=10000)),
+            search_depth: keys
+                .take("search-depth", |item, report| item.integer(report, 1..=1000000)),
+            n_reviews: keys.take("n-reviews", |item, report| item.integer(report, 1..=1000)),
+            pct_newreviews: keys
+                .take("pct-newreviews", |item, report| item.integer(report, 0..=100)),
+            pct_newhelpfulness: keys
+                .take("pct-newhelpfulness", |item, report| item.integer(report, 0..=100)),
+            n_line_items: keys.take("n-line-items", |item, report| item.integer(report, 1..=10)),
+            ds2_mode: keys.take("ds2-mode", |item, report| item.boolean(report)),
             pacing: keys.section("pacing", read_pacing),
             statement_timeout: keys.take("statement-timeout", |item, report| item.time(report)),
         }),
+        batch: keys.section("batch", read_batch),
+        warehouse: keys.section("warehouse", read_warehouse),
     }
 }
 

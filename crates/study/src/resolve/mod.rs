@@ -10,6 +10,7 @@ mod datastore;
 mod design;
 mod engine;
 mod faults;
+mod job_procedure;
 mod moment;
 mod names;
 mod procedure;

@@ -30,6 +30,10 @@ impl Resolver<'_> {
         &mut self,
         workload: Option<&WorkloadChoice>,
     ) -> Option<ProcedureChoice> {
+        let job = workload.and_then(|workload| workload.kind().job_sessions());
+        if let Some(sessions) = job {
+            return self.job_procedure(sessions);
+        }
         let (file, default) = (&self.file.procedure, &self.defaults.procedure);
         let options = self.options;
         let full = self.full_ladder();
@@ -117,7 +121,7 @@ impl Resolver<'_> {
         );
     }
 
-    fn full_ladder(&mut self) -> Option<Chosen<Vec<u32>>> {
+    pub(super) fn full_ladder(&mut self) -> Option<Chosen<Vec<u32>>> {
         let section = &self.file.procedure;
         let users = match &self.options.users {
             Some(users) => Chosen::command_line(users.clone(), "procedure.users", "--users"),
@@ -156,7 +160,7 @@ impl Resolver<'_> {
         full.scaled(scale::ladder(&full.value, self.scale), format!("{:?}", full.value))
     }
 
-    fn time(
+    pub(super) fn time(
         &mut self,
         key: &str,
         file: &Entry<Nanos>,
@@ -170,7 +174,7 @@ impl Resolver<'_> {
         }
     }
 
-    fn repeats(&mut self) -> Option<Chosen<u32>> {
+    pub(super) fn repeats(&mut self) -> Option<Chosen<u32>> {
         let repeats = match self.options.repeats {
             Some(repeats) => Chosen::command_line(repeats, "procedure.repeats", "--repeats"),
             None => {

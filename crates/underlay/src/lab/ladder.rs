@@ -10,18 +10,18 @@ use std::time::{Duration, Instant};
 use underlay_core::{Bytes, Nanos};
 use underlay_database::managed::{Liveness, Server};
 use underlay_datastore::{DatastoreError, MountedVolume};
-use underlay_driver::{DriveTick, Driver};
+use underlay_driver::DriveTick;
 use underlay_host::free_space;
 use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
 use underlay_record::{Interval, PhaseKind, RunId, TransactionTick};
 use underlay_study::{ProcedurePlan, SearchPlan};
 use underlay_telemetry::Collector;
-use underlay_workload::transactional::Books;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::{Faults, Surroundings};
+use crate::lab::generator::LoadGenerator;
 use crate::lab::interrupt;
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
@@ -35,7 +35,7 @@ use crate::lab::storage_record;
 const FREE_SPACE_MIN: Bytes = Bytes::from_mib(16);
 
 /// Everything the ladder looks at.
-pub struct Ladder<'a, 'b, B: Books> {
+pub struct Ladder<'a, 'b> {
     /// Zero of all times.
     pub origin: Instant,
     /// The record and the run in it.
@@ -43,7 +43,7 @@ pub struct Ladder<'a, 'b, B: Books> {
     /// Which run.
     pub run: RunId,
     /// The load generator, with no user active.
-    pub driver: &'a Driver<B>,
+    pub driver: &'a dyn LoadGenerator,
     /// The rate of an open loop when it begins.
     pub first_rate: f64,
     /// For the sampler of the load generator.
@@ -69,7 +69,7 @@ pub struct Ladder<'a, 'b, B: Books> {
 /// Users and headline of a rung.
 pub type Rung = (u32, f64);
 
-impl<B: Books> Ladder<'_, '_, B> {
+impl Ladder<'_, '_> {
     /// Warms up and climbs. Rungs that were measured are in `rungs` even when the climb ends early.
     pub fn climb(&mut self, procedure: &ProcedurePlan, rungs: &mut Vec<Rung>) -> Result<(), Abort> {
         let top = procedure.users.last().copied().unwrap_or(1);
@@ -97,6 +97,34 @@ impl<B: Books> Ladder<'_, '_, B> {
         Ok(())
     }
 
+    /// Lets a job of so many sessions run until it is done. What it did is in `rungs` then.
+    pub fn wait_for_job(
+        &mut self,
+        sessions: u32,
+        procedure: &ProcedurePlan,
+        rungs: &mut Vec<Rung>,
+    ) -> Result<(), Abort> {
+        self.phase(PhaseKind::Settle, 0, procedure.settle, |ladder| {
+            ladder.seconds(procedure.settle).map(|_| ())
+        })?;
+        let expected = procedure.measure;
+        let headline = self.phase(PhaseKind::Measure, sessions, expected, |ladder| {
+            let mut is_begun = false;
+            ladder.seconds_with(expected, |ladder| {
+                if !std::mem::replace(&mut is_begun, true) {
+                    ladder.driver.set_users(sessions);
+                }
+            })
+        })?;
+        if !self.driver.has_ended() {
+            return Err(Abort::Failed(format!(
+                "the job was not done within {expected}; allow it more by procedure.measure, or make it smaller"
+            )));
+        }
+        rungs.push((sessions, headline));
+        Ok(())
+    }
+
     /// Searches for the highest rate that meets the target, and offers it. Says whether there is one.
     fn search(
         &mut self,
@@ -118,7 +146,7 @@ impl<B: Books> Ladder<'_, '_, B> {
 
     /// Sets the rate of the open loop.
     pub(super) fn offer(&self, rate_per_second: f64) -> Result<(), Abort> {
-        self.driver.set_rate(rate_per_second, Nanos::ZERO).during("set the rate of the load")
+        self.driver.set_rate(rate_per_second).during("set the rate of the load")
     }
 
     fn phase<T>(
@@ -195,14 +223,14 @@ impl<B: Books> Ladder<'_, '_, B> {
                 self.background.carry_out_due(self.observer)?;
                 self.mix.carry_out_due(self.driver, self.observer)?;
                 self.carry_out_faults(&mut take)?;
-                if Instant::now() >= next {
+                if Instant::now() >= next || self.driver.has_ended() {
                     break;
                 }
             }
             let tick = self.driver.tick();
             self.write_tick(&tick)?;
             self.look_at_health()?;
-            if !take(tick) {
+            if !take(tick) || self.driver.has_ended() {
                 break;
             }
         }

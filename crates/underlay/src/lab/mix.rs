@@ -3,14 +3,14 @@
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
-use underlay_driver::{Driver, Mix};
+use underlay_driver::Mix;
 use underlay_record::conventions::event;
 use underlay_record::{Event as RecordEvent, PhaseKind, RunId, Severity};
 use underlay_study::{Plan, RunPlan, WeightsPlan};
-use underlay_workload::transactional::Books;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
+use crate::lab::generator::LoadGenerator;
 use crate::lab::phases::scheduled_phase;
 use crate::lab::recording::SharedRecorder;
 
@@ -75,9 +75,9 @@ impl<'a> MixChanges<'a> {
     }
 
     /// Makes the changes that are due.
-    pub fn carry_out_due<B: Books>(
+    pub fn carry_out_due(
         &mut self,
-        driver: &Driver<B>,
+        driver: &dyn LoadGenerator,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
         let now = self.now();
@@ -99,10 +99,10 @@ impl<'a> MixChanges<'a> {
         Ok(())
     }
 
-    fn begin<B: Books>(
+    fn begin(
         &mut self,
         number: usize,
-        driver: &Driver<B>,
+        driver: &dyn LoadGenerator,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
         let plan = self.entries[number].plan;

@@ -9,7 +9,9 @@
 mod abort;
 mod background;
 mod faults;
+mod generator;
 mod host_view;
+mod job;
 mod ladder;
 mod mix;
 mod phases;
@@ -46,7 +48,9 @@ use crate::lab::recording::SharedRecorder;
 use crate::lab::run::{Bench, RunResult};
 use crate::lab::template::TemplateSpec;
 use crate::lab::verification::Verified;
-use crate::lab::workload::{DvdStoreSubject, Subject, SysbenchSubject, TpccSubject};
+use crate::lab::workload::{
+    BatchSubject, DvdStoreSubject, Subject, SysbenchSubject, TpccSubject, WarehouseSubject,
+};
 use crate::stop::{Stop, chain};
 
 /// Where an execution's record is, or will be.
@@ -73,6 +77,12 @@ pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Resul
         }
         WorkloadKind::Dvdstore(dvdstore) => {
             execute_with(&DvdStoreSubject::new(dvdstore, seed), plan, place, observer)
+        }
+        WorkloadKind::Batch(batch) => {
+            execute_with(&BatchSubject::new(batch, seed), plan, place, observer)
+        }
+        WorkloadKind::Warehouse(warehouse) => {
+            execute_with(&WarehouseSubject::new(warehouse, seed), plan, place, observer)
         }
     }
 }

@@ -12,7 +12,6 @@ use underlay_driver::{
 use underlay_record::conventions::{document, event, finding};
 use underlay_record::{Event as RecordEvent, Finding, Interval, Severity};
 use underlay_study::SearchPlan;
-use underlay_workload::transactional::Books;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Event;
@@ -24,10 +23,7 @@ const RESTING_RATE: f64 = 0.1;
 const REST_MAX: Nanos = Nanos::from_secs(120);
 
 /// Searches from the rate that is offered. Returns the rate that was found, if there is one.
-pub fn carry_out<B: Books>(
-    ladder: &mut Ladder<'_, '_, B>,
-    plan: &SearchPlan,
-) -> Result<Option<f64>, Abort> {
+pub fn carry_out(ladder: &mut Ladder<'_, '_>, plan: &SearchPlan) -> Result<Option<f64>, Abort> {
     let mut search = RateSearch::new(SearchSpec {
         objective: plan.objective,
         first_rate: ladder.first_rate,
@@ -71,11 +67,8 @@ pub fn carry_out<B: Books>(
 }
 
 /// The ticks of one step, and when it was measured.
-fn measure<B: Books>(
-    ladder: &mut Ladder<'_, '_, B>,
-    step: &Step,
-) -> Result<(Vec<DriveTick>, Interval), Abort> {
-    let no_steering = |_: &Ladder<'_, '_, B>| {};
+fn measure(ladder: &mut Ladder<'_, '_>, step: &Step) -> Result<(Vec<DriveTick>, Interval), Abort> {
+    let no_steering = |_: &Ladder<'_, '_>| {};
     if step.rest_first {
         ladder.offer(RESTING_RATE)?;
         ladder.pass(REST_MAX, Duration::from_millis(200), no_steering, |tick| {
@@ -165,11 +158,11 @@ pub fn describe(taken: &StepTaken, objective: &Objective) -> String {
     )
 }
 
-fn tell<B: Books>(ladder: &mut Ladder<'_, '_, B>, severity: Severity, text: &str) {
+fn tell(ladder: &mut Ladder<'_, '_>, severity: Severity, text: &str) {
     ladder.observer.notice(&Event::Found { severity, text });
 }
 
-fn find<B: Books>(ladder: &mut Ladder<'_, '_, B>, text: &str) -> Result<(), Abort> {
+fn find(ladder: &mut Ladder<'_, '_>, text: &str) -> Result<(), Abort> {
     tell(ladder, Severity::Warning, text);
     let found = Finding {
         run: Some(ladder.run),

@@ -18,7 +18,7 @@ use underlay_datastore::{
     ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, TimingReport, VolumeRequest,
     open,
 };
-use underlay_driver::{Arrivals, DriveSpec, DriveSummary, Driver, Pacing, Saturation};
+use underlay_driver::{Arrivals, DriveSpec, DriveSummary, Pacing, Saturation};
 use underlay_host::{Cgroup, CgroupLimits, FileSystem, StateDir, Teardown, Unenforced, User};
 use underlay_record::conventions::{LATENESS, MODELLED, document, event, finding, histogram_scope};
 use underlay_record::{
@@ -26,12 +26,13 @@ use underlay_record::{
     RunStatus, Severity,
 };
 use underlay_study::{DatastoreKind, DesignPlan, Durability, Plan, RunPlan};
-use underlay_telemetry::{CgroupTarget, Collector, CollectorReport, Targets};
+use underlay_telemetry::{CgroupTarget, Collector, CollectorReport, Sampler, Targets};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::Faults;
+use crate::lab::generator::RunningLoad;
 use crate::lab::ladder::{Ladder, Rung, write_tick};
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
@@ -435,9 +436,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         let Running { server, datastore, volumes, cgroup, faults, mix, background } = running;
         let target = server.target().with_database(self.bench.subject.database());
         let gauge = DriverGauge::default();
-        let connector = self.bench.subject.connector(target.clone());
-        let driver =
-            Driver::start(self.drive_spec(), connector, self.origin).during("start the load")?;
+        let driver = self.bench.subject.start(self.drive_spec(), target.clone(), self.origin)?;
         let writer = TelemetryWriter::start(self.bench.recorder.clone(), self.run)
             .during("start the thread of the record")?;
         let mut targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
@@ -462,7 +461,11 @@ impl<S: Subject> ActiveRun<'_, S> {
             collector: &collector,
             observer: &mut *observer,
         };
-        let climbed = ladder.climb(&self.bench.plan.procedure, &mut rungs);
+        let plan = self.bench.plan;
+        let climbed = match plan.workload.kind.job_sessions() {
+            None => ladder.climb(&plan.procedure, &mut rungs),
+            Some(sessions) => ladder.wait_for_job(sessions, &plan.procedure, &mut rungs),
+        };
         // Whatever ended the climb: processes that wait for broken storage can only end once it is mended.
         let mended = ladder.mend_faults();
         // Requests of background work that wait for broken storage have ended now.
@@ -480,6 +483,9 @@ impl<S: Subject> ActiveRun<'_, S> {
         let (summary, collected) = stopped?;
         write_tick(self.bench.recorder, self.run, &summary.last_tick)?;
         self.keep_summary(&summary, &collected, observer)?;
+        if let Some(outcome) = self.bench.subject.outcome(&summary.books)? {
+            self.document(document::OUTCOME, &outcome)?;
+        }
         Ok(summary)
     }
 
@@ -492,7 +498,7 @@ impl<S: Subject> ActiveRun<'_, S> {
     fn first_rate(&self) -> f64 {
         match self.bench.plan.workload.pacing {
             underlay_study::Pacing::Open { rate_per_second, .. } => rate_per_second,
-            underlay_study::Pacing::Closed { .. } => 0.0,
+            underlay_study::Pacing::Closed { .. } | underlay_study::Pacing::Job => 0.0,
         }
     }
 
@@ -505,6 +511,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         spec.statement_timeout = workload.statement_timeout.into();
         spec.pacing = match workload.pacing {
             underlay_study::Pacing::Closed { key_think } => Pacing::Closed { key_think },
+            underlay_study::Pacing::Job => Pacing::Closed { key_think: 0.0 },
             underlay_study::Pacing::Open { rate_per_second, arrivals } => Pacing::open(
                 rate_per_second,
                 match arrivals {
@@ -538,6 +545,12 @@ impl<S: Subject> ActiveRun<'_, S> {
             Some(device) => device.clone(),
             None => volume.path.to_string_lossy().into_owned(),
         };
+        let mut extra: Vec<Box<dyn Sampler>> =
+            vec![Box::new(DatastoreSampler::new(Arc::clone(datastore)))];
+        // A job counts no time of its own; that of the process is sampled.
+        if self.bench.plan.workload.kind.job_sessions().is_none() {
+            extra.push(Box::new(DriverSampler::new(gauge.clone())));
+        }
         Targets {
             origin: self.origin,
             database: Some(target),
@@ -556,10 +569,7 @@ impl<S: Subject> ActiveRun<'_, S> {
                 .iter()
                 .map(|volume| (volume.name.clone(), block_device(volume)))
                 .collect(),
-            extra: vec![
-                Box::new(DatastoreSampler::new(Arc::clone(datastore))),
-                Box::new(DriverSampler::new(gauge.clone())),
-            ],
+            extra,
         }
     }
 

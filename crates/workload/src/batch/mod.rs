@@ -19,7 +19,22 @@ pub use row::{CHECKORD_BYTES, Row, TEXT_COLUMNS, Text};
 pub use slice::{Slice, slices};
 pub use verifier::{Claim, Verdict, Verifier};
 
-use underlay_core::RootSeed;
+use underlay_core::{Nanos, RootSeed};
+
+use crate::transactional::{Headline, Shape};
+
+/// The names of the workload: rows are what is counted.
+pub const SHAPE: Shape = Shape {
+    name: "batch",
+    types: &["insert"],
+    headline: Headline {
+        types: &[0],
+        counted: "rows",
+        unit: "rows/s",
+        period: Nanos::from_secs(1),
+    },
+    notice: "",
+};
 
 /// What is inserted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,6 +19,10 @@ mod stream;
 mod text;
 pub mod words;
 
+use underlay_core::Nanos;
+
+use crate::transactional::{Headline, Shape};
+
 pub use date::Day;
 pub use query::Query;
 pub use refresh::Refreshed;
@@ -29,7 +33,55 @@ pub use rows::{
 pub use scale::{REFRESH_SETS, Scale, ScaleError};
 pub use stream::order_of_stream;
 
+/// The names of the workload: queries are what is counted, refresh functions run beside them.
+pub const SHAPE: Shape = Shape {
+    name: "warehouse",
+    types: &[
+        "q1", "q2", "q3", "q4", "q5", "q6", "q7", "q8", "q9", "q10", "q11", "q12", "q13", "q14",
+        "q15", "q16", "q17", "q18", "q19", "q20", "q21", "q22", "rf1", "rf2",
+    ],
+    headline: Headline {
+        types: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21],
+        counted: "queries",
+        unit: "queries/h",
+        period: Nanos::from_secs(3600),
+    },
+    notice: NOTICE,
+};
+
+/// Queries per hour of one stream, from the geometric mean of the 22 queries and 2 refresh functions of a power run: 3600 s
+/// over the mean, times the scale factor (TPC-H specification, clause 5.4.1).
+pub fn power_per_hour(scale: Scale, geometric_mean_s: f64) -> f64 {
+    3600.0 / geometric_mean_s * scale.factor()
+}
+
+/// Queries per hour of `streams` side by side that took `duration_s` together, times the scale factor (clause 5.4.2).
+pub fn throughput_per_hour(scale: Scale, streams: u32, duration_s: f64) -> f64 {
+    f64::from(streams) * 22.0 * 3600.0 / duration_s * scale.factor()
+}
+
+/// One number of both: their geometric mean (clause 5.4.3); the power alone where there was no throughput run.
+pub fn composite_per_hour(power: f64, throughput: Option<f64>) -> f64 {
+    throughput.map_or(power, |throughput| (power * throughput).sqrt())
+}
+
 /// Said with every result.
 pub const NOTICE: &str = "Derived from TPC-H: not comparable with published TPC-H results. Deviations: text of \
     comments and addresses, scale factors below 1, order of deletions, ordered sets after the tenth stream, ties in \
     answers broken by key.";
+
+#[cfg(test)]
+mod tests {
+    use super::{SHAPE, Scale, composite_per_hour, power_per_hour, throughput_per_hour};
+
+    #[test]
+    fn numbers_per_hour_follow_from_times() {
+        let scale = Scale::from_hundredths(50).unwrap();
+        let power = power_per_hour(scale, 2.0);
+        let throughput = throughput_per_hour(scale, 2, 792.0);
+        assert_eq!((power, throughput), (900.0, 100.0));
+        assert_eq!(composite_per_hour(power, Some(throughput)), 300.0);
+        assert_eq!(composite_per_hour(power, None), 900.0);
+        assert_eq!((SHAPE.types.len(), SHAPE.headline.types.len()), (24, 22));
+    }
+}

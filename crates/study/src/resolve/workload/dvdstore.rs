@@ -1,8 +1,9 @@
 //! The web shop after DVD Store 3: merging, scaling and checking what only it has.
 
-use underlay_workload::dvdstore::Size;
+use underlay_workload::dvdstore::{Behaviour, Size};
 
 use super::KindChoice;
+use crate::entry::Entry;
 use crate::file::workload::Dvdstore;
 use crate::plan::{DvdstorePlan, Scale, Setting};
 use crate::resolve::Resolver;
@@ -12,6 +13,9 @@ use crate::resolve::chosen::{Chosen, Layer};
 #[derive(Clone, Debug)]
 pub(super) struct DvdstoreChoice {
     size: Chosen<Size>,
+    behaviour: Behaviour,
+    /// Who decided what of it.
+    decided: Vec<Setting>,
 }
 
 /// The path of its section.
@@ -20,7 +24,7 @@ pub(super) const PATH: &str = "workload.dvdstore";
 impl DvdstoreChoice {
     /// As the plan holds it.
     pub fn plan(&self) -> DvdstorePlan {
-        DvdstorePlan { size: self.size.value }
+        DvdstorePlan { size: self.size.value, behaviour: self.behaviour }
     }
 
     /// At the size of the plan; a shop has a smallest size.
@@ -33,7 +37,8 @@ impl DvdstoreChoice {
 
     /// The lines of the provenance table.
     pub fn settings(&self) -> Vec<Setting> {
-        vec![self.size.setting(self.size.value.to_string())]
+        let size = self.size.setting(self.size.value.to_string());
+        std::iter::once(size).chain(self.decided.iter().cloned()).collect()
     }
 }
 
@@ -42,7 +47,8 @@ const SMALLEST_KB: u64 = 10;
 
 impl Resolver<'_> {
     /// Decides about `[workload.dvdstore]` at full size.
-    pub(super) fn dvdstore(&mut self, file: &Dvdstore) -> Option<KindChoice> {
+    pub(super) fn dvdstore(&mut self, file: &Dvdstore, default: &Dvdstore) -> Option<KindChoice> {
+        let behaviour = self.behaviour(file, default);
         let size = self.pick(&format!("{PATH}.db-size"), &[(Layer::File, &file.db_size)]);
         if size.is_absent() {
             self.report.add(
@@ -55,7 +61,11 @@ impl Resolver<'_> {
         }
         let size = size.found()?;
         match size.value.parse::<Size>() {
-            Ok(parsed) => Some(KindChoice::Dvdstore(DvdstoreChoice { size: size.with(parsed) })),
+            Ok(parsed) => {
+                let (behaviour, decided) = behaviour?;
+                let size = size.with(parsed);
+                Some(KindChoice::Dvdstore(DvdstoreChoice { size, behaviour, decided }))
+            }
             Err(error) => {
                 size.problem(
                     &mut self.report,
@@ -67,5 +77,58 @@ impl Resolver<'_> {
                 None
             }
         }
+    }
+
+    /// What visitors do, and who decided it.
+    fn behaviour(
+        &mut self,
+        file: &Dvdstore,
+        default: &Dvdstore,
+    ) -> Option<(Behaviour, Vec<Setting>)> {
+        let mut decided = Vec::new();
+        let mut number = |key: &str, file: &Entry<u64>, default: &Entry<u64>| {
+            let layers = [(Layer::File, file), (Layer::Default, default)];
+            let chosen = self.pick(&format!("{PATH}.{key}"), &layers).found()?;
+            decided.push(chosen.setting(chosen.value.to_string()));
+            u32::try_from(chosen.value).ok()
+        };
+        let numbers = [
+            number("pct-newcustomers", &file.pct_newcustomers, &default.pct_newcustomers),
+            number("pct-newmember", &file.pct_newmember, &default.pct_newmember),
+            number("n-searches", &file.n_searches, &default.n_searches),
+            number("search-batch-size", &file.search_batch_size, &default.search_batch_size),
+            number("search-depth", &file.search_depth, &default.search_depth),
+            number("n-reviews", &file.n_reviews, &default.n_reviews),
+            number("pct-newreviews", &file.pct_newreviews, &default.pct_newreviews),
+            number("pct-newhelpfulness", &file.pct_newhelpfulness, &default.pct_newhelpfulness),
+            number("n-line-items", &file.n_line_items, &default.n_line_items),
+        ];
+        let layers = [(Layer::File, &file.ds2_mode), (Layer::Default, &default.ds2_mode)];
+        let ds2_mode = self.pick(&format!("{PATH}.ds2-mode"), &layers).found()?;
+        decided.push(ds2_mode.setting(ds2_mode.value.to_string()));
+        let [
+            pct_newcustomers,
+            pct_newmember,
+            n_searches,
+            search_batch_size,
+            search_depth,
+            n_reviews,
+            pct_newreviews,
+            pct_newhelpfulness,
+            n_line_items,
+        ] = numbers;
+        let behaviour = Behaviour {
+            pct_newcustomers: pct_newcustomers?,
+            pct_newmember: pct_newmember?,
+            n_searches: n_searches?,
+            search_batch_size: search_batch_size?,
+            search_depth: search_depth?,
+            n_reviews: n_reviews?,
+            pct_newreviews: pct_newreviews?,
+            pct_newhelpfulness: pct_newhelpfulness?,
+            n_line_items: n_line_items?,
+            ds2_mode: ds2_mode.value,
+        };
+        Some((behaviour, decided))
     }
 }

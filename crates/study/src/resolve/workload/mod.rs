@@ -1,6 +1,7 @@
 //! The workload: merging, scaling and checking. What only one kind has is in a file of its own.
 
 mod dvdstore;
+mod job;
 mod pacing;
 mod sysbench;
 mod tpcc;
@@ -8,6 +9,7 @@ mod tpcc;
 use underlay_core::{Nanos, RootSeed};
 
 use self::dvdstore::DvdstoreChoice;
+use self::job::{BatchChoice, WarehouseChoice};
 use self::pacing::PacingChoice;
 use self::sysbench::SysbenchChoice;
 use self::tpcc::TpccChoice;
@@ -22,7 +24,8 @@ use crate::plan::{Pacing, Scale, WorkloadKind, WorkloadPlan};
 pub(crate) struct WorkloadChoice {
     kind: KindChoice,
     pacing: PacingChoice,
-    statement_timeout: Chosen<Nanos>,
+    /// A job has none.
+    statement_timeout: Option<Chosen<Nanos>>,
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +33,8 @@ enum KindChoice {
     Tpcc(TpccChoice),
     Sysbench(SysbenchChoice),
     Dvdstore(DvdstoreChoice),
+    Batch(BatchChoice),
+    Warehouse(WarehouseChoice),
 }
 
 impl WorkloadChoice {
@@ -39,6 +44,8 @@ impl WorkloadChoice {
             KindChoice::Tpcc(tpcc) => WorkloadKind::Tpcc(tpcc.plan()),
             KindChoice::Sysbench(sysbench) => WorkloadKind::Sysbench(sysbench.plan()),
             KindChoice::Dvdstore(dvdstore) => WorkloadKind::Dvdstore(dvdstore.plan()),
+            KindChoice::Batch(batch) => WorkloadKind::Batch(batch.plan()),
+            KindChoice::Warehouse(warehouse) => WorkloadKind::Warehouse(warehouse.plan()),
         }
     }
 
@@ -46,7 +53,7 @@ impl WorkloadChoice {
     pub fn warehouses(&self) -> Option<u32> {
         match self.kind() {
             WorkloadKind::Tpcc(tpcc) => Some(tpcc.warehouses),
-            WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+            _ => None,
         }
     }
 
@@ -54,7 +61,7 @@ impl WorkloadChoice {
     pub fn first_rate(&self) -> Option<f64> {
         match self.pacing.plan() {
             Pacing::Open { rate_per_second, .. } => Some(rate_per_second),
-            Pacing::Closed { .. } => None,
+            Pacing::Closed { .. } | Pacing::Job => None,
         }
     }
 
@@ -63,8 +70,9 @@ impl WorkloadChoice {
         let smaller = match self.kind() {
             WorkloadKind::Tpcc(_) => ("warehouses", population),
             WorkloadKind::Sysbench(plan) => ("table-size", population / u64::from(plan.tables)),
-            // Sizes of shops have names, not numbers of customers.
-            WorkloadKind::Dvdstore(_) => return None,
+            WorkloadKind::Batch(_) => ("rows", population),
+            // Sizes of shops have names, not numbers of customers; those of warehouses are factors.
+            WorkloadKind::Dvdstore(_) | WorkloadKind::Warehouse(_) => return None,
         };
         (smaller.1 > 0).then(|| format!("{} = {}", smaller.0, smaller.1))
     }
@@ -75,7 +83,10 @@ impl WorkloadChoice {
             kind: self.kind(),
             pacing: self.pacing.plan(),
             seed: RootSeed(seed),
-            statement_timeout: self.statement_timeout.value,
+            statement_timeout: self
+                .statement_timeout
+                .as_ref()
+                .map_or(Nanos::ZERO, |timeout| timeout.value),
         }
     }
 }
@@ -90,6 +101,8 @@ impl Resolver<'_> {
             (tpcc.is_present(), tpcc.refused, &tpcc.span),
             (sysbench.is_present(), sysbench.refused, &sysbench.span),
             (shop.is_present(), shop.refused, &shop.span),
+            (section.batch.is_present(), section.batch.refused, &section.batch.span),
+            (section.warehouse.is_present(), section.warehouse.refused, &section.warehouse.span),
         ];
         let mut named = present.iter().filter(|(is_present, _, _)| *is_present);
         let first = named.next();
@@ -99,7 +112,7 @@ impl Resolver<'_> {
                 "conflict",
                 "the study names two workloads",
                 "users follow one of them",
-                "keep one of [workload.tpcc], [workload.sysbench] and [workload.dvdstore]",
+                "keep one of [workload.tpcc], [workload.sysbench], [workload.dvdstore], [workload.batch] and [workload.warehouse]",
             );
             return None;
         }
@@ -118,6 +131,17 @@ impl Resolver<'_> {
         if *refused {
             return None;
         }
+        if section.batch.is_present() || section.warehouse.is_present() {
+            let kind = match section.batch.is_present() {
+                true => self.batch(&section.batch, &default.batch),
+                false => self.warehouse(&section.warehouse),
+            };
+            return Some(WorkloadChoice {
+                kind: kind?,
+                pacing: PacingChoice::Job,
+                statement_timeout: None,
+            });
+        }
         let (path, kind, pacing, timeout) = if tpcc.is_present() {
             let kind = self.tpcc(tpcc, &default.tpcc);
             let timeouts = (&tpcc.statement_timeout, &default.tpcc.statement_timeout);
@@ -127,7 +151,7 @@ impl Resolver<'_> {
             let timeouts = (&sysbench.statement_timeout, &default.sysbench.statement_timeout);
             (sysbench::PATH, kind, (&sysbench.pacing, &default.sysbench.pacing), timeouts)
         } else {
-            let kind = self.dvdstore(shop);
+            let kind = self.dvdstore(shop, &default.dvdstore);
             let timeouts = (&shop.statement_timeout, &default.dvdstore.statement_timeout);
             (dvdstore::PATH, kind, (&shop.pacing, &default.dvdstore.pacing), timeouts)
         };
@@ -145,7 +169,11 @@ impl Resolver<'_> {
         {
             self.refuse_think_times(pacing);
         }
-        Some(WorkloadChoice { kind: kind?, pacing: pacing?, statement_timeout: statement_timeout? })
+        Some(WorkloadChoice {
+            kind: kind?,
+            pacing: pacing?,
+            statement_timeout: Some(statement_timeout?),
+        })
     }
 
     /// The workload at the size of the plan, with its provenance recorded.
@@ -156,6 +184,8 @@ impl Resolver<'_> {
                 KindChoice::Tpcc(tpcc) => tpcc.scale(self.scale),
                 KindChoice::Sysbench(sysbench) => sysbench.scale(self.scale),
                 KindChoice::Dvdstore(dvdstore) => dvdstore.scale(self.scale),
+                KindChoice::Batch(batch) => batch.scale(self.scale),
+                KindChoice::Warehouse(warehouse) => warehouse.scale(self.scale),
             }
             scaled.pacing.scale(self.scale.divisor);
         }
@@ -163,10 +193,12 @@ impl Resolver<'_> {
             KindChoice::Tpcc(tpcc) => tpcc.settings(),
             KindChoice::Sysbench(sysbench) => sysbench.settings(),
             KindChoice::Dvdstore(dvdstore) => dvdstore.settings(),
+            KindChoice::Batch(batch) => batch.settings(),
+            KindChoice::Warehouse(warehouse) => warehouse.settings(),
         };
         rows.extend(scaled.pacing.settings());
-        let timeout = &scaled.statement_timeout;
-        rows.push(timeout.setting(exact::time(timeout.value)));
+        let timeout = scaled.statement_timeout.iter();
+        rows.extend(timeout.map(|timeout| timeout.setting(exact::time(timeout.value))));
         self.provenance.extend(rows);
         scaled
     }

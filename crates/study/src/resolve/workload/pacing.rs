@@ -8,14 +8,22 @@ use crate::resolve::chosen::{Chosen, Layer};
 /// The decisions about the pacing.
 #[derive(Clone, Debug)]
 pub(super) enum PacingChoice {
-    Closed { key_think: Chosen<f64> },
-    Open { rate_per_second: Chosen<f64>, arrivals: Chosen<Arrivals> },
+    /// Nothing: a job.
+    Job,
+    Closed {
+        key_think: Chosen<f64>,
+    },
+    Open {
+        rate_per_second: Chosen<f64>,
+        arrivals: Chosen<Arrivals>,
+    },
 }
 
 impl PacingChoice {
     /// As the plan holds it.
     pub fn plan(&self) -> Pacing {
         match self {
+            PacingChoice::Job => Pacing::Job,
             PacingChoice::Closed { key_think } => Pacing::Closed { key_think: key_think.value },
             PacingChoice::Open { rate_per_second, arrivals } => {
                 Pacing::Open { rate_per_second: rate_per_second.value, arrivals: arrivals.value }
@@ -34,6 +42,7 @@ impl PacingChoice {
     /// The lines of the provenance table.
     pub fn settings(&self) -> Vec<Setting> {
         match self {
+            PacingChoice::Job => Vec::new(),
             PacingChoice::Closed { key_think } => {
                 vec![key_think.setting(key_think.value.to_string())]
             }

@@ -1,11 +1,13 @@
 //! The web shop after DVD Store 3 in a study.
 
+use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
 use underlay_database::dvdstore::{
     DvdStoreConnector, Tally, check, identity, load, population_identity, tally,
 };
 use underlay_database::{Engine, Target};
+use underlay_driver::{DriveSpec, Driver};
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::DvdstorePlan;
 use underlay_workload::dvdstore::{DvdStore, DvdStoreBooks, Parameters};
@@ -13,7 +15,7 @@ use underlay_workload::dvdstore::{DvdStore, DvdStoreBooks, Parameters};
 use super::{Checked, Loaded, Progress, Subject};
 use crate::lab::abort::{Abort, During};
 
-/// The shop of some size. Its users behave as the kit's do by default.
+/// The shop of some size, whose visitors behave as the plan says.
 pub struct DvdStoreSubject {
     parameters: Parameters,
 }
@@ -21,12 +23,13 @@ pub struct DvdStoreSubject {
 impl DvdStoreSubject {
     /// As the plan has it.
     pub fn new(plan: &DvdstorePlan, seed: RootSeed) -> DvdStoreSubject {
-        DvdStoreSubject { parameters: Parameters::new(plan.size, seed) }
+        let behaviour = plan.behaviour;
+        DvdStoreSubject { parameters: Parameters { behaviour, ..Parameters::new(plan.size, seed) } }
     }
 }
 
 impl Subject for DvdStoreSubject {
-    type Connector = DvdStoreConnector;
+    type Load = Driver<DvdStoreBooks>;
     type Books = DvdStoreBooks;
     type Before = Tally;
 
@@ -89,7 +92,8 @@ impl Subject for DvdStoreSubject {
     }
 
     /// Every run starts from the template, whose customers are those of the load.
-    fn connector(&self, target: Target) -> DvdStoreConnector {
-        DvdStoreConnector::new(target, DvdStore::new(self.parameters))
+    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
+        let connector = DvdStoreConnector::new(target, DvdStore::new(self.parameters));
+        Driver::start(spec, connector, origin).during("start the load")
     }
 }

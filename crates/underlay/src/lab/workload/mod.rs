@@ -3,31 +3,35 @@
 //! The lab is compiled per workload, like the load generator: it knows none of them. It neither draws
 //! transactions nor carries them out; that is between the workload and the engine's sessions.
 
+mod batch;
 mod dvdstore;
 mod sysbench;
 mod tpcc;
+mod warehouse;
 
-use serde_json::json;
-use std::time::Duration;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
-use underlay_database::session::Connector;
 use underlay_database::{Engine, Target};
+use underlay_driver::DriveSpec;
 use underlay_record::{CheckMoment, CheckOutcome};
-use underlay_workload::transactional::{Books, Workload};
 
 use crate::lab::abort::Abort;
+use crate::lab::generator::RunningLoad;
 
+pub use batch::BatchSubject;
 pub use dvdstore::DvdStoreSubject;
 pub use sysbench::SysbenchSubject;
 pub use tpcc::TpccSubject;
+pub use warehouse::WarehouseSubject;
 
 /// A workload with its size, as a study uses it.
 pub trait Subject: Sync {
-    /// Opens its sessions.
-    type Connector: Connector<Workload: Workload<Books = Self::Books>>;
+    /// What loads the server: users that are driven, or a job.
+    type Load: RunningLoad<Books = Self::Books>;
     /// What it keeps of a run.
-    type Books: Books;
+    type Books;
     /// What is known before a run and compared with after it.
     type Before;
 
@@ -64,8 +68,14 @@ pub trait Subject: Sync {
         run: Option<(&Self::Before, &Self::Books)>,
     ) -> Result<Vec<Checked>, Abort>;
 
-    /// How sessions are opened.
-    fn connector(&self, target: Target) -> Self::Connector;
+    /// Makes the load ready; it begins when users are set. Instants are counted from `origin`.
+    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort>;
+
+    /// What the run came to, for the record's document of that name, where the headline is not counted: a job's.
+    fn outcome(&self, books: &Self::Books) -> Result<Option<Value>, Abort> {
+        let _ = books;
+        Ok(None)
+    }
 }
 
 /// How far a load is.

@@ -1,11 +1,13 @@
 //! Sysbench's OLTP scripts in a study.
 
+use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
 use underlay_database::sysbench::{
     SysbenchConnector, Tally, check, identity, load, prepare_bulk, tally,
 };
 use underlay_database::{Engine, Target};
+use underlay_driver::{DriveSpec, Driver};
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::SysbenchPlan;
 use underlay_workload::sysbench::{Parameters, Script, SysbenchBooks};
@@ -31,7 +33,7 @@ impl SysbenchSubject {
 }
 
 impl Subject for SysbenchSubject {
-    type Connector = SysbenchConnector;
+    type Load = Driver<SysbenchBooks>;
     type Books = SysbenchBooks;
     type Before = Tally;
 
@@ -104,7 +106,8 @@ impl Subject for SysbenchSubject {
         Ok(checked.collect())
     }
 
-    fn connector(&self, target: Target) -> SysbenchConnector {
-        SysbenchConnector::new(target, self.parameters)
+    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
+        let connector = SysbenchConnector::new(target, self.parameters);
+        Driver::start(spec, connector, origin).during("start the load")
     }
 }

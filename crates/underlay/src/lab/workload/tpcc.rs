@@ -1,5 +1,6 @@
 //! TPC-C in a study.
 
+use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
 use underlay_database::tpcc::{
@@ -8,6 +9,7 @@ use underlay_database::tpcc::{
     identity_for, load, order_numbers,
 };
 use underlay_database::{Engine, Target};
+use underlay_driver::{DriveSpec, Driver};
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::{Mode, TpccPlan};
 use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccBooks};
@@ -44,7 +46,7 @@ impl TpccSubject {
 }
 
 impl Subject for TpccSubject {
-    type Connector = TpccConnector;
+    type Load = Driver<TpccBooks>;
     type Books = TpccBooks;
     type Before = OrderNumbers;
 
@@ -133,7 +135,9 @@ impl Subject for TpccSubject {
         Ok(checked.collect())
     }
 
-    fn connector(&self, target: Target) -> TpccConnector {
-        TpccConnector::new(target, self.parameters, self.mode).with_profile(self.profile)
+    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
+        let connector =
+            TpccConnector::new(target, self.parameters, self.mode).with_profile(self.profile);
+        Driver::start(spec, connector, origin).during("start the load")
     }
 }

@@ -1,0 +1,131 @@
+//! Batch insertion in a study: a job.
+//!
+//! The template is an empty database; the table is made by the run itself, and compared with the generator's rows after it.
+
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+use underlay_core::{Nanos, RootSeed};
+use underlay_database::batch::{BatchError, BatchOptions, BatchReport, insert_watched, verify};
+use underlay_database::{Engine, Target};
+use underlay_driver::DriveSpec;
+use underlay_record::{CheckMoment, CheckOutcome};
+use underlay_study::BatchPlan;
+use underlay_workload::batch::{Parameters, SHAPE};
+use underlay_workload::identity::identity_of;
+
+use super::{Checked, Loaded, Progress, Subject};
+use crate::lab::abort::{Abort, During};
+use crate::lab::job::JobRunner;
+
+/// The insertion of some number of rows.
+pub struct BatchSubject {
+    options: BatchOptions,
+}
+
+/// What it comes to.
+type Inserted = Result<BatchReport, BatchError>;
+
+impl BatchSubject {
+    /// As the plan has it.
+    pub fn new(plan: &BatchPlan, seed: RootSeed) -> BatchSubject {
+        let BatchPlan { rows, mode, sessions } = *plan;
+        let parameters = Parameters { rows, seed };
+        BatchSubject { options: BatchOptions { parameters, mode, sessions, rollback: false } }
+    }
+}
+
+impl Subject for BatchSubject {
+    type Load = JobRunner<Inserted>;
+    type Books = Option<Inserted>;
+    type Before = ();
+
+    fn database(&self) -> &'static str {
+        "batch"
+    }
+
+    fn population(&self) -> String {
+        "batch".to_string()
+    }
+
+    fn population_identity(&self, engine: Engine) -> String {
+        identity_of(&["underlay batch population 1", &format!("{engine}")])
+    }
+
+    fn identity(&self, engine: Engine) -> String {
+        let BatchOptions { parameters, mode, sessions, .. } = self.options;
+        let numbers = format!("{} {} {sessions}", parameters.rows, parameters.seed.0);
+        identity_of(&["underlay batch 1", &format!("{engine}"), mode.as_str(), &numbers])
+    }
+
+    fn load(
+        &self,
+        _: &Target,
+        _: usize,
+        progress: &(dyn Fn(Progress) + Sync),
+    ) -> Result<Loaded, Abort> {
+        progress(Progress { share: 1.0, rows: 0 });
+        let none = Duration::ZERO;
+        let (rows_duration, keys_duration, settle_duration) = (none, none, none);
+        Ok(Loaded { rows: 0, bytes: 0, rows_duration, keys_duration, settle_duration })
+    }
+
+    fn before(&self, _: &Runtime, _: &Target, _: u32) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        _: &Runtime,
+        target: &Target,
+        _: CheckMoment,
+        run: Option<(&(), &Option<Inserted>)>,
+    ) -> Result<Vec<Checked>, Abort> {
+        let Some(((), Some(Ok(report)))) = run else { return Ok(Vec::new()) };
+        let verdict = verify(target, &self.options.parameters, report.claims());
+        let verdict = verdict.during("compare the table with what was inserted")?;
+        Ok(vec![Checked {
+            id: "rows".to_string(),
+            title: "every row as it was generated, none missing, none too many".to_string(),
+            outcome: match verdict.violations.first() {
+                None => CheckOutcome::Ok,
+                Some(first) => {
+                    CheckOutcome::Violated { rows: verdict.violation_count, example: first.clone() }
+                }
+            },
+        }])
+    }
+
+    fn start(&self, _: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
+        let options = self.options;
+        let job = JobRunner::start(&SHAPE, options.sessions, origin, move |progress| {
+            let took = |rows| progress.completed(0, rows, None);
+            insert_watched(&target, &options, &|| progress.is_to_stop(), &took)
+        });
+        job.during("start the job")
+    }
+
+    fn outcome(&self, books: &Option<Inserted>) -> Result<Option<Value>, Abort> {
+        let Some(inserted) = books else { return Ok(None) };
+        let report = match inserted {
+            Ok(report) => report,
+            Err(error) => return Err(Abort::failed("the insertion ended early", error)),
+        };
+        if let Some(error) = report.failure() {
+            return Err(Abort::failed("the insertion ended early", error));
+        }
+        let quantile = |q| report.commit_latency_ns.quantile(q);
+        Ok(report.is_complete().then(|| {
+            json!({
+                "value": report.rate_per_second(),
+                "rows": report.rows(),
+                "rows_acknowledged": report.rows_acknowledged(),
+                "duration_ns": Nanos::from(report.duration).0,
+                "rows_per_second": report.rows_per_second,
+                "commits": report.commit_latency_ns.count(),
+                "commit_p50_ns": quantile(0.5),
+                "commit_p99_ns": quantile(0.99),
+            })
+        }))
+    }
+}
