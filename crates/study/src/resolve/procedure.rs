@@ -30,9 +30,11 @@ impl Resolver<'_> {
         &mut self,
         workload: Option<&WorkloadChoice>,
     ) -> Option<ProcedureChoice> {
-        let job = workload.and_then(|workload| workload.kind().job_sessions());
-        if let Some(sessions) = job {
-            return self.job_procedure(sessions);
+        // Also a job that is refused has no users.
+        let section = &self.file.workload;
+        if section.batch.is_present() || section.warehouse.is_present() {
+            let sessions = workload.and_then(|workload| workload.kind().job_sessions());
+            return self.job_procedure(sessions.unwrap_or(1));
         }
         let (file, default) = (&self.file.procedure, &self.defaults.procedure);
         let options = self.options;
