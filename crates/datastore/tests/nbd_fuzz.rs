@@ -44,7 +44,21 @@ fn conversations() -> Vec<Vec<u8>> {
     ]
     .concat();
     let flags = 3u32.to_be_bytes();
+    let contexts = |queries: &[&[u8]]| {
+        let mut data = [&4u32.to_be_bytes()[..], b"data"].concat();
+        data.extend((queries.len() as u32).to_be_bytes());
+        for query in queries {
+            data.extend((query.len() as u32).to_be_bytes());
+            data.extend(*query);
+        }
+        data
+    };
+    let lists = [option(9, &contexts(&[])), option(9, &contexts(&[b"base:"]))].concat();
+    let sets = option(10, &contexts(&[b"base:allocation", b"other:context"]));
+    let statuses = [request(7, 0, 1 << 20, &[]), request(7, 4096, 4096, &[])].concat();
     vec![
+        [&flags[..], &option(8, &[]), &lists, &sets, &go, &statuses, &requests].concat(),
+        [&flags[..], &sets, &option(8, &[]), &sets, &option(1, b"data"), &statuses].concat(),
         [&flags[..], &go, &requests, &request(2, 0, 0, &[])].concat(),
         [&flags[..], &option(8, &[]), &option(3, &[]), &go, &requests].concat(),
         [&flags[..], &option(1, b"data"), &requests].concat(),

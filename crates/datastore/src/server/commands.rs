@@ -367,6 +367,11 @@ fn power_cut(service: &mut Service) -> Answer {
     if !service.engine.is_powered() {
         return Answer::Refused { reason: "the power is off already".to_string() };
     }
+    if let Some(Err(refusal)) =
+        service.engine.cluster.as_mut().map(ClusterPlane::make_sure_of_memory)
+    {
+        return Answer::Refused { reason: refusal.to_string() };
+    }
     match service.power_cut() {
         Ok(outcome) => {
             info!(?outcome, "power cut");

@@ -51,7 +51,17 @@ fn conversations() -> Vec<Vec<u8>> {
         request(2, 0, 0, 0, &[]),
     ]
     .concat();
+    let contexts = |queries: &[&[u8]]| {
+        let named = |text: &[u8]| be(&[&(text.len() as u32).to_be_bytes(), text]);
+        let count = (queries.len() as u32).to_be_bytes();
+        be(&[&named(b"data"), &count, &queries.iter().copied().flat_map(named).collect::<Vec<_>>()])
+    };
+    let lists = [option(9, &contexts(&[])), option(9, &contexts(&[b"base:"]))].concat();
+    let sets = option(10, &contexts(&[b"base:allocation", b"other:context"]));
+    let statuses = [request(7, 0, 0, 1 << 20, &[]), request(7, 8, 4096, 4096, &[])].concat();
     vec![
+        be(&[&flags, &option(8, &[]), &lists, &sets, &go(7), &statuses, &requests]),
+        be(&[&flags, &sets, &option(8, &[]), &sets, &option(1, b"data"), &statuses]),
         be(&[&flags, &option(8, &[]), &option(3, &[]), &go(6), &go(7), &requests]),
         be(&[&flags, &option(1, b"data"), &requests]),
         be(&[&flags, &option(7, &be(&[&0u32.to_be_bytes(), &[0, 0]])), &requests]),

@@ -13,6 +13,7 @@ use underlay_model::cluster::{
 };
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
+use super::faults::FaultRefusal;
 use super::plane::ClusterPlane;
 use super::request::{Carried, Payload};
 
@@ -229,6 +230,34 @@ fn killed_after(steps: u32) -> bool {
         lives.rest();
     }
     killed
+}
+
+/// While nothing can be stored, what destroys bytes does not happen; so a kill then loses nothing either.
+#[test]
+fn what_destroys_bytes_is_refused_while_nothing_can_be_stored() {
+    let mut lives = Lives::new(u32::MAX);
+    lives.write(0, VOLUME_BLOCKS, 1);
+    lives.rest();
+    // Where the next state would be written before it takes its name.
+    let in_the_way = lives.directory.path().join("cluster.new");
+    std::fs::create_dir(&in_the_way).unwrap();
+    let device = lives.plane.cluster.devices().next().unwrap().device;
+    let replaced = Fault::DeviceReturned { device, content: ReturnedContent::Blank };
+    for fault in [replaced.clone(), Fault::PowerCut, Fault::HostLost { host: HostId(2) }] {
+        let outcome = lives.plane.inject(lives.now, fault);
+        assert_eq!(outcome, Err(FaultRefusal::NotStored));
+    }
+    // What destroys nothing happens.
+    lives.inject(Fault::HostFrozen { host: HostId(0) });
+    lives.inject(Fault::HostReturned { host: HostId(0) });
+    let mut lives = lives.open_again();
+    lives.check("after a kill");
+    std::fs::remove_dir(&in_the_way).unwrap();
+    // What a kill leaves in doubt is settled first: the device may have the only sure copy.
+    lives.rest();
+    lives.inject(replaced);
+    lives.rest();
+    lives.check("after the device was replaced");
 }
 
 #[test]

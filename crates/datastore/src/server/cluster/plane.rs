@@ -16,13 +16,14 @@ use std::path::{Path, PathBuf};
 use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, FaultProblem,
-    GroupId, HostId, PlacementRefusal, Policy, VolumeId,
+    Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, GroupId,
+    HostId, PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::data_plane::DataPlane;
 use underlay_model::performance::{Beside, Catalogue, Reduced};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId};
 
+use super::faults::{FaultRefusal, destroys_bytes};
 use super::file_store::{FileStores, component_path};
 use super::journal::Journal;
 use super::memory::Memory;
@@ -236,12 +237,17 @@ impl<R> ClusterPlane<R> {
         }
     }
 
-    /// Lets a fault, or a repair, happen.
-    pub(crate) fn inject(&mut self, now: Nanos, fault: Fault) -> Result<(), FaultProblem> {
+    /// Lets a fault, or a repair, happen. One that destroys bytes is refused while what the cluster knows cannot be stored:
+    /// were the server killed then, the next one would count on what is gone.
+    pub(crate) fn inject(&mut self, now: Nanos, fault: Fault) -> Result<(), FaultRefusal> {
         let at = self.at(now);
+        if destroys_bytes(&fault) {
+            self.pass(at);
+            self.make_sure_of_memory()?;
+        }
         let outcome = self.cluster.inject(at, fault);
         self.pass(at);
-        outcome
+        outcome.map_err(FaultRefusal::Problem)
     }
 
     /// Gives a volume another policy; what that needs is copied while the volume serves.

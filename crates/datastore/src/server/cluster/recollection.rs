@@ -8,6 +8,7 @@ use underlay_model::cluster::{
 };
 use underlay_model::data_plane::{DataPlane, StoreMaker};
 
+use super::faults::FaultRefusal;
 use super::file_store::{FileStores, Place};
 use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
@@ -90,6 +91,14 @@ impl<R> ClusterPlane<R> {
         };
         let now = self.now.saturating_sub(self.ahead);
         self.journal.say(now, "memory", text);
+    }
+
+    /// Stores what must not be forgotten once more, to see that it can be.
+    pub(crate) fn make_sure_of_memory(&mut self) -> Result<(), FaultRefusal> {
+        if self.memory.is_some() {
+            self.remember(self.cluster.state());
+        }
+        if self.forgets() { Err(FaultRefusal::NotStored) } else { Ok(()) }
     }
 
     /// Whether something that is answered well now would be forgotten if the server were killed.
