@@ -23,6 +23,7 @@ pub mod template;
 pub(crate) mod batch;
 pub mod dvdstore;
 mod infile;
+mod parallel;
 pub mod sysbench;
 pub mod tpcc;
 pub(crate) mod warehouse;

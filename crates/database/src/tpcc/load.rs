@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use underlay_workload::tpcc::population::Table;
 
-/// From this many threads on, tables are divided among them.
-const DIVIDE_FROM: usize = 5;
 /// How to load.
 pub struct LoadOptions<'a> {
     /// Loader threads, each with a connection. At least 1.
@@ -81,8 +79,9 @@ pub(crate) struct Counters {
     pub bytes: AtomicU64,
 }
 
-/// The pieces of the copying, the largest last: work is taken from the end.
-pub(crate) fn pieces(warehouses: u32, parallel: usize) -> Vec<Piece> {
+/// The pieces of the copying, the largest last: work is taken from the end. From `divide_from` threads on, tables
+/// are divided among them.
+pub(crate) fn pieces(warehouses: u32, parallel: usize, divide_from: usize) -> Vec<Piece> {
     let mut tables = Table::ALL.to_vec();
     tables.sort_by_key(|table| table.rows(warehouses) * table.nominal_row_bytes());
     let threads = u32::try_from(parallel).unwrap_or(u32::MAX);
@@ -104,7 +103,7 @@ pub(crate) fn pieces(warehouses: u32, parallel: usize) -> Vec<Piece> {
         .flat_map(|table| match table {
             // Items belong to no warehouse: they are one piece.
             Table::Item => whole(table),
-            _ if parallel < DIVIDE_FROM => whole(table),
+            _ if parallel < divide_from => whole(table),
             _ => divided(table),
         })
         .collect()

@@ -15,12 +15,9 @@ use crate::dvdstore::{
 };
 use crate::mariadb::connection::connect;
 use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
-use crate::parallel::{on_runtime, spread};
+use crate::mariadb::parallel::in_parallel;
+use crate::parallel::on_runtime;
 use crate::target::Target;
-
-/// Settings of the loaders' connections. Uniqueness and references are by construction, and verified by the checks.
-const SETTINGS: &str = "SET SESSION unique_checks = 0, foreign_key_checks = 0, \
-    innodb_lock_wait_timeout = 3600 /*M!100100 , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */";
 
 /// Creates and loads the shop, on `parallel` connections. Blocks; must not be called from within a runtime.
 ///
@@ -36,23 +33,32 @@ pub fn load(
     on_runtime(schema::create(&target, parameters, &identity))?;
     let counters = Counters::default();
     let began = Instant::now();
-    in_parallel(&target, parallel, pieces(parameters, parallel), async |conn, piece| {
-        send_piece(conn, parameters, *piece, &counters).await
-    })?;
+    in_parallel(
+        &target,
+        (parallel, &session::SETTINGS),
+        pieces(parameters, parallel),
+        async |conn, piece| send_piece(conn, parameters, *piece, &counters).await,
+    )?;
     let rows_duration = began.elapsed();
 
     let began = Instant::now();
     // Work is taken from the end, and the longest comes first in the text.
     let keys: Vec<&str> = keys_sql().lines().rev().collect();
-    in_parallel(&target, parallel, keys, async |conn, key| execute(conn, key).await)?;
+    in_parallel(&target, (parallel, &session::SETTINGS), keys, async |conn, key| {
+        execute(conn, key).await
+    })?;
     // One after the other: each locks two tables.
     let references: Vec<&str> = references_sql().lines().collect();
-    in_parallel(&target, 1, references, async |conn, reference| execute(conn, reference).await)?;
+    in_parallel(&target, (1, &session::SETTINGS), references, async |conn, reference| {
+        execute(conn, reference).await
+    })?;
     let keys_duration = began.elapsed();
 
     let began = Instant::now();
     let tables = Table::ALL.map(|table| format!("ANALYZE TABLE {}", table.as_str()));
-    in_parallel(&target, parallel, tables.to_vec(), async |conn, sql| execute(conn, sql).await)?;
+    in_parallel(&target, (parallel, &session::SETTINGS), tables.to_vec(), async |conn, sql| {
+        execute(conn, sql).await
+    })?;
     let stored_bytes = on_runtime(settle(&target))?;
     Ok(LoadReport {
         rows: counters.rows.into_inner(),
@@ -107,25 +113,4 @@ async fn send_piece(
         let _ = chunks.send(text.buffer.freeze()).await;
     };
     load_data(conn, &sql, generate).await.map_err(refused)
-}
-
-/// Carries out `work` on each of `items` on `parallel` threads with a connection each.
-fn in_parallel<T: Send>(
-    target: &Target,
-    parallel: usize,
-    items: Vec<T>,
-    work: impl AsyncFn(&mut Conn, &T) -> Result<(), DvdStoreError> + Sync,
-) -> Result<(), DvdStoreError> {
-    spread(parallel, items, async |take| {
-        let mut conn = connect(target).await?;
-        for sql in session::SETTINGS.into_iter().chain([SETTINGS]) {
-            execute(&mut conn, sql).await?;
-        }
-        while let Some(item) = take() {
-            work(&mut conn, &item).await?;
-        }
-        // A courtesy: everything was answered.
-        let _ = conn.disconnect().await;
-        Ok(())
-    })
 }

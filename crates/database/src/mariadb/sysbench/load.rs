@@ -1,28 +1,22 @@
 //! Loading the tables: generated rows through `LOAD DATA LOCAL INFILE`, then secondary keys, then statistics.
 //!
-//! Each table is loaded by one connection in one statement: while a table is empty the server can fill it without
-//! a log of every row, and it lets only one `LOAD DATA` at a time number the rows of a table. Connections beyond the
-//! number of tables therefore have nothing to do. No file exists: the client answers the server's request for one
-//! with rows as it generates them.
+//! Under `innodb_autoinc_lock_mode` below 2 the server lets only one `LOAD DATA` at a time into a table that numbers its
+//! rows, even where the rows bring their numbers; connections then load different tables beside each other. No file exists:
+//! the client answers the server's request for one with rows as it generates them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use bytes::{BufMut, BytesMut};
 use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
 use underlay_workload::sysbench::{Parameters, Row, Sampler};
 
 use super::{schema, with_database};
-use crate::mariadb::connection::connect;
 use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
-use crate::parallel::{on_runtime, spread};
-use crate::sysbench::{LoadReport, SysbenchError, numbered};
+use crate::mariadb::parallel::{execute, in_parallel};
+use crate::parallel::on_runtime;
+use crate::sysbench::{LoadReport, Piece, SysbenchError, numbered, pieces};
 use crate::target::Target;
-
-/// Settings of the loaders' connections. Uniqueness is by construction.
-const SETTINGS: &str = "SET SESSION unique_checks = 0, foreign_key_checks = 0, \
-    innodb_lock_wait_timeout = 3600 /*M!100100 , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */";
 
 /// Creates and loads the tables, on `parallel` connections. Blocks; must not be called from within a runtime.
 pub fn load(
@@ -37,20 +31,22 @@ pub fn load(
     // Work is taken from the end, so the first table comes first.
     let tables = || (1..=parameters.tables).rev().collect::<Vec<u32>>();
     let began = Instant::now();
-    in_parallel(&target, parallel, tables(), async |conn, table| {
-        load_table(conn, parameters, &sampler, *table, &bytes).await
+    in_parallel(&target, (parallel, &[]), pieces(parameters), async |conn, piece| {
+        load_piece(conn, parameters, &sampler, *piece, &bytes).await
     })?;
     let rows_duration = began.elapsed();
 
     let began = Instant::now();
-    in_parallel(&target, parallel, tables(), async |conn, table| {
-        Ok(conn.query_drop(numbered(schema::KEYS_SQL, *table)).await?)
+    in_parallel(&target, (parallel, &[]), tables(), async |conn, table| {
+        let sql = numbered(schema::KEYS_SQL, *table);
+        execute(conn, &sql).await.map_err(SysbenchError::from)
     })?;
     let keys_duration = began.elapsed();
 
     let began = Instant::now();
-    in_parallel(&target, parallel, tables(), async |conn, table| {
-        Ok(conn.query_drop(format!("ANALYZE TABLE sbtest{table}")).await?)
+    in_parallel(&target, (parallel, &[]), tables(), async |conn, table| {
+        let sql = format!("ANALYZE TABLE sbtest{table}");
+        execute(conn, &sql).await.map_err(SysbenchError::from)
     })?;
     on_runtime(async { schema::mark_complete(&target).await })?;
     Ok(LoadReport {
@@ -62,22 +58,23 @@ pub fn load(
     })
 }
 
-async fn load_table(
+async fn load_piece(
     conn: &mut Conn,
     parameters: &Parameters,
     sampler: &Sampler,
-    table: u32,
+    piece: Piece,
     bytes: &AtomicU64,
 ) -> Result<(), SysbenchError> {
+    let Piece { table, first, last } = piece;
     let sql = format!(
         "LOAD DATA LOCAL INFILE 'rows' INTO TABLE sbtest{table} CHARACTER SET latin1 \
          FIELDS TERMINATED BY '\\t' LINES TERMINATED BY '\\n' (id, k, c, pad)"
     );
     load_data(conn, &sql, async |chunks: Chunks| {
         let mut buffer = BytesMut::with_capacity(CHUNK_BYTES + 4096);
-        for id in 1..=parameters.table_size {
+        for id in first..=last {
             put_row(&mut buffer, &Row::of(parameters.seed, table, id, sampler));
-            if buffer.len() >= CHUNK_BYTES || id == parameters.table_size {
+            if buffer.len() >= CHUNK_BYTES || id == last {
                 bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
                 // A server that refuses says why itself.
                 if chunks.send(buffer.split().freeze()).await.is_err() {
@@ -116,25 +113,6 @@ fn put_number(out: &mut BytesMut, number: u32) {
         }
     }
     out.put_slice(&digits[first..]);
-}
-
-/// Carries out `work` on each of `items` on `parallel` threads with a connection each.
-fn in_parallel<T: Send>(
-    target: &Target,
-    parallel: usize,
-    items: Vec<T>,
-    work: impl AsyncFn(&mut Conn, &T) -> Result<(), SysbenchError> + Sync,
-) -> Result<(), SysbenchError> {
-    spread(parallel, items, async |take| {
-        let mut conn = connect(target).await?;
-        conn.query_drop(SETTINGS).await?;
-        while let Some(item) = take() {
-            work(&mut conn, &item).await?;
-        }
-        // A courtesy: everything was answered.
-        let _ = conn.disconnect().await;
-        Ok(())
-    })
 }
 
 #[cfg(test)]

@@ -1,32 +1,27 @@
 //! Loading the population: generated rows streamed through `LOAD DATA LOCAL INFILE`, then secondary
 //! indexes, then statistics.
 //!
-//! On few threads a piece is a whole table, which the server may then fill without a log of every
-//! row (since 10.6, into an empty table, with checks of uniqueness left to the key's order). Memory is some
-//! buffers per thread, whatever the number of warehouses.
+//! Memory is some buffers per thread, whatever the number of warehouses.
 
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use bytes::BytesMut;
 use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
 use underlay_workload::tpcc::Parameters;
 use underlay_workload::tpcc::population::Table;
 
 use super::{database_of, identity, keys_sql, rows, schema, session};
-use crate::error::{CommitState, SessionError};
-use crate::mariadb::connection::connect;
 use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
+use crate::mariadb::parallel::{execute, in_parallel, refused};
 use crate::target::Target;
 use crate::tpcc::{
     Counters, LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, Piece, TpccError, on_runtime,
-    pieces, spread,
+    pieces,
 };
 
-/// Settings of the loaders' connections. Uniqueness is by construction, and verified by the checks.
-const SETTINGS: &str = "SET SESSION unique_checks = 0, foreign_key_checks = 0, \
-    innodb_lock_wait_timeout = 3600 /*M!100100 , max_statement_time = 0 */ /*!50708 , max_execution_time = 0 */";
+/// From this many threads on, tables are divided among them.
+const DIVIDE_FROM: usize = 2;
 
 /// Creates the tables and loads the population. Blocks; must not be called from within a runtime.
 ///
@@ -52,8 +47,8 @@ pub fn load(
     let began = Instant::now();
     in_parallel(
         &target,
-        options.parallel,
-        pieces(parameters.warehouses, options.parallel),
+        (options.parallel, &session::SETTINGS),
+        pieces(parameters.warehouses, options.parallel, DIVIDE_FROM),
         async |conn, piece| {
             send_piece(conn, parameters, *piece, &counters, &|| report(LoadStage::Rows)).await
         },
@@ -63,15 +58,20 @@ pub fn load(
     report(LoadStage::Keys);
     let began = Instant::now();
     let keys: Vec<&str> = keys_sql().lines().filter(|line| line.ends_with(';')).collect();
-    in_parallel(&target, options.parallel, keys, async |conn, key| execute(conn, key).await)?;
+    in_parallel(&target, (options.parallel, &session::SETTINGS), keys, async |conn, key| {
+        execute(conn, key).await.map_err(TpccError::from)
+    })?;
     let keys_duration = began.elapsed();
 
     report(LoadStage::Settle);
     let began = Instant::now();
     let analyses = Table::ALL.map(|table| format!("ANALYZE TABLE {}", name(table)));
-    in_parallel(&target, options.parallel, analyses.to_vec(), async |conn, sql| {
-        execute(conn, sql).await
-    })?;
+    in_parallel(
+        &target,
+        (options.parallel, &session::SETTINGS),
+        analyses.to_vec(),
+        async |conn, sql| execute(conn, sql).await.map_err(TpccError::from),
+    )?;
     on_runtime(async { schema::mark_complete(&target).await })?;
     Ok(LoadReport {
         rows: counters.rows.into_inner(),
@@ -85,14 +85,6 @@ pub fn load(
 /// The name of a table of the population.
 pub(super) fn name(table: Table) -> &'static str {
     if table == Table::Order { "orders" } else { table.as_str() }
-}
-
-async fn execute(conn: &mut Conn, sql: &str) -> Result<(), TpccError> {
-    conn.query_drop(sql).await.map_err(not_sent)
-}
-
-fn not_sent(error: mysql_async::Error) -> TpccError {
-    SessionError::from_mariadb(&error, CommitState::NotSent).into()
 }
 
 async fn send_piece(
@@ -111,7 +103,7 @@ async fn send_piece(
         generate(parameters, piece, counters, report, sender).await;
     })
     .await
-    .map_err(not_sent)
+    .map_err(|error| refused(error).into())
 }
 
 async fn generate(
@@ -144,25 +136,4 @@ async fn generate(
     counters.bytes.fetch_add(buffer.len() as u64, Ordering::Relaxed);
     // Nobody to tell when the server has refused: its error says why.
     let _ = sender.send(buffer.freeze()).await;
-}
-
-/// Carries out `work` on each of `items` on `parallel` threads with a connection each.
-fn in_parallel<T: Send>(
-    target: &Target,
-    parallel: usize,
-    items: Vec<T>,
-    work: impl AsyncFn(&mut Conn, &T) -> Result<(), TpccError> + Sync,
-) -> Result<(), TpccError> {
-    spread(parallel, items, async |take| {
-        let mut conn = connect(target).await?;
-        for sql in session::SETTINGS.into_iter().chain([SETTINGS]) {
-            execute(&mut conn, sql).await?;
-        }
-        while let Some(item) = take() {
-            work(&mut conn, &item).await?;
-        }
-        // A courtesy: everything was answered.
-        let _ = conn.disconnect().await;
-        Ok(())
-    })
 }

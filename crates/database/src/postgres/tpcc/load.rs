@@ -23,6 +23,8 @@ use super::{
 use crate::target::Target;
 use crate::tpcc::{Counters, Piece, on_runtime, pieces, spread};
 
+/// From this many threads on, tables are divided among them; a whole one can be frozen as it is copied.
+const DIVIDE_FROM: usize = 5;
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 128 << 10;
 
@@ -56,7 +58,7 @@ pub fn load(
     in_parallel(
         &target,
         options.parallel,
-        pieces(parameters.warehouses, options.parallel),
+        pieces(parameters.warehouses, options.parallel, DIVIDE_FROM),
         async |client, piece| {
             copy_piece(client, parameters, *piece, &counters, &|| report(LoadStage::Rows)).await
         },

@@ -1,4 +1,4 @@
-ALTER TABLE reviews_helpfulness ADD INDEX reviews_helpfulness_review (review_id), ADD INDEX reviews_helpfulness_customer (customerid);
+ALTER TABLE reviews_helpfulness ADD INDEX reviews_helpfulness_review (review_id, helpfulness), ADD INDEX reviews_helpfulness_customer (customerid);
 ALTER TABLE customers ADD UNIQUE INDEX customers_username (username), ADD UNIQUE INDEX customers_login (username, password);
 ALTER TABLE products ADD FULLTEXT INDEX products_actor (actor);
 ALTER TABLE products ADD FULLTEXT INDEX products_title (title);
