@@ -36,12 +36,13 @@ export warehouses seconds out examples
     "$examples/driver_cost" --url "$BENCH_URL" --mode "$mode" --users 8 --seconds "$seconds" "${load[@]}" "$@" \
       | tee "$out/driver-cost-$mode.json"
   done
+  "$examples/sysbench_cost" --url "$BENCH_URL" --prepare | tee "$out/sysbench-load.json"
   "$examples/sysbench_cost" --url "$BENCH_URL" --load --seconds "$seconds" | tee "$out/sysbench-cost.json"
   "$examples/many_clients" --url "$BENCH_URL" --seconds "$seconds" --warm-up 20 | tee "$out/many-clients.json"
   "$examples/thousand_users" --url "$BENCH_URL" --seconds "$seconds" --key-think 0.05 | tee "$out/thousand-users.json"
 ' bench "${peer[@]}"
 
-echo "== driver cost on MariaDB: CPU-seconds of the driver per 10,000 new orders"
+echo "== driver cost on MariaDB: CPU-seconds of the driver per 10,000 new orders; per sysbench transaction; loads against sysbench prepare"
 # shellcheck disable=SC2016
 "$examples/with_server" --engine mariadb -- bash -euo pipefail -c '
   for mode in procedures statements; do
@@ -49,6 +50,8 @@ echo "== driver cost on MariaDB: CPU-seconds of the driver per 10,000 new orders
     "$examples/driver_cost" --url "$BENCH_URL" --mode "$mode" --users 8 --seconds "$seconds" "${load[@]}" \
       | tee "$out/mariadb-driver-cost-$mode.json"
   done
+  "$examples/sysbench_cost" --url "${BENCH_URL%/*}/sbtest" --prepare | tee "$out/mariadb-sysbench-load.json"
+  "$examples/sysbench_cost" --url "${BENCH_URL%/*}/sbtest" --load --seconds "$seconds" | tee "$out/mariadb-sysbench-cost.json"
 '
 
 echo "== 15,000 clients with think times over 32 connections, with nothing behind them"

@@ -1,9 +1,14 @@
-//! What the load generator costs per sysbench transaction, against Debian's sysbench on the same tables.
+//! What the load generator costs per sysbench transaction, and how fast it loads, against Debian's sysbench on the
+//! same server and, for the transactions, the same tables.
 //!
 //! ```text
 //! sysbench_cost --url postgres://user:password@127.0.0.1:5432/database [--script read_write] [--tables 4]
-//!               [--table-size 100000] [--users 8] [--seconds 20] [--load]
+//!               [--table-size 100000] [--users 8] [--seconds 20] [--load] [--prepare]
 //! ```
+//!
+//! The URL may be of MariaDB (`mysql://`). `--load` makes the tables first. `--prepare`
+//! measures loads instead of transactions: ours and `sysbench prepare` in turn, A B B A, each into an empty database with
+//! as many connections as tables or processors allow, secondary keys included; ours also gathers statistics.
 //!
 //! Both run in turn, A B B A, on the same tables with uniform ids. Each is charged the CPU time of its process
 //! and its committed transactions: Underlay within a measured window after a warm-up of 3 s, sysbench over its whole
@@ -11,13 +16,14 @@
 //!
 //! One JSON object goes to stdout, what is being done to stderr.
 
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
+use mysql_async::prelude::Queryable;
 use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::sysbench::{SysbenchConnector, load};
+use underlay_database::sysbench::{SysbenchConnector, drop_tables, load};
 use underlay_database::{Address, Engine, Target};
 use underlay_driver::{DriveSpec, DriveTick, Driver};
 use underlay_workload::sysbench::{Distribution, Parameters, Script};
@@ -25,6 +31,8 @@ use underlay_workload::sysbench::{Distribution, Parameters, Script};
 type Failure = Box<dyn std::error::Error>;
 
 const WARM_UP: Duration = Duration::from_secs(3);
+/// Connections of a load, of either program.
+const LOADERS: usize = 2;
 
 struct Options {
     target: Target,
@@ -32,6 +40,7 @@ struct Options {
     users: u32,
     seconds: u64,
     load: bool,
+    prepare: bool,
 }
 
 /// What one run of one generator did and cost.
@@ -56,8 +65,11 @@ impl Cost {
 
 fn main() -> Result<(), Failure> {
     let options = parse(std::env::args().skip(1))?;
+    if options.prepare {
+        return compare_loads(&options);
+    }
     if options.load {
-        let report = load(&options.target, &options.parameters, 2)?;
+        let report = load(&options.target, &options.parameters, LOADERS)?;
         eprintln!("loaded {} rows in {:.1} s", report.rows, report.duration().as_secs_f64());
     }
     let first = drive(&options)?;
@@ -113,46 +125,111 @@ fn drive(options: &Options) -> Result<Cost, Failure> {
     })
 }
 
-/// None where there is no sysbench.
-fn drive_sysbench(options: &Options) -> Result<Option<Cost>, Failure> {
+/// Loads in turn, into an empty database each time.
+fn compare_loads(options: &Options) -> Result<(), Failure> {
+    let ours = || -> Result<f64, Failure> {
+        let report = load(&options.target, &options.parameters, LOADERS)?;
+        on_runtime(drop_tables(&options.target))??;
+        eprintln!("underlay: loaded in {:.2} s", report.duration().as_secs_f64());
+        Ok(report.duration().as_secs_f64())
+    };
+    let theirs = || -> Result<Option<f64>, Failure> {
+        let began = Instant::now();
+        let threads = format!("--threads={LOADERS}");
+        let made = sysbench(options, &[threads.as_str(), "prepare"]);
+        let duration = began.elapsed().as_secs_f64();
+        match made {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            output => succeeded(output?)?,
+        };
+        succeeded(sysbench(options, &["cleanup"])?)?;
+        eprintln!("sysbench: prepared in {duration:.2} s");
+        Ok(Some(duration))
+    };
+    if options.target.engine == Engine::Mariadb {
+        // Sysbench wants a database that is there, and a load that makes one also removes it.
+        on_runtime(create_database(&options.target))??;
+    }
+    let first = ours()?;
+    let Some(peer) = theirs()? else {
+        eprintln!("skip: no sysbench on PATH, the load is measured alone");
+        println!("{:#}", json!({ "load_s": [first] }));
+        return Ok(());
+    };
+    let (theirs, ours) = ([peer, theirs()?.ok_or("sysbench went away")?], [first, ours()?]);
+    println!(
+        "{:#}",
+        json!({
+            "tables": options.parameters.tables,
+            "table_size": options.parameters.table_size,
+            "connections": LOADERS,
+            "load_s": ours,
+            "sysbench_prepare_s": theirs,
+            "ratio": theirs.iter().sum::<f64>() / ours.iter().sum::<f64>(),
+            "target": 3.0,
+        })
+    );
+    Ok(())
+}
+
+fn on_runtime<T>(work: impl Future<Output = T>) -> Result<T, Failure> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
+}
+
+async fn create_database(target: &Target) -> Result<(), Failure> {
+    let mut conn = underlay_database::mariadb::connect(&target.with_database("")).await?;
+    let name = database_of(target).replace('`', "``");
+    Ok(conn.query_drop(format!("CREATE DATABASE IF NOT EXISTS `{name}`")).await?)
+}
+
+/// Underlay's tables are in `sbtest` when a URL names no database.
+fn database_of(target: &Target) -> &str {
+    if target.database.is_empty() { "sbtest" } else { &target.database }
+}
+
+/// Runs sysbench with what says which server and tables, and `more`.
+fn sysbench(options: &Options, more: &[&str]) -> std::io::Result<Output> {
     let (target, parameters) = (&options.target, &options.parameters);
     let Address::Tcp(host) = &target.address else {
-        return Err("sysbench needs TCP; give a host in --url".into());
+        return Err(std::io::Error::other("sysbench needs TCP; give a host in --url"));
     };
-    eprintln!("sysbench: {} threads, {} s", options.users, options.seconds);
     let driver = match target.engine {
         Engine::Postgresql => "pgsql",
         Engine::Mariadb => "mysql",
     };
-    // Where Underlay's tables are when the URL names no database.
-    let database =
-        Some(target.database.as_str()).filter(|name| !name.is_empty()).unwrap_or("sbtest");
-    let before = children_cpu()?;
-    let output = Command::new("sysbench")
+    let password = target.password.as_ref().map_or("", |password| password.reveal());
+    Command::new("sysbench")
         .arg(format!("oltp_{}", parameters.script))
-        .args([format!("--db-driver={driver}"), "--rand-type=uniform".to_string()])
+        .arg(format!("--db-driver={driver}"))
+        .arg("--rand-type=uniform")
         .arg(format!("--tables={}", parameters.tables))
         .arg(format!("--table-size={}", parameters.table_size))
-        .arg(format!("--threads={}", options.users))
-        .arg(format!("--time={}", options.seconds))
         .arg(format!("--{driver}-host={host}"))
         .arg(format!("--{driver}-port={}", target.port))
         .arg(format!("--{driver}-user={}", target.user))
-        .arg(format!(
-            "--{driver}-password={}",
-            target.password.as_ref().map_or("", |password| password.reveal())
-        ))
-        .arg(format!("--{driver}-db={database}"))
-        .arg("run")
-        .output();
+        .arg(format!("--{driver}-password={password}"))
+        .arg(format!("--{driver}-db={}", database_of(target)))
+        .args(more)
+        .output()
+}
+
+fn succeeded(output: Output) -> Result<String, Failure> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() { Ok(text) } else { Err(format!("sysbench failed: {text}").into()) }
+}
+
+/// None where there is no sysbench.
+fn drive_sysbench(options: &Options) -> Result<Option<Cost>, Failure> {
+    eprintln!("sysbench: {} threads, {} s", options.users, options.seconds);
+    let before = children_cpu()?;
+    let (threads, time) =
+        (format!("--threads={}", options.users), format!("--time={}", options.seconds));
+    let output = sysbench(options, &[threads.as_str(), time.as_str(), "run"]);
     let output = match output {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         output => output?,
     };
-    let text = String::from_utf8_lossy(&output.stdout);
-    if !output.status.success() {
-        return Err(format!("sysbench failed: {text}").into());
-    }
+    let text = succeeded(output)?;
     let number_after = |label: &str| -> Option<f64> {
         let rest = text.split_once(label)?.1.trim_start();
         rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?.parse().ok()
@@ -185,11 +262,15 @@ fn children_cpu() -> Result<Duration, Failure> {
 
 fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, Failure> {
     let (mut url, mut script, mut tables, mut table_size) = (None, Script::ReadWrite, 4, 100_000);
-    let (mut users, mut seconds, mut load) = (8, 20, false);
+    let (mut users, mut seconds, mut load, mut prepare) = (8, 20, false, false);
     let mut arguments = arguments;
     while let Some(name) = arguments.next() {
         if name == "--load" {
             load = true;
+            continue;
+        }
+        if name == "--prepare" {
+            prepare = true;
             continue;
         }
         let value = arguments.next().ok_or_else(|| format!("{name} needs a value"))?;
@@ -205,5 +286,5 @@ fn parse(arguments: impl Iterator<Item = String>) -> Result<Options, Failure> {
     }
     let parameters =
         Parameters::new(tables, table_size, RootSeed(1), Distribution::Uniform, script)?;
-    Ok(Options { target: url.ok_or("--url is needed")?, parameters, users, seconds, load })
+    Ok(Options { target: url.ok_or("--url is needed")?, parameters, users, seconds, load, prepare })
 }
