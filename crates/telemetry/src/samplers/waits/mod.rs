@@ -6,7 +6,8 @@
 //! * **Costs** at 20 Hz and 64 sessions about 0.25 % of a core here and 0.55 % in the server.
 //! * **Needs** a login; `pg_read_all_stats` to see sessions of other roles.
 //!
-//! On MariaDB it reads `information_schema.processlist` and the lock waits of `innodb_trx`: see `mariadb`.
+//! On MariaDB it reads `information_schema.processlist`, the lock waits of `innodb_trx` and, while somebody waits,
+//! `innodb_lock_waits`, at most nine times per second: see `mariadb`.
 //!
 //! On PostgreSQL it connects to the maintenance database of the server if it may, so that its transactions are not
 //! among those that `pg_stat_database` counts for the observed one.
@@ -34,7 +35,6 @@ use crate::tier::{Account, Common, SinkClosed, send};
 use query::Statements;
 use std::time::{Duration, Instant};
 use tally::Tally;
-use tokio_postgres::{Client, Error};
 use underlay_core::Nanos;
 use underlay_core::series::Layer;
 use underlay_database::{Engine, Target};
@@ -43,7 +43,7 @@ use underlay_database::{Engine, Target};
 pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "waits",
     layer: Layer::Database,
-    reads: "pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock; on MariaDB information_schema.processlist and innodb_trx",
+    reads: "pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock; on MariaDB information_schema.processlist, innodb_trx and innodb_lock_waits",
     costs: "at 20 Hz and 64 sessions 0.25 % of a core here and 0.55 % in the server, 0.4 % and 0.9 % while locks are followed; with 1,000 sessions at 10 Hz 0.2 % and 2.8 %",
     needs: "a login to the server; pg_read_all_stats to see sessions of other roles",
     traps: &[
@@ -51,7 +51,8 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "idle with ClientRead is not idle when the load driver is short of CPU",
         "a wait on Lock hides what the holder does: see the holders, found by following the chain",
         "a holder that is `idle` had let go between the two looks of one query; `unknown` had ended",
-        "on MariaDB the state of a session's thread is all that is known: reading pages and waiting for latches look like running, and are told apart only by the scheduler's counters, as asleep without a name; lock chains are not followed",
+        "on MariaDB the state of a session's thread is all that is known: reading pages and waiting for latches look like running, and are told apart only by the scheduler's counters, as asleep without a name",
+        "MariaDB is asked nine times per second at most, because InnoDB renews its list of transactions only when nobody asked for 100 ms; on MySQL lock chains are not followed",
         "at most 64 waiters are followed at a moment: use shares of holders, not their number",
     ],
     series: &[
@@ -85,6 +86,8 @@ pub(crate) struct Waits {
     periods_since_sample: u32,
     periods_since_holders: u32,
     statements: Option<(u64, Statements)>,
+    /// Whether a MariaDB lists who waits for whom, by connection.
+    lists_blockers: Option<(u64, bool)>,
     tally: Tally,
     costs: Costs,
 }
@@ -119,6 +122,11 @@ impl Waits {
     /// A sampler of this server's sessions.
     pub(crate) fn new(target: Option<&Target>, pace: &Pace) -> Waits {
         let rate = pace.waits_per_second.clamp(*RATE_RANGE.start(), *RATE_RANGE.end());
+        let mut period = Duration::from_secs(1) / rate;
+        if target.is_some_and(|target| target.engine == Engine::Mariadb) {
+            period = period.max(mariadb::PERIOD_MIN);
+        }
+        let rate = (1.0 / period.as_secs_f64()) as u32;
         let holders_every = rate / pace.holders_per_second.clamp(1, rate);
         let (status, session) = match target.map(Session::with) {
             Some(Ok(session)) => (Status::Absent("not connected yet".to_string()), Some(session)),
@@ -130,13 +138,14 @@ impl Waits {
         Waits {
             status,
             session,
-            period: Duration::from_secs(1) / rate,
-            crowded_stride: rate / RATE_RANGE.start(),
+            period,
+            crowded_stride: (rate / RATE_RANGE.start()).max(1),
             holders_every,
             // Due at once.
             periods_since_sample: u32::MAX,
             periods_since_holders: u32::MAX,
             statements: None,
+            lists_blockers: None,
             tally: Tally::default(),
             costs: Costs::default(),
         }
@@ -245,17 +254,40 @@ impl Waits {
         match &mut self.session {
             None => Err(SampleError::Absent("there is no session".to_string())),
             Some(Session::Postgres(_)) => self.look_at_postgres(common),
-            Some(Session::Mariadb(session)) => {
-                session.connected()?;
-                let begin = common.now();
-                let sample = session.run(async |conn| mariadb::counts(conn).await)?;
-                if let Status::Absent(_) = self.status {
-                    self.status = Status::Degraded(mariadb::GAP.to_string());
-                }
-                self.count(begin, common.now(), sample);
-                Ok(())
-            }
+            Some(Session::Mariadb(_)) => self.look_at_mariadb(common),
         }
+    }
+
+    fn look_at_mariadb(&mut self, common: &Common) -> Result<(), SampleError> {
+        let Some(Session::Mariadb(session)) = &mut self.session else { return Ok(()) };
+        let generation = session.connected()?;
+        let lists_blockers = match self.lists_blockers.filter(|(of, _)| *of == generation) {
+            Some((_, lists)) => lists,
+            None => {
+                let lists = session.run(async |conn| mariadb::lists_blockers(conn).await)?;
+                self.lists_blockers = Some((generation, lists));
+                lists
+            }
+        };
+        let begin = common.now();
+        let sample = session.run(async |conn| mariadb::counts(conn).await)?;
+        let end = common.now();
+        if let Status::Absent(_) = self.status {
+            self.status = Status::Degraded(mariadb::GAP.to_string());
+        }
+        let someone_waits = sample.iter().any(|(key, _)| key.class == chain::LOCK);
+        let mut holders = Vec::new();
+        let is_due = self.periods_since_holders >= self.holders_every;
+        if is_due && someone_waits && lists_blockers {
+            let (links, waiters) = session.run(async |conn| mariadb::chains(conn).await)?;
+            holders = chain::roots(&links, &waiters);
+        }
+        self.count(begin, end, sample);
+        if is_due {
+            self.periods_since_holders = 0;
+            self.followed(end, common.now(), holders);
+        }
+        Ok(())
     }
 
     fn look_at_postgres(&mut self, common: &Common) -> Result<(), SampleError> {
@@ -265,9 +297,9 @@ impl Waits {
         let statements = match known {
             Some((_, statements)) => statements.clone(),
             None => {
-                let (statements, sees_everything) = session.run(introduce)?;
+                let (statements, sees_everything) = session.run(query::introduce)?;
                 self.statements = Some((generation, statements.clone()));
-                self.status = judge(sees_everything);
+                self.status = query::judge(sees_everything);
                 statements
             }
         };
@@ -307,25 +339,15 @@ impl Waits {
                 session.run(async |client| query::chains(client, statements).await)?;
             holders = chain::roots(&links, &waiters);
         }
-        let end = common.now();
+        self.followed(begin, common.now(), holders);
+        Ok(())
+    }
+
+    /// Counts one following of locks.
+    fn followed(&mut self, begin: Nanos, end: Nanos, holders: Vec<chain::Holder>) {
         self.costs.holders += 1;
         self.costs.holders_time_ns += end.saturating_sub(begin).0;
         self.tally.add_holders(begin, end, holders);
-        Ok(())
-    }
-}
-
-async fn introduce(client: &Client) -> Result<(Statements, bool), Error> {
-    Ok((query::prepare(client).await?, query::sees_everything(client).await?))
-}
-
-fn judge(sees_everything: bool) -> Status {
-    if sees_everything {
-        Status::Available
-    } else {
-        Status::Degraded(
-            "sessions of other roles are hidden; grant pg_read_all_stats to this login".to_string(),
-        )
     }
 }
 

@@ -3,6 +3,7 @@
 use super::chain::{LOCK, Link};
 use super::tally::Sample;
 use crate::item::WaitKey;
+use crate::source::Status;
 use crate::sql_session::APPLICATION_NAME;
 use std::collections::BTreeMap;
 use tokio_postgres::{Client, Error, Row, Statement};
@@ -61,15 +62,31 @@ fn chains_sql() -> String {
 }
 
 /// Prepares both.
-pub(super) async fn prepare(client: &Client) -> Result<Statements, Error> {
+async fn prepare(client: &Client) -> Result<Statements, Error> {
     Ok(Statements {
         counts: client.prepare(&counts_sql()).await?,
         chains: client.prepare(&chains_sql()).await?,
     })
 }
 
+/// Both statements, and whether sessions of other roles can be seen.
+pub(super) async fn introduce(client: &Client) -> Result<(Statements, bool), Error> {
+    Ok((prepare(client).await?, sees_everything(client).await?))
+}
+
+/// What that means for the source.
+pub(super) fn judge(sees_everything: bool) -> Status {
+    if sees_everything {
+        Status::Available
+    } else {
+        Status::Degraded(
+            "sessions of other roles are hidden; grant pg_read_all_stats to this login".to_string(),
+        )
+    }
+}
+
 /// Whether sessions of other roles can be seen in full.
-pub(super) async fn sees_everything(client: &Client) -> Result<bool, Error> {
+async fn sees_everything(client: &Client) -> Result<bool, Error> {
     const SQL: &str = "SELECT pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')";
     client.query_one(SQL, &[]).await?.try_get(0)
 }

@@ -1,0 +1,161 @@
+//! The sessions of a real MariaDB: a row lock that somebody keeps, and a log that everybody waits for.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use tokio::runtime::{Builder, Runtime};
+use underlay_database::Target;
+use underlay_database::managed::Listen;
+use underlay_database::mariadb::{Server, ServerSpec, connect, find_installs};
+use underlay_host::{StateDir, Teardown, skip, unprivileged_user};
+use underlay_telemetry::{Collector, Item, Targets, WaitKey};
+
+const WAITERS: usize = 3;
+
+fn runtime() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+async fn session(target: &Target) -> Conn {
+    connect(target).await.unwrap()
+}
+
+/// Sessions by key, samples, holders by key.
+type Seen = (Vec<(WaitKey, u32)>, u32, Vec<(WaitKey, u32)>);
+
+/// What the sampler saw while `work` ran.
+fn observed(target: &Target, work: impl FnOnce()) -> Seen {
+    let (sink, items) = channel();
+    let targets = Targets {
+        origin: Instant::now(),
+        database: Some(target.clone()),
+        processes: Vec::new(),
+        cgroup: None,
+        volumes: Vec::new(),
+        extra: Vec::new(),
+    };
+    let collector = Collector::start(targets, Duration::from_millis(200), sink);
+    // It samples before there is anything to see: a list that is not renewed would hide all that follows.
+    thread::sleep(Duration::from_millis(500));
+    while items.try_recv().is_ok() {}
+    work();
+    collector.stop();
+    let (mut counts, mut samples, mut holders) = (Vec::new(), 0, Vec::new());
+    for item in items.try_iter() {
+        if let Item::Waits { counts: seen, samples: taken, holders: found, .. } = item {
+            counts.extend(seen);
+            samples += taken;
+            holders.extend(found);
+        }
+    }
+    (counts, samples, holders)
+}
+
+fn sum(counts: &[(WaitKey, u32)], wanted: impl Fn(&WaitKey) -> bool) -> f64 {
+    counts.iter().filter(|(key, _)| wanted(key)).map(|(_, count)| f64::from(*count)).sum()
+}
+
+#[test]
+fn row_locks_with_their_holders_and_the_log_are_seen() {
+    let Some(install) = find_installs(None, None).into_iter().next() else {
+        skip!("no MariaDB 10.6 or MySQL 8 on this host");
+    };
+    // On a disk: the server writes with direct I/O, which memory file systems refuse.
+    let dir = tempfile::Builder::new().prefix("underlay-waits").tempdir_in("/var/tmp").unwrap();
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
+    let path = dir.path().canonicalize().unwrap();
+    let state = StateDir::at(path.join("state")).unwrap();
+    let teardown = Teardown::create(&state, "test").unwrap();
+    let spec = ServerSpec {
+        name: "waits".to_string(),
+        install,
+        data: path.join("data"),
+        wal: path.join("redo"),
+        backup: path.join("backup"),
+        settings: [("innodb_log_file_size".to_string(), "16M".to_string())].into(),
+        run_as: unprivileged_user().unwrap(),
+        cgroup: None,
+        runtime_dir: path.join("run"),
+        listen: Listen::UnixSocket,
+    };
+    let mut server = Server::create(&teardown, spec).unwrap();
+    server.start().unwrap();
+    let target = server.target();
+    runtime().block_on(async {
+        let mut conn = session(&target).await;
+        conn.query_drop("CREATE DATABASE shop").await.unwrap();
+        conn.query_drop("CREATE TABLE shop.t (id int PRIMARY KEY, n int) ENGINE=InnoDB")
+            .await
+            .unwrap();
+        conn.query_drop("INSERT INTO shop.t SELECT seq, 0 FROM shop.seq_1_to_10").await.unwrap();
+    });
+    let target = target.with_database("shop");
+    a_kept_row_lock(&target);
+    a_busy_log(&target);
+    server.kill().unwrap();
+    drop(server);
+    teardown.unwind();
+}
+
+/// One session changes a row and goes to sleep; others want to change it too.
+fn a_kept_row_lock(target: &Target) {
+    let (counts, samples, holders) = observed(target, || {
+        runtime().block_on(async {
+            let mut holder = session(target).await;
+            holder.query_drop("BEGIN").await.unwrap();
+            holder.query_drop("UPDATE t SET n = n + 1 WHERE id = 1").await.unwrap();
+            let waiters = (0..WAITERS).map(|_| async {
+                session(target)
+                    .await
+                    .query_drop("UPDATE t SET n = n + 1 WHERE id = 1")
+                    .await
+                    .unwrap();
+            });
+            let keep = async {
+                tokio::time::sleep(Duration::from_millis(1500)).await;
+                holder.query_drop("COMMIT").await.unwrap();
+            };
+            futures_util::future::join(futures_util::future::join_all(waiters), keep).await;
+        });
+    });
+    let waiting = sum(&counts, |key| key.class == "Lock" && key.event == "InnodbRow");
+    let mean = waiting / f64::from(samples);
+    assert!(mean > 0.6 * WAITERS as f64, "{mean} of {WAITERS} waited: {counts:?}");
+    let all = sum(&holders, |_| true);
+    let idle = sum(&holders, |key| key.state == "idle in transaction" && key.class == "Client");
+    assert!(all > 5.0 && idle > 0.9 * all, "the holder slept: {holders:?}");
+}
+
+/// Sessions that do nothing but commit, each to a durable log.
+fn a_busy_log(target: &Target) {
+    let ends = AtomicBool::new(false);
+    let (counts, _, holders) = observed(target, || {
+        thread::scope(|scope| {
+            for id in 1..=WAITERS {
+                let ends = &ends;
+                scope.spawn(move || {
+                    runtime().block_on(async {
+                        let mut conn = session(target).await;
+                        let sql = format!("UPDATE t SET n = n + 1 WHERE id = {id}");
+                        while !ends.load(Ordering::Relaxed) {
+                            conn.query_drop(&sql).await.unwrap();
+                        }
+                    });
+                });
+            }
+            thread::sleep(Duration::from_millis(1500));
+            ends.store(true, Ordering::Relaxed);
+        });
+    });
+    let active = sum(&counts, |key| key.state == "active");
+    let log = sum(&counts, |key| key.event == "InnodbLogFlush");
+    assert!(log > 0.5 * active, "{log} of {active} samples waited for the log: {counts:?}");
+    let locks = sum(&counts, |key| key.class == "Lock");
+    assert!(locks == 0.0 && holders.is_empty(), "nobody was in another's way: {counts:?}");
+}
