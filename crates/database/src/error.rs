@@ -72,12 +72,12 @@ pub enum TargetError {
     /// Passwords are text here.
     #[error("the password in the database URL is not UTF-8")]
     PasswordNotText,
-    /// TLS is not spoken.
-    #[error(
-        "the database URL requires TLS, which the load generator does not speak: encryption would be \
-         measured as the database's time; use sslmode=disable, over a tunnel where needed"
-    )]
-    TlsRequired,
+    /// What it asks of TLS is not known or cannot be had.
+    #[error("the database URL cannot have the TLS it asks for: {reason}")]
+    Tls {
+        /// What is wrong, and what to do.
+        reason: String,
+    },
 }
 
 impl ErrorClass {
@@ -217,6 +217,13 @@ fn describe(error: &tokio_postgres::Error) -> String {
     if let Some(server) = error.as_db_error() {
         let detail = server.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
         return format!("{}: {}{detail}", server.severity().to_lowercase(), server.message());
+    }
+    if let Some(cause) = error.source()
+        && cause.to_string() == "server does not support TLS"
+    {
+        return "the server does not offer TLS, which the URL demands: switch it on there (ssl = on), or write \
+                `sslmode=prefer` or `disable`"
+            .to_string();
     }
     let mut text = error.to_string();
     let mut source = error.source();

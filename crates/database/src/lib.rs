@@ -12,10 +12,12 @@
 
 pub mod engine;
 pub mod error;
-mod mariadb_url;
 mod parallel;
+pub mod password_file;
+mod percent;
 pub mod session;
 pub mod target;
+pub mod tls;
 mod transport;
 
 pub mod managed;

@@ -4,17 +4,15 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
-use tokio_postgres::config::{Host, SslMode};
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::config::{ChannelBinding, SslMode, SslNegotiation};
+use tokio_postgres::{Client, Config};
 
-use crate::Engine;
 use crate::error::{CommitState, SessionError, TargetError};
-use crate::mariadb_url;
+use crate::tls::Tls;
+use crate::{Engine, mariadb, postgres};
 
-const DEFAULT_PORT: u16 = 5432;
 const DEFAULT_DATABASE: &str = "postgres";
 pub(crate) const DEFAULT_APPLICATION_NAME: &str = "underlay";
 pub(crate) const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,6 +43,8 @@ pub struct Target {
     pub user: String,
     /// Its password, where the server asks for one.
     pub password: Option<Secret>,
+    /// PostgreSQL's: the file of passwords that the URL names, instead of the usual one.
+    pub password_file: Option<PathBuf>,
     /// The database. Empty where MariaDB is to choose none.
     pub database: String,
     /// Shown in `pg_stat_activity` and in MariaDB's connection attributes, so that telemetry can tell the driver from the samplers.
@@ -53,6 +53,17 @@ pub struct Target {
     pub connect_timeout: Duration,
     /// After how long the server shall cancel a statement; none leaves it to the server's setting.
     pub statement_timeout: Option<Duration>,
+    /// PostgreSQL's: whether the exchange of the password is bound to the session of TLS.
+    pub channel_binding: ChannelBinding,
+    /// PostgreSQL's: whether TLS is asked for first, or begun with at once.
+    pub negotiation: SslNegotiation,
+    /// What its sessions do about TLS.
+    pub tls: Tls,
+}
+
+/// The home directory, where clients keep what nobody else shall read.
+pub(crate) fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 impl Secret {
@@ -70,48 +81,12 @@ impl Secret {
 impl Target {
     /// From `postgres://user:password@host:port/database?options` (or `key=value` pairs), or
     /// `mysql://` or `mariadb://` likewise. A host that starts with `/` (percent-encoded in a URL) is the
-    /// directory of PostgreSQL's Unix socket, or MariaDB's Unix socket.
+    /// directory of PostgreSQL's Unix socket, or MariaDB's Unix socket. Certificates and keys that it names are read now.
     pub fn from_url(url: &str) -> Result<Target, TargetError> {
         if let Some((scheme @ ("mysql" | "mariadb"), rest)) = url.split_once("://") {
-            return mariadb_url::parse(scheme, rest);
+            return mariadb::url::parse(scheme, rest);
         }
-        // The parser's own messages can quote the text around the password; only its source is kept.
-        let config = Config::from_str(url).map_err(|error| TargetError::Malformed {
-            reason: std::error::Error::source(&error)
-                .map_or_else(|| "it cannot be parsed".to_string(), ToString::to_string),
-        })?;
-        if config.get_ssl_mode() == SslMode::Require {
-            return Err(TargetError::TlsRequired);
-        }
-        let address = match config.get_hosts() {
-            [] => return Err(TargetError::NoHost),
-            [Host::Tcp(host)] => Address::Tcp(host.clone()),
-            [Host::Unix(directory)] => Address::UnixSocket(directory.clone()),
-            [_, _, ..] => return Err(TargetError::SeveralHosts),
-        };
-        let user = config.get_user().ok_or(TargetError::NoUser)?.to_string();
-        let password = config
-            .get_password()
-            .map(|bytes| String::from_utf8(bytes.to_vec()).map(Secret))
-            .transpose()
-            .map_err(|_| TargetError::PasswordNotText)?;
-        Ok(Target {
-            engine: Engine::Postgresql,
-            address,
-            port: config.get_ports().first().copied().unwrap_or(DEFAULT_PORT),
-            database: config.get_dbname().unwrap_or(&user).to_string(),
-            user,
-            password,
-            application_name: config
-                .get_application_name()
-                .unwrap_or(DEFAULT_APPLICATION_NAME)
-                .to_string(),
-            connect_timeout: config
-                .get_connect_timeout()
-                .copied()
-                .unwrap_or(DEFAULT_CONNECT_TIMEOUT),
-            statement_timeout: None,
-        })
+        postgres::url::parse(url)
     }
 
     /// A server's Unix socket, its maintenance database, no password.
@@ -122,10 +97,14 @@ impl Target {
             port,
             user: user.to_string(),
             password: None,
+            password_file: None,
             database: DEFAULT_DATABASE.to_string(),
             application_name: DEFAULT_APPLICATION_NAME.to_string(),
             connect_timeout: DEFAULT_CONNECT_TIMEOUT,
             statement_timeout: None,
+            channel_binding: ChannelBinding::Prefer,
+            negotiation: SslNegotiation::Postgres,
+            tls: Tls::disabled(),
         }
     }
 
@@ -153,7 +132,8 @@ impl Target {
         Target { statement_timeout: Some(limit), ..self.clone() }
     }
 
-    /// PostgreSQL's client library's view of this target, for those who need further parameters.
+    /// PostgreSQL's client library's view of this target, for those who need further parameters and connect with
+    /// [`postgres::tls::connect`]: by itself it uses no TLS.
     pub fn config(&self) -> Config {
         let mut config = Config::new();
         match &self.address {
@@ -166,7 +146,9 @@ impl Target {
             .dbname(&self.database)
             .application_name(&self.application_name)
             .connect_timeout(self.connect_timeout)
-            .ssl_mode(SslMode::Disable);
+            .ssl_mode(SslMode::Disable)
+            .ssl_negotiation(self.negotiation)
+            .channel_binding(self.channel_binding);
         if let Some(password) = &self.password {
             config.password(password.reveal());
         }
@@ -180,9 +162,7 @@ impl Target {
     /// Connects to a PostgreSQL. The connection is driven by a task on the current runtime until the client is
     /// dropped; an error it meets surfaces in the client's next call.
     pub async fn connect(&self) -> Result<Client, SessionError> {
-        let (client, connection) = self
-            .config()
-            .connect(NoTls)
+        let (client, connection) = postgres::tls::connect(self, &self.config())
             .await
             .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
         tokio::spawn(async move {
@@ -256,7 +236,13 @@ mod tests {
         let check = |url: &str| Target::from_url(url).unwrap_err();
         assert!(matches!(check("postgres://ann@a,b/x"), TargetError::SeveralHosts));
         assert!(matches!(check("postgres://a/x"), TargetError::NoUser));
-        assert!(matches!(check("postgres://ann@a/x?sslmode=require"), TargetError::TlsRequired));
+        for option in
+            ["sslmode=on", "sslmode=verify-ca", "sslrootcert=/nowhere", "sslcert=/nowhere"]
+        {
+            let error = check(&format!("postgres://ann:s3cret@a/x?{option}"));
+            assert!(matches!(error, TargetError::Tls { .. }), "{option}");
+            assert!(!error.to_string().contains("s3cret"), "{error}");
+        }
         assert!(matches!(check("user=ann dbname=x"), TargetError::NoHost));
         assert!(matches!(check("oracle://ann@a/x"), TargetError::Malformed { .. }));
         assert!(matches!(check("postgres://ann@a:port/x"), TargetError::Malformed { .. }));

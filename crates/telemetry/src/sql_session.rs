@@ -13,8 +13,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Error, NoTls};
-use underlay_database::Target;
+use tokio_postgres::{Client, Error};
+use underlay_database::{Target, postgres};
 
 /// How the collector's sessions are named in `pg_stat_activity`, and left out of its counts.
 pub(crate) const APPLICATION_NAME: &str = "underlay-telemetry";
@@ -164,7 +164,7 @@ const NOT_THIS_DATABASE: [SqlState; 4] = [
 async fn open(target: &Target) -> Result<Open, Refusal> {
     let mut config = target.with_application_name(APPLICATION_NAME).config();
     config.options(OPTIONS).connect_timeout(CONNECT_DEADLINE);
-    let (client, connection) = config.connect(NoTls).await.map_err(|error| {
+    let (client, connection) = postgres::tls::connect(target, &config).await.map_err(|error| {
         let is_final = error.code().is_some_and(|code| NOT_THIS_DATABASE.contains(code));
         let refusal = if is_final { Refusal::NotThisDatabase } else { Refusal::NotNow };
         refusal(explain(&error))

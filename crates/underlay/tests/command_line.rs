@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Bench, SMALL_STUDY};
+use common::{Bench, Ended, SMALL_STUDY};
 use serde_json::Value;
 
 fn json(text: &str) -> Value {
@@ -148,12 +148,33 @@ fn drive_never_shows_a_password_and_names_what_is_wrong() {
     let bench = Bench::new();
     let ended = bench.run(&["drive", "tpcc", "--url", "postgres://ann:s3cret@127.0.0.1:1/x"]);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.contains("PGPASSWORD"), "no warning: {}", ended.stderr);
     assert!(!ended.stderr.contains("s3cret") && !ended.stdout.contains("s3cret"));
     let ended = bench.run(&["drive", "tpcc", "--url", "mysql://ann:s3cret@127.0.0.1:1/x"]);
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert!(!ended.stderr.contains("s3cret") && !ended.stdout.contains("s3cret"));
-    for url in ["oracle://ann@h/x", "mysql://ann@h/x?sslmode=require", "mysql://h/x"] {
-        assert_eq!(bench.run(&["drive", "tpcc", "--url", url]).code, Some(2), "{url}");
+    for (url, named) in [
+        ("oracle://ann@h/x", "malformed"),
+        ("mysql://h/x", "names no user"),
+        ("mysql://ann:s3cret@h/x?ssl-mode=on", "verify_identity"),
+        ("mysql://ann:s3cret@h/x?ssl-mode=verify_ca", "ssl-ca"),
+        ("postgres://ann:s3cret@h/x?sslmode=on", "verify-full"),
+        ("postgres://ann:s3cret@h/x?sslmode=verify-full", "sslrootcert=system"),
+        ("postgres://ann:s3cret@h/x?sslrootcert=/none.pem", "/none.pem"),
+        ("postgres://ann@%2Frun/x?sslmode=require", "Unix socket"),
+    ] {
+        let ended = Ended::of(
+            bench
+                .underlay()
+                .args(["drive", "tpcc"])
+                .env("UNDERLAY_URL", url)
+                .env("HOME", bench.path())
+                .output()
+                .unwrap(),
+        );
+        assert_eq!(ended.code, Some(2), "{url}: {}", ended.stderr);
+        assert!(ended.stderr.contains(named), "{url}: {}", ended.stderr);
+        assert!(!ended.stderr.contains("s3cret"), "{url}: {}", ended.stderr);
     }
     assert_eq!(bench.run(&["drive", "tpcc"]).code, Some(2));
 }

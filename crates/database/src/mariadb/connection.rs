@@ -1,14 +1,13 @@
 //! Connections with any MariaDB or MySQL server.
 //!
-//! TLS is not spoken: the client library is built without it, because a load generator that encrypts
-//! would measure itself; passwords are therefore only safe over a Unix socket, the loopback interface
-//! or a tunnel. They are never sent in the clear all the same: plugins that want that are refused.
+//! TLS is [`tls`](super::tls)'s. Passwords are never sent in the clear: plugins that want that are refused.
 
 use std::time::Duration;
 
-use mysql_async::{Conn, Opts, OptsBuilder};
+use mysql_async::{Conn, OptsBuilder};
 use tokio::time::timeout;
 
+use super::tls;
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::target::{Address, Target};
 
@@ -32,20 +31,19 @@ pub(super) async fn connect_with_statements(
     target: &Target,
     statements: usize,
 ) -> Result<Conn, SessionError> {
-    let connecting = Conn::new(options(target, statements));
-    let answered = timeout(target.connect_timeout, connecting).await.map_err(|_| SessionError {
+    let connecting = tls::connect(target, options(target, statements));
+    timeout(target.connect_timeout, connecting).await.map_err(|_| SessionError {
         class: ErrorClass::ConnectionLost,
         ..SessionError::client_timeout(
             "the connection",
             target.connect_timeout,
             CommitState::NotSent,
         )
-    })?;
-    answered.map_err(|error| SessionError::from_mariadb(&error, CommitState::NotSent))
+    })?
 }
 
-fn options(target: &Target, statements: usize) -> Opts {
-    let mut builder = OptsBuilder::default()
+fn options(target: &Target, statements: usize) -> OptsBuilder {
+    let builder = OptsBuilder::default()
         .user(Some(&target.user))
         .pass(target.password.as_ref().map(|password| password.reveal()))
         .db_name(Some(&target.database).filter(|name| !name.is_empty()))
@@ -59,11 +57,10 @@ fn options(target: &Target, statements: usize) -> Opts {
         .stmt_cache_size(Some(statements.max(STATEMENTS)))
         .connect_attribute("program_name", &target.application_name)
         .setup(setup(target));
-    builder = match &target.address {
+    match &target.address {
         Address::Tcp(host) => builder.ip_or_hostname(host).tcp_port(target.port),
         Address::UnixSocket(path) => builder.socket(Some(path.to_string_lossy())),
-    };
-    builder.into()
+    }
 }
 
 /// An identifier in quotes.
@@ -89,16 +86,18 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Duration;
 
+    use mysql_async::Opts;
+
     use super::{options, quoted, setup};
     use crate::target::Target;
 
     #[test]
     fn reaches_sockets_and_hosts() {
         let target = Target::mariadb_socket(PathBuf::from("/run/u/s"), "root");
-        let opts = options(&target, 1);
+        let opts: Opts = options(&target, 1).into();
         assert_eq!((opts.socket(), opts.db_name()), (Some("/run/u/s"), None));
         let target = Target::from_url("mysql://ann:pw@db.example:3307/shop").unwrap();
-        let opts = options(&target, 1);
+        let opts: Opts = options(&target, 1).into();
         assert_eq!((opts.ip_or_hostname(), opts.tcp_port()), ("db.example", 3307));
         assert_eq!(
             (opts.user(), opts.pass(), opts.db_name()),

@@ -24,8 +24,11 @@ pub(crate) mod batch;
 pub mod dvdstore;
 mod infile;
 mod parallel;
+mod pinned_key;
 pub mod sysbench;
+mod tls;
 pub mod tpcc;
+pub(crate) mod url;
 pub(crate) mod warehouse;
 
 mod error;

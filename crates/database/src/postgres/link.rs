@@ -12,16 +12,16 @@ use std::task::Poll;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use tokio_postgres::error::{DbError, Severity, SqlState};
-use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Connection, Error, NoTls, Row, Socket, Statement};
+use tokio_postgres::{Client, Error, Row, Statement};
 
+use crate::postgres::tls::{self, MaybeTlsConnection};
 use crate::target::Target;
 
 /// A client and the connection it speaks through.
 pub struct Link {
     client: Client,
-    connection: Connection<Socket, NoTlsStream>,
+    connection: MaybeTlsConnection,
 }
 
 /// Why a request failed.
@@ -54,7 +54,7 @@ impl RequestError {
 impl Link {
     /// Connects.
     pub async fn connect(target: &Target) -> Result<Link, Error> {
-        let (client, connection) = target.config().connect(NoTls).await?;
+        let (client, connection) = tls::connect(target, &target.config()).await?;
         Ok(Link { client, connection })
     }
 
@@ -145,7 +145,7 @@ fn is_survived(error: &Error) -> bool {
 
 /// Polls `request` and the connection together until the request is answered.
 async fn drive<T>(
-    connection: &mut Connection<Socket, NoTlsStream>,
+    connection: &mut MaybeTlsConnection,
     request: impl Future<Output = Result<T, Error>>,
 ) -> Result<T, RequestError> {
     let mut request = pin!(request);

@@ -22,7 +22,9 @@ pub mod dvdstore;
 mod link;
 mod parallel;
 pub mod sysbench;
+pub mod tls;
 pub mod tpcc;
+pub(crate) mod url;
 pub(crate) mod warehouse;
 
 pub use crate::managed::{

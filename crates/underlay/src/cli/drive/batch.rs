@@ -15,6 +15,7 @@ use underlay_database::batch::{
 use underlay_database::{Engine, ErrorClass, Target};
 use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
 
+use super::connection::Sessions;
 use super::{Arguments, job};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
@@ -49,6 +50,8 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     let options = options(arguments)?;
     let target = &super::target(arguments)?;
     let mut result = Map::new();
+    let sessions = Sessions::look(arguments, target)?;
+    result.insert("sessions".to_string(), sessions.json());
     let mut verdict = Ok(());
     if arguments.run || !(arguments.check || arguments.drop) {
         let (run, ended) = run(arguments, target, &options)?;

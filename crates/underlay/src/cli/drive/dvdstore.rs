@@ -122,6 +122,10 @@ impl Subject for DvdStoreSubject<'_> {
     type Books = DvdStoreBooks;
     type Before = Before;
 
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
     fn load(&self) -> Result<Value, Stop> {
         let size = self.arguments.dvdstore.db_size;
         let parameters = Parameters::new(size, RootSeed(self.arguments.seed));

@@ -7,6 +7,7 @@
 //! a workload does by itself is a [`Subject`], one file each.
 
 mod batch;
+mod connection;
 mod dvdstore;
 mod job;
 mod offer;
@@ -25,13 +26,14 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::session::Connector;
-use underlay_database::{Engine, Secret, Target, transaction_counter};
+use underlay_database::{Target, transaction_counter};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Objective, Pacing,
     noop_ceiling,
 };
 use underlay_workload::transactional::{Books, Workload as WorkloadTrait};
 
+use self::connection::{Sessions, target};
 use self::offer::WeightsAt;
 use self::page::After;
 
@@ -50,8 +52,9 @@ pub struct Arguments {
     #[arg(value_enum)]
     workload: Workload,
     /// The database: postgres://user@host:port/database or mysql://user@host:port/database (also
-    /// mariadb://). The password comes from PGPASSWORD, MYSQL_PWD or --password-file, never from the
-    /// command line.
+    /// mariadb://); TLS by sslmode, sslrootcert, sslcert and sslkey, or ssl-mode, ssl-ca, ssl-cert and ssl-key. The
+    /// password comes from --password-file, PGPASSWORD, ~/.pgpass (or PGPASSFILE) or MYSQL_PWD: everybody on this
+    /// host can read a command line.
     #[arg(long, env = URL_VARIABLE, hide_env_values = true, required_unless_present = "noop")]
     url: Option<String>,
     /// A file whose first line is the password.
@@ -164,6 +167,8 @@ trait Subject {
     /// What is known before a run and needed after it.
     type Before;
 
+    /// Where it is.
+    fn target(&self) -> &Target;
     /// Loads the population.
     fn load(&self) -> Result<Value, Stop>;
     /// Drops the population.
@@ -233,6 +238,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 
 fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop> {
     let mut result = Map::new();
+    let sessions = Sessions::look(arguments, subject.target())?;
+    result.insert("sessions".to_string(), sessions.json());
     if arguments.load {
         if arguments.drop {
             subject.drop_if_there()?;
@@ -424,23 +431,4 @@ fn reading(runtime: &Runtime, target: &Target, counted: Option<u64>) -> Result<R
         engine_transactions,
         engine_definition: transaction_counter::definition(target.engine),
     })
-}
-
-fn target(arguments: &Arguments) -> Result<Target, Stop> {
-    let url = arguments.url.as_deref().unwrap_or_default();
-    let mut target = Target::from_url(url).map_err(|error| Stop::bad_input(error.to_string()))?;
-    if let Some(path) = &arguments.password_file {
-        let text = std::fs::read_to_string(path).map_err(|error| {
-            Stop::bad_input(format!("could not read {}: {error}", path.display()))
-        })?;
-        target.password = Some(Secret::new(text.lines().next().unwrap_or_default()));
-    } else if target.password.is_none()
-        && let Ok(password) = std::env::var(match target.engine {
-            Engine::Postgresql => "PGPASSWORD",
-            Engine::Mariadb => "MYSQL_PWD",
-        })
-    {
-        target.password = Some(Secret::new(password));
-    }
-    Ok(target)
 }

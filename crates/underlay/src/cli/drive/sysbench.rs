@@ -83,10 +83,7 @@ impl<'a> SysbenchSubject<'a> {
 
     /// Waits for `work`.
     fn wait<T>(&self, work: impl Future<Output = Result<T, SysbenchError>>) -> Result<T, Stop> {
-        self.runtime.block_on(work).map_err(|error| match error {
-            SysbenchError::Session(_) | SysbenchError::Thread(_) => Stop::run_failed(chain(&error)),
-            _ => Stop::bad_input(chain(&error)),
-        })
+        self.runtime.block_on(work).map_err(refusal)
     }
 
     /// Size and seed of what is there; script and skew of the command.
@@ -116,10 +113,13 @@ impl Subject for SysbenchSubject<'_> {
     type Books = SysbenchBooks;
     type Before = Before;
 
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
     fn load(&self) -> Result<Value, Stop> {
         let parameters = self.arguments.sysbench.parameters(RootSeed(self.arguments.seed))?;
-        let report = load(&self.target, &parameters, self.arguments.loaders())
-            .map_err(|error| Stop::run_failed(chain(&error)))?;
+        let report = load(&self.target, &parameters, self.arguments.loaders()).map_err(refusal)?;
         self.arguments.say(&format!(
             "loaded {} tables of {} rows in {} (rows {}, keys {}, settling {})",
             parameters.tables,
@@ -262,4 +262,12 @@ fn results_json(results: &[CheckResult]) -> Value {
             })
         })
         .collect()
+}
+
+/// What the user can mend is bad input; a database that does not answer is not.
+fn refusal(error: SysbenchError) -> Stop {
+    match error {
+        SysbenchError::Session(_) | SysbenchError::Thread(_) => Stop::run_failed(chain(&error)),
+        _ => Stop::bad_input(chain(&error)),
+    }
 }

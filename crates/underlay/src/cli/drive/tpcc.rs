@@ -119,11 +119,15 @@ impl Subject for TpccSubject<'_> {
     type Books = TpccBooks;
     type Before = Before;
 
+    fn target(&self) -> &Target {
+        &self.target
+    }
+
     fn load(&self) -> Result<Value, Stop> {
         let parameters = self.arguments.tpcc.parameters(RootSeed(self.arguments.seed))?;
         let options = LoadOptions { parallel: self.arguments.loaders(), progress: &|_| {} };
         let report = load(&self.target, &parameters, &options)
-            .map_err(|error| Stop::run_failed(chain(&error)))?;
+            .map_err(|error| refusal("could not load the population", error))?;
         self.arguments.say(&format!(
             "loaded {} warehouses: {} rows in {} (rows {}, keys {}, settling {})",
             parameters.warehouses,
@@ -245,6 +249,7 @@ impl Subject for TpccSubject<'_> {
 fn refusal(what: &str, error: TpccError) -> Stop {
     match error {
         TpccError::Session(error) => Stop::run_failed(format!("{what}: {error}")),
+        TpccError::Thread(_) => Stop::run_failed(format!("{what}: {error}")),
         error => Stop::bad_input(chain(&error)),
     }
 }

@@ -10,6 +10,7 @@ use underlay_database::warehouse::{
 };
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
+use super::connection::Sessions;
 use super::{Arguments, job};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
@@ -43,6 +44,8 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     }
     let target = &super::target(arguments)?;
     let mut result = Map::new();
+    let sessions = Sessions::look(arguments, target)?;
+    result.insert("sessions".to_string(), sessions.json());
     let mut verdict = Ok(());
     if arguments.load {
         if arguments.drop {

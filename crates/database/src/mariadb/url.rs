@@ -5,14 +5,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio_postgres::config::{ChannelBinding, SslNegotiation};
+
 use crate::Engine;
 use crate::error::TargetError;
 use crate::mariadb::connection::DEFAULT_PORT;
+use crate::percent::decoded;
 use crate::target::{Address, DEFAULT_APPLICATION_NAME, DEFAULT_CONNECT_TIMEOUT, Secret, Target};
+use crate::tls::{MARIADB_WORDS, Tls, TlsOptions};
 
-/// What follows `mysql://` or `mariadb://`. Without a database it is named `tpcc`, as the schema is on
-/// PostgreSQL. Options: `socket`, `ssl-mode` (also `sslmode`, `tls`), `connect_timeout` in seconds,
-/// `application_name`.
+/// What follows `mysql://` or `mariadb://`. Options: `socket`, `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`,
+/// `connect_timeout` in seconds, `application_name`.
 pub(crate) fn parse(scheme: &str, rest: &str) -> Result<Target, TargetError> {
     debug_assert!(matches!(scheme, "mysql" | "mariadb"));
     let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -43,23 +46,36 @@ pub(crate) fn parse(scheme: &str, rest: &str) -> Result<Target, TargetError> {
         port,
         user,
         password,
-        database: match database {
-            "" => "tpcc".to_string(),
-            name => decoded(name).map_err(|()| malformed("the database is not UTF-8"))?,
-        },
+        password_file: None,
+        database: decoded(database).map_err(|()| malformed("the database is not UTF-8"))?,
         application_name: DEFAULT_APPLICATION_NAME.to_string(),
         connect_timeout: DEFAULT_CONNECT_TIMEOUT,
         statement_timeout: None,
+        channel_binding: ChannelBinding::Prefer,
+        negotiation: SslNegotiation::Postgres,
+        tls: Tls::disabled(),
     };
+    let mut of_tls = Vec::new();
     for option in query.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         let value = decoded(value).map_err(|()| malformed("an option is not UTF-8"))?;
-        apply(&mut target, name, value)?;
+        match is_of_tls(name) {
+            true => of_tls.push((name.to_string(), value)),
+            false => apply(&mut target, name, value)?,
+        }
     }
     if target.address == Address::Tcp(String::new()) {
         return Err(TargetError::NoHost);
     }
+    let is_socket = matches!(target.address, Address::UnixSocket(_));
+    let options = TlsOptions::read(&MARIADB_WORDS, &of_tls, is_socket)?;
+    target.tls = Tls::new(options, &MARIADB_WORDS, None)?;
     Ok(target)
+}
+
+fn is_of_tls(name: &str) -> bool {
+    let name = name.replace('_', "-").to_ascii_lowercase();
+    matches!(name.as_str(), "ssl-mode" | "sslmode" | "ssl-ca" | "ssl-cert" | "ssl-key")
 }
 
 fn apply(target: &mut Target, name: &str, value: String) -> Result<(), TargetError> {
@@ -70,13 +86,6 @@ fn apply(target: &mut Target, name: &str, value: String) -> Result<(), TargetErr
             let seconds =
                 value.parse().map_err(|_| malformed("connect_timeout is not a number"))?;
             target.connect_timeout = Duration::from_secs(seconds);
-        }
-        "ssl-mode" | "sslmode" | "tls" => {
-            let value = value.to_ascii_lowercase();
-            if !matches!(value.as_str(), "disable" | "disabled" | "prefer" | "preferred" | "false")
-            {
-                return Err(TargetError::TlsRequired);
-            }
         }
         _ => return Err(malformed("it has an option that is not known")),
     }
@@ -105,30 +114,6 @@ fn malformed(reason: &str) -> TargetError {
     TargetError::Malformed { reason: reason.to_string() }
 }
 
-/// Percent-decoded; a percent sign that begins no code stands for itself.
-fn decoded(text: &str) -> Result<String, ()> {
-    let bytes = text.as_bytes();
-    let mut plain = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        let code = text
-            .get(at + 1..at + 3)
-            .filter(|_| bytes[at] == b'%')
-            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        match code {
-            Some(byte) => {
-                plain.push(byte);
-                at += 3;
-            }
-            None => {
-                plain.push(bytes[at]);
-                at += 1;
-            }
-        }
-    }
-    String::from_utf8(plain).map_err(|_| ())
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::PathBuf;
@@ -148,8 +133,8 @@ mod tests {
 
         let target = Target::from_url("mariadb://ann@[::1]").unwrap();
         assert_eq!(target.address, Address::Tcp("::1".to_string()));
-        assert_eq!((target.port, target.database.as_str()), (3306, "tpcc"));
-        assert_eq!(target.to_string(), "mysql://ann@[::1]:3306/tpcc");
+        assert_eq!((target.port, target.database.as_str()), (3306, ""));
+        assert_eq!(target.to_string(), "mysql://ann@[::1]:3306/");
 
         for url in ["mysql://ann@%2Frun%2Fm.sock/x", "mysql://ann@localhost/x?socket=/run/m.sock"] {
             let target = Target::from_url(url).unwrap();
@@ -169,10 +154,10 @@ mod tests {
         assert!(matches!(check("mysql://ann:s3cret@/x"), TargetError::NoHost));
         assert!(matches!(check("mysql://ann:s3cret@a,b/x"), TargetError::SeveralHosts));
         assert!(matches!(check("mysql://ann:s3cret@a:b:c/x"), TargetError::Malformed { .. }));
-        assert!(matches!(
-            check("mysql://ann:s3cret@a/x?sslmode=require"),
-            TargetError::TlsRequired
-        ));
+        for option in ["ssl-mode=s3cret", "ssl-ca=/nowhere", "ssl-cert=/c", "ssl-mode=verify_ca"] {
+            let url = format!("mysql://ann:s3cret@a/x?{option}");
+            assert!(matches!(check(&url), TargetError::Tls { .. }), "{option}");
+        }
         assert!(matches!(check("mysql://ann:s3cret@a/x?s3cret=1"), TargetError::Malformed { .. }));
         assert!(matches!(check("mysql://ann:%ff@a/x"), TargetError::PasswordNotText));
     }

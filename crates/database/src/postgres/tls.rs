@@ -1,0 +1,205 @@
+//! TLS under PostgreSQL's protocol, with libpq's meaning of `sslmode`, and channel binding.
+//!
+//! The client library negotiates; what is decided here is what happens when it does not come to TLS, or when the server
+//! accepts a login only with or only without it.
+
+use std::error::Error as _;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use rustls::ProtocolVersion;
+use rustls::pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio_postgres::config::SslMode;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream as IsTlsStream};
+use tokio_postgres::{Client, Config, Connection, Error, Socket};
+use tokio_rustls::TlsConnector;
+
+use crate::error::{CommitState, SessionError};
+use crate::target::Target;
+use crate::tls::{Encryption, Material, TlsFailure, TlsMode, digest_for_channel_binding};
+
+/// What a server says whose rules let this session not in.
+const NOT_LET_IN: SqlState = SqlState::INVALID_AUTHORIZATION_SPECIFICATION;
+
+/// A connection that may be encrypted.
+pub type MaybeTlsConnection = Connection<Socket, TlsStream>;
+
+/// An encrypted stream. In a box: sessions without TLS shall not carry its size.
+pub struct TlsStream(Box<tokio_rustls::client::TlsStream<Socket>>);
+
+/// Makes the handshakes of one attempt to connect.
+#[derive(Clone)]
+struct Handshakes {
+    material: Option<Arc<Material>>,
+    /// What the latest one agreed on.
+    agreed: Arc<Mutex<Option<Encryption>>>,
+}
+
+struct Handshake {
+    with: Handshakes,
+    host: String,
+}
+
+/// Connects as `target` says, with the further parameters of `config`.
+///
+/// # Errors
+/// Those of the client library. An error of TLS has a source that says why.
+pub async fn connect(
+    target: &Target,
+    config: &Config,
+) -> Result<(Client, MaybeTlsConnection), Error> {
+    connect_and_tell(target, config).await.map(|(client, connection, _)| (client, connection))
+}
+
+async fn connect_and_tell(
+    target: &Target,
+    config: &Config,
+) -> Result<(Client, MaybeTlsConnection, Option<Encryption>), Error> {
+    let (first, second) = match target.tls.options().mode {
+        TlsMode::Disable => (SslMode::Disable, None),
+        TlsMode::Allow => (SslMode::Disable, Some(SslMode::Require)),
+        TlsMode::Prefer => (SslMode::Prefer, Some(SslMode::Disable)),
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (SslMode::Require, None),
+    };
+    let attempt = async |mode| {
+        let material = target.tls.material().cloned();
+        let handshakes = Handshakes { material, agreed: Arc::new(Mutex::new(None)) };
+        let mut config = config.clone();
+        let connected = config.ssl_mode(mode).connect(handshakes.clone()).await;
+        (connected, handshakes.agreed())
+    };
+    let (error, is_encrypted) = match attempt(first).await {
+        (Ok((client, connection)), agreed) => return Ok((client, connection, agreed)),
+        (Err(error), agreed) => (error, agreed.is_some()),
+    };
+    // The server refuses this session as it is, or the two cannot agree on TLS.
+    let is_refused = error.code() == Some(&NOT_LET_IN);
+    let again = match first {
+        SslMode::Prefer => is_tls_failure(&error) || (is_refused && is_encrypted),
+        _ => is_refused,
+    };
+    match second.filter(|_| again) {
+        None => Err(error),
+        Some(mode) => match attempt(mode).await {
+            (Ok((client, connection)), agreed) => Ok((client, connection, agreed)),
+            // Neither way: what the first attempt met is what was wanted.
+            (Err(second), _) if second.code() == Some(&NOT_LET_IN) => Err(error),
+            (Err(second), _) => Err(second),
+        },
+    }
+}
+
+/// How a session of `target` is encrypted, as this side of it knows: a proxy's server would speak of another session.
+pub(crate) async fn encryption(target: &Target) -> Result<Option<Encryption>, SessionError> {
+    let (client, mut connection, agreed) = connect_and_tell(target, &target.config())
+        .await
+        .map_err(|error| SessionError::from_postgres(&error, CommitState::NotSent))?;
+    // Taking leave is the client's last message.
+    drop(client);
+    let _it_ends_anyway =
+        std::future::poll_fn(|context| Pin::new(&mut connection).poll(context)).await;
+    Ok(agreed)
+}
+
+fn is_tls_failure(error: &Error) -> bool {
+    error.source().is_some_and(|source| source.is::<TlsFailure>())
+}
+
+impl Handshakes {
+    fn agreed(&self) -> Option<Encryption> {
+        self.agreed.lock().expect("nobody panics with it").clone()
+    }
+}
+
+impl MakeTlsConnect<Socket> for Handshakes {
+    type Stream = TlsStream;
+    type TlsConnect = Handshake;
+    type Error = TlsFailure;
+
+    fn make_tls_connect(&mut self, host: &str) -> Result<Handshake, TlsFailure> {
+        Ok(Handshake { with: self.clone(), host: host.to_string() })
+    }
+}
+
+impl TlsConnect<Socket> for Handshake {
+    type Stream = TlsStream;
+    type Error = TlsFailure;
+    type Future = Pin<Box<dyn Future<Output = Result<TlsStream, TlsFailure>> + Send>>;
+
+    fn connect(self, socket: Socket) -> Self::Future {
+        Box::pin(async move {
+            let Handshake { with, host } = self;
+            let material = with.material.ok_or_else(|| {
+                TlsFailure::Refused("TLS is switched off for this database".to_string())
+            })?;
+            let name = ServerName::try_from(host.clone()).map_err(|_| {
+                TlsFailure::Refused(format!("`{host}` is no name that a certificate could have"))
+            })?;
+            let stream = TlsConnector::from(Arc::clone(&material.config))
+                .connect(name, socket)
+                .await
+                .map_err(|error| TlsFailure::of(error, &host))?;
+            let session = stream.get_ref().1;
+            let encryption = Encryption {
+                protocol: match session.protocol_version() {
+                    Some(ProtocolVersion::TLSv1_3) => "TLSv1.3".to_string(),
+                    Some(ProtocolVersion::TLSv1_2) => "TLSv1.2".to_string(),
+                    other => format!("{other:?}"),
+                },
+                cipher: session
+                    .negotiated_cipher_suite()
+                    .and_then(|suite| suite.suite().as_str())
+                    .unwrap_or("unknown")
+                    .replace("TLS13_", "TLS_"),
+                verified: material.verification,
+            };
+            *with.agreed.lock().expect("nobody panics with it") = Some(encryption);
+            Ok(TlsStream(Box::new(stream)))
+        })
+    }
+}
+
+impl IsTlsStream for TlsStream {
+    fn channel_binding(&self) -> ChannelBinding {
+        self.0
+            .get_ref()
+            .1
+            .peer_certificates()
+            .and_then(<[_]>::first)
+            .and_then(digest_for_channel_binding)
+            .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
+    }
+}
+
+impl AsyncRead for TlsStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for TlsStream {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut *self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0).poll_shutdown(context)
+    }
+}

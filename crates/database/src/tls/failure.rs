@@ -1,0 +1,145 @@
+//! Why there is no TLS session, in words that say what to do.
+
+use std::error::Error;
+use std::{fmt, io};
+
+use rustls::{AlertDescription, CertificateError};
+
+/// No root vouches for a certificate.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "nobody in {roots} vouches for it (unknown issuer): name the certificate of whoever issued it, or its own if it \
+     signed itself"
+)]
+pub(super) struct Untrusted {
+    pub roots: String,
+}
+
+/// Why a handshake failed.
+#[derive(Debug)]
+pub(crate) enum TlsFailure {
+    /// The connection ended on the way.
+    Lost(io::Error),
+    /// One of the two sides refused the other.
+    Refused(String),
+}
+
+impl TlsFailure {
+    /// From what the handshake of `host` ended with.
+    pub fn of(error: io::Error, host: &str) -> TlsFailure {
+        match refusal(&error) {
+            Some(refused) => TlsFailure::Refused(describe(refused, host)),
+            None => TlsFailure::Lost(error),
+        }
+    }
+}
+
+impl fmt::Display for TlsFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TlsFailure::Lost(error) => {
+                write!(f, "the connection ended in the handshake of TLS: {error}")
+            }
+            TlsFailure::Refused(text) => f.write_str(text),
+        }
+    }
+}
+
+impl Error for TlsFailure {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            TlsFailure::Lost(error) => Some(error),
+            TlsFailure::Refused(_) => None,
+        }
+    }
+}
+
+/// What TLS itself said, if it was TLS that ended a connection.
+pub(crate) fn refusal(error: &io::Error) -> Option<&rustls::Error> {
+    error.get_ref().and_then(|inner| inner.downcast_ref())
+}
+
+/// In words.
+pub(crate) fn describe(error: &rustls::Error, host: &str) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(reason) => {
+            format!("the server's certificate is not accepted: {}", of_certificate(reason, host))
+        }
+        rustls::Error::AlertReceived(alert) => match alert {
+            AlertDescription::CertificateRequired => {
+                "the server asks for a certificate of the client: name one, and its private key"
+                    .to_string()
+            }
+            AlertDescription::UnknownCA
+            | AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::AccessDenied => {
+                format!("the server does not accept the client's certificate ({alert:?})")
+            }
+            alert => format!("the server refused the handshake of TLS ({alert:?})"),
+        },
+        rustls::Error::PeerIncompatible(reason) => {
+            format!("client and server have no TLS in common (1.2 and 1.3 are spoken): {reason:?}")
+        }
+        error => format!("the handshake of TLS failed: {error}"),
+    }
+}
+
+fn of_certificate(reason: &CertificateError, host: &str) -> String {
+    const DAY_S: u64 = 86_400;
+    match reason {
+        CertificateError::ExpiredContext { time, not_after } => format!(
+            "it expired {} days ago",
+            time.as_secs().saturating_sub(not_after.as_secs()) / DAY_S
+        ),
+        CertificateError::Expired => "it expired".to_string(),
+        CertificateError::NotValidYetContext { time, not_before } => format!(
+            "it is valid only in {} days (or the clock of this host is wrong)",
+            not_before.as_secs().saturating_sub(time.as_secs()).div_ceil(DAY_S)
+        ),
+        CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
+            format!(
+                "it names no host at all, so not `{host}` (names are looked for in subjectAltName, not in the common name)"
+            )
+        }
+        CertificateError::NotValidForNameContext { presented, .. } => {
+            format!("it is for {}, not for `{host}` (name mismatch)", presented.join(", "))
+        }
+        CertificateError::Other(reason) => reason.to_string(),
+        reason => format!("{reason}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::time::Duration;
+
+    use rustls::pki_types::UnixTime;
+    use rustls::{AlertDescription, CertificateError, Error};
+
+    use super::{TlsFailure, describe};
+
+    #[test]
+    fn reasons_are_said_in_words() {
+        let at = |days: u64| UnixTime::since_unix_epoch(Duration::from_secs(days * 86_400));
+        let expired = CertificateError::ExpiredContext { time: at(110), not_after: at(100) };
+        assert!(describe(&expired.into(), "h").contains("expired 10 days ago"));
+        let early = CertificateError::NotValidYetContext { time: at(1), not_before: at(3) };
+        assert!(describe(&early.into(), "h").contains("in 2 days"));
+        let asks = Error::AlertReceived(AlertDescription::CertificateRequired);
+        assert!(describe(&asks, "h").contains("asks for a certificate"));
+    }
+
+    #[test]
+    fn a_lost_connection_is_not_a_refusal() {
+        let lost = TlsFailure::of(io::Error::from(io::ErrorKind::ConnectionReset), "h");
+        assert!(matches!(lost, TlsFailure::Lost(_)), "{lost}");
+        let refused = Error::AlertReceived(AlertDescription::UnknownCA);
+        let refused = TlsFailure::of(io::Error::new(io::ErrorKind::InvalidData, refused), "h");
+        assert!(refused.to_string().contains("does not accept"), "{refused}");
+    }
+}

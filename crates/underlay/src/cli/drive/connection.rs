@@ -1,0 +1,141 @@
+//! The database of the command: where it is, with which password, and how sessions with it are encrypted.
+//!
+//! A password is taken from where nobody else can read it, and goes nowhere but into the login.
+
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use tokio::runtime::Builder;
+use underlay_database::tls::{Encryption, TlsMode, Verification, encryption};
+use underlay_database::{Address, Engine, Secret, Target, password_file};
+
+use super::{Arguments, URL_VARIABLE, Workload};
+use crate::stop::Stop;
+
+/// The database of the command.
+pub(super) fn target(arguments: &Arguments) -> Result<Target, Stop> {
+    let url = arguments.url.as_deref().unwrap_or_default();
+    let mut target = Target::from_url(url).map_err(|error| Stop::bad_input(error.to_string()))?;
+    if target.engine == Engine::Mariadb && target.database.is_empty() {
+        target.database = default_database(arguments.workload).to_string();
+    }
+    let is_typed = std::env::var(URL_VARIABLE).ok().as_deref() != Some(url);
+    if target.password.is_some() && is_typed {
+        eprintln!(
+            "warning: everybody on this host can read the password in --url: use {}, --password-file or {URL_VARIABLE}",
+            variable(target.engine)
+        );
+    }
+    if let Some(path) = &arguments.password_file {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            Stop::bad_input(format!("could not read {}: {error}", path.display()))
+        })?;
+        target.password = Some(Secret::new(text.lines().next().unwrap_or_default()));
+    } else if target.password.is_none() {
+        target.password = std::env::var(variable(target.engine))
+            .ok()
+            .filter(|password| !password.is_empty())
+            .map(Secret::new)
+            .or_else(|| listed(&target));
+    }
+    Ok(target)
+}
+
+/// Where MariaDB's tables go when the URL names no database: PostgreSQL has schemas of these names.
+fn default_database(workload: Workload) -> &'static str {
+    match workload {
+        Workload::Tpcc => "tpcc",
+        // As sysbench itself.
+        Workload::Sysbench => "sbtest",
+        Workload::Dvdstore => "dvdstore",
+        Workload::Batch => "batch",
+        Workload::Warehouse => "warehouse",
+    }
+}
+
+fn variable(engine: Engine) -> &'static str {
+    match engine {
+        Engine::Postgresql => "PGPASSWORD",
+        Engine::Mariadb => "MYSQL_PWD",
+    }
+}
+
+/// From libpq's file of passwords: the URL's, `PGPASSFILE`, or the one at home.
+fn listed(target: &Target) -> Option<Secret> {
+    if target.engine != Engine::Postgresql {
+        return None;
+    }
+    let path = target
+        .password_file
+        .clone()
+        .or_else(|| std::env::var_os("PGPASSFILE").map(PathBuf::from))
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass")))?;
+    match password_file::look_up(&path, target) {
+        Ok(found) => found,
+        Err(reason) => {
+            eprintln!("warning: {reason}");
+            None
+        }
+    }
+}
+
+/// How the sessions of a command are encrypted: all are opened the same way.
+pub(super) struct Sessions {
+    encryption: Option<Encryption>,
+    is_socket: bool,
+}
+
+impl Sessions {
+    /// Opens one and looks; says it to people. What keeps sessions from being opened is an error here, before
+    /// anything is touched.
+    pub(super) fn look(arguments: &Arguments, target: &Target) -> Result<Sessions, Stop> {
+        // The database may be made only now.
+        let anywhere = match target.engine {
+            Engine::Postgresql => target.clone(),
+            Engine::Mariadb => target.with_database(""),
+        };
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
+        let encryption = runtime
+            .block_on(encryption(&anywhere))
+            .map_err(|error| Stop::run_failed(format!("could not connect to {target}: {error}")))?;
+        let is_socket = matches!(target.address, Address::UnixSocket(_));
+        let sessions = Sessions { encryption, is_socket };
+        arguments.say(&sessions.in_words(target.tls.options().mode));
+        Ok(sessions)
+    }
+
+    fn in_words(&self, mode: TlsMode) -> String {
+        match &self.encryption {
+            Some(Encryption { protocol, cipher, verified }) => format!(
+                "sessions: encrypted, {protocol} with {cipher}; the server's certificate: {}",
+                match verified {
+                    Verification::Nothing => "not verified",
+                    Verification::Issuer => "issuer verified",
+                    Verification::Name => "issuer and name verified",
+                }
+            ),
+            None if self.is_socket => "sessions: not encrypted (Unix socket)".to_string(),
+            None if mode == TlsMode::Disable => {
+                "sessions: not encrypted (as asked for)".to_string()
+            }
+            None if mode == TlsMode::Allow => {
+                "sessions: not encrypted (the server does not demand it)".to_string()
+            }
+            None => {
+                "sessions: not encrypted (the server offers no TLS that is accepted)".to_string()
+            }
+        }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        json!({
+            "encrypted": self.encryption.is_some(),
+            "protocol": self.encryption.as_ref().map(|encryption| &encryption.protocol),
+            "cipher": self.encryption.as_ref().map(|encryption| &encryption.cipher),
+            "certificate_verified":
+                self.encryption.as_ref().map(|encryption| encryption.verified.as_str()),
+        })
+    }
+}
