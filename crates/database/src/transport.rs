@@ -1,7 +1,7 @@
 //! The socket of a session that speaks its engine's protocol itself: bytes in, bytes out, one request at a time.
 //!
 //! A virtual user has one request in flight, so nothing is queued and nothing wakes another task: a request is one
-//! `send`, an answer usually one `recv`. It knows no protocol, does not encrypt and does not reconnect.
+//! `send`, an answer usually one `recv`. It knows no protocol and does not reconnect; it encrypts when it is told to.
 
 use std::future::poll_fn;
 use std::io;
@@ -13,6 +13,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
+use tokio_rustls::client::TlsStream;
+
+use crate::tls::{Material, TlsFailure, handshake};
 
 /// Most answers fit; longer ones make it grow.
 const INPUT_BYTES: usize = 16 << 10;
@@ -24,6 +27,8 @@ pub(crate) enum Socket {
     Tcp(TcpStream),
     /// Of this host.
     Unix(UnixStream),
+    /// Of the network, encrypted.
+    Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl Socket {
@@ -38,6 +43,27 @@ impl Socket {
     pub(crate) async fn unix(path: &Path, limit: Duration) -> io::Result<Socket> {
         Ok(Socket::Unix(timeout(limit, UnixStream::connect(path)).await??))
     }
+
+    /// The same connection with TLS. Nothing may have been received that was not looked at.
+    pub(crate) async fn encrypt(
+        self,
+        material: &Material,
+        host: &str,
+    ) -> Result<Socket, TlsFailure> {
+        match self {
+            Socket::Tcp(stream) => {
+                Ok(Socket::Tls(Box::new(handshake(material, host, stream).await?)))
+            }
+            Socket::Unix(_) | Socket::Tls(_) => Err(TlsFailure::Refused(
+                "only plain connections with a host are encrypted".to_string(),
+            )),
+        }
+    }
+
+    /// Whether it is.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        matches!(self, Socket::Tls(_))
+    }
 }
 
 impl AsyncRead for Socket {
@@ -49,6 +75,7 @@ impl AsyncRead for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_read(context, buffer),
             Socket::Unix(stream) => Pin::new(stream).poll_read(context, buffer),
+            Socket::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
         }
     }
 }
@@ -62,6 +89,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_write(context, bytes),
             Socket::Unix(stream) => Pin::new(stream).poll_write(context, bytes),
+            Socket::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
         }
     }
 
@@ -69,6 +97,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_flush(context),
             Socket::Unix(stream) => Pin::new(stream).poll_flush(context),
+            Socket::Tls(stream) => Pin::new(stream).poll_flush(context),
         }
     }
 
@@ -76,6 +105,7 @@ impl AsyncWrite for Socket {
         match self.get_mut() {
             Socket::Tcp(stream) => Pin::new(stream).poll_shutdown(context),
             Socket::Unix(stream) => Pin::new(stream).poll_shutdown(context),
+            Socket::Tls(stream) => Pin::new(stream).poll_shutdown(context),
         }
     }
 }
@@ -95,6 +125,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
     /// Nothing was received yet.
     pub(crate) fn new(stream: S) -> Transport<S> {
         Transport { stream, input: vec![0; INPUT_BYTES], begin: 0, end: 0 }
+    }
+
+    /// The stream alone; what was received is forgotten.
+    pub(crate) fn into_stream(self) -> S {
+        self.stream
     }
 
     /// What was received and not consumed.

@@ -3,21 +3,25 @@
 //! What it speaks is the part of the client/server protocol (MariaDB Knowledge Base, "Client/Server Protocol") that
 //! transactions of prepared statements need, with one request in flight: the library's buffers and states cost twice the
 //! processor time per statement of a peer written in C. It returns counts of rows, not rows. It authenticates with
-//! `mysql_native_password` and does not encrypt; whoever needs another plugin or TLS uses the library
-//! ([`connect`](super::connection::connect)), and [`Opened::NotHere`] says so.
+//! `mysql_native_password`; whoever needs another plugin uses the library ([`connect`](super::connection::connect)), and
+//! [`Opened::NotHere`] says so.
 
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
 use mysql_async::{Error, IoError, ServerError};
-use mysql_common::constants::CapabilityFlags;
+use mysql_common::constants::{CapabilityFlags, UTF8MB4_GENERAL_CI};
 use mysql_common::io::ParseBuf;
-use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse};
+use mysql_common::packets::{
+    AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest,
+};
 use mysql_common::proto::MySerialize;
 use tokio::time::timeout;
 
+use super::tls::NOT_OFFERED;
 use crate::target::{Address, Target};
+use crate::tls::{Material, TlsFailure};
 use crate::transport::{Socket, Transport};
 
 /// Length (3 bytes) and number of a packet.
@@ -77,7 +81,7 @@ impl Direct {
             Address::Tcp(host) => Socket::tcp(host, target.port, limit).await,
             Address::UnixSocket(path) => Socket::unix(path, limit).await,
         };
-        let mut direct = Direct {
+        let direct = Direct {
             transport: Transport::new(socket.map_err(broken)?),
             output: Vec::new(),
             capabilities: CapabilityFlags::empty(),
@@ -85,18 +89,25 @@ impl Direct {
             busy: false,
         };
         let greeted = timeout(limit, direct.greet(target)).await;
-        let is_here = greeted.map_err(|_| broken(io::ErrorKind::TimedOut.into()))??;
-        Ok(if is_here { Opened::Here(Box::new(direct)) } else { Opened::NotHere })
+        let here = greeted.map_err(|_| broken(io::ErrorKind::TimedOut.into()))??;
+        Ok(here.map_or(Opened::NotHere, |direct| Opened::Here(Box::new(direct))))
     }
 
-    /// Whether the server let us in; false when it wants to be answered in a way that is not known here.
-    async fn greet(&mut self, target: &Target) -> Result<bool, Error> {
+    /// Itself when the server let us in; none when it wants to be answered in a way that is not known here.
+    async fn greet(mut self, target: &Target) -> Result<Option<Direct>, Error> {
         let greeting = self.packet(|body| Ok(body.to_vec())).await?;
         refused(&greeting)?;
         let handshake: HandshakePacket<'_> = ParseBuf(&greeting)
             .parse(())
             .map_err(|_| protocol("a greeting of another protocol"))?;
         self.capabilities = handshake.capabilities() & wanted();
+        if let (Some(material), Address::Tcp(host)) = (target.tls.material(), &target.address) {
+            if handshake.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
+                self = self.encrypt(material, host).await?;
+            } else if target.tls.options().mode.demands() {
+                return Err(Error::Other(NOT_OFFERED.into()));
+            }
+        }
         let password = target.password.as_ref().map(|password| password.reveal());
         let plugin = AuthPlugin::MysqlNativePassword;
         let mut nonce = handshake.nonce();
@@ -122,9 +133,9 @@ impl Direct {
         let mut answer = self.packet(|body| Ok(body.to_vec())).await?;
         if answer.first() == Some(&0xfe) {
             let switch: Result<AuthSwitchRequest<'_>, _> = ParseBuf(&answer).parse(());
-            let Ok(switch) = switch else { return Ok(false) };
+            let Ok(switch) = switch else { return Ok(None) };
             if switch.auth_plugin() != plugin {
-                return Ok(false);
+                return Ok(None);
             }
             let proof = plugin.gen_data(password, switch.plugin_data());
             self.begin_packet();
@@ -136,7 +147,27 @@ impl Direct {
         }
         refused(&answer)?;
         self.busy = false;
-        Ok(answer.first() == Some(&0))
+        Ok((answer.first() == Some(&0)).then_some(self))
+    }
+
+    /// Asks for TLS, and makes the handshake. Our own verifier judges the server's certificate.
+    async fn encrypt(mut self, material: &Material, host: &str) -> Result<Direct, Error> {
+        self.capabilities |= CapabilityFlags::CLIENT_SSL;
+        self.begin_packet();
+        let request =
+            SslRequest::new(self.capabilities, PACKET_BYTES_MAX as u32, UTF8MB4_GENERAL_CI as u8);
+        request.serialize(&mut self.output);
+        self.send_packet(self.sequence).await?;
+        // Whoever sits in between could have put it there.
+        if !self.transport.received().is_empty() {
+            return Err(protocol("an answer to what was not asked yet"));
+        }
+        let socket = self.transport.into_stream().encrypt(material, host).await;
+        let socket = socket.map_err(|failure| match failure {
+            TlsFailure::Lost(error) => broken(error),
+            failure => Error::Other(failure.to_string().into()),
+        })?;
+        Ok(Direct { transport: Transport::new(socket), ..self })
     }
 
     /// Prepares a statement.

@@ -81,6 +81,9 @@ fn describe(error: &Error) -> String {
     if let Error::Server(server) = error {
         return format!("error {}: {}", server.code, server.message);
     }
+    if let Error::Other(said) = error {
+        return said.to_string();
+    }
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {

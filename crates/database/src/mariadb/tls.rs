@@ -7,15 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mysql_async::{ClientIdentity, Conn, DriverError, Error, Opts, OptsBuilder, SslOpts};
-use rustls::pki_types::ServerName;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::pinned_key;
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::target::{Address, Target};
-use crate::tls::{Material, TlsFailure, TlsMode, Verification, describe, public_key, refusal};
+use crate::tls::{
+    Material, TlsFailure, TlsMode, Verification, describe, handshake, public_key, refusal,
+};
 
 /// The capability bit of a server that speaks TLS.
 const CLIENT_SSL: u32 = 0x0800;
@@ -58,7 +58,7 @@ pub(super) async fn connect(target: &Target, options: OptsBuilder) -> Result<Con
     }
 }
 
-const NOT_OFFERED: &str = "the server does not offer TLS, which the URL demands: switch it on there (ssl_cert, ssl_key), \
+pub(super) const NOT_OFFERED: &str = "the server does not offer TLS, which the URL demands: switch it on there (ssl_cert, ssl_key), \
                            or write `ssl-mode=preferred` or `disabled`";
 
 /// Nothing is verified by the library itself but that the server has the key of its certificate.
@@ -111,15 +111,10 @@ async fn verify(target: &Target, material: &Material) -> Result<Vec<u8>, Session
         }
     }
     stream.write_all(&request()).await.map_err(lost)?;
-    let name = ServerName::try_from(host.clone())
-        .map_err(|_| refused(format!("`{host}` is no name that a certificate could have")))?;
-    let mut session = TlsConnector::from(Arc::clone(&material.config))
-        .connect(name, stream)
-        .await
-        .map_err(|error| match TlsFailure::of(error, host) {
-            TlsFailure::Lost(error) => lost(error),
-            failure => refused(failure.to_string()),
-        })?;
+    let mut session = handshake(material, host, stream).await.map_err(|error| match error {
+        TlsFailure::Lost(error) => lost(error),
+        failure => refused(failure.to_string()),
+    })?;
     let key = session
         .get_ref()
         .1

@@ -10,21 +10,18 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
-use rustls::ProtocolVersion;
-use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, ProtocolVersion};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_postgres::config::SslMode;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream as IsTlsStream};
 use tokio_postgres::{Client, Config, Connection, Error, Socket};
-use tokio_rustls::TlsConnector;
 
 use crate::error::{CommitState, SessionError};
 use crate::target::Target;
-use crate::tls::{Encryption, Material, TlsFailure, TlsMode, digest_for_channel_binding};
-
-/// What a server says whose rules let this session not in.
-const NOT_LET_IN: SqlState = SqlState::INVALID_AUTHORIZATION_SPECIFICATION;
+use crate::tls::{
+    Encryption, Material, TlsFailure, TlsMode, digest_for_channel_binding, handshake,
+};
 
 /// A connection that may be encrypted.
 pub type MaybeTlsConnection = Connection<Socket, TlsStream>;
@@ -56,42 +53,72 @@ pub async fn connect(
     connect_and_tell(target, config).await.map(|(client, connection, _)| (client, connection))
 }
 
-async fn connect_and_tell(
-    target: &Target,
-    config: &Config,
-) -> Result<(Client, MaybeTlsConnection, Option<Encryption>), Error> {
-    let (first, second) = match target.tls.options().mode {
-        TlsMode::Disable => (SslMode::Disable, None),
-        TlsMode::Allow => (SslMode::Disable, Some(SslMode::Require)),
-        TlsMode::Prefer => (SslMode::Prefer, Some(SslMode::Disable)),
-        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (SslMode::Require, None),
-    };
-    let attempt = async |mode| {
-        let material = target.tls.material().cloned();
-        let handshakes = Handshakes { material, agreed: Arc::new(Mutex::new(None)) };
-        let mut config = config.clone();
-        let connected = config.ssl_mode(mode).connect(handshakes.clone()).await;
-        (connected, handshakes.agreed())
-    };
-    let (error, is_encrypted) = match attempt(first).await {
-        (Ok((client, connection)), agreed) => return Ok((client, connection, agreed)),
-        (Err(error), agreed) => (error, agreed.is_some()),
-    };
-    // The server refuses this session as it is, or the two cannot agree on TLS.
-    let is_refused = error.code() == Some(&NOT_LET_IN);
-    let again = match first {
-        SslMode::Prefer => is_tls_failure(&error) || (is_refused && is_encrypted),
-        _ => is_refused,
-    };
-    match second.filter(|_| again) {
-        None => Err(error),
-        Some(mode) => match attempt(mode).await {
-            (Ok((client, connection)), agreed) => Ok((client, connection, agreed)),
-            // Neither way: what the first attempt met is what was wanted.
-            (Err(second), _) if second.code() == Some(&NOT_LET_IN) => Err(error),
-            (Err(second), _) => Err(second),
+/// A client, its connection, and how that is encrypted.
+type Connected = (Client, MaybeTlsConnection, Option<Encryption>);
+
+async fn connect_and_tell(target: &Target, config: &Config) -> Result<Connected, Error> {
+    let attempts = Attempts::of(target);
+    match attempt(target, config, attempts.first).await {
+        (Ok(connected), _) => Ok(connected),
+        (Err(error), is_encrypted) => match attempts.after(Some(&error), is_encrypted) {
+            None => Err(error),
+            Some(mode) => match attempt(target, config, mode).await.0 {
+                Err(second) if is_not_let_in(&second) => Err(error),
+                outcome => outcome,
+            },
         },
     }
+}
+
+/// One attempt, and whether it came to TLS.
+async fn attempt(
+    target: &Target,
+    config: &Config,
+    mode: SslMode,
+) -> (Result<Connected, Error>, bool) {
+    let material = target.tls.material().cloned();
+    let handshakes = Handshakes { material, agreed: Arc::new(Mutex::new(None)) };
+    let mut config = config.clone();
+    let connected = config.ssl_mode(mode).connect(handshakes.clone()).await;
+    let agreed = handshakes.agreed();
+    let is_encrypted = agreed.is_some();
+    (connected.map(|(client, connection)| (client, connection, agreed)), is_encrypted)
+}
+
+/// The one or two attempts that a target's mode asks for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Attempts {
+    /// How to try first.
+    pub first: SslMode,
+    second: Option<SslMode>,
+}
+
+impl Attempts {
+    pub(super) fn of(target: &Target) -> Attempts {
+        let (first, second) = match target.tls.options().mode {
+            TlsMode::Disable => (SslMode::Disable, None),
+            TlsMode::Allow => (SslMode::Disable, Some(SslMode::Require)),
+            TlsMode::Prefer => (SslMode::Prefer, Some(SslMode::Disable)),
+            TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (SslMode::Require, None),
+        };
+        Attempts { first, second }
+    }
+
+    /// How to try again after the client library's error, if it was one: the server refuses the session as it is, or the
+    /// two cannot agree on TLS. If the second attempt is not let in either, what the first met is what was wanted.
+    pub(super) fn after(self, error: Option<&Error>, is_encrypted: bool) -> Option<SslMode> {
+        let error = error?;
+        let again = match self.first {
+            SslMode::Prefer => is_tls_failure(error) || (is_not_let_in(error) && is_encrypted),
+            _ => is_not_let_in(error),
+        };
+        self.second.filter(|_| again)
+    }
+}
+
+/// Whether the server's rules let this session not in.
+pub(super) fn is_not_let_in(error: &Error) -> bool {
+    error.code() == Some(&SqlState::INVALID_AUTHORIZATION_SPECIFICATION)
 }
 
 /// How a session of `target` is encrypted, as this side of it knows: a proxy's server would speak of another session.
@@ -137,13 +164,7 @@ impl TlsConnect<Socket> for Handshake {
             let material = with.material.ok_or_else(|| {
                 TlsFailure::Refused("TLS is switched off for this database".to_string())
             })?;
-            let name = ServerName::try_from(host.clone()).map_err(|_| {
-                TlsFailure::Refused(format!("`{host}` is no name that a certificate could have"))
-            })?;
-            let stream = TlsConnector::from(Arc::clone(&material.config))
-                .connect(name, socket)
-                .await
-                .map_err(|error| TlsFailure::of(error, &host))?;
+            let stream = handshake(&material, &host, socket).await?;
             let session = stream.get_ref().1;
             let encryption = Encryption {
                 protocol: match session.protocol_version() {
@@ -164,15 +185,18 @@ impl TlsConnect<Socket> for Handshake {
     }
 }
 
+/// What binds the exchange of the password to a session.
+pub(super) fn channel_binding(session: &ClientConnection) -> ChannelBinding {
+    session
+        .peer_certificates()
+        .and_then(<[_]>::first)
+        .and_then(digest_for_channel_binding)
+        .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
+}
+
 impl IsTlsStream for TlsStream {
     fn channel_binding(&self) -> ChannelBinding {
-        self.0
-            .get_ref()
-            .1
-            .peer_certificates()
-            .and_then(<[_]>::first)
-            .and_then(digest_for_channel_binding)
-            .map_or_else(ChannelBinding::none, ChannelBinding::tls_server_end_point)
+        channel_binding(self.0.get_ref().1)
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod encryption;
 mod failure;
+mod handshake;
 mod identity;
 mod material;
 mod options;
@@ -23,6 +24,7 @@ use crate::error::TargetError;
 
 pub use encryption::{Encryption, encryption};
 pub(crate) use failure::{TlsFailure, describe, refusal};
+pub(crate) use handshake::handshake;
 pub(crate) use identity::{digest_for_channel_binding, public_key};
 pub(crate) use material::Material;
 pub(crate) use options::{MARIADB_WORDS, POSTGRES_WORDS, Words};

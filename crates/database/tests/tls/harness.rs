@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use underlay_database::managed::{Listen, Server, ServerSpec, find_installs};
+use underlay_database::sysbench::Session;
 use underlay_database::tls::{Encryption, Verification, encryption};
 use underlay_database::{Engine, Target};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
@@ -106,6 +107,13 @@ impl Running {
             (Err(error), _) => panic!("{what}: expected {expected:?}, got: {error}"),
         };
         assert_eq!(became, *expected, "{what}: {answer:?}");
+        // Sysbench's sessions speak to the server without the client's library, and have no tables here.
+        let direct = self.runtime.block_on(Session::connect(target, 1)).err().unwrap();
+        let text = match expected {
+            Became::Refused(text) => text,
+            Became::Plain | Became::Encrypted(_) => "sbtest",
+        };
+        assert!(direct.message.contains(text), "{what}, directly: {direct}");
         answer.ok().flatten()
     }
 }

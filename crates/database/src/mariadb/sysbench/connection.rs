@@ -16,7 +16,7 @@ use crate::target::Target;
 pub(super) enum Connection {
     /// Without the library.
     Direct(Box<Direct>),
-    /// With it: the server wants a plugin for authentication, or TLS.
+    /// With it: the server wants another plugin for authentication.
     Library(Conn),
 }
 
