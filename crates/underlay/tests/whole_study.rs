@@ -155,7 +155,7 @@ fn the_web_shop_is_a_workload_of_studies() {
         return;
     }
     let bench = Bench::new();
-    let workload = "[workload.dvdstore]\ndb-size = \"0.2MB\"\n";
+    let workload = "[workload.dvdstore]\ndb-size = \"0.2MB\"\nn-searches = 1\nds2-mode = true\n";
     let study = SMALL_STUDY.replace("[workload.tpcc]\nwarehouses = 1\n", workload);
     assert_ne!(study, SMALL_STUDY);
     bench.write("small.toml", &study);
@@ -166,7 +166,11 @@ fn the_web_shop_is_a_workload_of_studies() {
     assert_eq!((runs_counted(&analysis), &analysis["workload"]["unit"]), (1, &json("\"OPM\"")));
     let rung = &analysis["rungs"][0];
     assert!(rung["metrics"]["headline"]["value"].as_f64().expect("a number") > 0.0, "{rung:#}");
-    assert!(rung["latencies"].as_array().map_or(0, Vec::len) > 5, "steps of visits: {rung:#}");
+    let steps = rung["latencies"].as_array().expect("steps of visits");
+    let of_reviews =
+        |step: &&Value| step["transaction"].as_str().is_some_and(|name| name.contains("review"));
+    assert!(steps.len() >= 4, "steps of visits: {rung:#}");
+    assert_eq!(steps.iter().filter(of_reviews).count(), 0, "the old flow has no reviews: {rung:#}");
     let checks = analysis["checks"].as_array().expect("checks");
     assert!(checks.len() > 50 && checks.iter().all(|check| check["outcome"] == "ok"));
 }

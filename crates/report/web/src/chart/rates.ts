@@ -2,7 +2,7 @@
 // what did not hold is hollow, and the limit that was to be met.
 
 import { html, svg } from "../dom";
-import { linear, logarithmic, logTicks, type Scale } from "../scale";
+import { linear, logarithmic, logTicks, niceTicks, type Scale } from "../scale";
 import type { DesignLook } from "../theme";
 import { quantity, tickTexts } from "../unit";
 import { horizontalAxis, labelRoom, verticalAxis, type Area } from "./axis";
@@ -43,7 +43,10 @@ const HEIGHT = 280;
 function spread(values: number[], from: number, to: number): Scale {
   const low = Math.min(...values) / 1.4;
   const high = Math.max(...values) * 1.4;
-  return logarithmic(low, high, from, to, logTicks(low, high));
+  const ticks = logTicks(low, high);
+  // Within less than a power of ten there are hardly any 1, 2, 5.
+  const even = () => niceTicks(low, high).filter((tick) => tick >= low && tick <= high);
+  return logarithmic(low, high, from, to, ticks.length < 3 ? even() : ticks);
 }
 
 /** Draws the chart. */
