@@ -155,7 +155,10 @@ fn a_busy_log(target: &Target) {
     });
     let active = sum(&counts, |key| key.state == "active");
     let log = sum(&counts, |key| key.event == "InnodbLogFlush");
-    assert!(log > 0.5 * active, "{log} of {active} samples waited for the log: {counts:?}");
+    // How much of the time is the log's depends on how quick the disk under it is; nothing else is waited for.
+    assert!(log > 0.25 * active, "{log} of {active} samples waited for the log: {counts:?}");
+    let waits = sum(&counts, |key| key.state == "active" && !key.class.is_empty());
+    assert!(log > 0.9 * waits, "{log} of {waits} waits were for the log: {counts:?}");
     let locks = sum(&counts, |key| key.class == "Lock");
     assert!(locks == 0.0 && holders.is_empty(), "nobody was in another's way: {counts:?}");
 }

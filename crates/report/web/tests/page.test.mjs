@@ -343,7 +343,7 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       for (const name of ["rungs", "bottlenecks", "distributions", "driver", "published", "findings"]) {
         analysis[name] = only(analysis[name]);
       }
-      for (const name of ["windows", "checks", "emulation", "sources"]) {
+      for (const name of ["windows", "checks", "emulation", "sources", "searches"]) {
         analysis[name] = only(analysis[name]).filter((entry) => entry.run === 0);
       }
       analysis.timelines.lines = analysis.timelines.lines.filter((line) => line.run === 0);
