@@ -160,6 +160,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Transport<S> {
         poll_fn(|context| Pin::new(&mut *stream).poll_flush(context)).await
     }
 
+    /// Sends `bytes` if that needs no waiting: the last words before the connection is closed, which nobody answers.
+    pub(crate) fn send_at_once(&mut self, bytes: &[u8]) {
+        let context = &mut Context::from_waker(Waker::noop());
+        // Whoever closes a connection does not care whether the other side hears of it.
+        let _unheard = Pin::new(&mut self.stream).poll_write(context, bytes);
+        let _unheard = Pin::new(&mut self.stream).poll_flush(context);
+    }
+
     /// Waits for more bytes. The other side's end is an error: nobody calls this who does not expect an answer.
     pub(crate) async fn receive(&mut self) -> io::Result<()> {
         poll_fn(|context| self.poll_receive(context)).await
@@ -244,6 +252,21 @@ mod tests {
             a.unwrap();
             b.unwrap();
             assert_eq!(got, sent);
+        });
+    }
+
+    #[test]
+    fn last_words_are_sent_without_waiting() {
+        on_a_runtime(async {
+            let (near, mut far) = duplex(4);
+            let mut transport = Transport::new(near);
+            transport.send_at_once(b"bye");
+            // No room for all of it: what there is room for, and no wait.
+            transport.send_at_once(b"bye");
+            drop(transport);
+            let mut got = Vec::new();
+            far.read_to_end(&mut got).await.unwrap();
+            assert_eq!(got, b"byeb");
         });
     }
 

@@ -33,6 +33,7 @@ use crate::transport::{Socket, Transport};
 const HEADER_BYTES: usize = 4;
 /// Longer requests and rows would be several packets.
 const PACKET_BYTES_MAX: usize = (1 << 24) - 2;
+const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
@@ -152,6 +153,14 @@ impl Direct {
             failure => Error::Other(failure.to_string().into()),
         })?;
         Ok(Direct { transport: Transport::new(socket), ..self })
+    }
+
+    /// Takes leave: the server would count and log a connection that just breaks off.
+    pub fn quit(&mut self) {
+        if !self.busy {
+            self.transport.send_at_once(&[1, 0, 0, 0, COM_QUIT]);
+            self.busy = true;
+        }
     }
 
     /// Prepares a statement.

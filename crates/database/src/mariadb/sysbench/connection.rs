@@ -98,6 +98,14 @@ impl Connection {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Connection::Direct(direct) = self {
+            direct.quit();
+        }
+    }
+}
+
 fn value(parameter: &Parameter<'_>) -> Value {
     match parameter {
         Parameter::Int(value) => Value::Int(i64::from(*value)),

@@ -223,3 +223,12 @@ impl Direct {
         Ok(Some(message))
     }
 }
+
+/// Takes leave (message `Terminate`): the server would log a connection that just breaks off.
+impl Drop for Direct {
+    fn drop(&mut self) {
+        if !self.busy {
+            self.transport.send_at_once(&[b'X', 0, 0, 0, 4]);
+        }
+    }
+}
