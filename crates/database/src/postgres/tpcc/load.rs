@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use futures_util::SinkExt;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio_postgres::Client;
 use underlay_workload::tpcc::Parameters;
 use underlay_workload::tpcc::population::Table;
@@ -32,6 +32,15 @@ const CHUNK_BYTES: usize = 128 << 10;
 /// vacuum can mark its rows as visible to all, and the first run would do it instead.
 const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET synchronous_commit = local; \
     SET statement_timeout = 0; SET lock_timeout = 0";
+
+/// How often tables are vacuumed at most. An autovacuum that began to look at a table before its last rows came keeps
+/// them from being frozen until it has ended.
+const VACUUMS_MAX: usize = 20;
+/// Before the next time.
+const VACUUM_PAUSE: Duration = Duration::from_millis(250);
+/// Tables of the population with pages that not everybody may see all of.
+const NOT_VISIBLE_TO_ALL: &str = "SELECT 'tpcc.' || relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+    WHERE nspname = 'tpcc' AND relkind = 'r' AND relname <> 'underlay_population' AND relallvisible < relpages";
 
 /// Creates the schema and loads the population. Blocks; must not be called from within a runtime.
 ///
@@ -75,10 +84,21 @@ pub fn load(
 
     report(LoadStage::Settle);
     let began = Instant::now();
-    let vacuums = Table::ALL.map(|table| format!("VACUUM (FREEZE, ANALYZE) {}", name(table)));
-    in_parallel(&target, options.parallel, vacuums.to_vec(), async |client, vacuum| {
-        Ok(client.batch_execute(vacuum).await?)
-    })?;
+    let mut tables = Table::ALL.map(name).to_vec();
+    for _ in 0..VACUUMS_MAX {
+        let vacuums = tables.iter().map(|table| format!("VACUUM (FREEZE, ANALYZE) {table}"));
+        in_parallel(&target, options.parallel, vacuums.collect(), async |client, vacuum| {
+            Ok(client.batch_execute(vacuum).await?)
+        })?;
+        tables = on_connection(&target, async |client| {
+            let rows = client.query(NOT_VISIBLE_TO_ALL, &[]).await?;
+            Ok(rows.iter().map(|row| row.get(0)).collect())
+        })?;
+        if tables.is_empty() {
+            break;
+        }
+        std::thread::sleep(VACUUM_PAUSE);
+    }
     on_connection(&target, async |client| {
         schema::mark_complete(client).await?;
         // Only some roles may ask for a checkpoint; without it the first run has a little more to write.
