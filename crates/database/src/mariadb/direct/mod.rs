@@ -2,7 +2,7 @@
 //!
 //! What it speaks is the part of the client/server protocol (MariaDB Knowledge Base, "Client/Server Protocol") that
 //! transactions of prepared statements need, with one request in flight: the library's buffers and states cost twice the
-//! processor time per statement of a peer written in C. It returns counts of rows, not rows. It authenticates with
+//! processor time in user space of a peer written in C. It returns counts of rows, not rows. It authenticates with
 //! `mysql_native_password`; whoever needs another plugin uses the library ([`connect`](super::connection::connect)), and
 //! [`Opened::NotHere`] says so.
 

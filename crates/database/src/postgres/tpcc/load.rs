@@ -99,6 +99,12 @@ pub fn load(
         }
         std::thread::sleep(VACUUM_PAUSE);
     }
+    if !tables.is_empty() {
+        tracing::warn!(
+            ?tables,
+            "not everybody may see all rows yet; the first run does what is left"
+        );
+    }
     on_connection(&target, async |client| {
         schema::mark_complete(client).await?;
         // Only some roles may ask for a checkpoint; without it the first run has a little more to write.
