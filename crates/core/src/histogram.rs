@@ -72,7 +72,15 @@ impl Histogram {
 
     /// Counts one value.
     pub fn record(&mut self, value: u64) {
-        self.record_n(value, 1);
+        let bucket = bucket_of(value);
+        if bucket >= self.counts.len() {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += 1;
+        self.min = if self.count == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.count += 1;
+        self.sum += u128::from(value);
     }
 
     /// Counts `n` equal values.

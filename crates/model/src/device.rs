@@ -289,7 +289,11 @@ impl Device {
 /// read, but the last block's own transfer follows its read.
 fn read_end(flash: &Flash, transfer: Transfer, unit: &UnitService, bytes: u64) -> Nanos {
     let streamed = unit.first_done.max(transfer.start) + transfer.extra;
-    let last_block = u64::from(flash.unit_bytes).min(bytes);
-    let last_transfer = Nanos(transfer.extra.0 * last_block / bytes.max(1));
+    let unit_bytes = u64::from(flash.unit_bytes);
+    let last_transfer = if bytes <= unit_bytes {
+        transfer.extra
+    } else {
+        Nanos(transfer.extra.0 * unit_bytes / bytes)
+    };
     streamed.max(unit.last_done + last_transfer) + flash.base
 }

@@ -37,7 +37,8 @@ struct WholeUnits {
 #[derive(Clone, Debug)]
 pub(crate) struct Units {
     units: Vec<Unit>,
-    unit_bytes: u64,
+    /// The length of a block, as a power of two.
+    unit_shift: u32,
     hash_key: u64,
     read_service: ServiceTime,
     program: Nanos,
@@ -74,7 +75,7 @@ impl Units {
         };
         Units {
             units: vec![idle; flash.units.div_ceil(divisor) as usize],
-            unit_bytes: u64::from(flash.unit_bytes),
+            unit_shift: flash.unit_bytes.trailing_zeros(),
             hash_key,
             read_service: ServiceTime::new(
                 flash.read_service,
@@ -121,8 +122,8 @@ impl Units {
         bytes: u64,
         serve: fn(&mut Units, Nanos, u64) -> (Nanos, Nanos),
     ) -> UnitService {
-        let first = offset / self.unit_bytes;
-        let last = (offset + bytes.max(1) - 1) / self.unit_bytes;
+        let first = offset >> self.unit_shift;
+        let last = (offset + bytes.max(1) - 1) >> self.unit_shift;
         self.request += 1;
         let mut total =
             UnitService { first_done: Nanos(u64::MAX), last_done: start, service: Nanos::ZERO };

@@ -21,6 +21,8 @@ pub mod builtin;
 
 mod stripe_set;
 
+mod agenda;
+
 mod service_time;
 
 mod flash;

@@ -21,6 +21,27 @@ pub(crate) struct LinkState {
     divisor: u32,
     read_free: Nanos,
     write_free: Nanos,
+    read_times: TransferTimes,
+    write_times: TransferTimes,
+}
+
+/// How long a transfer takes and occupies the cable. That of the last length is remembered: the next one nearly always has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct TransferTimes {
+    bytes: u64,
+    occupied: Nanos,
+    extra: Nanos,
+}
+
+impl TransferTimes {
+    fn of(&mut self, bytes: u64, bytes_per_second: u64, divisor: u32) -> TransferTimes {
+        if self.bytes != bytes {
+            let occupied = transfer_time(bytes * u64::from(divisor), bytes_per_second);
+            let extra = transfer_time(bytes.saturating_sub(QUOTED_BYTES), bytes_per_second);
+            *self = TransferTimes { bytes, occupied, extra };
+        }
+        *self
+    }
 }
 
 /// What one transfer got.
@@ -34,7 +55,14 @@ pub(crate) struct Transfer {
 
 impl LinkState {
     pub(crate) fn new(link: Link, divisor: u32) -> LinkState {
-        LinkState { link, divisor, read_free: Nanos::ZERO, write_free: Nanos::ZERO }
+        LinkState {
+            link,
+            divisor,
+            read_free: Nanos::ZERO,
+            write_free: Nanos::ZERO,
+            read_times: TransferTimes::default(),
+            write_times: TransferTimes::default(),
+        }
     }
 
     /// When the device-to-host direction is free.
@@ -52,32 +80,25 @@ impl LinkState {
 
     /// Reserves the device-to-host direction from `ready` on.
     pub(crate) fn read(&mut self, ready: Nanos, bytes: u64) -> Transfer {
-        let rate = self.link.read_bytes_per_second;
-        reserve(&mut self.read_free, ready, bytes, rate, self.divisor)
+        let times = self.read_times.of(bytes, self.link.read_bytes_per_second, self.divisor);
+        reserve(&mut self.read_free, ready, times)
     }
 
     /// Reserves the host-to-device direction from `ready` on.
     pub(crate) fn write(&mut self, ready: Nanos, bytes: u64) -> Transfer {
-        let rate = self.link.write_bytes_per_second;
+        let times = self.write_times.of(bytes, self.link.write_bytes_per_second, self.divisor);
         let free = match self.link.duplex {
             Duplex::Half => &mut self.read_free,
             Duplex::Full => &mut self.write_free,
         };
-        reserve(free, ready, bytes, rate, self.divisor)
+        reserve(free, ready, times)
     }
 }
 
-fn reserve(
-    free: &mut Nanos,
-    ready: Nanos,
-    bytes: u64,
-    bytes_per_second: u64,
-    divisor: u32,
-) -> Transfer {
+fn reserve(free: &mut Nanos, ready: Nanos, times: TransferTimes) -> Transfer {
     let start = (*free).max(ready);
-    *free = start + transfer_time(bytes * u64::from(divisor), bytes_per_second);
-    let extra = transfer_time(bytes.saturating_sub(QUOTED_BYTES), bytes_per_second);
-    Transfer { start, extra }
+    *free = start + times.occupied;
+    Transfer { start, extra: times.extra }
 }
 
 /// Rounded up, so that a rate is never exceeded.

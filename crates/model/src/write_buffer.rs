@@ -43,6 +43,8 @@ pub(crate) struct WriteBufferState {
     /// Start times of program operations, ascending.
     programs: VecDeque<Nanos>,
     admitted_bytes_total: u64,
+    /// Of the last length, which the next write nearly always has: its drain at the sequential and at the random rate, ns.
+    drain_times: (u64, f64, f64),
 }
 
 /// What a write got from the buffer.
@@ -70,6 +72,7 @@ impl WriteBufferState {
             unprogrammed_bytes: 0,
             programs: VecDeque::with_capacity(1024),
             admitted_bytes_total: 0,
+            drain_times: (0, 0.0, 0.0),
         }
     }
 
@@ -129,8 +132,12 @@ impl WriteBufferState {
         } else {
             1.0 - sequential
         };
-        let fast = transfer_time(bytes, self.buffer.drain_sequential_bytes_per_second).0 as f64;
-        let slow = transfer_time(bytes, self.buffer.drain_random_bytes_per_second).0 as f64;
+        if self.drain_times.0 != bytes {
+            let at = |rate| transfer_time(bytes, rate).0 as f64;
+            let fast = at(self.buffer.drain_sequential_bytes_per_second);
+            self.drain_times = (bytes, fast, at(self.buffer.drain_random_bytes_per_second));
+        }
+        let (_, fast, slow) = self.drain_times;
         nearest(fast + slow_share * (slow - fast))
     }
 
@@ -167,6 +174,9 @@ impl WriteBufferState {
     /// Spreads the program operations of one write evenly over its drain.
     fn schedule_programs(&mut self, start: Nanos, duration: Nanos, bytes: u64) {
         self.unprogrammed_bytes += bytes;
+        if self.unprogrammed_bytes < self.program_bytes {
+            return;
+        }
         let count = self.unprogrammed_bytes / self.program_bytes;
         self.unprogrammed_bytes %= self.program_bytes;
         for i in 0..count {

@@ -12,8 +12,10 @@ use super::operation::{FrontOperation, Part, SubState, Subrequest};
 use super::placement::Map;
 use super::slab::{Key, Slab};
 use super::spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
-use super::timers::{Timer, Timers, Turn};
+use super::timers::Timer;
 use super::topology::{Group, Host};
+use super::wakeups::Wakeups;
+use crate::agenda::{Agenda, Turn};
 use crate::disk_group::{GroupFinished, GroupRequestId};
 use rand_pcg::Pcg64;
 use underlay_core::{Nanos, RootSeed};
@@ -25,15 +27,15 @@ pub struct Cluster {
     pub(super) network: NetworkSpec,
     pub(super) hosts: Vec<Host>,
     pub(super) groups: Vec<Group>,
-    /// When each group wants to be called; `u64::MAX` = never.
-    pub(super) wakeups: Vec<u64>,
+    /// When each group wants to be called.
+    pub(super) wakeups: Wakeups,
     /// By number; removed ones leave a hole.
     pub(super) components: Vec<Option<Box<Component>>>,
     pub(super) volumes: Vec<Option<Box<Volume>>>,
     pub(super) operations: Slab<FrontOperation>,
     pub(super) parts: Slab<Part>,
     pub(super) subs: Slab<Subrequest>,
-    timers: Timers,
+    timers: Agenda<Timer>,
     pub(super) now: Nanos,
     outbox: Vec<ClusterEvent>,
     finished: Vec<GroupFinished>,
@@ -71,13 +73,13 @@ impl Cluster {
             network: spec.network,
             hosts: Vec::new(),
             groups: Vec::new(),
-            wakeups: Vec::new(),
+            wakeups: Wakeups::new(),
             components: Vec::new(),
             volumes: Vec::new(),
             operations: Slab::new(),
             parts: Slab::new(),
             subs: Slab::new(),
-            timers: Timers::new(),
+            timers: Agenda::new(),
             now: Nanos::ZERO,
             outbox: Vec::new(),
             finished: Vec::new(),
@@ -106,8 +108,7 @@ impl Cluster {
         if !self.outbox.is_empty() {
             return Some(self.now);
         }
-        let timer = self.timers.next();
-        let next = self.wakeups.iter().copied().fold(timer, u64::min);
+        let next = self.timers.next().0.min(self.wakeups.first().0);
         (next != u64::MAX).then_some(Nanos(next))
     }
 
@@ -117,7 +118,7 @@ impl Cluster {
         if !self.outbox.is_empty() {
             return Some(self.now);
         }
-        let timer = self.timers.next();
+        let timer = self.timers.next().0;
         let answers = self.groups.iter().filter_map(|group| group.engine.next_answer());
         let next = answers.fold(timer, |next, at| next.min(at.0));
         (next != u64::MAX).then_some(Nanos(next))
@@ -169,19 +170,13 @@ impl Cluster {
 
     pub(super) fn run_until(&mut self, now: Nanos) {
         loop {
-            let timer = self.timers.next();
-            let mut group = usize::MAX;
-            let mut next = u64::MAX;
-            for (index, wakeup) in self.wakeups.iter().enumerate() {
-                if *wakeup < next {
-                    (group, next) = (index, *wakeup);
-                }
-            }
+            let timer = self.timers.next().0;
+            let (next, group) = self.wakeups.first();
             if timer.min(next) > now.0 {
                 break;
             }
             if timer <= next {
-                let Some((at, timer)) = self.timers.pop() else { break };
+                let Some((at, timer)) = self.timers.take() else { break };
                 self.now = self.now.max(at);
                 self.fire(timer);
             } else {
@@ -220,7 +215,7 @@ impl Cluster {
     /// Asks the group when it wants to be called next; needed after each call that may change it.
     pub(super) fn note_wakeup(&mut self, index: usize) {
         let engine = &self.groups[index].engine;
-        self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
+        self.wakeups.set(index, engine.next_wakeup().map_or(u64::MAX, |at| at.0));
     }
 
     pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
@@ -233,7 +228,7 @@ impl Cluster {
     }
 
     pub(super) fn schedule_turn(&mut self, turn: Turn, timer: Timer) {
-        self.timers.schedule(turn, timer);
+        self.timers.enter_at(turn, timer);
     }
 
     pub(super) fn emit(&mut self, event: ClusterEvent) {
@@ -356,7 +351,7 @@ impl Cluster {
         let mut group = Group::new(id, host, spec, self.seed);
         self.groups.iter().for_each(|other| group.engine.share_tables(&other.engine));
         self.groups.push(group);
-        self.wakeups.push(u64::MAX);
+        self.wakeups.push();
         id
     }
 

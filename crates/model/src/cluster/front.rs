@@ -117,11 +117,11 @@ impl Cluster {
                     let index = component.group.0 as usize;
                     let engine = &mut self.groups[index].engine;
                     // The usual case, in which the group need not be brought up to date.
-                    if self.wakeups[index] > self.now.0 && engine.is_uncongested() {
+                    if self.wakeups.at(index) > self.now.0 && engine.is_uncongested() {
                         continue;
                     }
                     delay = delay.max(engine.ingress_delay(self.now));
-                    self.wakeups[index] = engine.next_wakeup().map_or(u64::MAX, |at| at.0);
+                    self.wakeups.set(index, engine.next_wakeup().map_or(u64::MAX, |at| at.0));
                 }
             }
         }

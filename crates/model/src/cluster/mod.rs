@@ -44,6 +44,8 @@ mod slab;
 
 mod timers;
 
+mod wakeups;
+
 mod topology;
 
 mod object;

@@ -10,7 +10,7 @@ use super::event::IoFailure;
 use super::geometry::RowRange;
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::slab::Key;
-use super::timers::Turn;
+use crate::agenda::Turn;
 use crate::disk_group::{GroupIo, GroupOutcome, GroupRequestId};
 use crate::request::Operation;
 use crate::scheduler::IoClass;

@@ -119,14 +119,13 @@ impl DiskGroup {
     }
 
     fn switch(&mut self) {
-        let fill = self.log.fill();
+        let used = self.log.used_bytes();
         let needed = !self.admission.is_empty();
-        let thresholds = &self.spec.write_buffer;
         let elevator = &mut self.elevator;
-        if !elevator.is_running && (fill >= thresholds.elevator_start || needed) {
+        if !elevator.is_running && (used >= self.limits.start_fewest || needed) {
             elevator.is_running = true;
             self.pace.restart(self.clock);
-        } else if elevator.is_running && fill <= thresholds.elevator_stop && !needed {
+        } else if elevator.is_running && used <= self.limits.stop_most && !needed {
             elevator.is_running = false;
         }
     }

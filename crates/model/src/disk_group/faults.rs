@@ -1,7 +1,7 @@
 //! Faults: the states of devices, and the power.
 
 use super::group::{DiskGroup, Power};
-use super::member::NEVER;
+use super::member::{Member, NEVER};
 use super::operations::Work;
 use super::request::{GroupOutcome, MemberState};
 use underlay_core::Nanos;
@@ -18,6 +18,7 @@ impl DiskGroup {
     pub fn set_member(&mut self, now: Nanos, member: usize, state: MemberState) {
         self.run_until(now);
         self.members[member].set_state(now, state);
+        self.any_lost = self.members.iter().any(Member::is_lost);
         self.elevator.forgive(member);
         match state {
             MemberState::Stuck => {}
@@ -125,6 +126,7 @@ impl DiskGroup {
         self.calendar.clear();
         self.members.iter_mut().for_each(|member| member.forget());
         self.wakes.fill(NEVER);
+        self.first_wake = NEVER;
         self.parked.iter_mut().for_each(Vec::clear);
         self.admission.drain(|_| {});
         self.log.release_all();

@@ -31,8 +31,10 @@ pub struct DiskGroup {
     pub(super) spec: DiskGroupSpec,
     /// The cache device, then the capacity devices.
     pub(super) members: Vec<Member>,
-    /// When to look at the queues of each member again; apart from the members, because it is asked at every step.
+    /// When to look at the queues of each member again, and the earliest of these; apart from the members, because it is
+    /// asked at every step.
     pub(super) wakes: Vec<Nanos>,
+    pub(super) first_wake: Nanos,
     /// Answers of stuck devices, per member.
     pub(super) parked: Vec<Vec<Sent>>,
     pub(super) calendar: Calendar,
@@ -42,6 +44,9 @@ pub struct DiskGroup {
     pub(super) sequence: u64,
     pub(super) power: Power,
     pub(super) log: Log,
+    pub(super) limits: FillLimits,
+    /// Whether a device is lost; a short cut for the usual case.
+    pub(super) any_lost: bool,
     /// Per capacity device.
     pub(super) blocks: Vec<BufferedBlocks>,
     /// Writes that wait for room.
@@ -71,6 +76,28 @@ pub(super) struct BufferReads {
     pub(super) hits: u64,
     pub(super) partial_hits: u64,
     pub(super) misses: u64,
+}
+
+/// Bytes in the buffer at which something changes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FillLimits {
+    /// The most without congestion, and the fewest at which resynchronisation needs credit.
+    pub(super) uncongested_most: u64,
+    pub(super) resync_held_fewest: u64,
+    /// The fewest at which the elevator starts, and the most at which it stops.
+    pub(super) start_fewest: u64,
+    pub(super) stop_most: u64,
+}
+
+impl FillLimits {
+    fn of(log: &Log, spec: &DiskGroupSpec) -> FillLimits {
+        FillLimits {
+            uncongested_most: log.most_bytes_at(spec.congestion.low_fill),
+            resync_held_fewest: log.fewest_bytes_at(spec.congestion.low_fill),
+            start_fewest: log.fewest_bytes_at(spec.write_buffer.elevator_start),
+            stop_most: log.most_bytes_at(spec.write_buffer.elevator_stop),
+        }
+    }
 }
 
 /// Where a piece of an operation goes.
@@ -112,13 +139,16 @@ impl DiskGroup {
         let usable = spec.write_buffer.usable.min(WriteBufferSpec::LOGICAL_LIMIT);
         DiskGroup {
             wakes: vec![NEVER; members.len()],
+            first_wake: NEVER,
             parked: vec![Vec::new(); members.len()],
-            calendar: Calendar::default(),
+            calendar: Calendar::new(),
             operations: Operations::default(),
             finished: Vec::with_capacity(1024),
             clock: Nanos::ZERO,
             sequence: 0,
             power: Power::On,
+            limits: FillLimits::of(&Log::new(usable), &spec),
+            any_lost: false,
             log: Log::new(usable),
             blocks: vec![BufferedBlocks::default(); spec.capacity.len()],
             admission,
@@ -238,7 +268,7 @@ impl DiskGroup {
 
     /// Whether a write would not have to wait at its client, as long as nothing has happened since the last call.
     pub(crate) fn is_uncongested(&self) -> bool {
-        self.log.fill() <= self.spec.congestion.low_fill
+        self.log.used_bytes() <= self.limits.uncongested_most
     }
 
     /// How long a virtual machine's next write waits at its client before it is submitted: a random back-off
@@ -283,7 +313,13 @@ impl DiskGroup {
     }
 
     /// The device whose loss takes a disk away, if any.
+    #[inline]
     pub(super) fn lost_device(&self, disk: usize) -> Option<usize> {
+        if self.any_lost { self.find_lost(disk) } else { None }
+    }
+
+    #[cold]
+    fn find_lost(&self, disk: usize) -> Option<usize> {
         let lost = |member: &usize| self.members[*member].is_lost();
         let reduces = self.reducer.is_some();
         let fatal = (0..self.members.len()).filter(|m| *m == 0 || reduces || *m == disk + 1);
@@ -291,6 +327,7 @@ impl DiskGroup {
     }
 
     /// Processes everything that happens up to `now`.
+    #[inline]
     pub(super) fn run_until(&mut self, now: Nanos) {
         assert!(now >= self.clock, "time does not go back: {now} after {}", self.clock);
         loop {
@@ -298,28 +335,33 @@ impl DiskGroup {
             if at > now {
                 break;
             }
-            self.clock = self.clock.max(at);
-            if self.calendar.next() == Some(at) {
-                match self.calendar.take() {
-                    Some(Event::Answer { member, sent }) => self.answer(member, sent),
-                    Some(Event::Computed { op }) => self.computed(op),
-                    None => {}
-                }
-                continue;
-            }
-            for member in 0..self.members.len() {
-                if self.wakes[member] <= at {
-                    self.pump(member);
-                }
-            }
-            self.elevator_wakes(at);
+            self.step(at);
         }
         self.clock = now;
     }
 
+    /// The next event, or what waits for that moment.
+    fn step(&mut self, at: Nanos) {
+        self.clock = self.clock.max(at);
+        if self.calendar.next() == at {
+            match self.calendar.take() {
+                Some(Event::Answer { member, sent }) => self.answer(member, sent),
+                Some(Event::Computed { op }) => self.computed(op),
+                Some(Event::Withdrawn) | None => {}
+            }
+            return;
+        }
+        for member in 0..self.members.len() {
+            if self.wakes[member] <= at {
+                self.pump(member);
+            }
+        }
+        self.elevator_wakes(at);
+    }
+
+    #[inline]
     fn next_event(&self) -> Nanos {
-        let calendar = self.calendar.next().unwrap_or(NEVER);
-        self.wakes.iter().fold(calendar.min(self.elevator.wake), |earliest, at| earliest.min(*at))
+        self.calendar.next().min(self.first_wake).min(self.elevator.wake)
     }
 
     /// Queues the next pieces of an operation. A piece for a lost device comes back at once.
@@ -347,21 +389,42 @@ impl DiskGroup {
                 sequence: self.sequence,
                 since: self.clock,
             };
-            self.members[task.member].lanes.push(task.lane, piece);
-            self.pump(task.member);
+            match self.members[task.member].send_at_once(self.clock, task.lane, &piece) {
+                Some(sent) => {
+                    self.expect(task.member, sent);
+                    self.set_wake(task.member, NEVER);
+                }
+                None => {
+                    self.members[task.member].lanes.push(task.lane, piece);
+                    self.pump(task.member);
+                }
+            }
         }
     }
 
     /// Sends what a device may be sent now.
     pub(super) fn pump(&mut self, member: usize) {
-        while let Some(mut sent) = self.members[member].send_next(self.clock) {
-            let op = self.operations.get(sent.op);
-            op.pieces += u32::from(sent.more);
-            op.is_delayed |= sent.since < self.clock;
-            sent.early = op.head_start.min(sent.at - self.clock);
-            self.calendar.enter(sent.at - sent.early, Event::Answer { member, sent });
+        while let Some(sent) = self.members[member].send_next(self.clock) {
+            self.expect(member, sent);
         }
-        self.wakes[member] = self.members[member].wake();
+        self.set_wake(member, self.members[member].wake());
+    }
+
+    /// The answer of a device is known.
+    #[inline]
+    fn expect(&mut self, member: usize, mut sent: Sent) {
+        let op = self.operations.get(sent.op);
+        op.pieces += u32::from(sent.more);
+        op.is_delayed |= sent.since < self.clock;
+        sent.early = op.head_start.min(sent.at - self.clock);
+        self.calendar.enter(sent.at - sent.early, Event::Answer { member, sent });
+    }
+
+    fn set_wake(&mut self, member: usize, at: Nanos) {
+        if self.wakes[member] != at {
+            self.wakes[member] = at;
+            self.first_wake = self.wakes.iter().copied().fold(NEVER, Nanos::min);
+        }
     }
 
     fn answer(&mut self, member: usize, sent: Sent) {
@@ -374,7 +437,11 @@ impl DiskGroup {
         let op = self.operations.get(sent.op);
         op.ends = op.ends.max(until);
         self.piece_done(sent.op, sent.outcome, sent.service);
-        self.pump(member);
+        if self.members[member].lanes.is_empty() {
+            self.set_wake(member, NEVER);
+        } else {
+            self.pump(member);
+        }
     }
 
     pub(super) fn piece_done(&mut self, index: u32, outcome: GroupOutcome, service: Nanos) {

@@ -64,6 +64,32 @@ impl Log {
         self.used_bytes() as f64 / self.usable_bytes as f64
     }
 
+    /// The most bytes in use at which [`Log::fill`] is at most `share`: what is compared often is compared as a number of bytes.
+    pub(crate) fn most_bytes_at(&self, share: f64) -> u64 {
+        let fill = |bytes: u64| bytes as f64 / self.usable_bytes as f64;
+        let mut bytes = (share * self.usable_bytes as f64) as u64;
+        while fill(bytes + 1) <= share {
+            bytes += 1;
+        }
+        while bytes > 0 && fill(bytes) > share {
+            bytes -= 1;
+        }
+        bytes
+    }
+
+    /// The fewest bytes in use at which [`Log::fill`] is at least `share`.
+    pub(crate) fn fewest_bytes_at(&self, share: f64) -> u64 {
+        let fill = |bytes: u64| bytes as f64 / self.usable_bytes as f64;
+        let mut bytes = (share * self.usable_bytes as f64) as u64;
+        while fill(bytes) < share {
+            bytes += 1;
+        }
+        while bytes > 0 && fill(bytes - 1) >= share {
+            bytes -= 1;
+        }
+        bytes
+    }
+
     /// Whether a write fits. One larger than the whole buffer fits when it is empty.
     pub(crate) fn has_room(&self, bytes: u64) -> bool {
         let used = self.used_bytes();
@@ -120,5 +146,31 @@ impl Log {
     pub(crate) fn address(&self, disk: usize, block: u64) -> u64 {
         let disks_apart = self.usable_bytes / 8 / BLOCK_BYTES * BLOCK_BYTES;
         (block * BLOCK_BYTES + disk as u64 * disks_apart) % self.usable_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Log;
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+    use underlay_core::Bytes;
+
+    proptest! {
+        /// Bytes and shares are compared alike, right beside the limit too.
+        #[test]
+        fn limits_in_bytes_are_those_in_shares(
+            usable in 1u64 << 20..600_000_000_000, share in 0.0..=1.0f64, beside in -3i64..=3,
+        ) {
+            let mut log = Log::new(Bytes(usable));
+            for share in [share, 0.0, 0.3, 0.6, 1.0] {
+                let (most, fewest) = (log.most_bytes_at(share), log.fewest_bytes_at(share));
+                prop_assert!(most <= usable && fewest <= usable);
+                for limit in [most, fewest] {
+                    log.reserved_bytes = limit.saturating_add_signed(beside);
+                    prop_assert_eq!(log.fill() <= share, log.used_bytes() <= most);
+                    prop_assert_eq!(log.fill() >= share, log.used_bytes() >= fewest);
+                }
+            }
+        }
     }
 }

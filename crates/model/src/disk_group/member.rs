@@ -7,10 +7,10 @@
 //! units are bounded by number, and only while classes compete. A disk gets as many commands as
 //! its own queue holds, because choosing among them is what makes it fast.
 //!
-//! A slow device runs on a clock of its own that is late by a factor; so its latency, its rate and its
-//! buffer slow down together.
+//! What comes while nothing waits and its device may have it is sent as it comes, without a place in a queue.
 
 use super::request::{GroupOutcome, MemberState};
+use super::slow_clock::SlowClock;
 use crate::device::Device;
 use crate::profile::{DeviceProfile, Medium};
 use crate::request::{Operation, Request};
@@ -201,16 +201,12 @@ impl Member {
         if self.lanes.is_empty() || self.is_stuck() || self.is_lost() {
             return None;
         }
-        let vm_active = self.is_active(now, self.last_vm, &[Lane::Vm]);
-        let competing =
-            vm_active && self.is_active(now, self.last_other, &[Lane::Resync, Lane::Elevator]);
-        let most = if competing { self.under_way_max_competing } else { self.under_way_max };
-        if self.under_way >= most {
+        if self.has_enough(now) {
             return None; // What comes back asks again.
         }
         let (device, clock) = (&self.device, &self.clock);
         let ahead = clock.stretch(self.ahead);
-        let resync_full = vm_active && self.lanes.under_way(Lane::Resync) >= self.window;
+        let resync_full = self.lanes.under_way(Lane::Resync) >= self.window && self.serves_vm(now);
         let resync_from = self.regulator.as_ref().map_or(Nanos::ZERO, Regulator::next);
         let mut wake = NEVER;
         let chosen = self.lanes.choose(|lane, piece| {
@@ -229,6 +225,41 @@ impl Member {
             return None;
         };
         Some(self.send(now, lane))
+    }
+
+    /// Sends a piece that has just come, if nothing waits and it may go whole: the usual case.
+    pub(crate) fn send_at_once(&mut self, now: Nanos, lane: Lane, piece: &Piece) -> Option<Sent> {
+        let is_usual = self.lanes.is_empty()
+            && self.under_way < self.under_way_max_competing
+            && piece.length_bytes <= piece.turn_max_bytes
+            && lane != Lane::Resync
+            && !self.is_stuck()
+            && !self.is_lost();
+        if !is_usual {
+            return None;
+        }
+        let free = self.clock.to_host(self.device.serial_free(piece.operation));
+        if free.saturating_sub(self.clock.stretch(self.ahead)) > now {
+            return None;
+        }
+        self.wake = NEVER;
+        self.lanes.served(lane, piece.turn_bytes());
+        Some(self.submit(now, lane, piece, piece.length_bytes, false))
+    }
+
+    /// Whether the device has as many requests as it profits from.
+    fn has_enough(&self, now: Nanos) -> bool {
+        if self.under_way < self.under_way_max_competing {
+            return false;
+        }
+        let competing = self.serves_vm(now)
+            && self.is_active(now, self.last_other, &[Lane::Resync, Lane::Elevator]);
+        competing || self.under_way >= self.under_way_max
+    }
+
+    /// Whether virtual machines use the device.
+    fn serves_vm(&self, now: Nanos) -> bool {
+        self.is_active(now, self.last_vm, &[Lane::Vm])
     }
 
     /// Notes that what was sent came back.
@@ -277,9 +308,23 @@ impl Member {
             || lanes.iter().any(|lane| self.lanes.waits(*lane) || self.lanes.under_way(*lane) > 0)
     }
 
+    /// Sends what is first in a lane, or as much of it as one turn sends.
     fn send(&mut self, now: Nanos, lane: Lane) -> Sent {
-        let piece = self.lanes.front_mut(lane).expect("a lane is chosen for its front");
+        let waiting = self.lanes.front_mut(lane).expect("a lane is chosen for its front");
+        let piece = *waiting;
         let bytes = piece.length_bytes.min(piece.turn_max_bytes);
+        waiting.offset_bytes += u64::from(bytes);
+        waiting.length_bytes -= bytes;
+        let more = waiting.length_bytes > 0;
+        self.lanes.served(lane, piece.turn_bytes());
+        if !more {
+            self.lanes.pop(lane);
+        }
+        self.submit(now, lane, &piece, bytes, more)
+    }
+
+    /// Gives the first bytes of a piece to the device.
+    fn submit(&mut self, now: Nanos, lane: Lane, piece: &Piece, bytes: u32, more: bool) -> Sent {
         let request = Request {
             operation: piece.operation,
             offset_bytes: piece.offset_bytes,
@@ -287,14 +332,6 @@ impl Member {
             // What is acknowledged must be durable, whatever the device's own buffer.
             force_unit_access: true,
         };
-        let (op, since, turn) = (piece.op, piece.since, piece.turn_bytes());
-        piece.offset_bytes += u64::from(bytes);
-        piece.length_bytes -= bytes;
-        let more = piece.length_bytes > 0;
-        self.lanes.served(lane, turn);
-        if !more {
-            self.lanes.pop(lane);
-        }
         self.lanes.begin(lane);
         self.under_way += 1;
         match lane {
@@ -308,13 +345,13 @@ impl Member {
         let device_now = self.clock.to_device(now).max(self.device.last_arrival());
         let completion = self.device.submit(device_now, &request);
         Sent {
-            op,
+            op: piece.op,
             lane,
             operation: request.operation,
             bytes,
             at: self.clock.to_host(completion.at).max(now),
             service: self.clock.stretch(completion.service),
-            since,
+            since: piece.since,
             outcome: self.roll(),
             more,
             early: Nanos::ZERO,
@@ -361,71 +398,4 @@ fn ahead(profile: &DeviceProfile) -> Nanos {
         .link
         .map_or(Nanos::ZERO, |link| crate::link::transfer_time(4096, link.read_bytes_per_second));
     Nanos((2 * command.0 + page.0) * divisor)
-}
-
-/// A clock that runs slow by a factor from some moment on.
-#[derive(Clone, Debug)]
-struct SlowClock {
-    host_base: Nanos,
-    device_base: Nanos,
-    factor: f64,
-}
-
-impl Default for SlowClock {
-    fn default() -> SlowClock {
-        SlowClock { host_base: Nanos::ZERO, device_base: Nanos::ZERO, factor: 1.0 }
-    }
-}
-
-impl SlowClock {
-    fn set_factor(&mut self, now: Nanos, factor: f64) {
-        (self.device_base, self.host_base) = (self.to_device(now), now);
-        self.factor = factor;
-    }
-
-    fn to_device(&self, host: Nanos) -> Nanos {
-        let elapsed = host.saturating_sub(self.host_base);
-        if self.factor == 1.0 {
-            return self.device_base + elapsed;
-        }
-        self.device_base + self.shrunk(elapsed)
-    }
-
-    /// Rounded up, so that nothing is early.
-    fn to_host(&self, device: Nanos) -> Nanos {
-        self.host_base + self.stretch(device.saturating_sub(self.device_base))
-    }
-
-    fn stretch(&self, length: Nanos) -> Nanos {
-        if self.factor == 1.0 { length } else { self.stretched(length) }
-    }
-
-    // Apart and cold, so that nothing is divided for devices that run at their own speed, which hardly any do not.
-    #[cold]
-    fn shrunk(&self, length: Nanos) -> Nanos {
-        Nanos((length.0 as f64 / self.factor) as u64)
-    }
-
-    #[cold]
-    fn stretched(&self, length: Nanos) -> Nanos {
-        Nanos((length.0 as f64 * self.factor).ceil() as u64)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::SlowClock;
-    use underlay_core::Nanos;
-
-    #[test]
-    fn a_slow_clock_is_continuous_and_late() {
-        let mut clock = SlowClock::default();
-        assert_eq!(clock.to_host(Nanos(70)), Nanos(70));
-        clock.set_factor(Nanos(1_000), 10.0);
-        assert_eq!(clock.to_device(Nanos(2_000)), Nanos(1_100));
-        assert_eq!(clock.to_host(Nanos(1_100)), Nanos(2_000));
-        clock.set_factor(Nanos(2_000), 1.0);
-        assert_eq!(clock.to_device(Nanos(2_500)), Nanos(1_600));
-        assert_eq!(clock.to_host(Nanos(1_600)), Nanos(2_500));
-    }
 }

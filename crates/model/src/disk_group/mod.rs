@@ -31,6 +31,8 @@ mod log;
 
 mod congestion;
 
+mod slow_clock;
+
 mod member;
 
 mod operations;

@@ -65,7 +65,13 @@ impl DiskGroup {
         self.operations.get(op).stage = Stage::Admission;
         self.sequence += 1;
         let lane = Lane::of(io.class);
-        self.admission.push(lane, Admission { op, bytes, sequence: self.sequence });
+        let write = Admission { op, bytes, sequence: self.sequence };
+        // The usual case: nobody waits, and there is room.
+        if self.admission.is_empty() && lane != Lane::Resync && self.log.has_room(bytes) {
+            self.admission.served(lane, bytes);
+            return self.append(write);
+        }
+        self.admission.push(lane, write);
         self.pump_admission();
     }
 
@@ -73,7 +79,7 @@ impl DiskGroup {
     pub(super) fn pump_admission(&mut self) {
         while !self.admission.is_empty() {
             let holds_resync_back = matches!(self.spec.scheduler.policy, Policy::Adaptive { .. })
-                && self.log.fill() >= self.spec.congestion.low_fill;
+                && self.log.used_bytes() >= self.limits.resync_held_fewest;
             let admission = &self.admission;
             let chosen = admission.choose(|lane, _| {
                 lane != Lane::Resync || !holds_resync_back || admission.has_credit(lane)

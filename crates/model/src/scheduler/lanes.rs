@@ -64,6 +64,8 @@ pub(crate) struct Lanes<T> {
     /// Credit per byte of others: floor / (1 - floor).
     earning: [f64; LANES],
     credit_bytes: [f64; LANES],
+    /// Whether a lane has credit.
+    any_credit: bool,
     /// Lanes whose service is under way also earn: between two pieces their queue may be empty.
     under_way: [u32; LANES],
     /// One bit per lane in which something waits.
@@ -83,6 +85,7 @@ impl<T: Waiting> Lanes<T> {
             order,
             earning: [0.0; LANES],
             credit_bytes: [0.0; LANES],
+            any_credit: false,
             under_way: [0; LANES],
             waiting: 0,
         }
@@ -157,6 +160,14 @@ impl<T: Waiting> Lanes<T> {
 
     /// Books that a lane sent `bytes`: it pays, the others who wait earn.
     pub(crate) fn served(&mut self, lane: Lane, bytes: u64) {
+        // The usual case: nobody who could earn, and nothing to pay with.
+        if self.any_credit || self.waiting & !(1 << lane.index()) != 0 {
+            self.book(lane, bytes);
+            self.any_credit = self.credit_bytes.iter().any(|credit| *credit != 0.0);
+        }
+    }
+
+    fn book(&mut self, lane: Lane, bytes: u64) {
         let own = lane.index();
         self.credit_bytes[own] = (self.credit_bytes[own] - bytes as f64).max(0.0);
         if lane == Lane::Elevator {
@@ -187,6 +198,7 @@ impl<T: Waiting> Lanes<T> {
         let most = (next.turn_bytes() as f64).max(bytes) * CREDIT_PIECES;
         let credit = &mut self.credit_bytes[lane.index()];
         *credit = credit.max((*credit + bytes).min(most));
+        self.any_credit = true;
     }
 
     /// Notes that a piece of the lane is under way.
@@ -211,6 +223,7 @@ impl<T: Waiting> Lanes<T> {
         }
         self.waiting = 0;
         self.credit_bytes = [0.0; LANES];
+        self.any_credit = false;
     }
 
     /// Forgets what is under way: a power cut.
