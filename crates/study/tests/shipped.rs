@@ -2,8 +2,8 @@
 
 use underlay_core::{Bytes, Nanos};
 use underlay_study::{
-    Builtin, Colour, DirectoryState, Enforcement, HostView, Plan, PlanOptions, Scale,
-    builtin_studies, check, find_study,
+    BackgroundWork, Builtin, Colour, DirectoryState, Enforcement, HostView, Plan, PlanOptions,
+    Scale, builtin_studies, check, find_study,
 };
 
 /// The smallest host the project promises anything for: two processors, 4 GiB, 40 GB free.
@@ -146,4 +146,43 @@ fn designs_that_differ_in_background_work_are_not_called_equal() {
     assert_eq!(plan.background[0].designs, [1]);
     let codes: Vec<&str> = plan.findings.iter().map(|finding| finding.code).collect();
     assert!(!codes.contains(&"identical-designs"), "{codes:?}");
+}
+
+/// A block load that stands in the study is what its background work does, and one that nobody uses is doubted.
+#[test]
+fn a_study_can_have_block_loads_of_its_own() {
+    let mut source = find_study("snapshot-replication").expect("built in").source();
+    source.text += r#"
+[[io-profile]]
+name = "scan"
+[[io-profile.job]]
+rate-per-second = 100
+[[io-profile.job.stream]]
+random-percent = 0
+size = "64KiB"
+
+[[io-profile]]
+name = "forgotten"
+[[io-profile.job]]
+[[io-profile.job.stream]]
+size = "4KiB"
+
+[[background]]
+name = "scanner"
+load = { profile = "scan", volumes = ["data"] }
+"#;
+    let (_, plan) = check(&source, &PlanOptions::default(), &small_host()).expect("plans");
+    let BackgroundWork::Load { profile, .. } = &plan.background[1].work else {
+        panic!("not a load: {:?}", plan.background[1]);
+    };
+    assert_eq!(profile.name, "scan");
+    assert_eq!(profile.jobs[0].rate_per_second(), Some(100.0));
+    let unused: Vec<&str> = plan
+        .findings
+        .iter()
+        .filter(|finding| finding.code == "unused-io-profile")
+        .map(|finding| finding.text.as_str())
+        .collect();
+    assert_eq!(unused.len(), 1, "{unused:?}");
+    assert!(unused[0].contains("`forgotten`"), "{unused:?}");
 }

@@ -73,11 +73,34 @@ fn a_study_is_carried_out_answered_and_leaves_the_host_as_it_was() {
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
 }
 
-/// A block load and a copy beside the users of one of the two designs.
+/// A block load of the study's own and a copy beside the users of one of the two designs.
 const BESIDE: &str = r#"
+[[io-profile]]
+name = "pages-and-log"
+
+[[io-profile.job]]
+name = "pages"
+rate-per-second = 200
+
+[[io-profile.job.stream]]
+read-percent = 70
+size = "8KiB"
+region-percent = [0, 90]
+
+[[io-profile.job]]
+name = "log"
+rate-per-second = 20
+
+[[io-profile.job.stream]]
+read-percent = 0
+random-percent = 0
+size = "4KiB"
+region-percent = [90, 100]
+durability = "flush"
+
 [[background]]
 name = "neighbour"
-load = { profile = "8k-random-70-30", volumes = ["data"], working-set = "16MiB" }
+load = { profile = "pages-and-log", volumes = ["data"], working-set = "16MiB" }
 lasts = "3s"
 designs = ["b"]
 

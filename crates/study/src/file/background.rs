@@ -41,7 +41,7 @@ pub(crate) struct Background {
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 #[schemars(extend("x-required" = ["profile", "volumes"]))]
 pub(crate) struct Load {
-    /// A built-in block load: `underlay list io-profiles` shows them.
+    /// A block load: an `[[io-profile]]` of this study, or a built-in one (`underlay list io-profiles`).
     pub profile: Entry<String>,
     /// The volumes.
     pub volumes: Entry<Vec<String>>,

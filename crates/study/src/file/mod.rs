@@ -21,6 +21,7 @@ pub(crate) use background::Background;
 pub(crate) use design::{Design, Device, Volume, Volumes};
 pub(crate) use engine::Engine;
 pub(crate) use fault::Fault;
+pub(crate) use io_profile::IoProfile;
 pub(crate) use procedure::Procedure;
 pub(crate) use profile::Profile;
 pub(crate) use published::Published;

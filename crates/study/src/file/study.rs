@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 
 use crate::entry::{Entry, Section};
 use crate::file::{
-    Background, Design, Engine, Fault, Procedure, Published, Volumes, Weights, Workload,
+    Background, Design, Engine, Fault, IoProfile, Procedure, Published, Volumes, Weights, Workload,
 };
 use crate::limits::SEED;
 use crate::reader::Keys;
@@ -38,6 +38,8 @@ pub(crate) struct Study {
     pub weights: Entry<Vec<Section<Weights>>>,
     /// Work beside the users in every run.
     pub background: Entry<Vec<Section<Background>>>,
+    /// Block loads of the study's own, for background work; the form is that of a file for `underlay io`.
+    pub io_profile: Entry<Vec<Section<IoProfile>>>,
     /// What breaks, or changes, during every run.
     pub fault: Entry<Vec<Section<Fault>>>,
     /// Results that others published, shown beside the study's own.
@@ -53,6 +55,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Study {
     keys.alias("faults", "fault");
     keys.alias("backgrounds", "background");
     keys.alias("mix", "weights");
+    keys.alias("io-profiles", "io-profile");
     Study {
         name: keys.take("name", |item, report| item.text(report)),
         title: keys.take("title", |item, report| item.text(report)),
@@ -65,6 +68,7 @@ pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Study {
         procedure: keys.section("procedure", super::procedure::read),
         weights: keys.sections("weights", super::weights::read),
         background: keys.sections("background", super::background::read),
+        io_profile: keys.sections("io-profile", super::io_profile::read),
         fault: keys.sections("fault", super::fault::read),
         published: keys.sections("published", super::published::read),
     }

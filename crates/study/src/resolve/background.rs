@@ -6,6 +6,7 @@ use std::ops::Range;
 use underlay_core::{Bytes, Nanos};
 
 use super::Resolver;
+use super::io_profiles::OwnIoProfiles;
 use super::moment::MomentKeys;
 use super::procedure::ProcedureChoice;
 use crate::background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
@@ -14,7 +15,6 @@ use crate::estimate;
 use crate::exact;
 use crate::fault_plan::{FaultAction, FaultPlan};
 use crate::file::background::{Background, Copy, Load};
-use crate::io_profile::{find_io_profile, suggest_io_profile};
 use crate::plan::{DatastoreKind, DesignPlan, Origin, Setting, WorkloadKind};
 use crate::problem::position;
 
@@ -38,6 +38,7 @@ impl Resolver<'_> {
         workload: Option<&WorkloadKind>,
     ) -> Vec<BackgroundPlan> {
         let file = self.file;
+        let own = self.io_profiles();
         let Entry::Given { value: sections, .. } = &file.background else { return Vec::new() };
         let mut plans = Vec::new();
         let mut names = HashSet::new();
@@ -51,7 +52,7 @@ impl Resolver<'_> {
             };
             let moment = self.moment(&keys, procedure);
             let concerned = self.designs_named("the background work", &section.designs, designs);
-            let work = self.work(section);
+            let work = self.work(section, &own);
             if let Some(work) = &work {
                 for index in &concerned {
                     self.check_work(section, work, &designs[*index], workload);
@@ -147,9 +148,13 @@ impl Resolver<'_> {
         Some(name.clone())
     }
 
-    fn work(&mut self, section: &Section<Background>) -> Option<BackgroundWork> {
+    fn work(
+        &mut self,
+        section: &Section<Background>,
+        own: &OwnIoProfiles,
+    ) -> Option<BackgroundWork> {
         match (section.load.is_present(), section.copy.is_present()) {
-            (true, false) => self.block_load(&section.load),
+            (true, false) => self.block_load(&section.load, own),
             (false, true) => self.copy_plan(&section.copy),
             (both, _) => {
                 self.report.add(
@@ -170,7 +175,11 @@ impl Resolver<'_> {
         }
     }
 
-    fn block_load(&mut self, section: &Section<Load>) -> Option<BackgroundWork> {
+    fn block_load(
+        &mut self,
+        section: &Section<Load>,
+        own: &OwnIoProfiles,
+    ) -> Option<BackgroundWork> {
         if section.refused {
             return None;
         }
@@ -193,27 +202,10 @@ impl Resolver<'_> {
                 "add for example volumes = [\"data\"]",
             );
         }
-        let (name, span) = match &section.profile {
-            Entry::Given { value, span } => (value, span),
-            _ => return None,
-        };
-        let Some(profile) = find_io_profile(name) else {
-            let label = match suggest_io_profile(name) {
-                Some(meant) => format!("did you mean `{meant}`?"),
-                None => "not a block load that comes with underlay".to_string(),
-            };
-            self.report.at(
-                span,
-                "unknown-name",
-                format!("there is no block load `{name}`"),
-                label,
-                "`underlay list io-profiles` shows them",
-            );
-            return None;
-        };
+        let profile = self.io_profile(&section.profile, own)?;
         let working_set = self.space(&section.working_set, "working-set")?;
         Some(BackgroundWork::Load {
-            profile: Box::new(profile.clone()),
+            profile: Box::new(profile),
             volumes: section.volumes.get()?.clone(),
             working_set: self.scaled_space(working_set),
         })

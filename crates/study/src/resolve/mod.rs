@@ -10,6 +10,7 @@ mod datastore;
 mod design;
 mod engine;
 mod faults;
+mod io_profiles;
 mod job_procedure;
 mod moment;
 mod names;

@@ -25,12 +25,19 @@ enum Kind {
     Designs,
     Devices,
     Workloads,
+    IoProfiles,
     Engines,
 }
 
 impl Kind {
-    const ALL: [Kind; 5] =
-        [Kind::Studies, Kind::Designs, Kind::Devices, Kind::Workloads, Kind::Engines];
+    const ALL: [Kind; 6] = [
+        Kind::Studies,
+        Kind::Designs,
+        Kind::Devices,
+        Kind::Workloads,
+        Kind::IoProfiles,
+        Kind::Engines,
+    ];
 
     const fn word(self) -> &'static str {
         match self {
@@ -38,6 +45,7 @@ impl Kind {
             Kind::Designs => "designs",
             Kind::Devices => "devices",
             Kind::Workloads => "workloads",
+            Kind::IoProfiles => "io-profiles",
             Kind::Engines => "engines",
         }
     }
@@ -51,13 +59,11 @@ impl Kind {
             Kind::Studies => titles(builtin_studies()),
             Kind::Designs => titles(builtin_designs()),
             Kind::Devices => titles(builtin_devices()),
-            Kind::Workloads => {
-                let tpcc = "Order entry, derived from TPC-C; results are not comparable with published TPC results";
-                let blocks = builtin_io_profiles().iter().map(|profile| {
-                    (profile.name.clone(), format!("Blocks, `underlay io`: {}", profile.title))
-                });
-                std::iter::once(("tpcc".to_string(), tpcc.to_string())).chain(blocks).collect()
-            }
+            Kind::Workloads => WORKLOADS
+                .iter()
+                .map(|(name, title)| (name.to_string(), title.to_string()))
+                .collect(),
+            Kind::IoProfiles => titles(builtin_io_profiles()),
             Kind::Engines => EngineKind::ALL
                 .into_iter()
                 .map(|kind| {
@@ -83,6 +89,18 @@ impl Kind {
         }
     }
 }
+
+/// What users of a database do: `underlay drive NAME`, or `[workload.NAME]` of a study.
+const WORKLOADS: [(&str, &str); 5] = [
+    ("tpcc", "Order entry, derived from TPC-C; not comparable with published TPC results"),
+    ("sysbench", "Sysbench's OLTP scripts, on tables that it can use too"),
+    ("dvdstore", "A web shop after DVD Store 3: browsing, reviews, purchases"),
+    ("batch", "Batch insertion: rows per transaction, or COPY and LOAD DATA"),
+    (
+        "warehouse",
+        "Decision support, derived from TPC-H; not comparable with published TPC-H results",
+    ),
+];
 
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {

@@ -27,7 +27,7 @@ use underlay_blockio::BlockIoError;
     after_help = "Targets:\n  a folder   a file of --size is created in it, filled, and removed at the end (--keep: not)\n  a \
     file or a block device   it is only read, unless the load writes; what is there is then destroyed, so a \
     file, or a device that holds anything known, must be named again with --destroy\n\nLoads are listed by \
-    `underlay list workloads`; `underlay show NAME` prints one as a file to start your own from."
+    `underlay list io-profiles`; `underlay show NAME` prints one as a file to start your own from."
 )]
 pub struct Arguments {
     #[command(subcommand)]

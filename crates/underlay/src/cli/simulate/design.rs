@@ -21,7 +21,7 @@ use underlay_workload::block::{BlockWorkload, Concurrency, Pace};
 /// The load on the volumes of a design.
 #[derive(Debug, Args)]
 pub struct Load {
-    /// A built-in block workload; `underlay list workloads` shows them.
+    /// A built-in block workload; `underlay list io-profiles` shows them.
     #[arg(long, default_value = "4k-random-70-30", value_name = "NAME")]
     workload: String,
     /// Number of equal volumes.
