@@ -3,7 +3,7 @@
 //! Results are not comparable with published TPC-H results: this is a derived work. It keeps the specification's
 //! schema, cardinalities, rules of population, questions and their ranges; it deviates, declared, in the text of
 //! comments and addresses (our own words, so rows are not those of the specification's generator), in scale factors
-//! below 1, in refresh sets (orders go in the order of their keys), and in the orders of streams after the tenth.
+//! below 1, and in refresh sets (orders go in the order of their keys).
 //!
 //! In reading order: [`Scale`] says how much, [`Population`] makes every row from its key, [`Refreshed`] what refresh
 //! functions did, [`Query`] is a question with its values, [`order_of_stream`] says who asks what when, [`answers`]
@@ -67,8 +67,7 @@ pub fn composite_per_hour(power: f64, throughput: Option<f64>) -> f64 {
 
 /// Said with every result.
 pub const NOTICE: &str = "Derived from TPC-H: not comparable with published TPC-H results. Deviations: text of \
-    comments and addresses, scale factors below 1, order of deletions, ordered sets after the tenth stream, ties in \
-    answers broken by key.";
+    comments and addresses, scale factors below 1, order of deletions, ties in answers broken by key.";
 
 #[cfg(test)]
 mod tests {
