@@ -179,6 +179,15 @@ fn a_check_that_cannot_be_made_is_not_a_violation() {
     assert!(matches!(outcome("i9"), CheckOutcome::Failed { .. }));
 }
 
+/// Tables that another tool made have smaller integers.
+#[test]
+fn order_numbers_of_narrower_columns_are_read() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let before = database.order_numbers();
+    database.execute("ALTER TABLE tpcc.district ALTER COLUMN d_id TYPE smallint");
+    assert_eq!(database.order_numbers(), before);
+}
+
 #[test]
 fn the_ledger_tells_lost_from_unacknowledged_orders() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));

@@ -23,7 +23,8 @@ pub async fn order_numbers(
 }
 
 async fn read_order_numbers(client: &Client, tables: &TableNames) -> Result<OrderNumbers, Error> {
-    let sql = tables.insert_into("SELECT d_w_id, d_id, d_next_o_id FROM {district}");
+    // Other tools' tables have narrower columns.
+    let sql = tables.insert_into("SELECT d_w_id::int, d_id::int, d_next_o_id::int FROM {district}");
     client
         .query(&sql, &[])
         .await?
