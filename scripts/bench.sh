@@ -45,14 +45,18 @@ export warehouses seconds out examples
 echo "== driver cost on MariaDB: CPU-seconds of the driver per 10,000 new orders; per sysbench transaction; loads against sysbench prepare"
 # shellcheck disable=SC2016
 "$examples/with_server" --engine mariadb -- bash -euo pipefail -c '
+  if [ $# -gt 0 ]; then
+    "$2" tpcc prepare --no-check -d mysql -H "$BENCH_HOST" -P "$BENCH_PORT" -U "$BENCH_USER" -p "$BENCH_PASSWORD" \
+      -D gotpc --warehouses "$warehouses" -T 4 >/dev/null
+  fi
   for mode in procedures statements; do
     load=(); [ "$mode" = procedures ] && load=(--load "$warehouses")
-    "$examples/driver_cost" --url "$BENCH_URL" --mode "$mode" --users 8 --seconds "$seconds" "${load[@]}" \
+    "$examples/driver_cost" --url "$BENCH_URL" --mode "$mode" --users 8 --seconds "$seconds" "${load[@]}" "$@" \
       | tee "$out/mariadb-driver-cost-$mode.json"
   done
   "$examples/sysbench_cost" --url "${BENCH_URL%/*}/sbtest" --prepare | tee "$out/mariadb-sysbench-load.json"
   "$examples/sysbench_cost" --url "${BENCH_URL%/*}/sbtest" --load --seconds "$seconds" | tee "$out/mariadb-sysbench-cost.json"
-'
+' bench "${peer[@]}"
 
 echo "== 15,000 clients with think times over 32 connections, with nothing behind them"
 "$examples/many_clients" --seconds "$seconds" --warm-up 20 | tee "$out/many-clients-alone.json"

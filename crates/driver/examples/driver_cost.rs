@@ -8,7 +8,8 @@
 //!
 //! The database of the URL holds Underlay's population, or gets one with `--load`. With `--go-tpc`, both run in
 //! turn, A B B A, on the same server; go-tpc's own tables must be prepared in its database:
-//! `go-tpc tpcc --warehouses W prepare -d postgres -U user -H host -P port -D NAME --conn-params sslmode=disable`.
+//! `go-tpc tpcc --warehouses W prepare -d postgres -U user -H host -P port -D NAME --conn-params sslmode=disable`,
+//! or `-d mysql` without parameters of a connection for MariaDB and MySQL.
 //!
 //! Underlay is charged the CPU time of this whole process within the measured window and its committed
 //! new orders. go-tpc is charged the CPU time of its process and the advance of the districts' order
@@ -23,8 +24,10 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::tpcc::{LoadOptions, Mode, TpccConnector, describe, load};
-use underlay_database::{Address, Target};
+use underlay_database::tpcc::{
+    LoadOptions, Mode, TableNames, TpccConnector, describe, load, order_numbers,
+};
+use underlay_database::{Address, Engine, Target};
 use underlay_driver::{DriveSpec, Driver, Saturation};
 use underlay_workload::tpcc::{Entropy, Parameters, TransactionType};
 
@@ -95,6 +98,7 @@ fn main() -> Result<(), Failure> {
     println!(
         "{:#}",
         json!({
+            "engine": options.target.engine.as_str(),
             "mode": options.mode.as_str(),
             "users": options.users,
             "runs": runs.iter().map(Cost::json).collect::<Vec<_>>(),
@@ -172,12 +176,18 @@ fn drive_go_tpc(options: &Options, go_tpc: &GoTpc, runtime: &Runtime) -> Result<
     let Address::Tcp(host) = &target.address else {
         return Err("go-tpc needs TCP; give a host in --url".into());
     };
-    let orders = || runtime.block_on(order_numbers(&target));
+    let tables = TableNames::mapped(str::to_string);
+    let orders = || runtime.block_on(order_numbers(&target, &tables)).map(|numbers| numbers.sum());
+    let driver: &[&str] = match target.engine {
+        Engine::Postgresql => &["-d", "postgres", "--conn-params", "sslmode=disable"],
+        Engine::Mariadb => &["-d", "mysql"],
+    };
     let before = orders()?;
     let cpu_before = children_cpu()?;
     let began = Instant::now();
     let status = Command::new(&go_tpc.program)
-        .args(["tpcc", "run", "-d", "postgres", "--conn-params", "sslmode=disable"])
+        .args(["tpcc", "run"])
+        .args(driver)
         .args(["--warehouses", &go_tpc.warehouses.to_string()])
         .args(["--threads", &options.users.to_string()])
         .args(["--time", &format!("{}s", options.seconds + options.warm_up_seconds)])
@@ -193,16 +203,10 @@ fn drive_go_tpc(options: &Options, go_tpc: &GoTpc, runtime: &Runtime) -> Result<
     Ok(Cost {
         generator: "go-tpc",
         seconds: began.elapsed().as_secs_f64(),
-        new_orders: (orders()? - before).unsigned_abs(),
+        new_orders: orders()? - before,
         cpu_seconds: (children_cpu()? - cpu_before).as_secs_f64(),
         details: Value::Null,
     })
-}
-
-async fn order_numbers(target: &Target) -> Result<i64, Failure> {
-    let client = target.connect().await?;
-    let row = client.query_one("SELECT sum(d_next_o_id)::bigint FROM district", &[]).await?;
-    Ok(row.try_get(0)?)
 }
 
 fn load_population(target: &Target, warehouses: u32) -> Result<(), Failure> {
