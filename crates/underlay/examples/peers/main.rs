@@ -3,23 +3,35 @@
 //!
 //! ```text
 //! with_server [--engine mariadb] -- peers [--seconds 10] [--users 8] [--tables 4] [--table-size 100000]
-//!     [--warehouses 4] [--scripts read_write,point_select] [--json FILE]
+//!     [--warehouses 4] [--scripts read_write,point_select] [--only sysbench,pgbench,go-tpc,hammerdb,benchbase]
+//!     [--json FILE]
 //! ```
 //!
 //! The server is that of `BENCH_URL` and its parts, as the example `with_server` names them. Peers that are not
-//! on PATH are named and left out. For each run: throughput, percentiles, CPU time of the generator's process per
-//! transaction, violated consistency checks; for each generator once, with one user: round trips per transaction,
-//! counted on the wire. What is and is not the same in a pair is printed above it.
+//! found (on PATH, `HAMMERDB_HOME`, `BENCHBASE_HOME`) are named and left out. For each run: throughput,
+//! percentiles, CPU time of the generator's process tree per transaction or order, violated consistency checks; for
+//! each generator once, with one user: round trips, counted on the wire; how long each took to load. What is and
+//! is not the same in a pair is printed above it.
 //!
 //! What is deliberately not here: blocks (the example `io_cost` compares with fio), and verdicts: a pair of
 //! generators on one busy host says which costs more, not which database is better.
 
+mod benchbase;
+mod benchbase_output;
+mod child;
 mod compare;
 mod go_tpc;
+mod hammerdb;
+mod hammerdb_output;
 mod ours;
 mod pgbench;
 mod place;
+mod population;
+mod run;
+#[cfg(test)]
+mod stand;
 mod sysbench;
+mod warehouses;
 mod wire;
 
 use std::path::Path;
@@ -31,6 +43,7 @@ use underlay_workload::sysbench::Script;
 use compare::{Comparison, Conditions};
 use ours::Ours;
 use place::Place;
+use run::Unit;
 
 /// Why a comparison could not be made.
 pub type Failure = Box<dyn std::error::Error>;
@@ -42,39 +55,42 @@ pub struct Options {
     table_size: u32,
     warehouses: u32,
     scripts: Vec<Script>,
+    /// The peers to run beside; all where it is empty.
+    only: Vec<String>,
     json: Option<String>,
+}
+
+impl Options {
+    fn wants(&self, peer: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == peer)
+    }
+}
+
+/// What has been done, and what could not be.
+#[derive(Default)]
+pub struct Findings {
+    comparisons: Vec<serde_json::Value>,
+    /// Why a peer was left out.
+    skipped: Vec<String>,
 }
 
 fn main() -> Result<(), Failure> {
     let options = parse(std::env::args().skip(1))?;
     let place = Place::from_environment()?;
-    let mut done = Vec::new();
-    let mut skipped = Vec::new();
-    if !is_installed("sysbench") {
-        skipped.push("sysbench");
+    let mut findings = Findings::default();
+    on_sysbenchs_tables(&options, &place, &mut findings)?;
+    warehouses::compare(&options, &place, &mut findings)?;
+    println!();
+    for reason in &findings.skipped {
+        println!("skip: {reason}");
     }
-    if place.engine == Engine::Postgresql && !is_installed("pgbench") {
-        skipped.push("pgbench");
-    }
-    if skipped.len() < 2 {
-        on_sysbenchs_tables(&options, &place, &mut done)?;
-    }
-    if is_installed("go-tpc") {
-        on_warehouses(&options, &place, &mut done)?;
-    } else {
-        skipped.push("go-tpc");
-    }
-    for name in &skipped {
-        println!("skip: no {name} on PATH");
-    }
+    println!("{} comparisons, {} skipped", findings.comparisons.len(), findings.skipped.len());
     if let Some(path) = &options.json {
         let result = json!({
             "engine": place.engine.as_str(),
-            "users": options.conditions.users,
-            "seconds": options.conditions.seconds,
             "load_average": std::fs::read_to_string("/proc/loadavg")?.trim(),
-            "comparisons": done,
-            "not_installed": skipped,
+            "comparisons": findings.comparisons,
+            "skipped": findings.skipped,
         });
         std::fs::write(path, format!("{result:#}\n"))?;
     }
@@ -85,16 +101,28 @@ fn main() -> Result<(), Failure> {
 fn on_sysbenchs_tables(
     options: &Options,
     place: &Place,
-    done: &mut Vec<serde_json::Value>,
+    findings: &mut Findings,
 ) -> Result<(), Failure> {
+    let mut found = |name: &str, engine: bool| {
+        let wanted = engine && options.wants(name);
+        if wanted && !is_installed(name) {
+            findings.skipped.push(format!("no {name} on PATH"));
+        }
+        wanted && is_installed(name)
+    };
+    let has_sysbench = found("sysbench", true);
+    let has_pgbench = found("pgbench", place.engine == Engine::Postgresql);
+    if !has_sysbench && !has_pgbench {
+        return Ok(());
+    }
     let place = place.with_database(match place.engine {
         Engine::Postgresql => "postgres",
         Engine::Mariadb => "sbtest",
     });
     let size = format!("--tables={} --table-size={}", options.tables, options.table_size);
     let size: Vec<&str> = size.split(' ').collect();
-    ours::load(&place, &[&["sysbench"], &size[..]].concat())?;
-    if is_installed("sysbench") {
+    ours::load(&place, &[&["sysbench"], &size[..]].concat(), processors()?)?;
+    if has_sysbench {
         for script in &options.scripts {
             let comparison = Comparison {
                 title: format!("sysbench oltp_{script} on {}", place.engine),
@@ -105,17 +133,18 @@ fn on_sysbenchs_tables(
                     options.table_size,
                     compare::WARM_UP.as_secs()
                 ),
-                ours: &Ours::new(&["sysbench", "--script", script.as_str()]),
+                unit: Unit::Transaction,
+                ours: &Ours::new(&["sysbench", "--script", script.as_str()], Unit::Transaction),
                 peer: &sysbench::Sysbench {
                     script: *script,
                     tables: options.tables,
                     table_size: options.table_size,
                 },
             };
-            done.push(comparison.carry_out(&options.conditions, &place)?);
+            findings.comparisons.push(comparison.carry_out(&options.conditions, &place)?);
         }
     }
-    if place.engine == Engine::Postgresql && is_installed("pgbench") {
+    if has_pgbench {
         let pgbench = pgbench::Pgbench::prepare(&place, options.tables * options.table_size)?;
         let comparison = Comparison {
             title: "pgbench -S beside point_select on PostgreSQL".to_string(),
@@ -125,43 +154,18 @@ fn on_sysbenchs_tables(
                 options.tables * options.table_size,
                 options.tables
             ),
-            ours: &Ours::new(&["sysbench", "--script", "point_select"]),
+            unit: Unit::Transaction,
+            ours: &Ours::new(&["sysbench", "--script", "point_select"], Unit::Transaction),
             peer: &pgbench,
         };
-        done.push(comparison.carry_out(&options.conditions, &place)?);
+        findings.comparisons.push(comparison.carry_out(&options.conditions, &place)?);
     }
     Ok(())
 }
 
-/// go-tpc against both ways of running the order entry.
-fn on_warehouses(
-    options: &Options,
-    place: &Place,
-    done: &mut Vec<serde_json::Value>,
-) -> Result<(), Failure> {
-    let warehouses = options.warehouses;
-    let place = place.with_database(match place.engine {
-        Engine::Postgresql => "postgres",
-        Engine::Mariadb => "tpcc",
-    });
-    ours::load(&place, &["tpcc", "--warehouses", &warehouses.to_string()])?;
-    let peer = go_tpc::GoTpc::prepare(&place, warehouses)?;
-    for (mode, arguments) in
-        [("procedures", &["tpcc"][..]), ("statements", &["tpcc", "--statements"])]
-    {
-        let comparison = Comparison {
-            title: format!("go-tpc beside tpcc by {mode} on {}", place.engine),
-            same: format!(
-                "{warehouses} warehouses each in a database of its own, the standard mix, no think times, users and seconds; \
-                 percentiles are those of New-Order; not the same: go-tpc sends statements and draws a warehouse per \
-                 transaction, ours sends {mode} and has a home warehouse per user"
-            ),
-            ours: &Ours::new(arguments),
-            peer: &peer,
-        };
-        done.push(comparison.carry_out(&options.conditions, &place)?);
-    }
-    Ok(())
+/// How many connections load at the same time, ours and a peer's.
+fn processors() -> Result<usize, Failure> {
+    Ok(std::thread::available_parallelism()?.get())
 }
 
 /// Whether a program of this name is on PATH.
@@ -177,6 +181,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure
         table_size: 100_000,
         warehouses: 4,
         scripts: vec![Script::ReadWrite, Script::PointSelect],
+        only: Vec::new(),
         json: None,
     };
     while let Some(name) = arguments.next() {
@@ -190,6 +195,7 @@ fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Options, Failure
             "--scripts" => {
                 options.scripts = value.split(',').map(str::parse).collect::<Result<_, _>>()?;
             }
+            "--only" => options.only = value.split(',').map(str::to_string).collect(),
             "--json" => options.json = Some(value),
             _ => return Err(format!("{name} is not an option").into()),
         }

@@ -2,37 +2,42 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::Failure;
-use crate::compare::{Conditions, Generator, QUANTILES, Run, WARM_UP};
+use crate::compare::{Conditions, Generator, WARM_UP};
 use crate::place::Place;
+use crate::run::{QUANTILES, Run, Tpm, Unit, Verdict};
 
 /// A workload of ours.
 pub struct Ours {
     arguments: Vec<String>,
+    unit: Unit,
 }
 
 impl Ours {
-    /// The workload with its options.
-    pub fn new(arguments: &[&str]) -> Ours {
-        Ours { arguments: arguments.iter().map(|text| (*text).to_string()).collect() }
+    /// The workload with its options, and what its work is counted in: orders are TPC-C's.
+    pub fn new(arguments: &[&str], unit: Unit) -> Ours {
+        Ours { arguments: arguments.iter().map(|text| (*text).to_string()).collect(), unit }
     }
 }
 
-/// Loads the population of a workload with its options.
-pub fn load(place: &Place, arguments: &[&str]) -> Result<(), Failure> {
+/// Loads the population of a workload with its options on `parallel` connections, and says how long it took: keys
+/// and start-up included.
+pub fn load(place: &Place, arguments: &[&str], parallel: usize) -> Result<Duration, Failure> {
     let mut all = arguments.to_vec();
-    all.extend(["--load", "--drop"]);
+    let loaders = parallel.to_string();
+    all.extend(["--load", "--drop", "--loaders", &loaders]);
+    let began = Instant::now();
     let output = drive(place, &all)?;
     if !output.status.success() {
         return Err(
             format!("underlay drive {all:?}: {}", String::from_utf8_lossy(&output.stderr)).into()
         );
     }
-    Ok(())
+    Ok(began.elapsed())
 }
 
 /// The program beside the examples.
@@ -77,21 +82,52 @@ impl Generator for Ours {
             .get("new_order")
             .or_else(|| types.values().max_by_key(|counts| count(counts)))
             .ok_or("no type of transaction in the result")?;
+        let (units, whole_run) = match self.unit {
+            Unit::Transaction => {
+                (Some(types.values().map(count).sum()), &run["transactions_of_the_whole_run"])
+            }
+            Unit::Order => (main["committed"].as_u64(), &run["new_orders"]["by_order_numbers"]),
+        };
+        let units = units.ok_or("no count in the result")?;
         Ok(Run {
             seconds: run["duration_ns"].as_f64().ok_or("no duration")? / 1e9,
-            transactions: types.values().map(count).sum(),
-            whole_run: run["transactions_of_the_whole_run"].as_u64().ok_or("no whole run")?,
+            units,
+            whole_run: whole_run.as_u64().ok_or("no count of the whole run")?,
             cpu: Duration::from_nanos(run["driver"]["cpu_ns"].as_u64().ok_or("no CPU time")?),
+            cpu_units: units,
             quantiles_ms: QUANTILES
                 .map(|(name, _)| main["response_ns"][name].as_f64().map(|ns| ns / 1e6)),
-            violations: Some(violations(&run["checks"])?),
+            tpm: match self.unit {
+                Unit::Transaction => None,
+                Unit::Order => tpm(&run["by_the_database"]),
+            },
+            verdict: Some(verdict(&run["checks"])?),
         })
     }
 }
 
-/// The checks of the end that do not hold.
-fn violations(checks: &Value) -> Result<u64, Failure> {
+fn tpm(by_the_database: &Value) -> Option<Tpm> {
+    Some(Tpm {
+        per_minute: by_the_database["tpm"].as_f64()?,
+        definition: by_the_database["tpm_is"].as_str()?.to_string(),
+    })
+}
+
+/// The checks of the end.
+fn verdict(checks: &Value) -> Result<Verdict, Failure> {
     let results = checks.as_array().or_else(|| checks["after"]["results"].as_array());
     let results = results.ok_or("no checks in the result")?;
-    Ok(results.iter().filter(|result| result["outcome"] != "ok").count() as u64)
+    let mut verdict = Verdict::default();
+    for result in results {
+        let of = |name: &str| result[name].as_str().unwrap_or("").to_string();
+        match of("outcome").as_str() {
+            "ok" => verdict.made += 1,
+            "failed" => verdict.unmade.push((of("id"), of("detail"))),
+            _ => {
+                verdict.made += 1;
+                verdict.violated.push((of("id"), of("detail")));
+            }
+        }
+    }
+    Ok(verdict)
 }

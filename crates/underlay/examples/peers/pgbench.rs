@@ -4,8 +4,10 @@
 use std::process::Command;
 
 use crate::Failure;
-use crate::compare::{Conditions, Generator, QUANTILES, Run, children_cpu};
+use crate::child;
+use crate::compare::{Conditions, Generator};
 use crate::place::Place;
+use crate::run::{QUANTILES, Run};
 
 /// Rows of pgbench's table at scale 1.
 const ROWS_PER_SCALE: u32 = 100_000;
@@ -21,10 +23,8 @@ impl Pgbench {
     /// Makes its tables with about as many rows.
     pub fn prepare(place: &Place, rows: u32) -> Result<Pgbench, Failure> {
         let scale = rows.div_ceil(ROWS_PER_SCALE).max(1);
-        let output = pgbench(place).args(["-i", "-q", "-s", &scale.to_string()]).output()?;
-        if !output.status.success() {
-            return Err(format!("pgbench -i: {}", String::from_utf8_lossy(&output.stderr)).into());
-        }
+        let mut command = pgbench(place);
+        child::run(command.args(["-i", "-q", "-s", &scale.to_string()]), "pgbench -i")?;
         Ok(Pgbench { log: tempfile::tempdir()? })
     }
 }
@@ -47,53 +47,74 @@ impl Generator for Pgbench {
 
     fn run(&self, place: &Place, conditions: &Conditions) -> Result<Run, Failure> {
         let threads = std::thread::available_parallelism()?.get().min(conditions.users as usize);
-        let before = children_cpu();
-        let output = pgbench(place)
+        let mut command = pgbench(place);
+        command
             .args(["-n", "-S", "-M", "prepared", "-l", "--sampling-rate", LOGGED_SHARE])
             .args(["-c", &conditions.users.to_string(), "-j", &threads.to_string()])
             .args(["-T", &conditions.seconds.to_string()])
-            .arg(format!("--log-prefix={}", self.log.path().join("log").display()))
-            .output()?;
-        let cpu = children_cpu() - before;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            return Err(
-                format!("pgbench: {text}{}", String::from_utf8_lossy(&output.stderr)).into()
-            );
-        }
-        let processed = text
-            .split_once("actually processed: ")
-            .and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
-        let transactions = processed.ok_or("pgbench told no transactions")?;
+            .arg(format!("--log-prefix={}", self.log.path().join("log").display()));
+        let ended = child::run(&mut command, "pgbench")?;
+        let transactions = processed(&ended.stdout).ok_or("pgbench told no transactions")?;
         let latencies = self.take_latencies()?;
         Ok(Run {
             seconds: conditions.seconds as f64,
-            transactions,
+            units: transactions,
             whole_run: transactions,
-            cpu,
+            cpu: ended.cpu,
+            cpu_units: transactions,
             quantiles_ms: QUANTILES.map(|(_, share)| {
                 let place = (latencies.len() as f64 * share) as usize;
                 latencies.get(place).map(|us| *us as f64 / 1e3)
             }),
+            tpm: None,
             // Nothing is written.
-            violations: None,
+            verdict: None,
         })
     }
 }
 
 impl Pgbench {
-    /// The third field of each line of the logs, in us, ascending; the logs are removed.
+    /// Those of the logs, ascending; the logs are removed.
     fn take_latencies(&self) -> Result<Vec<u64>, Failure> {
         let mut latencies = Vec::new();
         for entry in std::fs::read_dir(self.log.path())? {
             let path = entry?.path();
-            let text = std::fs::read_to_string(&path)?;
-            latencies.extend(
-                text.lines().filter_map(|line| line.split(' ').nth(2)?.parse::<u64>().ok()),
-            );
+            latencies.extend(latencies_us(&std::fs::read_to_string(&path)?));
             std::fs::remove_file(path)?;
         }
         latencies.sort_unstable();
         Ok(latencies)
+    }
+}
+
+/// The number in `number of transactions actually processed: 12345`; some versions put `/` and the number wanted
+/// behind it.
+fn processed(output: &str) -> Option<u64> {
+    let (_, rest) = output.split_once("actually processed: ")?;
+    rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+/// The third field of each line of a log, in us.
+fn latencies_us(log: &str) -> impl Iterator<Item = u64> {
+    log.lines().filter_map(|line| line.split(' ').nth(2)?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{latencies_us, processed};
+
+    #[test]
+    fn a_report_and_a_log_are_read() {
+        let report = "\
+transaction type: <builtin: select only>
+scaling factor: 4
+number of transactions actually processed: 48210
+number of failed transactions: 0 (0.000%)
+";
+        assert_eq!(processed(report), Some(48210));
+        assert_eq!(processed("number of transactions actually processed: 17/1000\n"), Some(17));
+        assert_eq!(processed("tps = 12"), None);
+        let log = "0 199 2241 0 1175850568 995598\n1 200 79 0 1175850568 998079\nskipped\n";
+        assert_eq!(latencies_us(log).collect::<Vec<_>>(), [2241, 79]);
     }
 }

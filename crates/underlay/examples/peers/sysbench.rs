@@ -8,8 +8,10 @@ use underlay_database::{Engine, sysbench};
 use underlay_workload::sysbench::{Distribution, Parameters, Script};
 
 use crate::Failure;
-use crate::compare::{Conditions, Generator, QUANTILES, Run, children_cpu};
+use crate::child;
+use crate::compare::{Conditions, Generator};
 use crate::place::Place;
+use crate::run::{QUANTILES, Run, Verdict};
 
 /// A script on tables of a size.
 pub struct Sysbench {
@@ -24,8 +26,8 @@ impl Generator for Sysbench {
     }
 
     fn run(&self, place: &Place, conditions: &Conditions) -> Result<Run, Failure> {
-        let before = children_cpu();
-        let output = Command::new("sysbench")
+        let mut command = Command::new("sysbench");
+        command
             .arg(format!("oltp_{}", self.script))
             .args(["--rand-type=uniform", "--histogram=on"])
             .arg(format!("--tables={}", self.tables))
@@ -33,32 +35,28 @@ impl Generator for Sysbench {
             .arg(format!("--threads={}", conditions.users))
             .arg(format!("--time={}", conditions.seconds))
             .args(server(place))
-            .arg("run")
-            .output()?;
-        let cpu = children_cpu() - before;
-        let text = String::from_utf8_lossy(&output.stdout);
-        if !output.status.success() {
-            return Err(
-                format!("sysbench: {text}{}", String::from_utf8_lossy(&output.stderr)).into()
-            );
-        }
-        let histogram = histogram(&text);
+            .arg("run");
+        let ended = child::run(&mut command, "sysbench")?;
+        let text = &ended.stdout;
+        let histogram = histogram(text);
         let transactions =
-            number_after(&text, "transactions:").ok_or("sysbench told no transactions")? as u64;
+            number_after(text, "transactions:").ok_or("sysbench told no transactions")? as u64;
         Ok(Run {
-            seconds: number_after(&text, "total time:").ok_or("sysbench told no total time")?,
-            transactions,
+            seconds: number_after(text, "total time:").ok_or("sysbench told no total time")?,
+            units: transactions,
             whole_run: transactions,
-            cpu,
+            cpu: ended.cpu,
+            cpu_units: transactions,
             quantiles_ms: QUANTILES.map(|(_, share)| quantile(&histogram, share)),
-            violations: Some(self.violations(place)?),
+            tpm: None,
+            verdict: Some(self.verdict(place)?),
         })
     }
 }
 
 impl Sysbench {
     /// Underlay's checks of the tables as sysbench left them.
-    fn violations(&self, place: &Place) -> Result<u64, Failure> {
+    fn verdict(&self, place: &Place) -> Result<Verdict, Failure> {
         let parameters = Parameters::new(
             self.tables,
             self.table_size,
@@ -68,7 +66,11 @@ impl Sysbench {
         )?;
         let runtime = tokio::runtime::Runtime::new()?;
         let results = runtime.block_on(sysbench::check(&place.target()?, &parameters, None))?;
-        Ok(results.iter().filter(|result| result.violation.is_some()).count() as u64)
+        let violated = results
+            .iter()
+            .filter_map(|result| Some((result.check.id().to_string(), result.violation.clone()?)))
+            .collect();
+        Ok(Verdict { made: results.len(), violated, unmade: Vec::new() })
     }
 }
 
@@ -113,4 +115,38 @@ fn quantile(histogram: &[(f64, u64)], share: f64) -> Option<f64> {
         seen += count;
         (seen >= wanted && all > 0).then_some(*value)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{histogram, number_after, quantile};
+
+    const OUTPUT: &str = "\
+Latency histogram (values are in milliseconds)
+       value  ------------- distribution ------------- count
+       1.032 |                                         1
+       2.106 |**********                               250
+       2.143 |**************************************** 1000
+      11.244 |                                         9
+\u{20}
+SQL statistics:
+    transactions:                        1260   (125.93 per sec.)
+    queries:                             25200  (2518.60 per sec.)
+General statistics:
+    total time:                          10.0053s
+";
+
+    #[test]
+    fn a_report_is_read() {
+        assert_eq!(number_after(OUTPUT, "transactions:"), Some(1260.0));
+        assert_eq!(number_after(OUTPUT, "total time:"), Some(10.0053));
+        assert_eq!(number_after(OUTPUT, "reconnects:"), None);
+        let histogram = histogram(OUTPUT);
+        assert_eq!(histogram, [(1.032, 1), (2.106, 250), (2.143, 1000), (11.244, 9)]);
+        assert_eq!(
+            [0.0, 0.5, 1.0].map(|share| quantile(&histogram, share)),
+            [1.032, 2.143, 11.244].map(Some)
+        );
+        assert_eq!(quantile(&[], 0.5), None);
+    }
 }
