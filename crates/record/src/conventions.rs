@@ -33,6 +33,11 @@ pub mod document {
     /// (`kind`: `rate`, `at-least` or `nothing`; `holds_per_second`, `fails_per_second`), `steps`: each `rate_per_second`,
     /// `delivered_per_second`, `observed_ns`, `late_share` with its bounds, `verdict`, `holds`, `purpose`, `begin_ns`, `end_ns`.
     pub const RATE_SEARCH: &str = "rate-search";
+    /// Per run of a block load: `loads`, in the order in which they ran, each `label`, `in_flight`, `counts` (whether it belongs to
+    /// what is reported: not a point of a curve, nor a round before the steady ones), `offered_per_second` (null in a closed
+    /// loop), `done_per_second`, `bytes_per_second`, `mean_ns`, `p50_ns`, `p95_ns`, `p99_ns`, `p999_ns` (of response times from
+    /// the intended start), `saturated`, `begin_ns`, `end_ns`; `steady`: null where it was not asked.
+    pub const BLOCK_LOAD: &str = "block-load";
     /// Per run whose headline is concluded, not counted: `value`, in the unit of the plan's `outcome`; null when there is none.
     pub const OUTCOME: &str = "outcome";
     /// Per execution: how the template database was loaded.

@@ -13,7 +13,8 @@ use crate::timelines::assemble;
 use crate::verdict::bottleneck;
 use crate::verdict::situation::Situation;
 use crate::{
-    comparisons, confounds, findings, headline, ladder, latencies, method, rate_searches, settings,
+    block_loads, comparisons, confounds, findings, headline, ladder, latencies, method,
+    rate_searches, settings,
 };
 
 /// Reads a record and computes everything that a report shows about it.
@@ -58,6 +59,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         peaks: ladders.peaks,
         bottlenecks: ladders.bottlenecks,
         searches: rate_searches::all(&digest),
+        block_loads: block_loads::all(&digest),
         distributions: ladders.distributions,
         windows: ladders.windows,
         driver: ladders.driver,
@@ -102,7 +104,11 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
     };
     Ladders {
         peaks: ladder::peaks(groups, &rungs),
-        bottlenecks: groups.iter().zip(ladder::slopes(groups)).map(judge).collect(),
+        // Without a database there are no sessions whose time could be divided.
+        bottlenecks: match digest.workload.is_block_load() {
+            true => Vec::new(),
+            false => groups.iter().zip(ladder::slopes(groups)).map(judge).collect(),
+        },
         distributions: groups
             .iter()
             .flat_map(|group| latencies::distributions(&group.windows))

@@ -20,6 +20,7 @@ mod timelines;
 
 mod digest;
 
+mod block_loads;
 mod estimates;
 mod ladder;
 mod latencies;

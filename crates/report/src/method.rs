@@ -50,17 +50,18 @@ pub(crate) fn response_limit_ns(name: &str) -> Option<u64> {
 pub(crate) fn method(workload: &WorkloadView) -> Method {
     let is_tpcc = workload.name == "tpcc";
     let rate = workload.rate_words();
+    let done = if workload.is_block_load() { "completed" } else { "committed" };
     let headline = match is_tpcc {
         true => "committed new-order transactions per minute; those rolled back on purpose (1 %) do not count"
             .to_string(),
-        false => format!("committed {rate}"),
+        false => format!("{done} {rate}"),
     };
     let named = |metric: Metric| match metric.name.as_str() {
         "headline" => Metric {
             title: sentence_case(&rate),
             unit: workload.rate_unit().to_string(),
             definition: format!(
-                "committed {} of the window, per {}",
+                "{done} {} of the window, per {}",
                 workload.counted,
                 workload.period_word()
             ),
@@ -82,6 +83,7 @@ pub(crate) fn method(workload: &WorkloadView) -> Method {
             .collect(),
         disclaimer: match is_tpcc {
             true => DISCLAIMER.to_string(),
+            false if workload.notice.is_empty() => String::new(),
             false => sentence_case(&format!("{}.", workload.notice)),
         },
         deviations: match is_tpcc {

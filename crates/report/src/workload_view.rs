@@ -7,6 +7,9 @@ use serde_json::Value;
 use crate::analysis::Workload;
 use crate::wording::count;
 
+/// The name of a load of block I/O, in the place of a database's workload.
+const BLOCK_LOAD: &str = "io";
+
 /// The types that the headline counts, and how its number is named.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WorkloadView {
@@ -91,6 +94,12 @@ impl WorkloadView {
         }
     }
 
+    /// Whether requests to storage are counted, not transactions of a database: what is counted as users are then
+    /// requests in flight, and there are no sessions whose time could be divided.
+    pub(crate) fn is_block_load(&self) -> bool {
+        self.name == BLOCK_LOAD
+    }
+
     /// Whether the headline counts this type.
     pub(crate) fn counts(&self, transaction: &str) -> bool {
         self.types.iter().any(|counted| counted == transaction)
@@ -115,6 +124,9 @@ impl WorkloadView {
 
     /// Where a headline was taken, with a space before it: ` at 16 users`; nothing of a job, which has none.
     pub(crate) fn at(&self, users: u32) -> String {
+        if self.is_block_load() {
+            return format!(" with {} in flight", count(u64::from(users), "request"));
+        }
         let users = count(u64::from(users), "user");
         match self.headline {
             HeadlineKind::Searched { .. } => format!(" with at most {users} busy"),
@@ -182,6 +194,17 @@ mod tests {
         assert_eq!(view.rate_words(), "transactions per second");
         assert!(view.counts("read_only") && !view.counts("new_order"));
         assert_eq!(view.main_type(["other", "read_only"].into_iter()), Some("read_only"));
+        let shape = json!({
+            "headline": {
+                "types": ["read"], "counted": "I/Os", "unit": "IOPS", "period_ns": 1_000_000_000u64,
+            },
+        });
+        let blocks = WorkloadView::of(&json!({ "workload": { "io": { "shape": shape } } }));
+        assert_eq!(blocks.rate_words(), "I/Os per second");
+        assert_eq!(
+            (blocks.at(1), blocks.at(32)),
+            (" with 1 request in flight".to_string(), " with 32 requests in flight".to_string(),)
+        );
         let older = json!({ "workload": { "tpcc": { "warehouses": 8 } } });
         for plan in [older, json!(null)] {
             assert_eq!(WorkloadView::of(&plan), WorkloadView::tpcc());

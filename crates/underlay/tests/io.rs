@@ -133,7 +133,57 @@ fn a_load_is_delivered_and_its_file_removed() {
     let exported = bench.path().join("exported");
     bench.run(&["export", text(&record), "--csv", text(&exported)]).expect(0);
     let rows = fs::read_to_string(exported.join("transactions.csv")).expect("exported");
-    assert!(rows.contains("all.all.read") && rows.contains("all.all.write"), "{rows}");
+    assert!(rows.contains(",read,") && rows.contains(",write,"), "{rows}");
+    let answer = answer_of(&bench, &record);
+    assert!(answer.contains("I/Os per second with 4 requests in flight (measured)"), "{answer}");
+}
+
+/// What the report of a record says first, without script.
+fn answer_of(bench: &Bench, record: &Path) -> String {
+    let page = bench.path().join("page.html");
+    bench.run(&["report", text(record), "--out", text(&page)]).expect(0);
+    let page = fs::read_to_string(page).expect("a page");
+    let main = page.split("<main").nth(1).and_then(|rest| rest.split("</main>").next());
+    let answer = main.expect("a page has a main part").to_string();
+    // A block load has neither orders, nor users, nor checks of a database.
+    for foreign in ["new orders", "users", "consistency check"] {
+        assert!(!answer.contains(foreign), "{foreign}: {answer}");
+    }
+    answer
+}
+
+#[test]
+fn the_report_of_a_curve_is_about_its_maximum() {
+    let (bench, disk) = (Bench::new(), disk());
+    let record = bench.path().join("curve.sqlite");
+    let arguments = [
+        "4k-random-read",
+        text(disk.path()),
+        "--size",
+        "32MiB",
+        "--threads",
+        "1",
+        "--queue-depth",
+        "2",
+        "--duration",
+        "1s",
+        "--warm-up",
+        "200ms",
+        "--curve",
+        "--record",
+        text(&record),
+        "--json",
+    ];
+    let outcome = json(&io(&bench, &arguments).expect_ok());
+    let phases = outcome["phases"].as_array().expect("a list");
+    assert_eq!(phases.len(), 13, "the maximum and 10 to 120 % of it");
+    let answer = answer_of(&bench, &record);
+    let said = answer.split(" I/Os per second with 2 requests in flight").next().expect("a text");
+    let said: String = said.chars().rev().take_while(|c| c.is_ascii_digit() || *c == ',').collect();
+    let said: f64 =
+        said.chars().rev().filter(|c| *c != ',').collect::<String>().parse().expect("a number");
+    let maximum = number(&phases[0]["result"]["iops"]);
+    assert!((said / maximum - 1.0).abs() < 0.02, "{said} said, {maximum} measured");
 }
 
 #[test]

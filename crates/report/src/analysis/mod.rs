@@ -12,6 +12,7 @@
 //! What is deliberately not here: any computation (see the other modules) and any wording of pages beyond
 //! the sentences that must be the same everywhere.
 
+mod block_load;
 mod bottleneck;
 mod comparison;
 mod design;
@@ -28,6 +29,7 @@ mod window;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use block_load::{BlockLoad, BlockLoads};
 pub use bottleneck::{Bottleneck, BudgetPart, Gate, GateState, LimitMode, RuledOut, TimeClass};
 pub use comparison::{Comparison, Outcome, RatioMethod, Scope};
 pub use design::{Design, Published};
@@ -67,6 +69,8 @@ pub struct Analysis {
     pub bottlenecks: Vec<Bottleneck>,
     /// The searches for the highest rate that meets a target, one per counted run that has one.
     pub searches: Vec<RateSearch>,
+    /// Loads of block I/O, one per counted run that is one.
+    pub block_loads: Vec<BlockLoads>,
     /// Response time distributions per design, users and transaction type.
     pub distributions: Vec<Distribution>,
     /// All runs, also replaced and failed ones, in the order of execution.

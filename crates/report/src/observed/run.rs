@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use underlay_record::conventions::document;
 use underlay_record::{
     Event, HistogramRow, Phase, PhaseKind, PhaseStatus, ReadError, Record, Run, Source,
     TransactionTick, WaitWindow,
@@ -79,13 +80,22 @@ impl ObservedRun {
         end.as_secs_f64()
     }
 
-    /// The measured windows: finished, with users.
+    /// Whether this load of a block load is a point of a curve, or a round before the steady ones.
+    fn is_left_out(&self, label: &str) -> bool {
+        let loads =
+            self.documents.get(document::BLOCK_LOAD).and_then(|said| said["loads"].as_array());
+        let mut loads = loads.into_iter().flatten();
+        loads.any(|load| load["label"] == label && load["counts"] == false)
+    }
+
+    /// The measured windows: finished, with users; of a block load those that belong to what is reported.
     pub(crate) fn windows(&self) -> Vec<MeasuredWindow<'_>> {
         self.phases
             .iter()
             .filter(|phase| {
                 phase.kind == PhaseKind::Measure && phase.status == PhaseStatus::Finished
             })
+            .filter(|phase| !self.is_left_out(&phase.label))
             .filter_map(|phase| {
                 let interval = phase.interval().filter(|interval| interval.seconds() > 0.0)?;
                 Some(MeasuredWindow { run: self, users: phase.users?, interval })

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use underlay_report::analysis::{
-    Distribution, DriverLoad, Estimate, LatencyRow, RateSearch, RateStep, Rung, VolumeRow,
+    BlockLoad, BlockLoads, Distribution, DriverLoad, Estimate, LatencyRow, RateSearch, RateStep,
+    Rung, VolumeRow,
 };
 
 use super::{NOPM, USERS, estimate};
@@ -157,4 +158,29 @@ pub fn searches() -> Vec<RateSearch> {
         ],
     };
     vec![search(0, 0, 900.0), search(1, 1, 2000.0)]
+}
+
+/// A curve: the maximum, then shares of it, of which the last is more than there is.
+pub fn block_loads() -> BlockLoads {
+    let load = |share: Option<f64>| {
+        let waiting = 1.0 / (1.05 - share.unwrap_or(1.0).min(1.0));
+        let ns = |factor: f64| Some((80_000.0 * factor * waiting) as u64);
+        let done_per_second = 50_000.0 * share.unwrap_or(1.0).min(1.0);
+        BlockLoad {
+            label: share.map_or("maximum".to_string(), |share| format!("{:.0} %", share * 100.0)),
+            in_flight: 32,
+            counts: share.is_none(),
+            offered_per_second: share.map(|share| share * 50_000.0),
+            done_per_second,
+            bytes_per_second: done_per_second * 4096.0,
+            mean_ns: Some(90_000.0 * waiting),
+            p50_ns: ns(1.0),
+            p95_ns: ns(2.0),
+            p99_ns: ns(3.0),
+            p999_ns: ns(5.0),
+            saturated: share.is_some_and(|share| share > 1.0),
+        }
+    };
+    let shares = [None, Some(0.1), Some(0.4), Some(0.7), Some(1.0), Some(1.2)];
+    BlockLoads { run: 0, design: 0, steady: None, loads: shares.into_iter().map(load).collect() }
 }

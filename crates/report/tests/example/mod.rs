@@ -14,7 +14,7 @@ use underlay_report::analysis::{
     RatioMethod, RuledOut, Scope, Setting, Source, Study, TimeClass, Verdict, Workload,
 };
 
-use measures::{distributions, driver, rungs, searches};
+use measures::{block_loads, distributions, driver, rungs, searches};
 use timelines::{runs, timelines, windows};
 
 /// The ladder.
@@ -58,6 +58,7 @@ pub fn analysis(size: Size) -> Analysis {
         peaks: peaks(),
         bottlenecks: bottlenecks(),
         searches: searches(),
+        block_loads: vec![block_loads()],
         distributions: distributions(),
         windows: windows(&runs),
         timelines: timelines(&runs, size),

@@ -23,6 +23,8 @@ export interface Analysis {
   bottlenecks: Bottleneck[];
   /** Absent in analyses of before searches were parts of studies. */
   searches?: RateSearch[];
+  /** Absent in analyses of before block loads were told of. */
+  block_loads?: BlockLoads[];
   distributions: Distribution[];
   runs: Run[];
   windows: Window[];
@@ -142,6 +144,30 @@ export interface Comparison {
 }
 
 /** The workload, and what its headline counts. */
+/** The loads of block I/O of one run. */
+export interface BlockLoads {
+  run: number;
+  design: number;
+  steady: boolean | null;
+  loads: BlockLoad[];
+}
+
+/** One load; response times from the intended start, nanoseconds. */
+export interface BlockLoad {
+  label: string;
+  in_flight: number;
+  counts: boolean;
+  offered_per_second: number | null;
+  done_per_second: number;
+  bytes_per_second: number;
+  mean_ns: number | null;
+  p50_ns: number | null;
+  p95_ns: number | null;
+  p99_ns: number | null;
+  p999_ns: number | null;
+  saturated: boolean;
+}
+
 export interface Workload {
   /** The word of the file format: `tpcc`. */
   name: string;

@@ -3,6 +3,8 @@
 // Missing values are written as an en dash, so that a gap in the evidence is never read as zero.
 // Nothing here knows the locale of the reader: a report reads the same everywhere.
 
+import { vocabulary } from "./vocabulary";
+
 /** What a missing value looks like. */
 export const MISSING = "\u2013";
 
@@ -39,9 +41,10 @@ export function count(value: number | null | undefined): string {
   return fixed(value, 0);
 }
 
-/** A number of virtual users. */
+/** A number of virtual users, or of requests in flight. */
 export function users(value: number): string {
-  return value === 1 ? "1 user" : `${count(value)} users`;
+  const { one, many } = vocabulary();
+  return value === 1 ? `1 ${one}` : `${count(value)} ${many}`;
 }
 
 /** A rate such as NOPM: whole from 100 up, three significant digits below. */

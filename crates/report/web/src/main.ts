@@ -13,6 +13,7 @@ import { readAnalysis } from "./data";
 import { html } from "./dom";
 import { masthead } from "./masthead";
 import { openPage, type Page } from "./page";
+import { blockLoads } from "./section/blockLoads";
 import { checks } from "./section/checks";
 import { curves } from "./section/curves";
 import { designs } from "./section/designs";
@@ -29,11 +30,12 @@ import { timelines } from "./section/timelines";
 import { verdict } from "./section/verdict";
 import { why } from "./section/why";
 import { startTheme } from "./theme";
+import { speakOf } from "./vocabulary";
 
 type Section = (page: Page) => HTMLElement | null;
 
 const SECTIONS: readonly Section[] = [
-  verdict, why, findings, throughput, searches, curves, distribution, timelines, numbers, published, evidence,
+  verdict, why, findings, throughput, searches, blockLoads, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 
@@ -61,6 +63,7 @@ function show(page: Page): void {
 async function start(): Promise<void> {
   try {
     const page = openPage(await readAnalysis());
+    speakOf(page.analysis.workload);
     startFrames();
     show(page);
     document.documentElement.dataset["state"] = "ready";

@@ -94,7 +94,7 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       assert.ok(marks >= 2 || colours > 20, `the chart "${title}" is blank: ${marks} marks, ${colours} colours`);
     }
     // One of each kind as it appears on the screen.
-    for (const section of ["verdict", "why", "throughput", "searches", "curves", "distribution", "timelines", "evidence"]) {
+    for (const section of ["verdict", "why", "throughput", "searches", "loads", "curves", "distribution", "timelines", "evidence"]) {
       const chart = page.locator(`#${section} figure`).first().locator("svg[role=img], .uplot");
       const share = await drawnShare(browser, await chart.first().screenshot());
       assert.ok(share > 0.02, `the first chart of ${section} is blank`);
@@ -343,7 +343,7 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       for (const name of ["rungs", "bottlenecks", "distributions", "driver", "published", "findings"]) {
         analysis[name] = only(analysis[name]);
       }
-      for (const name of ["windows", "checks", "emulation", "sources", "searches"]) {
+      for (const name of ["windows", "checks", "emulation", "sources", "searches", "block_loads"]) {
         analysis[name] = only(analysis[name]).filter((entry) => entry.run === 0);
       }
       analysis.timelines.lines = analysis.timelines.lines.filter((line) => line.run === 0);
@@ -353,6 +353,23 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       }
     });
     assert.ok(await page.locator("#throughput .bar").count() > 0);
+    await close();
+  });
+
+  test("speaks of requests where storage was loaded, not a database", async () => {
+    const { page, close } = await opens("blocks.html", (analysis) => {
+      Object.assign(analysis.workload, { name: "io", counted: "I/Os", unit: "IOPS", rate: "I/Os per second", rate_unit: "1/s" });
+      for (const name of ["rungs", "distributions", "driver", "windows"]) {
+        analysis[name] = analysis[name].filter((entry) => entry.users === 4);
+      }
+      for (const name of ["bottlenecks", "searches", "checks", "findings"]) analysis[name] = [];
+    });
+    assert.equal(await page.locator("#curves, #why, #searches").count(), 0);
+    assert.match(await page.locator("#verdict").innerText(), /Requests in flight/);
+    assert.match(await page.locator("#throughput").innerText(), /completed I\/Os/);
+    assert.equal(await page.locator("#loads tbody tr").count(), 6);
+    const words = await page.locator("#distribution").innerText();
+    assert.ok(!/transaction|user/i.test(words), words);
     await close();
   });
 

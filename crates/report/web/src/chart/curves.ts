@@ -6,6 +6,7 @@ import { svg } from "../dom";
 import { count, users as usersText } from "../format";
 import { ladder, linear, logarithmic, logTicks, type Scale } from "../scale";
 import { quantity, tickTexts } from "../unit";
+import { vocabulary } from "../vocabulary";
 import { horizontalAxis, labelRoom, verticalAxis, type Area } from "./axis";
 import { highest, readoutTable, type ChartDesign } from "./estimate";
 import { paper, type Drawing } from "./frame";
@@ -53,7 +54,7 @@ export function drawCurves(data: CurvesData, width: number): Drawing {
     width,
     HEIGHT,
     verticalAxis(area, y, tickTexts(y.ticks, data.unit)),
-    horizontalAxis(area, x, x.ticks.map(count), "virtual users"),
+    horizontalAxis(area, x, x.ticks.map(count), vocabulary().axis),
   );
   data.designs.forEach((design, index) => drawCurve(node, data, index, design, x, y));
   const stops = data.rungs.map((users, rung) => ({

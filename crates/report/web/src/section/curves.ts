@@ -9,6 +9,7 @@ import { append, html, type Child } from "../dom";
 import { words } from "../format";
 import { grid, hasValues, legend, metricOf, section, type Page } from "../page";
 import { unitName } from "../unit";
+import { isBlockLoad } from "../vocabulary";
 import { comparisons } from "./comparisons";
 
 interface Curve {
@@ -30,7 +31,9 @@ const VOLUME = [
 ];
 
 /** The section. */
-export function curves(page: Page): HTMLElement {
+export function curves(page: Page): HTMLElement | null {
+  // A block load has one number of requests in flight: a curve of one point says nothing.
+  if (isBlockLoad(page.analysis.workload) && page.ladder.length < 2) return null;
   return section(
     "curves",
     "Against the number of users",

@@ -4,7 +4,8 @@ import { drawDistribution, type View } from "../chart/percentiles";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { html } from "../dom";
-import { count, words, users as usersText } from "../format";
+import { capitalised, count, words, users as usersText } from "../format";
+import { vocabulary } from "../vocabulary";
 import { legend, section, type Page } from "../page";
 
 /** The section. */
@@ -28,7 +29,7 @@ export function distribution(page: Page): HTMLElement | null {
     const requests = drawn.map((entry) => count(entry.count)).join(" and ");
     body.append(figure({
       title: `${words(transaction)} at ${usersText(users)}`,
-      note: `response time of ${requests} transactions`,
+      note: `response time of ${requests} ${vocabulary().request}s`,
       description: `Distribution of the response time of ${words(transaction)}; the table of latencies has the numbers.`,
       draw: (width) => drawDistribution(drawn, view, width),
     }));
@@ -36,7 +37,7 @@ export function distribution(page: Page): HTMLElement | null {
   draw();
   return section("distribution", "Latency distribution", null,
     html("div", { class: "controls" },
-      select("Transaction", transactions.map((value) => ({ value, label: words(value) })), transaction, (value) => {
+      select(capitalised(vocabulary().request), transactions.map((value) => ({ value, label: words(value) })), transaction, (value) => {
         transaction = value;
         draw();
       }),

@@ -3,10 +3,11 @@
 import type { Estimate, Rung } from "../analysis";
 import { select } from "../control";
 import { html, type Child } from "../dom";
-import { count, interval, latency, MISSING, words, users as usersText } from "../format";
+import { capitalised, count, interval, latency, MISSING, words, users as usersText } from "../format";
 import { metricOf, section, type Page } from "../page";
 import { table, type Row } from "../table";
 import { quantity } from "../unit";
+import { vocabulary } from "../vocabulary";
 
 /** The measures of the table of rungs; one that no rung has is left out. */
 const METRICS = ["headline", "tpm", "tpm_per_user", "cpu_idle", "error_share"];
@@ -84,7 +85,7 @@ function latencyTable(page: Page, users: number): HTMLElement {
   const transactions = [...new Set(rungs.flatMap((rung) => rung?.latencies.map((row) => row.transaction) ?? []))];
   return table(
     [
-      { heading: "Transaction" },
+      { heading: capitalised(vocabulary().request) },
       { heading: "Design", design: true },
       { heading: "Count", numeric: true },
       { heading: "Mean", numeric: true },
@@ -96,7 +97,7 @@ function latencyTable(page: Page, users: number): HTMLElement {
       { heading: "Errors", numeric: true },
     ],
     transactions.flatMap((transaction) => latencyRows(page, rungs, transaction)),
-    `Response time at ${usersText(users)}, from the intended start of each transaction`,
+    `Response time at ${usersText(users)}, from the intended start of each ${vocabulary().request}`,
   );
 }
 

@@ -5,11 +5,12 @@ import { figure } from "../chart/frame";
 import { html } from "../dom";
 import { capitalised, count } from "../format";
 import { grid, hasValues, legend, section, type Page } from "../page";
+import { isBlockLoad, vocabulary } from "../vocabulary";
 
 function bars(page: Page): [string, string, string, string][] {
   const { counted, rate, rate_unit, unit } = page.analysis.workload;
   return [
-    ["headline", capitalised(rate), `${unit}: committed ${counted}, counted by the load generator`, rate_unit],
+    ["headline", capitalised(rate), `${unit}: ${isBlockLoad(page.analysis.workload) ? "completed" : "committed"} ${counted}, counted by the load generator`, rate_unit],
     ["tpm", "Transactions per minute", "TPM: the engine\u2019s own count of commits and rollbacks", "1/min"],
   ];
 }
@@ -23,7 +24,7 @@ export function throughput(page: Page): HTMLElement {
       figure({
         title,
         note,
-        description: `${title} for each design and number of virtual users; the numbers are in the table of rungs.`,
+        description: `${title} for each design and number of ${vocabulary().many}; the numbers are in the table of rungs.`,
         draw: (width) =>
           drawBars(
             {
@@ -31,7 +32,7 @@ export function throughput(page: Page): HTMLElement {
               groups: page.ladder.map((users) => count(users)),
               estimates,
               unit,
-              axisTitle: "virtual users",
+              axisTitle: vocabulary().axis,
             },
             width,
           ),

@@ -2,16 +2,20 @@
 
 import type { Answer, Confidence, Evidence } from "../analysis";
 import { html, type Child } from "../dom";
-import { count, MISSING, wallTime } from "../format";
+import { capitalised, count, MISSING, wallTime } from "../format";
 import type { Page } from "../page";
 import { facts } from "../table";
+import { vocabulary } from "../vocabulary";
 import { comparisons } from "./comparisons";
 
-const EVIDENCE: Record<Evidence, string> = {
-  measured: "a real database on a real datastore, in real time",
-  emulated: "a real database on modelled devices, in real time",
-  simulated: "virtual time: no database, no device",
-};
+function meaning(evidence: Evidence): string {
+  const { load } = vocabulary();
+  return {
+    measured: `${load} on a real datastore, in real time`,
+    emulated: `${load} on modelled devices, in real time`,
+    simulated: "virtual time: no database, no device",
+  }[evidence];
+}
 
 const CONFIDENCE: Record<Confidence, [string, string]> = {
   high: ["high confidence", "good"],
@@ -33,7 +37,7 @@ const ANSWER: Record<Answer, [string, string]> = {
 
 /** The badge of a kind of evidence. */
 export function evidenceBadge(evidence: Evidence): HTMLElement {
-  return html("span", { class: `badge ${evidence}`, title: EVIDENCE[evidence] }, evidence);
+  return html("span", { class: `badge ${evidence}`, title: meaning(evidence) }, evidence);
 }
 
 /** The badge of a degree of confidence. */
@@ -55,7 +59,7 @@ export function verdict(page: Page): HTMLElement {
       html("span", { class: `badge ${className}` }, word),
       confidenceBadge(answer.confidence),
       evidenceBadge(study.evidence),
-      html("span", { class: "muted" }, EVIDENCE[study.evidence]),
+      html("span", { class: "muted" }, meaning(study.evidence)),
       warningsLink(page)),
     html("ul", { class: "support" },
       answer.support.map((sentence) => html("li", {}, quietIntervals(sentence))),
@@ -83,7 +87,7 @@ function keyFacts(page: Page): [string, Child][] {
   return [
     ["Runs counted", `${count(counted)} of ${count(runs.length)}`],
     ["Repeats", count(repeats)],
-    ["Virtual users", page.ladder.map(count).join(", ") || MISSING],
+    [capitalised(vocabulary().axis), page.ladder.map(count).join(", ") || MISSING],
     ["Started", wallTime(study.started_wall_ns)],
     ...(study.status === "finished" ? [] : [["Execution", html("span", { class: "status warn" }, study.status)] as [string, Child]]),
   ];

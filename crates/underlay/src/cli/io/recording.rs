@@ -2,16 +2,17 @@
 
 use super::json::profile_json;
 use super::options::LoadArguments;
-use super::session::Outcome;
+use super::session::{Outcome, Phase};
 use super::targets::Place;
+use super::text::is_saturated;
 use crate::stop::{Stop, chain};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
-use underlay_blockio::load::{KindKey, LoadResult, Part, SecondTick};
+use underlay_blockio::load::{KindKey, LoadResult, Operation, Part, SecondTick};
 use underlay_core::{Evidence, Nanos};
-use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
+use underlay_record::conventions::{DISPATCH_LAG, document, histogram_scope};
 use underlay_record::{
     Design, ExecutionStatus, Interval, Manifest, NewPhase, NewRun, PhaseId, PhaseKind, PhaseStatus,
     Recorder, RunEnd, RunId, RunStatus, StoredHistogram, TransactionTick, WriteError,
@@ -25,11 +26,14 @@ pub struct Recording {
     began: std::time::Instant,
     phase: Option<OpenPhase>,
     many_targets: bool,
+    curve: bool,
+    /// Begin and end of each load that ended.
+    spans: Vec<(Nanos, Nanos)>,
 }
 
 struct OpenPhase {
     label: String,
-    users: u32,
+    in_flight: u32,
     /// Of the load's clock, on the run's.
     origin: Nanos,
     current: Option<(Part, PhaseId)>,
@@ -65,6 +69,7 @@ impl Recording {
             "direct": !options.buffered,
             "duration_ns": options.duration.0,
             "warm_up_ns": options.warm_up.0,
+            "workload": { "io": { "shape": shape(profile, places.len()) } },
         });
         let manifest = Manifest {
             study_name: format!("io-{}", profile.name),
@@ -92,7 +97,15 @@ impl Recording {
         let new = NewRun { design: 0, repeat: 1, order: 0, at: Nanos::ZERO, origin_wall_ns: wall };
         let run = recorder.begin_run(&new).map_err(failed)?;
         let began = std::time::Instant::now();
-        Ok(Recording { recorder, run, began, phase: None, many_targets: places.len() > 1 })
+        Ok(Recording {
+            recorder,
+            run,
+            began,
+            phase: None,
+            many_targets: places.len() > 1,
+            curve: options.curve,
+            spans: Vec::new(),
+        })
     }
 
     fn now(&self) -> Nanos {
@@ -100,11 +113,9 @@ impl Recording {
     }
 
     /// A load begins.
-    pub fn begin_phase(&mut self, label: &str, profile: &IoProfile) -> Result<(), Stop> {
-        let users = profile.jobs.iter().map(|job| job.concurrency.in_flight()).sum();
+    pub fn begin_phase(&mut self, label: &str, in_flight: u32) {
         let (label, origin) = (label.to_string(), self.now());
-        self.phase = Some(OpenPhase { label, users, origin, current: None });
-        Ok(())
+        self.phase = Some(OpenPhase { label, in_flight, origin, current: None });
     }
 
     /// A second of it.
@@ -126,7 +137,7 @@ impl Recording {
                 run: Some(self.run),
                 kind: if measured { PhaseKind::Measure } else { PhaseKind::WarmUp },
                 label: phase.label.clone(),
-                users: Some(phase.users),
+                users: Some(phase.in_flight),
                 at: interval.begin,
             };
             phase.current = Some((tick.part, self.recorder.begin_phase(&new).map_err(failed)?));
@@ -162,6 +173,7 @@ impl Recording {
     /// The load ended.
     pub fn end_phase(&mut self, result: &LoadResult) -> Result<(), Stop> {
         let phase = self.phase.take().expect("a load began");
+        self.spans.push((phase.origin, self.now()));
         let Some((_, id)) = phase.current else { return Ok(()) };
         let status = match (&result.failure, result.interrupted) {
             (Some(_), _) => PhaseStatus::Failed,
@@ -172,6 +184,35 @@ impl Recording {
         self.recorder.end_phase(id, now, status).map_err(failed)
     }
 
+    /// What the loads came to, for the report's curve.
+    fn loads(&self, outcome: &Outcome) -> Value {
+        let load = |(number, phase): (usize, &Phase)| {
+            let response = phase.result.total(|key| key.operation != Operation::Flush).response;
+            let (begin, end) = self.spans.get(number).copied().unwrap_or_default();
+            json!({
+                "label": phase.label,
+                "in_flight": phase.in_flight,
+                // Of a curve only the load that found the maximum was not held back.
+                "counts": phase.counts && (!self.curve || number == 0),
+                "offered_per_second": phase.offered,
+                "done_per_second": phase.result.iops(),
+                "bytes_per_second": phase.result.bytes_per_second(),
+                "mean_ns": response.mean(),
+                "p50_ns": response.quantile(0.5),
+                "p95_ns": response.quantile(0.95),
+                "p99_ns": response.quantile(0.99),
+                "p999_ns": response.quantile(0.999),
+                "saturated": is_saturated(phase),
+                "begin_ns": begin.0,
+                "end_ns": end.0,
+            })
+        };
+        json!({
+            "loads": outcome.phases.iter().enumerate().map(load).collect::<Vec<_>>(),
+            "steady": outcome.steady.map(|state| state.is_steady()),
+        })
+    }
+
     /// Ends the record.
     pub fn finish(mut self, outcome: &Outcome) -> Result<(), Stop> {
         let (run_status, status) = match (outcome.failure(), outcome.interrupted) {
@@ -179,14 +220,43 @@ impl Recording {
             (None, true) => (RunStatus::Interrupted, ExecutionStatus::Cancelled),
             (None, false) => (RunStatus::Finished, ExecutionStatus::Finished),
         };
+        self.recorder
+            .write_document(Some(self.run), document::BLOCK_LOAD, &self.loads(outcome))
+            .map_err(failed)?;
         let end = RunEnd { at: self.now(), status: run_status, reason: outcome.failure() };
         self.recorder.end_run(self.run, &end).map_err(failed)?;
         self.recorder.finish(status).map_err(failed)
     }
 }
 
-/// `data.write`, with job and target where they tell kinds apart.
+/// `data.write`: operation, with target, job and stream where they tell kinds apart.
 fn name(key: &KindKey, many_targets: bool) -> String {
-    let target = if many_targets { format!("{}.", key.target + 1) } else { String::new() };
-    format!("{target}{}.{}.{}", key.job, key.stream, key.operation.as_str())
+    let target = many_targets.then(|| (key.target + 1).to_string());
+    kind_name(target, &key.job, &key.stream, key.operation)
+}
+
+fn kind_name(target: Option<String>, job: &str, stream: &str, operation: Operation) -> String {
+    // A job or a stream that is the only one and was given no name is called `all`.
+    let telling = [job, stream].into_iter().filter(|name| *name != "all").map(str::to_string);
+    let parts = target.into_iter().chain(telling).chain([operation.as_str().to_string()]);
+    parts.collect::<Vec<_>>().join(".")
+}
+
+/// What a report must know to name and count requests: the headline is reads and writes per second.
+fn shape(profile: &IoProfile, targets: usize) -> Value {
+    let mut types = Vec::new();
+    for target in 0..targets {
+        let target = (targets > 1).then(|| (target + 1).to_string());
+        for job in &profile.jobs {
+            for stream in &job.workload.streams {
+                for operation in [Operation::Read, Operation::Write] {
+                    let job = &job.workload.name;
+                    types.push(kind_name(target.clone(), job, &stream.name, operation));
+                }
+            }
+        }
+    }
+    json!({
+        "headline": { "types": types, "counted": "I/Os", "unit": "IOPS", "period_ns": 1_000_000_000u64 },
+    })
 }

@@ -54,6 +54,8 @@ pub struct Phase {
     pub label: String,
     /// Requests per second over all targets, by a clock.
     pub offered: Option<f64>,
+    /// Requests that could be in flight at once, over all targets.
+    pub in_flight: u32,
     /// Whether it belongs to what is reported: not a round before the steady ones.
     pub counts: bool,
     pub result: LoadResult,
@@ -289,8 +291,10 @@ impl Session<'_> {
         };
         let offered: Option<f64> = profile.jobs.iter().map(|job| job.rate_per_second()).sum();
         let offered = offered.map(|rate| rate * self.places.len() as f64);
+        let per_target: u32 = profile.jobs.iter().map(|job| job.concurrency.in_flight()).sum();
+        let in_flight = per_target * self.places.len() as u32;
         if let Some(recording) = &mut self.recording {
-            recording.begin_phase(label, profile)?;
+            recording.begin_phase(label, in_flight);
         }
         let mut progress = Progress::new(label.to_string());
         let mut seconds = Vec::new();
@@ -320,7 +324,14 @@ impl Session<'_> {
         let goes_on = !result.interrupted && result.failure.is_none();
         self.outcome.interrupted |= result.interrupted;
         let label = label.to_string();
-        self.outcome.phases.push(Phase { label, offered, counts: true, result, seconds });
+        self.outcome.phases.push(Phase {
+            label,
+            offered,
+            in_flight,
+            counts: true,
+            result,
+            seconds,
+        });
         Ok(goes_on)
     }
 

@@ -1,0 +1,90 @@
+// The loads of a record of block I/O: the points of a curve or the rounds until it was steady, and how response times
+// grow with the rate that is offered.
+
+import type { BlockLoad, BlockLoads } from "../analysis";
+import { drawRates, type RateSeries } from "../chart/rates";
+import { figure } from "../chart/frame";
+import { swatch } from "../chart/marker";
+import { html } from "../dom";
+import { count, latency, MISSING, rate } from "../format";
+import { section, type Page } from "../page";
+import { table, tall } from "../table";
+import { designLook } from "../theme";
+
+/** The quantiles that are drawn; the table has more. */
+const QUANTILES: [string, (load: BlockLoad) => number | null][] = [
+  ["p50", (load) => load.p50_ns],
+  ["p95", (load) => load.p95_ns],
+  ["p99", (load) => load.p99_ns],
+];
+
+/** The section; nothing where there was one load only, which the other sections show. */
+export function blockLoads(page: Page): HTMLElement | null {
+  const runs = (page.analysis.block_loads ?? []).filter((run) => run.loads.length > 1);
+  const first = runs[0];
+  if (!first) return null;
+  const curve = first.loads.some((load) => load.offered_per_second !== null && !load.counts);
+  return section(
+    "loads",
+    curve ? "Against the offered rate" : "Rounds",
+    curve
+      ? "First the load ran as fast as it went, then shares of that rate were offered in an open loop. Response times count from " +
+        "the intended start, so what waits because the storage is busy is counted too."
+      : rounds(first),
+    curve ? chart(first) : null,
+    results(runs),
+  );
+}
+
+function rounds(run: BlockLoads): string {
+  const counted = run.loads.filter((load) => load.counts).length;
+  const steady = "The load was repeated until its last rounds were steady";
+  return run.steady === false
+    ? `${steady}; they never were, so the last ${count(counted)} are reported as not steady.`
+    : `${steady}; the last ${count(counted)} are what is reported.`;
+}
+
+function chart(run: BlockLoads): HTMLElement {
+  const series: RateSeries[] = QUANTILES.map(([title, pick], index) => ({
+    title,
+    look: designLook(index),
+    points: run.loads.flatMap((load) => {
+      const value = pick(load);
+      if (load.offered_per_second === null || value === null) return [];
+      const notes = [`${rate(load.done_per_second)} /s done`, load.label];
+      return [{ rate: load.offered_per_second, value, held: !load.saturated, notes }];
+    }),
+  }));
+  return html("div", {},
+    html("ul", { class: "legend" }, series.map((one) => html("li", {}, swatch(one.look), one.title))),
+    figure({
+      title: "Response time against the offered rate",
+      note: "hollow: less than 98 % of the offer was done",
+      description: "Quantiles of the response time at each rate that was offered; the table has the numbers.",
+      draw: (width) =>
+        drawRates(
+          { series, rateUnit: "1/s", rateTitle: "I/Os offered per second", unit: "ns", horizontal: "from zero" },
+          width,
+        ),
+    }));
+}
+
+function results(runs: BlockLoads[]): HTMLElement {
+  const row = (load: BlockLoad) => ({
+    cells: [
+      load.label, load.offered_per_second === null ? MISSING : rate(load.offered_per_second), rate(load.done_per_second),
+      (load.bytes_per_second / 1e6).toFixed(1), latency(load.mean_ns), latency(load.p50_ns), latency(load.p95_ns),
+      latency(load.p99_ns), latency(load.p999_ns), load.saturated ? "saturated" : load.counts ? "reported" : "",
+    ],
+  });
+  return tall(table(
+    [
+      { heading: "Load" }, { heading: "Offered, /s", numeric: true }, { heading: "Done, /s", numeric: true },
+      { heading: "MB/s", numeric: true }, { heading: "Mean", numeric: true }, { heading: "p50", numeric: true },
+      { heading: "p95", numeric: true }, { heading: "p99", numeric: true }, { heading: "p99.9", numeric: true },
+      { heading: "" },
+    ],
+    runs.flatMap((run) => run.loads.map(row)),
+    "Every load in the order in which it ran",
+  ));
+}

@@ -1,0 +1,41 @@
+// The words for who loads and what is asked: users and transactions of a database, or requests to storage. Set once,
+// from the record's workload, before anything is drawn.
+
+import type { Workload } from "./analysis";
+
+export interface Vocabulary {
+  /** Who or what is at work at once: "user", "users". */
+  one: string;
+  many: string;
+  /** The same as the title of an axis. */
+  axis: string;
+  /** What a response time is of. */
+  request: string;
+  /** What puts the load on the storage. */
+  load: string;
+}
+
+const DATABASE: Vocabulary = {
+  one: "user", many: "users", axis: "virtual users", request: "transaction", load: "a real database",
+};
+
+const BLOCKS: Vocabulary = {
+  one: "request in flight", many: "requests in flight", axis: "requests in flight", request: "request", load: "real requests",
+};
+
+let spoken = DATABASE;
+
+/** Whether the record is one of block I/O. */
+export function isBlockLoad(workload: Workload | undefined): boolean {
+  return workload?.name === "io";
+}
+
+/** Chooses the words for a workload. */
+export function speakOf(workload: Workload | undefined): void {
+  spoken = isBlockLoad(workload) ? BLOCKS : DATABASE;
+}
+
+/** The words in use. */
+export function vocabulary(): Vocabulary {
+  return spoken;
+}
