@@ -72,6 +72,12 @@ pub enum TargetError {
     /// Passwords are text here.
     #[error("the password in the database URL is not UTF-8")]
     PasswordNotText,
+    /// It would have no effect; not quoted, because what stands there may be part of a password.
+    #[error("the database URL has an option that would have no effect; known are {}", .known.join(", "))]
+    UnknownOption {
+        /// Those that have one.
+        known: Vec<&'static str>,
+    },
     /// What it asks of TLS is not known or cannot be had.
     #[error("the database URL cannot have the TLS it asks for: {reason}")]
     Tls {

@@ -53,6 +53,8 @@ pub struct Target {
     pub connect_timeout: Duration,
     /// After how long the server shall cancel a statement; none leaves it to the server's setting.
     pub statement_timeout: Option<Duration>,
+    /// Settings of its sessions as the server's command line would have them (libpq's `options`), PostgreSQL only.
+    pub session_options: Option<String>,
     /// PostgreSQL's: whether the exchange of the password is bound to the session of TLS.
     pub channel_binding: ChannelBinding,
     /// PostgreSQL's: whether TLS is asked for first, or begun with at once.
@@ -102,6 +104,7 @@ impl Target {
             application_name: DEFAULT_APPLICATION_NAME.to_string(),
             connect_timeout: DEFAULT_CONNECT_TIMEOUT,
             statement_timeout: None,
+            session_options: None,
             channel_binding: ChannelBinding::Prefer,
             negotiation: SslNegotiation::Postgres,
             tls: Tls::disabled(),
@@ -152,9 +155,14 @@ impl Target {
         if let Some(password) = &self.password {
             config.password(password.reveal());
         }
-        if let Some(limit) = self.statement_timeout {
-            // Whole milliseconds; zero would mean no limit.
-            config.options(format!("-c statement_timeout={}", limit.as_millis().max(1)));
+        // Whole milliseconds; zero would mean no limit. Of two values of a setting the last one holds.
+        let limit = self
+            .statement_timeout
+            .map(|limit| format!("-c statement_timeout={}", limit.as_millis().max(1)));
+        let options: Vec<&str> =
+            [self.session_options.as_deref(), limit.as_deref()].into_iter().flatten().collect();
+        if !options.is_empty() {
+            config.options(options.join(" "));
         }
         config
     }
@@ -229,6 +237,10 @@ mod tests {
         assert_eq!(target.config().get_options(), None);
         let limited = target.with_statement_timeout(Duration::from_micros(1_500_300));
         assert_eq!(limited.config().get_options(), Some("-c statement_timeout=1500"));
+        let own = Target::from_url("postgres://ann@a/x?options=-c%20work_mem%3D8MB").unwrap();
+        assert_eq!(own.config().get_options(), Some("-c work_mem=8MB"));
+        let both = own.with_statement_timeout(Duration::from_secs(1));
+        assert_eq!(both.config().get_options(), Some("-c work_mem=8MB -c statement_timeout=1000"));
     }
 
     #[test]

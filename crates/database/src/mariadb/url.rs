@@ -51,6 +51,7 @@ pub(crate) fn parse(scheme: &str, rest: &str) -> Result<Target, TargetError> {
         application_name: DEFAULT_APPLICATION_NAME.to_string(),
         connect_timeout: DEFAULT_CONNECT_TIMEOUT,
         statement_timeout: None,
+        session_options: None,
         channel_binding: ChannelBinding::Prefer,
         negotiation: SslNegotiation::Postgres,
         tls: Tls::disabled(),

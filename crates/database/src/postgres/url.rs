@@ -20,6 +20,19 @@ use crate::tls::{POSTGRES_WORDS, Tls, TlsOptions};
 const DEFAULT_PORT: u16 = 5432;
 /// Options that the client library does not know, or knows less of.
 const TAKEN: [&str; 5] = ["sslmode", "sslrootcert", "sslcert", "sslkey", "passfile"];
+/// Options that the client library reads and a target keeps. It reads others too, which would be forgotten without a word.
+const KEPT: [&str; 10] = [
+    "user",
+    "password",
+    "dbname",
+    "host",
+    "port",
+    "application_name",
+    "connect_timeout",
+    "options",
+    "channel_binding",
+    "sslnegotiation",
+];
 
 /// From a URL or from pairs.
 pub(crate) fn parse(text: &str) -> Result<Target, TargetError> {
@@ -61,6 +74,7 @@ pub(crate) fn parse(text: &str) -> Result<Target, TargetError> {
             .to_string(),
         connect_timeout: config.get_connect_timeout().copied().unwrap_or(DEFAULT_CONNECT_TIMEOUT),
         statement_timeout: None,
+        session_options: config.get_options().map(str::to_string),
         channel_binding: config.get_channel_binding(),
         negotiation: config.get_ssl_negotiation(),
         tls: Tls::new(options, &POSTGRES_WORDS, home().as_deref())?,
@@ -85,7 +99,10 @@ fn take_from_url(url: &str) -> Result<Split, TargetError> {
                 let value = decoded(value).map_err(|()| malformed("an option is not UTF-8"))?;
                 taken.push((name.to_string(), value));
             }
-            false => left.push(option),
+            false => {
+                keep(name)?;
+                left.push(option);
+            }
         }
     }
     let question = if left.is_empty() { "" } else { "?" };
@@ -106,6 +123,7 @@ fn take_from_pairs(text: &str) -> Result<Split, TargetError> {
         match TAKEN.contains(&name) {
             true => taken.push((name.to_string(), value)),
             false => {
+                keep(name)?;
                 left.push_str(&rest[..end]);
                 left.push(' ');
             }
@@ -113,6 +131,14 @@ fn take_from_pairs(text: &str) -> Result<Split, TargetError> {
         rest = rest[end..].trim_start();
     }
     Ok((left, taken))
+}
+
+/// Refuses an option that would have no effect.
+fn keep(name: &str) -> Result<(), TargetError> {
+    match KEPT.contains(&name) {
+        true => Ok(()),
+        false => Err(TargetError::UnknownOption { known: [&KEPT[4..], &TAKEN[..]].concat() }),
+    }
 }
 
 /// A value without its quotes, and how many bytes it takes with them.
@@ -152,6 +178,11 @@ mod tests {
         let (left, found) = take_from_url(url).unwrap();
         assert_eq!(left, "postgres://ann:a?sslmode=x@h/db?options=-c%20a");
         assert_eq!(found, taken(&[("sslmode", "verify-full"), ("sslrootcert", "/a b")]));
+        assert!(
+            take_from_url("postgres://ann@h/db?keepalives_idle=3").is_err(),
+            "it would be forgotten"
+        );
+        assert!(take_from_pairs("host=h user=ann hostaddr=10.0.0.1").is_err());
         let (left, found) = take_from_url("postgres://ann@h/db?sslmode=prefer").unwrap();
         assert_eq!((left.as_str(), found.len()), ("postgres://ann@h/db", 1));
     }
