@@ -39,6 +39,7 @@ fn analysis_of(digest: Digest) -> Analysis {
     let designs = designs(&digest);
     let comparisons =
         comparisons::all(&groups, &ladders.peaks, (&digest.titles(), &digest.workload));
+    let searches = rate_searches::all(&digest);
     let verdict = headline::verdict(&headline::Results {
         designs: &designs,
         rungs: &ladders.rungs,
@@ -46,6 +47,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         comparisons: &comparisons,
         bottlenecks: &ladders.bottlenecks,
         findings: &findings,
+        searches: &searches,
         workload: &digest.workload,
     });
     Analysis {
@@ -58,7 +60,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         rungs: ladders.rungs,
         peaks: ladders.peaks,
         bottlenecks: ladders.bottlenecks,
-        searches: rate_searches::all(&digest),
+        searches,
         block_loads: block_loads::all(&digest),
         distributions: ladders.distributions,
         windows: ladders.windows,

@@ -57,6 +57,26 @@ fn the_faster_design_wins_and_the_reason_is_named() {
 }
 
 #[test]
+fn a_rate_that_was_not_found_is_a_lower_bound() {
+    let with = |at_least: Vec<usize>| {
+        let mut scenario = quick(scenario(vec![sata(), nvme()]));
+        scenario.at_least = at_least;
+        analysis(&scenario).verdict
+    };
+    // What is behind may in truth be ahead.
+    for at_least in [vec![0], vec![0, 1]] {
+        let verdict = with(at_least);
+        assert_eq!(verdict.answer, Answer::NotComparable, "{}", verdict.headline);
+        assert!(verdict.headline.contains("before the highest rate of SATA was found"));
+    }
+    let verdict = with(vec![1]);
+    assert_eq!(verdict.answer, Answer::Winner, "{}", verdict.headline);
+    let bound = "NVMe was not brought to its limit";
+    assert!(verdict.support.iter().any(|text| text.starts_with(bound)), "{:?}", verdict.support);
+    assert!(!with(Vec::new()).support.iter().any(|text| text.starts_with(bound)));
+}
+
+#[test]
 fn numbers_are_those_that_were_recorded() {
     let found = analysis(&quick(scenario(vec![sata(), nvme()])));
     let rung = found.rungs.iter().find(|rung| (rung.design, rung.users) == (1, 4)).unwrap();

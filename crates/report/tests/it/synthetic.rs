@@ -60,6 +60,8 @@ pub struct Scenario {
     /// Attempts that fail, per thousand.
     pub errors_per_mille: u64,
     pub working_set_ratio: f64,
+    /// Designs whose searches ended because the load generator was saturated.
+    pub at_least: Vec<usize>,
 }
 
 /// NVMe-like and SATA-like service times: reads dominate on SATA.
@@ -110,6 +112,7 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         key_think: 0.0,
         errors_per_mille: 0,
         working_set_ratio: 4.0,
+        at_least: Vec::new(),
     }
 }
 
@@ -514,6 +517,11 @@ impl SimulatedRun<'_> {
             "compensation_ns": 12_000,
         });
         recorder.write_document(Some(run), document::TIMING, &timing).unwrap();
+        if self.scenario.at_least.contains(&self.design) {
+            let search =
+                json!({ "found": { "kind": "at-least", "holds_per_second": 100.0 }, "steps": [] });
+            recorder.write_document(Some(run), document::RATE_SEARCH, &search).unwrap();
+        }
         let whole = Interval { begin: Nanos::ZERO, end: at };
         for (name, ns) in [(LATENESS, 5_000), (MODELLED, 120_000)] {
             let mut histogram = Histogram::new();

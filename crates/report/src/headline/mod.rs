@@ -1,19 +1,23 @@
 //! The answer to the study's question, in one sentence, with how much, how sure and why.
 
+mod confidence;
+mod support;
+
 use crate::analysis::{
-    Answer, Bottleneck, Comparison, Confidence, Design, Finding, FindingSeverity, LatencyRow,
-    LimitMode, Outcome, Peak, Ratio, Rung, Scope, TimeClass, Verdict,
+    Answer, Bottleneck, Comparison, Confidence, Design, Finding, FindingSeverity, Outcome, Peak,
+    RateSearch, Ratio, Rung, Scope, Verdict,
 };
 use crate::comparisons::EQUIVALENCE_MARGIN;
-use crate::method::type_title;
-use crate::verdict::bottleneck::class_title;
-use crate::wording::{
-    amount, count, factor, factor_interval, list, percent, sentence_case, time_ns,
-};
+use crate::wording::{amount, count, factor, factor_interval, percent, sentence_case};
 use crate::workload_view::WorkloadView;
+
+use confidence::confidence;
+use support::{bottleneck_sentence, support};
 
 /// Pairs from which on the answer may be called certain.
 const ENOUGH_PAIRS: usize = 5;
+/// What a search found whose load generator was saturated first.
+const AT_LEAST: &str = "at-least";
 /// Difference of a class's share between designs that explains anything.
 const TELLING: f64 = 0.05;
 
@@ -25,6 +29,7 @@ pub(crate) struct Results<'a> {
     pub(crate) comparisons: &'a [Comparison],
     pub(crate) bottlenecks: &'a [Bottleneck],
     pub(crate) findings: &'a [Finding],
+    pub(crate) searches: &'a [RateSearch],
     pub(crate) workload: &'a WorkloadView,
 }
 
@@ -159,16 +164,34 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
 
 /// Why the numbers of the contest do not measure what they should.
 fn obstacle(results: &Results<'_>, contest: Contest) -> Option<String> {
-    [contest.best, contest.next].into_iter().find_map(|design| {
-        results
-            .bottlenecks
-            .iter()
-            .find(|b| (b.design, b.users) == (design, contest.users))
-            .filter(|b| b.class == "load-generator")
-            .map(|_| {
-                format!("the load generator was the limit on {}", results.designs[design].title)
+    [contest.best, contest.next]
+        .into_iter()
+        .find_map(|design| {
+            results
+                .bottlenecks
+                .iter()
+                .find(|b| (b.design, b.users) == (design, contest.users))
+                .filter(|b| b.class == "load-generator")
+                .map(|_| {
+                    format!("the load generator was the limit on {}", results.designs[design].title)
+                })
+        })
+        .or_else(|| {
+            // What is behind may in truth be ahead.
+            results.is_lower_bound(contest.next).then(|| {
+                let title = &results.designs[contest.next].title;
+                format!(
+                    "the load generator was saturated before the highest rate of {title} was found"
+                )
             })
-    })
+        })
+}
+
+impl Results<'_> {
+    /// Whether a search ended before this design's highest rate was found, so that its headline says at least how much.
+    fn is_lower_bound(&self, design: usize) -> bool {
+        self.searches.iter().any(|search| search.design == design && search.found == AT_LEAST)
+    }
 }
 
 fn headline(
@@ -295,229 +318,4 @@ fn oriented(comparison: &Comparison, over: usize) -> Option<Ratio> {
         low: comparison.high.map(f64::recip),
         high: comparison.low.map(f64::recip),
     })
-}
-
-fn support(
-    results: &Results<'_>,
-    contest: Contest,
-    comparison: &Comparison,
-    answer: Answer,
-) -> Vec<String> {
-    let mut support = vec![absolute(results, contest)];
-    support.extend(peaks(results, contest));
-    support.extend(latency(results, contest));
-    // Without a difference there is nothing to explain.
-    if matches!(answer, Answer::Winner | Answer::NotRepeated) {
-        support.extend(why(results, contest));
-    }
-    support.extend(bottleneck_sentence(results, contest.next, contest.users));
-    support.extend(how_sure(comparison));
-    support.extend(others(results, contest));
-    support
-}
-
-/// `New orders per minute at 16 users: NVMe 12,345 [12,000, 12,700], SATA 5,900 [...].`
-fn absolute(results: &Results<'_>, contest: Contest) -> String {
-    let number = |design: usize| {
-        let headline = rung(results, design, contest.users)?.metrics.get("headline")?.clone();
-        let interval = match (headline.low, headline.high) {
-            (Some(low), Some(high)) => format!(" [{}, {}]", amount(low), amount(high)),
-            _ => String::new(),
-        };
-        Some(format!("{} {}{interval}", results.designs[design].title, amount(headline.value?)))
-    };
-    let numbers: Vec<String> =
-        [contest.best, contest.next].into_iter().filter_map(number).collect();
-    format!(
-        "{}{}: {}.",
-        sentence_case(&results.workload.rate_words()),
-        results.workload.at(contest.users),
-        numbers.join(", ")
-    )
-}
-
-fn rung<'a>(results: &Results<'a>, design: usize, users: u32) -> Option<&'a Rung> {
-    results.rungs.iter().find(|rung| (rung.design, rung.users) == (design, users))
-}
-
-/// Each at its own best rung, where that is not the rung of the headline for both.
-fn peaks(results: &Results<'_>, contest: Contest) -> Option<String> {
-    let peak = |design: usize| results.peaks.iter().find(|peak| peak.design == design);
-    let (best, next) = (peak(contest.best)?, peak(contest.next)?);
-    if best.users == contest.users && next.users == contest.users {
-        return None;
-    }
-    let ratio = find(results, contest.best, contest.next, "headline", None)
-        .and_then(|comparison| oriented(comparison, contest.best))?;
-    let interval = match (ratio.low, ratio.high) {
-        (Some(low), Some(high)) => format!(" {}", factor_interval(low, high)),
-        _ => String::new(),
-    };
-    Some(format!(
-        "At their peaks {} does {} at {} and {} does {} at {}: {}{interval}.",
-        results.designs[contest.best].title,
-        amount(best.headline.value?),
-        count(u64::from(best.users), "user"),
-        results.designs[contest.next].title,
-        amount(next.headline.value?),
-        count(u64::from(next.users), "user"),
-        factor(ratio.value)
-    ))
-}
-
-fn latency(results: &Results<'_>, contest: Contest) -> Option<String> {
-    let workload = results.workload;
-    let best = rung(results, contest.best, contest.users)?;
-    let kind = workload.main_type(best.latencies.iter().map(|row| row.transaction.as_str()))?;
-    let p95 = |design: usize| {
-        let row: &LatencyRow = rung(results, design, contest.users)?
-            .latencies
-            .iter()
-            .find(|row| row.transaction == kind)?;
-        row.p95.value
-    };
-    // Of a mix that counts several types, one is told, by its name.
-    let counted = best.latencies.iter().filter(|row| workload.counts(&row.transaction)).count();
-    let what = match counted {
-        1 => workload.counted.clone(),
-        _ => format!("{} ({})", workload.counted, type_title(kind)),
-    };
-    Some(format!(
-        "95 % of the {what} take at most {} on {} and {} on {}.",
-        time_ns(p95(contest.best)?),
-        results.designs[contest.best].title,
-        time_ns(p95(contest.next)?),
-        results.designs[contest.next].title
-    ))
-}
-
-/// The class of session time whose share differs most.
-fn why(results: &Results<'_>, contest: Contest) -> Option<String> {
-    let budget = |design: usize| {
-        let found =
-            results.bottlenecks.iter().find(|b| (b.design, b.users) == (design, contest.users))?;
-        (!found.budget.is_empty()).then_some(found)
-    };
-    let (best, next) = (budget(contest.best)?, budget(contest.next)?);
-    let share = |bottleneck: &Bottleneck, class: TimeClass| {
-        bottleneck.budget.iter().find(|part| part.class == class).map_or(0.0, |part| part.share)
-    };
-    let (class, difference) = next
-        .budget
-        .iter()
-        .chain(&best.budget)
-        .map(|part| part.class)
-        .filter(|class| !matches!(class, TimeClass::Client | TimeClass::Other))
-        .map(|class| (class, share(next, class) - share(best, class)))
-        .max_by(|a, b| a.1.total_cmp(&b.1))?;
-    (difference >= TELLING).then(|| {
-        format!(
-            "On {} the sessions spend {} of their time {}, on {} {}.",
-            results.designs[contest.next].title,
-            percent(share(next, class)),
-            class_title(class),
-            results.designs[contest.best].title,
-            percent(share(best, class))
-        )
-    })
-}
-
-fn bottleneck_sentence(results: &Results<'_>, design: usize, users: u32) -> Option<String> {
-    let found = results.bottlenecks.iter().find(|b| (b.design, b.users) == (design, users))?;
-    let explained = match found.mode {
-        LimitMode::Latency => ": throughput still grows with the users",
-        LimitMode::Capacity => ": more users bring no more throughput",
-        LimitMode::Unknown => "",
-    };
-    (found.class != "inconclusive").then(|| {
-        format!("What limits {}: {}{explained}.", results.designs[design].title, found.sentence)
-    })
-}
-
-fn how_sure(comparison: &Comparison) -> Option<String> {
-    let p = comparison.p_adjusted?;
-    let p = if p < 0.001 { "p < 0.001".to_string() } else { format!("p = {p:.3}") };
-    Some(format!(
-        "{} of interleaved runs, Student's t over the logarithms of their ratios: {p}.",
-        count(comparison.pairs as u64, "pair")
-    ))
-}
-
-/// The other designs against the best one.
-fn others(results: &Results<'_>, contest: Contest) -> Option<String> {
-    let texts: Vec<String> = (0..results.designs.len())
-        .filter(|design| *design != contest.best && *design != contest.next)
-        .filter_map(|design| {
-            let comparison = find(results, contest.best, design, "headline", Some(contest.users))?;
-            let ratio = oriented(comparison, contest.best)?;
-            let shown = match comparison.outcome {
-                Outcome::Undecided | Outcome::Suggested | Outcome::Single => {
-                    " (no difference shown)"
-                }
-                Outcome::Equivalent => " (equal)",
-                _ => "",
-            };
-            let title = &results.designs[design].title;
-            Some(format!("{} that of {title}{shown}", factor(ratio.value)))
-        })
-        .collect();
-    let best = &results.designs[contest.best].title;
-    (!texts.is_empty()).then(|| format!("{best} also does {}.", list(&texts)))
-}
-
-fn confidence(
-    results: &Results<'_>,
-    answer: Answer,
-    comparison: &Comparison,
-) -> (Confidence, Vec<String>) {
-    if !matches!(answer, Answer::Winner | Answer::Equivalent) {
-        let reason = match answer {
-            Answer::NotRepeated => "one run per design",
-            Answer::NoDifferenceShown => "the interval includes 1",
-            _ => "the numbers do not answer the question",
-        };
-        return (Confidence::None, vec![reason.to_string()]);
-    }
-    let mut reasons = vec![format!(
-        "{}, the interval {}",
-        count(comparison.pairs as u64, "pair"),
-        if answer == Answer::Winner { "excludes 1" } else { "lies within 3 % of 1" }
-    )];
-    let doubts: Vec<&Finding> = results
-        .findings
-        .iter()
-        .filter(|finding| finding.severity == FindingSeverity::Warning && is_doubt(&finding.code))
-        .collect();
-    reasons.extend(doubts.iter().map(|finding| finding.text.clone()));
-    let level = if !doubts.is_empty() {
-        Confidence::Low
-    } else if comparison.pairs < ENOUGH_PAIRS {
-        Confidence::Medium
-    } else {
-        Confidence::High
-    };
-    (level, reasons)
-}
-
-/// Whether a finding casts doubt on which design is ahead.
-fn is_doubt(code: &str) -> bool {
-    matches!(
-        code,
-        "not-timing-valid"
-            | "host-limited"
-            | "confounded"
-            | "mixed-evidence"
-            | "not-steady"
-            | "steal"
-            | "interference"
-            | "generator-saturated"
-            | "dispatch-lag"
-            | "errors"
-            | "outage"
-            | "not-checked"
-            | "check-failed"
-            | "limit-not-enforced"
-            | "memory-limit-unenforced"
-            | "cpu-limit-unenforced"
-    )
 }

@@ -1,0 +1,63 @@
+//! How sure an answer is: pairs of runs, and what casts doubt on which design is ahead.
+
+use super::{ENOUGH_PAIRS, Results};
+use crate::analysis::{Answer, Comparison, Confidence, Finding, FindingSeverity};
+use crate::wording::count;
+
+/// How sure the answer is, and why.
+pub(super) fn confidence(
+    results: &Results<'_>,
+    answer: Answer,
+    comparison: &Comparison,
+) -> (Confidence, Vec<String>) {
+    if !matches!(answer, Answer::Winner | Answer::Equivalent) {
+        let reason = match answer {
+            Answer::NotRepeated => "one run per design",
+            Answer::NoDifferenceShown => "the interval includes 1",
+            _ => "the numbers do not answer the question",
+        };
+        return (Confidence::None, vec![reason.to_string()]);
+    }
+    let mut reasons = vec![format!(
+        "{}, the interval {}",
+        count(comparison.pairs as u64, "pair"),
+        if answer == Answer::Winner { "excludes 1" } else { "lies within 3 % of 1" }
+    )];
+    let doubts: Vec<&Finding> = results
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == FindingSeverity::Warning && is_doubt(&finding.code))
+        .collect();
+    reasons.extend(doubts.iter().map(|finding| finding.text.clone()));
+    let level = if !doubts.is_empty() {
+        Confidence::Low
+    } else if comparison.pairs < ENOUGH_PAIRS {
+        Confidence::Medium
+    } else {
+        Confidence::High
+    };
+    (level, reasons)
+}
+
+/// Whether a finding casts doubt on which design is ahead.
+fn is_doubt(code: &str) -> bool {
+    matches!(
+        code,
+        "not-timing-valid"
+            | "host-limited"
+            | "confounded"
+            | "mixed-evidence"
+            | "not-steady"
+            | "steal"
+            | "interference"
+            | "generator-saturated"
+            | "dispatch-lag"
+            | "errors"
+            | "outage"
+            | "not-checked"
+            | "check-failed"
+            | "limit-not-enforced"
+            | "memory-limit-unenforced"
+            | "cpu-limit-unenforced"
+    )
+}
