@@ -1,0 +1,162 @@
+//! The plan: a study with every value decided, and where each value came from.
+//!
+//! Inner types, therefore without serde: the JSON form is written by [`crate::plan_json`]. Nothing in
+//! here touches the host; what the host can do was given as values when the plan was made.
+
+mod design;
+mod engine;
+mod procedure;
+mod provenance;
+mod workload;
+
+use std::path::PathBuf;
+
+use underlay_core::{Bytes, Evidence, Nanos, RootSeed};
+
+use crate::background_plan::BackgroundPlan;
+use crate::fault_plan::FaultPlan;
+use crate::finding::Finding;
+use crate::options::PlanOptions;
+use crate::problem::Source;
+use crate::weights_plan::WeightsPlan;
+
+pub use design::{
+    ClusterPlan, DatastoreKind, DesignPlan, Durability, FileSystem, ReductionKind, ResyncKind,
+    VolumePlan,
+};
+pub use engine::{EngineKind, EnginePlan};
+pub use procedure::{Order, ProcedurePlan, SearchPlan};
+pub use provenance::{Origin, Setting};
+pub use workload::{
+    Arrivals, BatchPlan, DvdstorePlan, Mode, Pacing, Population, Profile, SysbenchPlan, TpccPlan,
+    WarehousePlan, WorkloadKind, WorkloadPlan,
+};
+
+/// A study resolved for one host and one set of command-line options.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// File-name safe name of the study (`kingston/k2` has the name `kingston-k2`).
+    pub name: String,
+    /// One line for people.
+    pub title: String,
+    /// What the study asks, in one sentence.
+    pub question: String,
+    /// The seed everything random in the study derives from.
+    pub seed: RootSeed,
+    /// The weakest kind of evidence among the designs.
+    pub evidence: Evidence,
+    /// The engine as all designs use it, before the overrides of a design.
+    pub engine: EnginePlan,
+    /// The storage designs, in the order of the file. At least one.
+    pub designs: Vec<DesignPlan>,
+    /// What the users do.
+    pub workload: WorkloadPlan,
+    /// How it is measured.
+    pub procedure: ProcedurePlan,
+    /// Changes of the mix of transactions in every run; in the order of the file.
+    pub weights: Vec<WeightsPlan>,
+    /// Work beside the users in every run; in the order of the file.
+    pub background: Vec<BackgroundPlan>,
+    /// What breaks, or changes, during every run; in the order of the file.
+    pub faults: Vec<FaultPlan>,
+    /// Every run of the study in the order of execution.
+    pub schedule: Vec<RunPlan>,
+    /// Similarity scale applied to everything above.
+    pub scale: Scale,
+    /// The sizes before scaling; equal to the plan's when the scale is 1/1.
+    pub full_size: Sizes,
+    /// The sizes that will be used.
+    pub size: Sizes,
+    /// What the study will need.
+    pub estimates: Estimates,
+    /// Results that others published, to be shown beside ours.
+    pub published: Vec<PublishedSeries>,
+    /// Doubts that do not prevent the study; each belongs in the record.
+    pub findings: Vec<Finding>,
+    /// Where the record is to be written, when the command line said so.
+    pub out: Option<PathBuf>,
+    /// Each resolved value with its origin, in the order of the file format.
+    pub provenance: Vec<Setting>,
+    /// The text the plan was made from.
+    pub source: Source,
+    /// The options the plan was made with.
+    pub options: PlanOptions,
+}
+
+/// One run: one design in one repeat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RunPlan {
+    /// Index into [`Plan::designs`].
+    pub design: usize,
+    /// 0 for the first repeat.
+    pub repeat: u32,
+}
+
+/// The sizes that similarity scaling divides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes {
+    /// Processors of the database server.
+    pub cpus: Option<f64>,
+    /// Memory of the database server.
+    pub memory_limit: Option<Bytes>,
+    /// What sets the size of the database.
+    pub population: Population,
+    /// Estimated size of the loaded database.
+    pub database: Bytes,
+    /// The user ladder.
+    pub users: Vec<u32>,
+}
+
+/// What a study will need. Estimates, with their constants in `estimate.rs`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Estimates {
+    /// Time of the load (once per template).
+    pub load: Nanos,
+    /// Time of one run: restore, start, settle, warm-up, all rungs, stop, check.
+    pub run: Nanos,
+    /// The whole study.
+    pub duration: Nanos,
+    /// Size of the loaded database, tables and indexes.
+    pub database: Bytes,
+    /// Disk: the templates kept after the load.
+    pub disk_templates: Bytes,
+    /// Disk: what the volumes of one run are expected to hold.
+    pub disk_volumes: Bytes,
+    /// Disk: what the volumes of one run can hold at most.
+    pub disk_volumes_worst: Bytes,
+    /// Templates and volumes as expected.
+    pub disk: Bytes,
+    /// Memory: database server, load generator, emulated devices, Underlay itself.
+    pub memory: Bytes,
+    /// Size of the database in units of the server's memory limit; below 1 it fits the cache.
+    pub working_set_ratio: Option<f64>,
+}
+
+/// Results published by others for one design of the study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PublishedSeries {
+    /// Name of the design in this study.
+    pub design: String,
+    /// `nopm`, `tpm`, `tpm-per-user`, `cpu-idle`.
+    pub metric: String,
+    /// Number of users of each value, at the size the study was published with.
+    pub users: Vec<u32>,
+    /// The values, one per number of users.
+    pub values: Vec<f64>,
+    /// Document and figure.
+    pub source: String,
+    /// What to know before comparing.
+    pub note: String,
+}
+
+/// Similarity scale 1/k.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Scale {
+    /// k: everything scaled is divided by it. At least 1.
+    pub divisor: u32,
+}
+
+impl Scale {
+    /// The size the study was written for.
+    pub const FULL: Scale = Scale { divisor: 1 };
+}

@@ -1,0 +1,63 @@
+//! How a plan is measured: the ladder of users, repeats and their order, searches.
+
+use underlay_core::Nanos;
+use underlay_workload::objective::Objective;
+
+/// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
+/// ramp up and measure, then stop and check.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProcedurePlan {
+    /// Virtual users of each rung, strictly ascending; of a job its sessions.
+    pub users: Vec<u32>,
+    /// Idle time between the start of the server and the warm-up.
+    pub settle: Nanos,
+    /// Once per run: load rising from one user to the top of the ladder, not measured.
+    pub warm_up: Nanos,
+    /// Once per rung: users rise to the number of the rung, not measured.
+    pub ramp_up: Nanos,
+    /// Once per rung: the measured window; after a search at the rate it found. Of a job the longest that it may take.
+    pub measure: Nanos,
+    /// Before the measured window: the search for the highest rate that meets a latency target.
+    pub search: Option<SearchPlan>,
+    /// Runs per design.
+    pub repeats: u32,
+    /// How the runs of the designs are interleaved.
+    pub order: Order,
+}
+
+/// A search for the highest rate that meets a latency target. It begins at the rate of the open loop, and its answer is the
+/// headline of the run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SearchPlan {
+    /// What must be met.
+    pub objective: Objective,
+    /// How near the highest rate that holds and the lowest that fails come, as a share of the former: 0.05.
+    pub resolution: f64,
+    /// Unmeasured time at each rate.
+    pub settle: Nanos,
+    /// Measured time at each rate; the answer is measured once more, for twice as long.
+    pub measure: Nanos,
+}
+
+/// How the runs of the designs are interleaved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// A B, B A, A B, ...: every second repeat is reversed, so that a drift of the host hits all
+    /// designs alike.
+    Abba,
+    /// A B, A B, A B, ...
+    Rotating,
+}
+
+impl Order {
+    /// All orders.
+    pub const ALL: [Order; 2] = [Order::Abba, Order::Rotating];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Order::Abba => "abba",
+            Order::Rotating => "rotating",
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What the users of a plan do, and how many rows that takes.
+
+use underlay_core::{Nanos, RootSeed};
+use underlay_workload::batch::Mode as BatchMode;
+use underlay_workload::dvdstore::{Behaviour, Size};
+use underlay_workload::sysbench::{Distribution, Script};
+use underlay_workload::transactional::Shape;
+use underlay_workload::warehouse::Scale as WarehouseScale;
+
+/// The workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkloadPlan {
+    /// Which workload, and its size.
+    pub kind: WorkloadKind,
+    /// What makes a user start the next transaction.
+    pub pacing: Pacing,
+    /// The seed of data and transactions.
+    pub seed: RootSeed,
+    /// A statement running longer is cancelled and counted as a timeout error. Of a job 0: nothing is cancelled.
+    pub statement_timeout: Nanos,
+}
+
+/// A workload of database transactions.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WorkloadKind {
+    /// Order entry, derived from TPC-C.
+    Tpcc(TpccPlan),
+    /// Transactions compatible with sysbench's OLTP scripts.
+    Sysbench(SysbenchPlan),
+    /// A web shop after DVD Store 3.
+    Dvdstore(DvdstorePlan),
+    /// Insertion of many rows: a job.
+    Batch(BatchPlan),
+    /// Decision support, derived from TPC-H: a job.
+    Warehouse(WarehousePlan),
+}
+
+/// TPC-C: what does not hold for every workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TpccPlan {
+    /// Number of warehouses, which sets the size of the database.
+    pub warehouses: u32,
+    /// One round trip per transaction, or one per statement.
+    pub mode: Mode,
+    /// Whose rules the users follow.
+    pub profile: Profile,
+    /// Share of random characters in generated text, in percent: 100 = incompressible.
+    pub entropy: u8,
+}
+
+/// Sysbench: what does not hold for every workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SysbenchPlan {
+    /// What a transaction does.
+    pub script: Script,
+    /// Tables.
+    pub tables: u32,
+    /// Rows of each table.
+    pub table_size: u32,
+    /// How ids are drawn.
+    pub distribution: Distribution,
+    /// Ids in a range.
+    pub range_size: u32,
+}
+
+/// The web shop: what does not hold for every workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DvdstorePlan {
+    /// The nominal size.
+    pub size: Size,
+    /// What visitors do.
+    pub behaviour: Behaviour,
+}
+
+/// Batch insertion: what does not hold for every workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchPlan {
+    /// Rows to insert.
+    pub rows: u32,
+    /// Their transactions.
+    pub mode: BatchMode,
+    /// Sessions that insert side by side.
+    pub sessions: u32,
+}
+
+/// The warehouse: what does not hold for every workload. A run is a power run, then a throughput run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WarehousePlan {
+    /// The scale factor.
+    pub scale: WarehouseScale,
+    /// Query streams of the throughput run; 0 = there is none.
+    pub streams: u32,
+}
+
+impl WorkloadKind {
+    /// The names of the transaction types and what the headline counts.
+    pub fn shape(&self) -> &'static Shape {
+        match self {
+            WorkloadKind::Tpcc(_) => &underlay_workload::tpcc::SHAPE,
+            WorkloadKind::Sysbench(_) => &underlay_workload::sysbench::SHAPE,
+            WorkloadKind::Dvdstore(_) => &underlay_workload::dvdstore::SHAPE,
+            WorkloadKind::Batch(_) => &underlay_workload::batch::SHAPE,
+            WorkloadKind::Warehouse(_) => &underlay_workload::warehouse::SHAPE,
+        }
+    }
+
+    /// Sessions of a job, which has no users and runs until it is done; `None` of a workload that users follow.
+    pub fn job_sessions(&self) -> Option<u32> {
+        match self {
+            WorkloadKind::Tpcc(_) | WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+            WorkloadKind::Batch(plan) => Some(plan.sessions),
+            WorkloadKind::Warehouse(plan) => Some(plan.streams.max(1)),
+        }
+    }
+
+    /// What sets the size of the database.
+    pub fn population(&self) -> Population {
+        match self {
+            WorkloadKind::Tpcc(plan) => {
+                Population { count: u64::from(plan.warehouses), unit: "warehouses" }
+            }
+            WorkloadKind::Sysbench(plan) => Population {
+                count: u64::from(plan.tables) * u64::from(plan.table_size),
+                unit: "rows",
+            },
+            WorkloadKind::Dvdstore(plan) => {
+                Population { count: u64::from(plan.size.customers()), unit: "customers" }
+            }
+            WorkloadKind::Batch(plan) => Population { count: u64::from(plan.rows), unit: "rows" },
+            WorkloadKind::Warehouse(plan) => {
+                Population { count: plan.scale.orders(), unit: "orders" }
+            }
+        }
+    }
+}
+
+/// What sets the size of a database, counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    /// How many.
+    pub count: u64,
+    /// Of what, in the plural: `warehouses`.
+    pub unit: &'static str,
+}
+
+impl std::fmt::Display for Population {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.count, self.unit)
+    }
+}
+
+/// How a transaction reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// One call of a server-side function per transaction.
+    Procedures,
+    /// Each SQL statement by itself.
+    Statements,
+}
+
+impl Mode {
+    /// All modes.
+    pub const ALL: [Mode; 2] = [Mode::Procedures, Mode::Statements];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Mode::Procedures => "procedures",
+            Mode::Statements => "statements",
+        }
+    }
+}
+
+/// Whose rules the users of TPC-C follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Profile {
+    /// Those of the specification.
+    Specification,
+    /// Those that HammerDB declares for itself, without its defects.
+    HammerdbLike,
+}
+
+impl Profile {
+    /// All profiles.
+    pub const ALL: [Profile; 2] = [Profile::Specification, Profile::HammerdbLike];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Profile::Specification => "specification",
+            Profile::HammerdbLike => "hammerdb-like",
+        }
+    }
+}
+
+/// What makes a user start the next transaction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    /// The answer to the one before.
+    Closed {
+        /// Multiplier of the standard's keying and think times; 0 = none.
+        key_think: f64,
+    },
+    /// A clock, whatever the database does.
+    Open {
+        /// Transactions per second over all users.
+        rate_per_second: f64,
+        /// How they are spread in time.
+        arrivals: Arrivals,
+    },
+    /// Nothing: a job runs until it is done.
+    Job,
+}
+
+/// The arrival process of an open loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Arrivals {
+    /// Independent of each other, as many customers are.
+    Poisson,
+    /// Evenly spaced.
+    Uniform,
+}
+
+impl Arrivals {
+    /// All arrival processes.
+    pub const ALL: [Arrivals; 2] = [Arrivals::Poisson, Arrivals::Uniform];
+
+    /// The word used in files and pages.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Arrivals::Poisson => "poisson",
+            Arrivals::Uniform => "uniform",
+        }
+    }
+}
