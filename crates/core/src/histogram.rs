@@ -73,14 +73,21 @@ impl Histogram {
     /// Counts one value.
     pub fn record(&mut self, value: u64) {
         let bucket = bucket_of(value);
-        if bucket >= self.counts.len() {
-            self.counts.resize(bucket + 1, 0);
+        match self.counts.get_mut(bucket) {
+            Some(count) => *count += 1,
+            None => self.count_beyond(bucket),
         }
-        self.counts[bucket] += 1;
         self.min = if self.count == 0 { value } else { self.min.min(value) };
         self.max = self.max.max(value);
         self.count += 1;
         self.sum += u128::from(value);
+    }
+
+    /// Counts one value in a bucket that no earlier value needed.
+    #[cold]
+    fn count_beyond(&mut self, bucket: usize) {
+        self.counts.resize(bucket + 1, 0);
+        self.counts[bucket] = 1;
     }
 
     /// Counts `n` equal values.

@@ -62,8 +62,7 @@ fn measure(name: &str, hosts: usize, policy: Policy, read_tenths: u64) {
         sent += 1;
     }
     while done < REQUESTS {
-        now = cluster.next_wakeup().expect("requests are in flight").max(now);
-        cluster.advance(now, &mut events);
+        now = cluster.advance_to_event(Nanos(u64::MAX), &mut events);
         for event in events.drain(..) {
             if let ClusterEvent::Finished(finished) = event {
                 done += 1;

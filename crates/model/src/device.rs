@@ -230,7 +230,7 @@ impl Device {
         let buffer = self.buffer.as_mut().expect("the caller checked");
         let bytes = u64::from(request.length_bytes);
         let admission = buffer.admit(received, request.offset_bytes, bytes);
-        let settings = self.profile.write_buffer.expect("the state exists");
+        let settings = self.profile.write_buffer.as_ref().expect("the state exists");
         let further_pages = bytes.saturating_sub(1) / 4096;
         let latency = settings.latency + Nanos(settings.latency_per_4k.0 * further_pages);
         let acknowledged = admission.admitted + latency;

@@ -11,7 +11,7 @@ use super::object::{Component, Layout, Object, Volume};
 use super::operation::{FrontOperation, Part, SubState, Subrequest};
 use super::placement::Map;
 use super::slab::{Key, Slab};
-use super::spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
+use super::spec::{ClusterProblem, ClusterSettings, ClusterSpec, NetworkSpec};
 use super::timers::Timer;
 use super::topology::{Group, Host};
 use super::wakeups::Wakeups;
@@ -37,6 +37,8 @@ pub struct Cluster {
     pub(super) subs: Slab<Subrequest>,
     timers: Agenda<Timer>,
     pub(super) now: Nanos,
+    /// Counts changes of what components there are, and of which can be used; see the module `whole_set`.
+    pub(super) shape: u64,
     outbox: Vec<ClusterEvent>,
     finished: Vec<GroupFinished>,
     pub(super) random: Pcg64,
@@ -81,6 +83,7 @@ impl Cluster {
             subs: Slab::new(),
             timers: Agenda::new(),
             now: Nanos::ZERO,
+            shape: 0,
             outbox: Vec::new(),
             finished: Vec::new(),
             random: seed.stream("cluster", 0),
@@ -127,9 +130,32 @@ impl Cluster {
     /// Lets time pass up to `now` and appends what happened, in the order in which it is to be dealt with.
     pub fn advance(&mut self, now: Nanos, events: &mut Vec<ClusterEvent>) {
         self.run_until(now);
+        self.hand_out(events);
+    }
+
+    /// Lets time pass until something has happened that is to be dealt with, though not beyond `limit`; appends it, and returns
+    /// when that was. What happens on the way and concerns nobody outside costs its driver nothing.
+    pub fn advance_to_event(&mut self, limit: Nanos, events: &mut Vec<ClusterEvent>) -> Nanos {
+        while !self.has_news() && self.step(limit) {}
+        if !self.has_news() {
+            self.now = self.now.max(limit);
+        }
+        self.hand_out(events);
+        self.now
+    }
+
+    fn has_news(&self) -> bool {
+        !self.outbox.is_empty() || self.told_generation.is_some_and(|told| told != self.generation)
+    }
+
+    fn hand_out(&mut self, events: &mut Vec<ClusterEvent>) {
         self.tell_of_change();
         self.told_events = 0;
-        events.append(&mut self.outbox);
+        if events.is_empty() {
+            std::mem::swap(events, &mut self.outbox);
+        } else {
+            events.append(&mut self.outbox);
+        }
     }
 
     /// From now on [`ClusterEvent::StateChanged`] says what is to be stored for a restart, beginning with the present state.
@@ -169,22 +195,27 @@ impl Cluster {
     }
 
     pub(super) fn run_until(&mut self, now: Nanos) {
-        loop {
-            let timer = self.timers.next().0;
-            let (next, group) = self.wakeups.first();
-            if timer.min(next) > now.0 {
-                break;
-            }
-            if timer <= next {
-                let Some((at, timer)) = self.timers.take() else { break };
-                self.now = self.now.max(at);
-                self.fire(timer);
-            } else {
-                self.now = self.now.max(Nanos(next));
-                self.advance_group(group);
-            }
-        }
+        while self.step(now) {}
         self.now = self.now.max(now);
+    }
+
+    /// What happens next, if it happens by `limit`; tells whether it did.
+    #[inline]
+    fn step(&mut self, limit: Nanos) -> bool {
+        let timer = self.timers.next().0;
+        let (next, group) = self.wakeups.first();
+        if timer.min(next) > limit.0 {
+            return false;
+        }
+        if timer <= next {
+            let Some((at, timer)) = self.timers.take() else { return false };
+            self.now = self.now.max(at);
+            self.fire(timer);
+        } else {
+            self.now = self.now.max(Nanos(next));
+            self.advance_group(group);
+        }
+        true
     }
 
     fn fire(&mut self, timer: Timer) {
@@ -206,9 +237,10 @@ impl Cluster {
         let mut finished = std::mem::take(&mut self.finished);
         self.groups[index].engine.advance(self.now, &mut finished);
         self.note_wakeup(index);
-        for done in finished.drain(..) {
-            self.group_finished(Key::from_u64(done.id.0), &done);
+        for done in &finished {
+            self.group_finished(Key::from_u64(done.id.0), done);
         }
+        finished.clear();
         self.finished = finished;
     }
 
@@ -286,79 +318,6 @@ impl Cluster {
 
     pub(super) fn host_of(&self, group: GroupId) -> HostId {
         self.groups[group.0 as usize].host
-    }
-
-    /// Adds a host with its disk groups; components are moved there by rebalancing.
-    ///
-    /// # Errors
-    /// Every rule the host violates.
-    pub fn add_host(&mut self, now: Nanos, spec: &HostSpec) -> Result<HostId, Vec<ClusterProblem>> {
-        let mut problems = spec.problems();
-        if self.hosts.iter().any(|host| host.name == spec.name) {
-            problems.push(ClusterProblem {
-                place: format!("host \"{}\"", spec.name),
-                rule: "the name is taken by an earlier host".to_string(),
-            });
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        self.run_until(now);
-        let host = self.push_host(spec);
-        self.cluster_grew();
-        Ok(host)
-    }
-
-    /// Adds a disk group to a host.
-    ///
-    /// # Errors
-    /// Every rule the host would violate with it.
-    pub fn add_group(
-        &mut self,
-        now: Nanos,
-        host: HostId,
-        spec: &crate::disk_group::DiskGroupSpec,
-    ) -> Result<GroupId, Vec<ClusterProblem>> {
-        let place = format!("disk group \"{}\"", spec.name);
-        let problem =
-            |rule: &str| vec![ClusterProblem { place: place.clone(), rule: rule.to_string() }];
-        if host.0 as usize >= self.hosts.len() {
-            return Err(problem("the host does not exist"));
-        }
-        if self.groups.iter().filter(|group| group.host == host).count() >= 5 {
-            return Err(problem("a host has up to 5 disk groups"));
-        }
-        if !(1..=7).contains(&spec.capacity.len()) {
-            return Err(problem("a disk group has 1 to 7 capacity devices"));
-        }
-        self.run_until(now);
-        let group = self.push_group(host, spec);
-        self.cluster_grew();
-        Ok(group)
-    }
-
-    fn push_host(&mut self, spec: &HostSpec) -> HostId {
-        let id = HostId(self.hosts.len() as u32);
-        self.hosts.push(Host::new(id, &spec.name, spec.fault_domain.as_deref()));
-        for group in &spec.groups {
-            self.push_group(id, group);
-        }
-        id
-    }
-
-    fn push_group(&mut self, host: HostId, spec: &crate::disk_group::DiskGroupSpec) -> GroupId {
-        let id = GroupId(self.groups.len() as u32);
-        let mut group = Group::new(id, host, spec, self.seed);
-        self.groups.iter().for_each(|other| group.engine.share_tables(&other.engine));
-        self.groups.push(group);
-        self.wakeups.push();
-        id
-    }
-
-    /// What was blocked may now be possible.
-    fn cluster_grew(&mut self) {
-        self.membership_changed();
-        self.rebalance_now();
     }
 
     /// Gives a request to a disk group.

@@ -54,6 +54,8 @@ pub struct Piece {
     /// The reachable components; entries from `member_count` on have no meaning.
     members: [PieceMember; MEMBERS_MAX],
     member_count: u8,
+    /// One bit per slot whose current content can be reached.
+    current_slots: u8,
 }
 
 impl Piece {
@@ -70,6 +72,7 @@ impl Piece {
             checksum,
             members: [nobody; MEMBERS_MAX],
             member_count: 0,
+            current_slots: 0,
         }
     }
 
@@ -87,6 +90,9 @@ impl Piece {
     pub fn push(&mut self, member: PieceMember) {
         self.members[usize::from(self.member_count)] = member;
         self.member_count += 1;
+        if member.content == Content::Current {
+            self.current_slots |= 1 << member.slot;
+        }
     }
 
     /// The reachable components; for reads of a mirror, the preferred one comes first.
@@ -112,10 +118,20 @@ impl Piece {
             }
         }
         self.member_count = kept as u8;
+        let current = self.members().iter().filter(|member| member.content == Content::Current);
+        self.current_slots = current.fold(0, |slots, member| slots | 1 << member.slot);
+    }
+
+    /// The slots whose current content can be reached: one bit each.
+    pub(super) fn current_slots(&self) -> u8 {
+        self.current_slots
     }
 
     /// The component that holds the current content of a slot, if one can be reached.
     pub fn current(&self, slot: u8) -> Option<ComponentId> {
+        if self.current_slots >> slot & 1 == 0 {
+            return None;
+        }
         self.members()
             .iter()
             .find(|member| member.slot == slot && member.content == Content::Current)

@@ -88,6 +88,7 @@ impl Cluster {
 
     pub(super) fn start_operation(&mut self, key: Key) {
         let Some(operation) = self.operations.get(key).copied() else { return };
+        self.note_sets(operation.volume);
         if operation.operation == Operation::Write && !operation.held_back {
             let delay = self.ingress_delay(&operation);
             if delay > Nanos::ZERO {
@@ -111,6 +112,18 @@ impl Cluster {
         };
         let mut delay = Nanos::ZERO;
         for range in volume.object.geometry.split(operation.offset, operation.length) {
+            if let Some(note) = volume.object.whole_set(range.set, self.shape) {
+                for index in note.groups() {
+                    let engine = &mut self.groups[index].engine;
+                    // The usual case, in which the group need not be brought up to date.
+                    if self.wakeups.at(index) > self.now.0 && engine.is_uncongested() {
+                        continue;
+                    }
+                    delay = delay.max(engine.ingress_delay(self.now));
+                    self.wakeups.set(index, engine.next_wakeup().map_or(u64::MAX, |at| at.0));
+                }
+                continue;
+            }
             for id in volume.object.set(range.set).iter().flat_map(Slot::components) {
                 let Some(component) = self.components[id.0 as usize].as_deref() else { continue };
                 if component.reachable {

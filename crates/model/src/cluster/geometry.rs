@@ -76,6 +76,11 @@ impl SetKind {
         }
     }
 
+    /// The member that holds the first data unit of a row; the others follow it, round the set, and then the parity.
+    pub(super) const fn first_data_member(self, row: u64) -> u8 {
+        self.data_member(row, 0)
+    }
+
     /// What a member holds in a row.
     pub const fn role(self, row: u64, member: u8) -> Role {
         match self {

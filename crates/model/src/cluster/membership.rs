@@ -139,6 +139,10 @@ impl Cluster {
         let delay = if works { self.settings.repair_delay } else { Nanos::ZERO };
         let Some(component) = self.component_mut(id) else { return };
         component.reachable = reachable;
+        if was != reachable {
+            self.shape_changed();
+        }
+        let Some(component) = self.component_mut(id) else { return };
         if reachable {
             if !was {
                 component.absence = component.absence.wrapping_add(1);
@@ -271,6 +275,9 @@ impl Cluster {
         let Some(component) = self.component_mut(id) else { return };
         if component.stale.insert(row) {
             let (volume, layout, set) = (component.volume, component.layout, component.set);
+            if component.stale.count() == 1 {
+                self.shape_changed();
+            }
             if layout == Layout::Present {
                 self.count_lonely_write(volume, set);
             }

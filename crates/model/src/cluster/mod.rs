@@ -59,6 +59,8 @@ mod iops_limit;
 #[expect(clippy::module_inception, reason = "the file is named by its concept")]
 mod cluster;
 
+mod growth;
+
 mod volumes;
 
 mod owner;
@@ -66,6 +68,8 @@ mod owner;
 mod front;
 
 mod row_plan;
+
+mod whole_set;
 
 mod wants;
 
@@ -86,6 +90,8 @@ mod fault_injection;
 mod replacement;
 
 mod resync;
+
+mod resync_search;
 
 mod reshape;
 

@@ -15,6 +15,7 @@ use super::reshape::Reshape;
 use super::resync::RowCopy;
 use super::volatile::Volatile;
 use super::volume_counters::VolumeCounters;
+use super::whole_set::SetNote;
 use underlay_core::{Bytes, Nanos};
 
 /// Which of a volume's two layouts a component belongs to.
@@ -114,6 +115,8 @@ pub(super) struct Object {
     pub(super) side: Option<u32>,
     /// Per set: rows whose members may differ after a power cut, until one of them is chosen as the truth.
     pub(super) in_doubt: Vec<RegionSet>,
+    /// Per set: what was noted of it; nothing at first.
+    pub(super) notes: Vec<SetNote>,
 }
 
 impl Object {

@@ -154,7 +154,20 @@ pub(super) struct Part {
     pub(super) last_answer: Turn,
 }
 
+/// What a part is to do.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aim {
+    pub(super) volume: VolumeId,
+    pub(super) operation: Operation,
+    pub(super) range: RowRange,
+}
+
 impl Part {
+    /// What it is to do.
+    pub(super) fn aim(&self) -> Aim {
+        Aim { volume: self.volume, operation: self.operation, range: self.range }
+    }
+
     /// A part that has not begun.
     pub(super) fn new(
         purpose: Purpose,

@@ -11,7 +11,7 @@ use super::event::IoFailure;
 use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::{Layout, Object};
-use super::operation::{Failed, Part, Phase, Purpose};
+use super::operation::{Aim, Failed, Phase, Purpose};
 use super::policy::Checksum;
 use super::row_plan::{
     SLOTS_MAX, UnitRange, parity_read, parity_write_reads, row_is_known, touched,
@@ -29,25 +29,27 @@ const ATTEMPTS_MAX: u8 = 16;
 impl Cluster {
     /// Starts a part of a read, write or discard.
     pub(super) fn begin_part(&mut self, key: Key) {
-        let Some(part) = self.parts.get(key).cloned() else { return };
-        let Some(object) = self.object(part.volume, Layout::Present) else {
+        let Some(part) = self.parts.get(key) else { return };
+        let (aim, layout) = (part.aim(), part.layout);
+        let Some(volume) = self.volume(aim.volume) else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));
         };
-        if object.side.is_none() {
+        if volume.object.side.is_none() {
             return self.fail_part(key, IoFailure::NoQuorum);
         }
-        if self.replan(key) {
+        if volume.layout != layout && self.replan(key) {
             return;
         }
-        match part.operation {
-            Operation::Read => self.begin_read(key, &part),
-            _ => self.begin_write(key, &part),
+        match aim.operation {
+            Operation::Read => self.begin_read(key, &aim),
+            _ => self.begin_write(key, &aim),
         }
     }
 
-    fn begin_read(&mut self, key: Key, part: &Part) {
-        let mut avoid = part.avoid.clone();
-        for (component, how) in part.failed.iter() {
+    fn begin_read(&mut self, key: Key, part: &Aim) {
+        let Some(entry) = self.parts.get(key) else { return };
+        let mut avoid = entry.avoid.clone();
+        for (component, how) in entry.failed.iter() {
             avoid.push(component, how);
         }
         // Another copy if there is one, else the same again: a device may fail one read and not the next.
@@ -91,13 +93,12 @@ impl Cluster {
             wants.push(read(component, all));
             return Some(wants);
         }
-        let current = |slot| piece.current(slot).is_some();
-        let ranges = parity_read(piece.kind, piece.unit_bytes, range, current)?;
+        let ranges = parity_read(piece.kind, piece.unit_bytes, range, piece.current_slots())?;
         push_ranges(&mut wants, piece, &ranges, read);
         Some(wants)
     }
 
-    fn begin_write(&mut self, key: Key, part: &Part) {
+    fn begin_write(&mut self, key: Key, part: &Aim) {
         let Some(piece) = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE)
         else {
             return;
@@ -105,30 +106,28 @@ impl Cluster {
         if !row_is_known(&piece) {
             return self.fail_part(key, IoFailure::NoCurrentCopy);
         }
-        if part.operation == Operation::Write && !self.allocate(part, &piece) {
+        if part.operation == Operation::Write && !self.allocate(&part.range, &piece) {
             return self.fail_part(key, IoFailure::NoSpace);
         }
+        let reads = self.reads_before_write(&piece, part);
         if let Some(entry) = self.parts.get_mut(key) {
             entry.failed = Failed::NONE;
+            entry.phase = Phase::Reading;
         }
-        let reads = self.reads_before_write(&piece, part);
         if reads.is_empty() {
             self.issue_writes(key, part);
         } else {
-            if let Some(entry) = self.parts.get_mut(key) {
-                entry.phase = Phase::Reading;
-            }
             self.issue_all(key, part, &reads);
         }
     }
 
     /// What a write of a row with parity must read first.
-    fn reads_before_write(&self, piece: &Piece, part: &Part) -> Wants {
+    fn reads_before_write(&self, piece: &Piece, part: &Aim) -> Wants {
         let mut wants = Wants::new();
         if matches!(piece.kind, SetKind::Mirror { .. }) {
             return wants;
         }
-        let current = |slot| piece.current(slot).is_some();
+        let current = piece.current_slots();
         let base = part.range.row * u64::from(piece.unit_bytes);
         let Some(ranges) = parity_write_reads(piece.kind, piece.unit_bytes, &part.range, current)
         else {
@@ -145,13 +144,13 @@ impl Cluster {
     }
 
     /// Sends the writes of a part to all reachable members of both layouts.
-    fn issue_writes(&mut self, key: Key, part: &Part) {
+    fn issue_writes(&mut self, key: Key, part: &Aim) {
         if let Some(entry) = self.parts.get_mut(key) {
             entry.phase = Phase::Writing;
         }
-        let (offset, length) = self.volume_range(part.volume, &part.range);
         let mut wants = self.writes_of(part.volume, Layout::Present, &part.range, part.operation);
         if let Some(next) = self.object(part.volume, Layout::Next) {
+            let (offset, length) = self.volume_range(part.volume, &part.range);
             for range in next.geometry.split(offset, length) {
                 let more = self.writes_of(part.volume, Layout::Next, &range, part.operation);
                 wants.extend(&more);
@@ -196,10 +195,14 @@ impl Cluster {
     }
 
     /// Sends I/Os; a part without any goes on at once.
-    fn issue_all(&mut self, key: Key, part: &Part, wants: &Wants) {
+    fn issue_all(&mut self, key: Key, part: &Aim, wants: &Wants) {
         let Some(volume) = self.volume(part.volume) else { return };
         let owner = volume.owner;
-        let lead = if part.attempts == 0 && part.service == Nanos::ZERO {
+        let is_first = self
+            .parts
+            .get(key)
+            .is_some_and(|part| part.attempts == 0 && part.service == Nanos::ZERO);
+        let lead = if is_first {
             let summed = volume.object.checksum == Checksum::On;
             let blocks = if summed { u64::from(part.range.length / 4096) } else { 0 };
             Nanos(self.settings.checksum_overhead_per_4k.0 * blocks) + self.settings.owner_overhead
@@ -234,7 +237,7 @@ impl Cluster {
 
     /// Starts a flush of all disk groups that hold components of the volume.
     pub(super) fn begin_flush(&mut self, key: Key) {
-        let Some(part) = self.parts.get(key).cloned() else { return };
+        let Some(part) = self.parts.get(key).map(|part| part.aim()) else { return };
         let Some(object) = self.object(part.volume, Layout::Present) else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));
         };
@@ -269,22 +272,28 @@ impl Cluster {
 
     /// All I/Os of a phase are done.
     pub(super) fn part_phase_ended(&mut self, key: Key) {
-        let Some(part) = self.parts.get(key).cloned() else { return };
-        if part.phase != Phase::Flushing && self.replan(key) {
+        let Some(part) = self.parts.get(key) else { return };
+        let (phase, failed) = (part.phase, !part.failed.is_empty());
+        let Purpose::Front { operation, buffer_offset } = part.purpose else {
+            let part = part.clone();
+            return match part.purpose {
+                Purpose::Resync { .. } => self.resync_phase_ended(key, &part),
+                _ => self.reshape_phase_ended(key, &part),
+            };
+        };
+        let (aim, layout) = (part.aim(), part.layout);
+        let was_replaced = self.volume(aim.volume).is_some_and(|volume| volume.layout != layout);
+        if was_replaced && phase != Phase::Flushing && self.replan(key) {
             return;
         }
-        match (part.purpose, part.phase) {
-            (Purpose::Front { .. }, Phase::Flushing) => self.commit_flush(key, &part),
-            (Purpose::Front { .. }, Phase::Reading) if !part.failed.is_empty() => self.retry(key),
-            (Purpose::Front { operation, buffer_offset }, Phase::Reading) => match part.operation {
-                Operation::Read => self.commit_read(key, &part, operation, buffer_offset),
-                _ => self.issue_writes(key, &part),
-            },
-            (Purpose::Front { operation, buffer_offset }, Phase::Writing) => {
-                self.commit_write(key, &part, operation, buffer_offset);
+        match phase {
+            Phase::Flushing => self.commit_flush(key),
+            Phase::Reading if failed => self.retry(key),
+            Phase::Reading if aim.operation == Operation::Read => {
+                self.commit_read(key, &aim, operation, buffer_offset);
             }
-            (Purpose::Resync { .. }, _) => self.resync_phase_ended(key, &part),
-            (Purpose::Reshape { .. }, _) => self.reshape_phase_ended(key, &part),
+            Phase::Reading => self.issue_writes(key, &aim),
+            Phase::Writing => self.commit_write(key, &aim, operation, buffer_offset),
         }
     }
 
@@ -301,12 +310,14 @@ impl Cluster {
     }
 
     pub(super) fn end_part(&mut self, key: Key, failure: Option<IoFailure>) {
-        let Some(part) = self.parts.remove(key) else { return };
-        if let Purpose::Front { operation, .. } = part.purpose {
+        let Some(part) = self.parts.get(key) else { return };
+        let (purpose, early, service) = (part.purpose, part.early, part.service);
+        self.parts.discard(key);
+        if let Purpose::Front { operation, .. } = purpose {
             if let Some(front) = self.operations.get_mut(operation) {
-                front.ends = front.ends.max(self.now + part.early);
+                front.ends = front.ends.max(self.now + early);
             }
-            self.part_of_operation_ended(operation, part.service, failure);
+            self.part_of_operation_ended(operation, service, failure);
         }
     }
 }

@@ -6,7 +6,7 @@ use super::event::IoFailure;
 use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, VolumeId};
 use super::object::{Layout, Object};
-use super::operation::{Failed, FailedHow, Part, Phase, Purpose};
+use super::operation::{Aim, Failed, FailedHow, Part, Phase, Purpose};
 use super::row_plan::{SLOTS_MAX, parity_read, row_is_known, touched};
 use super::slab::Key;
 use super::volatile::Volatile;
@@ -15,13 +15,7 @@ use crate::store::RequestId;
 use rand::{Rng, RngExt};
 
 impl Cluster {
-    pub(super) fn commit_read(
-        &mut self,
-        key: Key,
-        part: &Part,
-        operation: Key,
-        buffer_offset: u32,
-    ) {
+    pub(super) fn commit_read(&mut self, key: Key, part: &Aim, operation: Key, buffer_offset: u32) {
         let Some(mut piece) =
             self.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE)
         else {
@@ -34,7 +28,9 @@ impl Cluster {
         if !known {
             return self.retry(key);
         }
-        piece.prefer(part.source);
+        if let Some(entry) = self.parts.get(key) {
+            piece.prefer(entry.source);
+        }
         let Some(front) = self.operations.get(operation) else {
             return self.end_part(key, None);
         };
@@ -46,12 +42,12 @@ impl Cluster {
     pub(super) fn commit_write(
         &mut self,
         key: Key,
-        part: &Part,
+        part: &Aim,
         operation: Key,
         buffer_offset: u32,
     ) {
-        let Some(piece) = self.piece_now(part.volume, Layout::Present, &part.range, &part.failed)
-        else {
+        let failed = self.parts.get(key).map_or(Failed::NONE, |entry| entry.failed.clone());
+        let Some(piece) = self.piece_now(part.volume, Layout::Present, &part.range, &failed) else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));
         };
         if !row_is_known(&piece) {
@@ -62,14 +58,14 @@ impl Cluster {
         };
         let request = front.request;
         self.apply_write(part, Layout::Present, &part.range, &piece, request, buffer_offset);
-        self.apply_to_next_layout(part, request, buffer_offset);
+        self.apply_to_next_layout(part, &failed, request, buffer_offset);
         self.end_part(key, None);
     }
 
     /// The write reaches the data, and those who missed it become stale.
     fn apply_write(
         &mut self,
-        part: &Part,
+        part: &Aim,
         layout: Layout,
         range: &RowRange,
         piece: &Piece,
@@ -85,40 +81,37 @@ impl Cluster {
         }
         let whole_row = range.length == piece.unit_bytes * u32::from(piece.kind.data_units());
         let Some(object) = self.object(part.volume, layout) else { return };
-        let mut members = [ComponentId(u32::MAX); SLOTS_MAX * 2];
-        let mut slots = [0u8; SLOTS_MAX * 2];
+        let ranges = touched(piece.kind, piece.unit_bytes, range);
+        let mut members = [(ComponentId(u32::MAX), false); SLOTS_MAX * 2];
         let mut count = 0;
-        for (slot, components) in object.set(range.set).iter().enumerate() {
+        for (components, range) in object.set(range.set).iter().zip(&ranges) {
+            if range.is_empty() {
+                continue;
+            }
             for id in components.components() {
-                (members[count], slots[count]) = (id, slot as u8);
+                let took = piece.members().iter().any(|member| member.component == id);
+                members[count] = (id, took);
                 count += 1;
             }
         }
-        let ranges = touched(piece.kind, piece.unit_bytes, range);
-        let touched = members[..count].iter().zip(&slots[..count]);
-        let touched =
-            touched.filter(|(_, slot)| !ranges[usize::from(**slot)].is_empty()).map(|(id, _)| *id);
-        let took = |id: ComponentId| piece.members().iter().any(|member| member.component == id);
+        let members = &members[..count];
         // Space first: a copy that begins for those who missed it must see that there is something to copy.
-        for id in touched.clone().filter(|id| took(*id)) {
-            let emptied = discard && whole_row;
-            match self.component_mut(id).and_then(|component| component.volatile.as_mut()) {
-                Some(volatile) if emptied => volatile.discard(range.row),
-                None if emptied => self.release(id, range.row),
-                Some(volatile) => {
-                    volatile.write(range.row);
-                    self.occupy(id, range.row);
-                }
-                None => self.occupy(id, range.row),
-            }
+        for (id, _) in members.iter().filter(|(_, took)| *took) {
+            self.row_changed(*id, range.row, discard && whole_row);
         }
-        for id in touched.filter(|id| !took(*id)) {
-            self.mark_stale(id, range.row);
+        for (id, _) in members.iter().filter(|(_, took)| !took) {
+            self.mark_stale(*id, range.row);
         }
     }
 
     /// The same for the layout that a policy change is filling.
-    fn apply_to_next_layout(&mut self, part: &Part, request: RequestId, buffer_offset: u32) {
+    fn apply_to_next_layout(
+        &mut self,
+        part: &Aim,
+        failed: &Failed,
+        request: RequestId,
+        buffer_offset: u32,
+    ) {
         let Some(geometry) = self.object(part.volume, Layout::Next).map(|object| object.geometry)
         else {
             return;
@@ -127,8 +120,7 @@ impl Cluster {
         let mut at = buffer_offset;
         let mut complete = true;
         for range in geometry.split(offset, length) {
-            let Some(piece) = self.piece_now(part.volume, Layout::Next, &range, &part.failed)
-            else {
+            let Some(piece) = self.piece_now(part.volume, Layout::Next, &range, failed) else {
                 return;
             };
             complete &= piece.members().len() == usize::from(geometry.kind.members());
@@ -142,7 +134,8 @@ impl Cluster {
         }
     }
 
-    pub(super) fn commit_flush(&mut self, key: Key, part: &Part) {
+    pub(super) fn commit_flush(&mut self, key: Key) {
+        let Some(part) = self.parts.get(key).cloned() else { return };
         if !part.failed.is_empty() {
             // Whoever failed is gone by now; the others are asked again.
             return self.retry(key);
@@ -256,7 +249,7 @@ impl Cluster {
             // Data and parity are stored by one entry in the log: all or nothing.
             if row_is_known(&piece) && self.random.random_range(0..2) == 0 {
                 self.apply_write(
-                    part,
+                    &part.aim(),
                     Layout::Present,
                     &part.range,
                     &piece,
@@ -298,6 +291,5 @@ impl Cluster {
 
 /// Whether a range of a row with parity can be read or decoded.
 fn row_is_readable(piece: &Piece, range: &RowRange) -> bool {
-    let current = |slot| piece.current(slot).is_some();
-    parity_read(piece.kind, piece.unit_bytes, range, current).is_some()
+    parity_read(piece.kind, piece.unit_bytes, range, piece.current_slots()).is_some()
 }

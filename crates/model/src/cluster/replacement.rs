@@ -30,6 +30,7 @@ impl Cluster {
     /// Makes an empty component.
     pub(super) fn create_component(&mut self, new: &NewComponent) -> ComponentId {
         self.generation += 1;
+        self.shape_changed();
         let id = ComponentId(self.components.len() as u32);
         let rows = new.length / self.settings.stripe_unit.0;
         let group = &mut self.groups[new.place.group.0 as usize];
@@ -74,6 +75,7 @@ impl Cluster {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
         let Some(component) = self.components[id.0 as usize].take() else { return };
         self.generation += 1;
+        self.shape_changed();
         let group = &mut self.groups[component.group.0 as usize];
         group.filling.retain(|filled| *filled != id);
         let disk = &mut group.disks[usize::from(component.disk)];
@@ -180,6 +182,7 @@ impl Cluster {
         if let Some(object) = self.object_mut(volume, layout) {
             *object.slot_mut(set, slot) = Slot { current: old, replacement: Some(id) };
         }
+        self.shape_changed();
         if let Some(state) = self.volume_mut(volume) {
             state.repair_blocked = None;
         }

@@ -190,8 +190,7 @@ impl Cluster {
         let Some(piece) = self.piece(volume, Layout::Next, range, &Failed::NONE) else {
             return false;
         };
-        let purpose = Purpose::Reshape { epoch: 0, unit: 0 };
-        self.allocate(&Part::new(purpose, volume, Operation::Write, *range), &piece)
+        self.allocate(range, &piece)
     }
 
     fn commit_unit_slice(&mut self, part: &Part, unit: u64, next: &RowRange) {
@@ -233,6 +232,7 @@ impl Cluster {
         state.policy = reshape.policy;
         state.layout = state.layout.wrapping_add(1);
         let old = std::mem::replace(&mut state.object, reshape.object);
+        self.shape_changed();
         for id in old.components().collect::<Vec<_>>() {
             self.remove_component(id);
         }

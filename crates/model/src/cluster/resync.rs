@@ -6,13 +6,14 @@
 //! all its slices are. What is left is the set of stale rows, which survives interruptions and restarts.
 
 use super::cluster::Cluster;
-use super::data_command::{Content, DataCommand, Piece};
+use super::data_command::DataCommand;
 use super::event::{Notice, ResyncReason};
-use super::geometry::{RowRange, SetKind};
+use super::geometry::RowRange;
 use super::ids::{ComponentId, GroupId, VolumeId};
 use super::object::{Copy, Layout};
-use super::operation::{Failed, Part, Phase, Purpose};
-use super::row_plan::{SLOTS_MAX, UnitRange, decode, row_is_known};
+use super::operation::{Part, Phase, Purpose};
+use super::resync_search::Next;
+use super::row_plan::row_is_known;
 use super::slab::Key;
 use super::timers::Timer;
 use super::wants::Wanted;
@@ -77,17 +78,6 @@ impl ResyncState {
     pub(super) fn pace(&self) -> Option<f64> {
         (self.pace > 0.0).then_some(self.pace)
     }
-}
-
-/// How the search for the next slice of a component ended.
-enum Next {
-    Slice(RowRange),
-    /// Everything has begun.
-    Waiting,
-    /// Nothing can begin.
-    Blocked,
-    /// Nothing is stale.
-    Complete,
 }
 
 impl Cluster {
@@ -179,103 +169,6 @@ impl Cluster {
         }
     }
 
-    fn next_slice(&mut self, id: ComponentId) -> Next {
-        let unit_bytes = self.settings.stripe_unit.0 as u32;
-        let slice_bytes = self.settings.resync_slice.0 as u32;
-        let Some(component) = self.component_mut(id) else { return Next::Complete };
-        let set = component.set;
-        let Some(copy) = &mut component.copy else { return Next::Complete };
-        let open = copy.rows.iter_mut().find(|copied| !copied.spoiled && copied.begun < unit_bytes);
-        if let Some(copied) = open {
-            let start = copied.begun;
-            let length = slice_bytes.min(unit_bytes - start);
-            copied.begun += length;
-            copied.in_flight += 1;
-            return Next::Slice(RowRange { set, row: copied.row, start, length });
-        }
-        self.open_next_row(id)
-    }
-
-    /// Finds the next stale row that has a source, and begins it.
-    fn open_next_row(&mut self, id: ComponentId) -> Next {
-        let first = self.component(id).and_then(|component| component.copy.as_ref());
-        let mut from = first.map_or(0, |copy| copy.cursor);
-        let mut wrapped = false;
-        loop {
-            let Some(component) = self.component(id) else { return Next::Complete };
-            let Some(copy) = &component.copy else { return Next::Complete };
-            if component.stale.is_empty() {
-                return if copy.rows.is_empty() { Next::Complete } else { Next::Waiting };
-            }
-            let Some(row) = component.stale.next_from(from) else {
-                if wrapped {
-                    return if copy.rows.is_empty() { Next::Blocked } else { Next::Waiting };
-                }
-                (from, wrapped) = (0, true);
-                continue;
-            };
-            from = row + 1;
-            if copy.rows.iter().any(|copied| copied.row == row) {
-                continue;
-            }
-            match self.source_of(id, row) {
-                Source::None => {}
-                Source::Nothing => self.row_holds_nothing(id, row),
-                Source::Members if !self.has_room(id, row) => {}
-                Source::Members => {
-                    self.occupy(id, row);
-                    if let Some(component) = self.component_mut(id)
-                        && let Some(copy) = &mut component.copy
-                    {
-                        copy.cursor = row + 1;
-                        copy.rows.push(RowCopy { row, begun: 0, in_flight: 0, spoiled: false });
-                    }
-                    return self.next_slice(id);
-                }
-            }
-        }
-    }
-
-    fn source_of(&self, id: ComponentId, row: u64) -> Source {
-        let Some(piece) = self.sources(id, row) else { return Source::None };
-        let Some(component) = self.component(id) else { return Source::None };
-        let own_slot = piece.current(component.slot).is_some();
-        if !own_slot && !row_is_known(&piece) {
-            return Source::None;
-        }
-        let written = |id: ComponentId| {
-            self.component(id).is_some_and(|component| component.written.contains(row))
-        };
-        let anything = piece
-            .members()
-            .iter()
-            .any(|member| member.content == Content::Current && written(member.component));
-        if anything { Source::Members } else { Source::Nothing }
-    }
-
-    /// The other members of a component's row.
-    fn sources(&self, id: ComponentId, row: u64) -> Option<Piece> {
-        let component = self.component(id)?;
-        let range = RowRange { set: component.set, row, start: 0, length: 0 };
-        let mut target = Failed::NONE;
-        target.push(id, super::operation::FailedHow::Gone);
-        self.piece_now(component.volume, component.layout, &range, &target)
-    }
-
-    /// A row that holds data nowhere is zero everywhere.
-    fn row_holds_nothing(&mut self, id: ComponentId, row: u64) {
-        let unit_bytes = self.settings.stripe_unit.0;
-        self.command(DataCommand::Zero {
-            component: id,
-            offset_bytes: row * unit_bytes,
-            length_bytes: unit_bytes,
-        });
-        self.release(id, row);
-        if let Some(component) = self.component_mut(id) {
-            component.stale.remove(row);
-        }
-    }
-
     fn begin_slice(&mut self, id: ComponentId, group: GroupId, range: RowRange) {
         let Some(component) = self.component(id) else { return };
         let Some(copy) = &component.copy else { return };
@@ -286,43 +179,6 @@ impl Cluster {
         let client = self.host_of(group);
         let wants = self.slice_reads(id, &range);
         self.issue_from(part, client, Nanos::ZERO, &wants);
-    }
-
-    fn slice_reads(&self, id: ComponentId, range: &RowRange) -> Wants {
-        let mut wants = Wants::new();
-        let (Some(piece), Some(component)) = (self.sources(id, range.row), self.component(id))
-        else {
-            return wants;
-        };
-        let slice = UnitRange { from: range.start, to: range.start + range.length };
-        let mut ranges = [UnitRange::default(); SLOTS_MAX];
-        if piece.current(component.slot).is_some() {
-            ranges[usize::from(component.slot)] = slice;
-        } else if let SetKind::Mirror { copies } = piece.kind {
-            let first = (range.row % u64::from(copies)) as u8;
-            let slot = (0..copies)
-                .map(|step| (first + step) % copies)
-                .find(|slot| piece.current(*slot).is_some());
-            if let Some(slot) = slot {
-                ranges[usize::from(slot)] = slice;
-            }
-        } else {
-            let current = |slot| piece.current(slot).is_some();
-            ranges = decode(piece.kind, current, slice, ranges).unwrap_or(ranges);
-        }
-        for slot in 0..piece.kind.members() {
-            let slice = ranges[usize::from(slot)];
-            if let (false, Some(component)) = (slice.is_empty(), piece.current(slot)) {
-                wants.push(Wanted {
-                    component,
-                    operation: Operation::Read,
-                    offset: range.row * u64::from(piece.unit_bytes) + u64::from(slice.from),
-                    length: slice.length(),
-                    class: IoClass::Resync,
-                });
-            }
-        }
-        wants
     }
 
     pub(super) fn resync_phase_ended(&mut self, key: Key, part: &Part) {
@@ -384,10 +240,12 @@ impl Cluster {
         if copied.in_flight > 0 || (!copied.spoiled && copied.begun < unit_bytes) {
             return;
         }
-        if !copied.spoiled {
-            component.stale.remove(row);
-        }
+        let caught_up =
+            !copied.spoiled && component.stale.remove(row) && component.stale.is_empty();
         copy.rows.swap_remove(at);
+        if caught_up {
+            self.shape_changed();
+        }
     }
 
     /// Nothing of the component is stale any more.
@@ -401,6 +259,7 @@ impl Cluster {
         if place.replacement == Some(id) {
             let old = place.current;
             *place = super::object::Slot { current: id, replacement: None };
+            self.shape_changed();
             self.remove_component(old);
         } else if place.current == id && place.replacement.is_some() && was_filling {
             self.drop_replacement(volume, set, slot);
@@ -427,14 +286,4 @@ impl Cluster {
             self.schedule(at, Timer::RetryCopies);
         }
     }
-}
-
-/// Where a row can be copied from.
-enum Source {
-    /// Not enough members are current.
-    None,
-    /// It holds nothing.
-    Nothing,
-    /// The members.
-    Members,
 }

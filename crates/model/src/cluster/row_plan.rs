@@ -4,7 +4,7 @@ use super::cluster::Cluster;
 use super::data_command::{Content, Piece, PieceMember};
 use super::geometry::{RowRange, SetKind};
 use super::ids::VolumeId;
-use super::object::Layout;
+use super::object::{Layout, Object};
 use super::operation::Failed;
 use super::topology::Condition;
 
@@ -63,29 +63,34 @@ pub(super) fn touched(kind: SetKind, unit_bytes: u32, range: &RowRange) -> [Unit
         ranges[..usize::from(copies)].fill(all);
         return ranges;
     }
+    let (members, data) = (kind.members(), kind.data_units());
+    let first = kind.first_data_member(range.row);
+    let slot = |index: u8| {
+        let slot = first + index;
+        usize::from(if slot < members { slot } else { slot - members })
+    };
     let mut all = UnitRange::default();
     for (index, part) in unit_ranges(unit_bytes, range.start, range.length) {
-        ranges[usize::from(kind.data_member(range.row, index))] = part;
+        ranges[slot(index)] = part;
         all = all.unite(part);
     }
-    for index in 0..kind.spare_members() {
-        ranges[usize::from(kind.parity_member(range.row, index))] = all;
-    }
+    (data..members).for_each(|index| ranges[slot(index)] = all);
     ranges
 }
 
-/// The ranges that must be read to serve a read of a row with parity, per slot; none if too few members are current.
+/// The ranges that must be read to serve a read of a row with parity, per slot; none if too few members are current. `current` has
+/// a bit per slot, as in what follows.
 pub(super) fn parity_read(
     kind: SetKind,
     unit_bytes: u32,
     range: &RowRange,
-    current: impl Fn(u8) -> bool,
+    current: u8,
 ) -> Option<[UnitRange; SLOTS_MAX]> {
     let mut ranges = [UnitRange::default(); SLOTS_MAX];
     let mut missing = UnitRange::default();
     for (index, part) in unit_ranges(unit_bytes, range.start, range.length) {
         let slot = kind.data_member(range.row, index);
-        if current(slot) {
+        if current >> slot & 1 == 1 {
             ranges[usize::from(slot)] = part;
         } else {
             missing = missing.unite(part);
@@ -97,12 +102,12 @@ pub(super) fn parity_read(
 /// Extends `ranges` so that `missing` can be decoded: the same range of as many members as there are data units.
 pub(super) fn decode(
     kind: SetKind,
-    current: impl Fn(u8) -> bool,
+    current: u8,
     missing: UnitRange,
     mut ranges: [UnitRange; SLOTS_MAX],
 ) -> Option<[UnitRange; SLOTS_MAX]> {
     // Members that are read anyway come first.
-    let mut slots: Vec<u8> = (0..kind.members()).filter(|slot| current(*slot)).collect();
+    let mut slots: Vec<u8> = (0..kind.members()).filter(|slot| current >> slot & 1 == 1).collect();
     slots.sort_by_key(|slot| ranges[usize::from(*slot)].is_empty());
     if slots.len() < usize::from(kind.data_units()) {
         return None;
@@ -120,20 +125,18 @@ pub(super) fn parity_write_reads(
     kind: SetKind,
     unit_bytes: u32,
     range: &RowRange,
-    current: impl Fn(u8) -> bool,
+    current: u8,
 ) -> Option<[UnitRange; SLOTS_MAX]> {
     let nothing = [UnitRange::default(); SLOTS_MAX];
-    let current_count = (0..kind.members()).filter(|slot| current(*slot)).count();
-    if current_count < usize::from(kind.data_units()) {
+    if current.count_ones() < u32::from(kind.data_units()) {
         return None;
     }
     if range.length == unit_bytes * u32::from(kind.data_units()) {
         return Some(nothing);
     }
     let touched = touched(kind, unit_bytes, range);
-    let all_current =
-        (0..kind.members()).all(|slot| touched[usize::from(slot)].is_empty() || current(slot));
-    if all_current {
+    let is_touched = |slot: &u8| !touched[usize::from(*slot)].is_empty();
+    if (0..kind.members()).filter(is_touched).all(|slot| current >> slot & 1 == 1) {
         // Read-modify-write: the old data and the old parity give the new parity.
         return Some(touched);
     }
@@ -151,6 +154,17 @@ impl Cluster {
         without: &Failed,
     ) -> Option<Piece> {
         let object = self.object(volume, layout)?;
+        if without.is_empty()
+            && let Some(note) = object.whole_set(range.set, self.shape)
+        {
+            let piece = note.piece(range);
+            debug_assert_eq!(piece, self.find_members(object, range, without));
+            return Some(piece);
+        }
+        Some(self.find_members(object, range, without))
+    }
+
+    fn find_members(&self, object: &Object, range: &RowRange, without: &Failed) -> Piece {
         let geometry = &object.geometry;
         let mut piece = Piece::new(geometry.kind, geometry.unit_bytes, range.row, object.checksum)
             .with_range(range.start, range.length);
@@ -165,7 +179,7 @@ impl Cluster {
                 piece.push(PieceMember { component: id, slot: slot as u8, content });
             }
         }
-        Some(piece)
+        piece
     }
 }
 
@@ -194,7 +208,5 @@ impl Cluster {
 
 /// Whether the members suffice to know the whole row.
 pub(super) fn row_is_known(piece: &Piece) -> bool {
-    let kind = piece.kind;
-    let known = (0..kind.members()).filter(|slot| piece.current(*slot).is_some()).count();
-    known >= usize::from(kind.data_units())
+    piece.current_slots().count_ones() >= u32::from(piece.kind.data_units())
 }

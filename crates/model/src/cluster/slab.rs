@@ -81,6 +81,16 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Drops the value, if it is still there.
+    pub(super) fn discard(&mut self, key: Key) {
+        let Some(entry) = self.entries.get_mut(key.index as usize) else { return };
+        if entry.generation == key.generation && entry.value.is_some() {
+            entry.value = None;
+            entry.generation = entry.generation.wrapping_add(1);
+            self.free.push(key.index);
+        }
+    }
+
     /// Number of values.
     pub(super) fn len(&self) -> usize {
         self.entries.len() - self.free.len()
@@ -113,6 +123,7 @@ mod tests {
         assert_eq!(slab.get(first), None);
         assert_eq!(slab.remove(first), None);
         assert_eq!(slab.get(Key::from_u64(second.to_u64())), Some(&"b"));
+        slab.discard(first);
         assert_eq!(slab.len(), 1);
         assert_eq!(slab.iter().count(), 1);
     }

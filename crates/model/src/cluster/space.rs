@@ -5,8 +5,8 @@
 
 use super::cluster::Cluster;
 use super::data_command::{Piece, PieceMember};
+use super::geometry::RowRange;
 use super::ids::ComponentId;
-use super::operation::Part;
 use super::row_plan::touched;
 
 impl Cluster {
@@ -16,6 +16,21 @@ impl Cluster {
             volatile.keep_space(row);
         }
         self.change_space(id, |written| written.insert(row));
+    }
+
+    /// The component took a write of that row, or a discard that leaves nothing of it.
+    pub(super) fn row_changed(&mut self, id: ComponentId, row: u64, emptied: bool) {
+        let Some(component) = self.component_mut(id) else { return };
+        match &mut component.volatile {
+            Some(volatile) if emptied => return volatile.discard(row),
+            None if emptied => return self.release(id, row),
+            Some(volatile) => volatile.write(row),
+            None => {}
+        }
+        // The usual case: the space is taken before a write begins.
+        if !component.written.contains(row) {
+            self.occupy(id, row);
+        }
     }
 
     /// The component holds nothing in that row any more.
@@ -53,15 +68,15 @@ impl Cluster {
     }
 
     /// Takes the space a write needs on all members; takes nothing when one of them has no room.
-    pub(super) fn allocate(&mut self, part: &Part, piece: &Piece) -> bool {
-        let row = part.range.row;
+    pub(super) fn allocate(&mut self, range: &RowRange, piece: &Piece) -> bool {
+        let row = range.row;
         let holds = |member: &PieceMember| {
             self.component(member.component).is_none_or(|component| component.written.contains(row))
         };
         if piece.members().iter().all(holds) {
             return true;
         }
-        let ranges = touched(piece.kind, piece.unit_bytes, &part.range);
+        let ranges = touched(piece.kind, piece.unit_bytes, range);
         let new =
             |member: &PieceMember| !holds(member) && !ranges[usize::from(member.slot)].is_empty();
         if !piece.members().iter().any(new) {

@@ -270,7 +270,8 @@ impl Cluster {
             .filter(|sets| sets.len() == stored.sets as usize)
             .ok_or_else(|| misfit(format!("doubts of volume {} exceed it", record.volume)))?;
         let checksum = policy.checksum;
-        Ok((policy, Object { geometry, checksum, slots, witnesses, side: None, in_doubt }))
+        let notes = Vec::new();
+        Ok((policy, Object { geometry, checksum, slots, witnesses, side: None, in_doubt, notes }))
     }
 
     /// Components that were not active may have missed anything since, where enough others were; members that were active may
@@ -306,6 +307,7 @@ impl Cluster {
             if let Some(component) = self.component_mut(id) {
                 component.stale.unite(&rows);
             }
+            self.shape_changed();
         }
         if self.doubts_can_be_settled(volume, set, current)
             && let Some(object) = self.object_mut(volume, Layout::Present)

@@ -1,7 +1,7 @@
 //! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
 
 use super::cluster::Cluster;
-use super::ids::{DeviceId, HostId};
+use super::ids::{ComponentId, DeviceId, HostId};
 use super::object::Component;
 use super::operation::{FailedHow, SubState, Subrequest};
 use super::slab::Key;
@@ -41,7 +41,7 @@ impl Cluster {
             head_start,
             early: Nanos::ZERO,
         };
-        let arrival = arrival - sub.hasten(self.latency_between(client, host));
+        let arrival = arrival - sub.hasten(self.network.latency_between(client, host));
         let sub = self.subs.insert(sub);
         if arrival > self.now {
             self.schedule(arrival, Timer::Arrive { sub });
@@ -82,36 +82,34 @@ impl Cluster {
         sub.state = SubState::Returning(outcome);
         let (from, to) = (sub.host, sub.client);
         let arrival = travel(&self.network, &mut self.hosts, from, to, carried, self.now);
-        let latency = self.latency_between(from, to);
-        let Some(sub) = self.subs.get_mut(key) else { return };
-        let arrival = arrival - sub.hasten(latency);
-        if arrival <= self.now {
-            self.answered(key);
-        } else if outcome == GroupOutcome::Ok {
-            self.expect_answer(key, arrival);
-        } else {
-            self.schedule(arrival, Timer::Answer { sub: key });
+        let arrival = arrival - sub.hasten(self.network.latency_between(from, to));
+        let (part, component, early) = (sub.part, sub.component, sub.early);
+        match (outcome, arrival > self.now) {
+            (GroupOutcome::Ok, true) => {
+                self.subs.discard(key);
+                self.expect_answer(part, arrival, early);
+            }
+            (GroupOutcome::Ok, false) => {
+                self.subs.discard(key);
+                self.sub_ended(part, component, early, None);
+            }
+            (_, true) => self.schedule(arrival, Timer::Answer { sub: key }),
+            (_, false) => self.answered(key),
         }
     }
 
     /// An answer is on its way, and nothing can happen to it any more: its part waits for the last of those only, so that not
     /// each of them is a step.
-    fn expect_answer(&mut self, key: Key, arrival: Nanos) {
-        let Some(sub) = self.subs.remove(key) else { return };
+    fn expect_answer(&mut self, key: Key, arrival: Nanos, early: Nanos) {
         let turn = self.take_turn(arrival);
-        let Some(part) = self.parts.get_mut(sub.part) else { return };
+        let Some(part) = self.parts.get_mut(key) else { return };
         part.waiting -= 1;
-        part.phase_ends = part.phase_ends.max(arrival + sub.early);
+        part.phase_ends = part.phase_ends.max(arrival + early);
         part.last_answer = part.last_answer.max(turn);
         if part.waiting == 0 {
             let last = part.last_answer;
-            self.schedule_turn(last, Timer::LastAnswer { part: sub.part });
+            self.schedule_turn(last, Timer::LastAnswer { part: key });
         }
-    }
-
-    /// The part of a message's way that nobody shares, one way.
-    fn latency_between(&self, from: HostId, to: HostId) -> Nanos {
-        if from == to { Nanos::ZERO } else { self.network.latency }
     }
 
     /// The answer reached the owner.
@@ -129,25 +127,31 @@ impl Cluster {
                 Some(FailedHow::Gone)
             }
         };
-        self.sub_ended(&sub, failed);
+        self.sub_ended(sub.part, sub.component, sub.early, failed);
     }
 
-    fn sub_ended(&mut self, sub: &Subrequest, failed: Option<FailedHow>) {
-        let ends = self.now + sub.early;
-        let Some(part) = self.parts.get_mut(sub.part) else { return };
+    fn sub_ended(
+        &mut self,
+        key: Key,
+        component: ComponentId,
+        early: Nanos,
+        failed: Option<FailedHow>,
+    ) {
+        let ends = self.now + early;
+        let Some(part) = self.parts.get_mut(key) else { return };
         part.waiting -= 1;
         part.phase_ends = part.phase_ends.max(ends);
         if let Some(how) = failed {
-            part.failed.push(sub.component, how);
+            part.failed.push(component, how);
         }
         if part.waiting > 0 {
             return;
         }
         let last = part.last_answer;
         if last.at() > self.now {
-            self.schedule_turn(last, Timer::LastAnswer { part: sub.part });
+            self.schedule_turn(last, Timer::LastAnswer { part: key });
         } else {
-            self.all_answered(sub.part);
+            self.all_answered(key);
         }
     }
 
@@ -196,7 +200,7 @@ impl Cluster {
             .collect();
         for key in keys {
             if let Some(sub) = self.subs.remove(key) {
-                self.sub_ended(&sub, Some(how(&sub)));
+                self.sub_ended(sub.part, sub.component, sub.early, Some(how(&sub)));
             }
         }
     }

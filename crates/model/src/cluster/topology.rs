@@ -68,6 +68,13 @@ impl Host {
     }
 }
 
+impl NetworkSpec {
+    /// The part of a message's way that nobody shares, one way.
+    pub(super) fn latency_between(&self, from: HostId, to: HostId) -> Nanos {
+        if from == to { Nanos::ZERO } else { self.latency }
+    }
+}
+
 /// When a message sent at `now` has arrived. Host-local messages take no time.
 pub(super) fn travel(
     network: &NetworkSpec,
@@ -80,7 +87,11 @@ pub(super) fn travel(
     if from == to {
         return now;
     }
-    let wire = Nanos(u64::from(bytes) * 1_000_000_000 / network.bytes_per_second);
+    // What carries no data need not be divided.
+    let wire = match bytes {
+        0 => Nanos::ZERO,
+        bytes => Nanos(u64::from(bytes) * 1_000_000_000 / network.bytes_per_second),
+    };
     let sender = &mut hosts[from.0 as usize];
     let departure = now.max(sender.send_free);
     sender.send_free = departure + wire;

@@ -209,6 +209,7 @@ impl Cluster {
             witnesses: placed.witnesses.clone(),
             side: Some(MAIN_SIDE),
             in_doubt: (0..geometry.sets).map(|_| RegionSet::new(rows)).collect(),
+            notes: Vec::new(),
         }
     }
 

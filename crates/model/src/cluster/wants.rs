@@ -15,25 +15,30 @@ pub(super) struct Wanted {
     pub(super) class: IoClass,
 }
 
+/// So many need no memory of their own.
+const FEW: usize = 4;
+
 /// A short list of I/Os; longer ones (flushes of wide volumes, policy changes) spill to the heap.
 #[derive(Clone, Debug)]
 pub(super) struct Wants {
-    few: [Option<Wanted>; 4],
+    few: [Option<Wanted>; FEW],
+    count: usize,
     more: Vec<Wanted>,
 }
 
 impl Wants {
     /// None.
     pub(super) fn new() -> Wants {
-        Wants { few: [None; 4], more: Vec::new() }
+        Wants { few: [None; FEW], count: 0, more: Vec::new() }
     }
 
     /// Adds one.
     pub(super) fn push(&mut self, wanted: Wanted) {
-        match self.few.iter_mut().find(|place| place.is_none()) {
+        match self.few.get_mut(self.count) {
             Some(place) => *place = Some(wanted),
             None => self.more.push(wanted),
         }
+        self.count += 1;
     }
 
     /// Adds all of another list.
@@ -53,12 +58,12 @@ impl Wants {
 
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
-        self.few[0].is_none()
+        self.count == 0
     }
 
     /// All of them.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Wanted> {
-        self.few.iter().flatten().chain(&self.more)
+        self.few[..self.count.min(FEW)].iter().flatten().chain(&self.more)
     }
 }
 

@@ -27,7 +27,7 @@ impl DiskGroup {
             MemberState::Healthy | MemberState::Slow { .. } | MemberState::Erroring { .. } => {
                 for sent in std::mem::take(&mut self.parked[member]) {
                     self.members[member].came_back(now, &sent);
-                    self.piece_done(sent.op, sent.outcome, sent.service);
+                    self.piece_done(sent.op, sent.outcome(member), sent.service);
                 }
                 self.pump(member);
                 self.elevate_all();

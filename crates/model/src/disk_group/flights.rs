@@ -1,6 +1,6 @@
 //! What is under way and when it comes back: the calendar of a group.
 
-use super::member::Sent;
+use super::piece::Sent;
 use crate::agenda::Agenda;
 use crate::scheduler::Lane;
 use underlay_core::Nanos;

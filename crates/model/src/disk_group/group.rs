@@ -10,8 +10,9 @@ use super::counters::{ClassCounters, Latencies};
 use super::elevator::Elevator;
 use super::flights::{Calendar, Event};
 use super::log::Log;
-use super::member::{Member, NEVER, Piece, Sent};
+use super::member::{Member, NEVER};
 use super::operations::{Op, Operations, Stage, Work};
+use super::piece::Sent;
 use super::reduction_costs::Reducer;
 use super::request::{GroupFinished, GroupIo, GroupOutcome};
 use super::spec::{DiskGroupSpec, WriteBufferSpec};
@@ -126,7 +127,7 @@ impl DiskGroup {
                 let extent = spec.extents.get(index).copied().unwrap_or(profile.capacity);
                 let extent = extent.max(Bytes::from_mib(1));
                 let name = format!("{}.{index}", spec.name);
-                Member::new(index, &name, profile, extent, &spec.scheduler, seed)
+                Member::new(&name, profile, extent, &spec.scheduler, seed)
             })
             .collect();
         let mut admission = Lanes::new(match spec.scheduler.policy {
@@ -257,7 +258,11 @@ impl DiskGroup {
     /// If `now` lies before an earlier call.
     pub fn advance(&mut self, now: Nanos, finished: &mut Vec<GroupFinished>) {
         self.run_until(now);
-        finished.append(&mut self.finished);
+        if finished.is_empty() {
+            std::mem::swap(finished, &mut self.finished);
+        } else {
+            finished.append(&mut self.finished);
+        }
     }
 
     /// How congested the group is at `now`: 0 = not at all, 255 = the buffer is as full as it may get.
@@ -362,156 +367,5 @@ impl DiskGroup {
     #[inline]
     fn next_event(&self) -> Nanos {
         self.calendar.next().min(self.first_wake).min(self.elevator.wake)
-    }
-
-    /// Queues the next pieces of an operation. A piece for a lost device comes back at once.
-    pub(super) fn enqueue(&mut self, op: u32, tasks: &[Task]) {
-        self.operations.get(op).pieces += tasks.len() as u32;
-        for task in tasks {
-            if self.members[task.member].is_lost() {
-                let outcome = GroupOutcome::DeviceLost { device: task.member };
-                self.piece_done(op, outcome, Nanos::ZERO);
-                continue;
-            }
-            self.sequence += 1;
-            let slice = match self.spec.scheduler.policy {
-                Policy::Adaptive { .. } if task.lane == Lane::Resync => {
-                    self.spec.scheduler.slice.0 as u32
-                }
-                _ => u32::MAX,
-            };
-            let piece = Piece {
-                op,
-                operation: task.operation,
-                offset_bytes: task.offset_bytes,
-                length_bytes: task.length_bytes,
-                turn_max_bytes: slice,
-                sequence: self.sequence,
-                since: self.clock,
-            };
-            match self.members[task.member].send_at_once(self.clock, task.lane, &piece) {
-                Some(sent) => {
-                    self.expect(task.member, sent);
-                    self.set_wake(task.member, NEVER);
-                }
-                None => {
-                    self.members[task.member].lanes.push(task.lane, piece);
-                    self.pump(task.member);
-                }
-            }
-        }
-    }
-
-    /// Sends what a device may be sent now.
-    pub(super) fn pump(&mut self, member: usize) {
-        while let Some(sent) = self.members[member].send_next(self.clock) {
-            self.expect(member, sent);
-        }
-        self.set_wake(member, self.members[member].wake());
-    }
-
-    /// The answer of a device is known.
-    #[inline]
-    fn expect(&mut self, member: usize, mut sent: Sent) {
-        let op = self.operations.get(sent.op);
-        op.pieces += u32::from(sent.more);
-        op.is_delayed |= sent.since < self.clock;
-        sent.early = op.head_start.min(sent.at - self.clock);
-        self.calendar.enter(sent.at - sent.early, Event::Answer { member, sent });
-    }
-
-    fn set_wake(&mut self, member: usize, at: Nanos) {
-        if self.wakes[member] != at {
-            self.wakes[member] = at;
-            self.first_wake = self.wakes.iter().copied().fold(NEVER, Nanos::min);
-        }
-    }
-
-    fn answer(&mut self, member: usize, sent: Sent) {
-        if self.members[member].is_stuck() {
-            return self.parked[member].push(sent);
-        }
-        self.members[member].came_back(self.clock, &sent);
-        // What an operation waits for ends with the latest of its pieces.
-        let until = self.clock + sent.early;
-        let op = self.operations.get(sent.op);
-        op.ends = op.ends.max(until);
-        self.piece_done(sent.op, sent.outcome, sent.service);
-        if self.members[member].lanes.is_empty() {
-            self.set_wake(member, NEVER);
-        } else {
-            self.pump(member);
-        }
-    }
-
-    pub(super) fn piece_done(&mut self, index: u32, outcome: GroupOutcome, service: Nanos) {
-        let op = self.operations.get(index);
-        op.pieces -= 1;
-        if op.outcome == GroupOutcome::Ok {
-            op.outcome = outcome;
-        }
-        if op.pieces > 0 {
-            return;
-        }
-        op.service += service;
-        let early = op.ends.saturating_sub(self.clock);
-        (op.early, op.head_start) = (op.early + early, op.head_start.saturating_sub(early));
-        op.ends = Nanos::ZERO;
-        match op.work {
-            Work::Request(io) => self.request_done(index, &io),
-            Work::Destage(run) => self.destage_done(index, run),
-        }
-    }
-
-    fn request_done(&mut self, op: u32, io: &GroupIo) {
-        match io.operation {
-            Operation::Read => self.read_done(op, io),
-            Operation::Write => self.write_done(op, io),
-            Operation::Discard => self.discard_done(op, io),
-            Operation::Flush => self.finish(op),
-        }
-    }
-
-    pub(super) fn finish_with(&mut self, op: u32, outcome: GroupOutcome) {
-        self.operations.get(op).outcome = outcome;
-        self.finish(op);
-    }
-
-    /// Answers a request.
-    pub(super) fn finish(&mut self, index: u32) {
-        let op = self.operations.close(index);
-        let Work::Request(io) = op.work else {
-            unreachable!("a run of the elevator is not answered")
-        };
-        let total = self.clock + op.early - op.arrived;
-        let service = op.service.min(total);
-        let queue = total - service;
-        let class = &mut self.classes[io.class.index()];
-        class.outstanding -= 1;
-        class.outstanding_bytes -= u64::from(io.length_bytes);
-        class.queue_ns += queue.0;
-        class.service_ns += service.0;
-        class.delayed += u64::from(op.is_delayed);
-        class.errors += u64::from(op.outcome != GroupOutcome::Ok);
-        let bytes = u64::from(io.length_bytes);
-        match io.operation {
-            Operation::Read => {
-                (class.reads, class.read_bytes) = (class.reads + 1, class.read_bytes + bytes)
-            }
-            Operation::Write => {
-                (class.writes, class.written_bytes) =
-                    (class.writes + 1, class.written_bytes + bytes);
-            }
-            Operation::Flush | Operation::Discard => class.others += 1,
-        }
-        self.latencies.record(io.class, io.operation, total);
-        self.finished.push(GroupFinished {
-            id: io.id,
-            at: self.clock + op.early,
-            early: op.early,
-            queue,
-            service,
-            outcome: op.outcome,
-        });
     }
 }

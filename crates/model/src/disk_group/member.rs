@@ -9,7 +9,8 @@
 //!
 //! What comes while nothing waits and its device may have it is sent as it comes, without a place in a queue.
 
-use super::request::{GroupOutcome, MemberState};
+use super::piece::{Piece, Sent};
+use super::request::MemberState;
 use super::slow_clock::SlowClock;
 use crate::device::Device;
 use crate::profile::{DeviceProfile, Medium};
@@ -23,49 +24,6 @@ use underlay_core::{Bytes, Histogram, Nanos, RootSeed};
 const COMPETES_FOR: Nanos = Nanos::from_millis(20);
 /// Never.
 pub(crate) const NEVER: Nanos = Nanos(u64::MAX);
-
-/// A part of an operation that waits for a device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Piece {
-    /// Index of the operation it belongs to.
-    pub(crate) op: u32,
-    pub(crate) operation: Operation,
-    pub(crate) offset_bytes: u64,
-    pub(crate) length_bytes: u32,
-    /// Most bytes sent at once.
-    pub(crate) turn_max_bytes: u32,
-    pub(crate) sequence: u64,
-    pub(crate) since: Nanos,
-}
-
-impl Waiting for Piece {
-    fn turn_bytes(&self) -> u64 {
-        // What moves no bytes still costs a command.
-        u64::from(self.length_bytes.min(self.turn_max_bytes)).max(4096)
-    }
-
-    fn sequence(&self) -> u64 {
-        self.sequence
-    }
-}
-
-/// What was sent to a device.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Sent {
-    pub(crate) op: u32,
-    pub(crate) lane: Lane,
-    pub(crate) operation: Operation,
-    pub(crate) bytes: u32,
-    pub(crate) at: Nanos,
-    pub(crate) service: Nanos,
-    /// Since when it waited.
-    pub(crate) since: Nanos,
-    pub(crate) outcome: GroupOutcome,
-    /// Whether the rest of the piece still waits.
-    pub(crate) more: bool,
-    /// How much earlier than at `at` its answer is handed out.
-    pub(crate) early: Nanos,
-}
 
 /// What a device has done since the start. Cumulative.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -90,7 +48,6 @@ pub(crate) struct MemberLatencies {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Member {
-    index: usize,
     device: Device,
     clock: SlowClock,
     pub(crate) lanes: Lanes<Piece>,
@@ -111,7 +68,6 @@ pub(crate) struct Member {
 
 impl Member {
     pub(crate) fn new(
-        index: usize,
         name: &str,
         profile: &DeviceProfile,
         extent: Bytes,
@@ -134,7 +90,6 @@ impl Member {
             _ => u32::MAX,
         };
         Member {
-            index,
             device: Device::with_extent(profile, extent, seed, name),
             clock: SlowClock::default(),
             lanes,
@@ -195,8 +150,8 @@ impl Member {
         self.clock.set_factor(now, factor);
     }
 
-    /// Sends the next piece, if one may go now; otherwise says in `wake` when to ask again.
-    pub(crate) fn send_next(&mut self, now: Nanos) -> Option<Sent> {
+    /// Sends the next piece, if one may go now, and says when it comes back; otherwise says in `wake` when to ask again.
+    pub(crate) fn send_next(&mut self, now: Nanos) -> Option<(Nanos, Sent)> {
         self.wake = NEVER;
         if self.lanes.is_empty() || self.is_stuck() || self.is_lost() {
             return None;
@@ -228,7 +183,12 @@ impl Member {
     }
 
     /// Sends a piece that has just come, if nothing waits and it may go whole: the usual case.
-    pub(crate) fn send_at_once(&mut self, now: Nanos, lane: Lane, piece: &Piece) -> Option<Sent> {
+    pub(crate) fn send_at_once(
+        &mut self,
+        now: Nanos,
+        lane: Lane,
+        piece: &Piece,
+    ) -> Option<(Nanos, Sent)> {
         let is_usual = self.lanes.is_empty()
             && self.under_way < self.under_way_max_competing
             && piece.length_bytes <= piece.turn_max_bytes
@@ -292,7 +252,7 @@ impl Member {
             }
             Operation::Flush | Operation::Discard => {}
         }
-        done.errors += u64::from(sent.outcome != GroupOutcome::Ok);
+        done.errors += u64::from(sent.failed);
     }
 
     /// Forgets what was sent and not answered: a power cut.
@@ -309,7 +269,7 @@ impl Member {
     }
 
     /// Sends what is first in a lane, or as much of it as one turn sends.
-    fn send(&mut self, now: Nanos, lane: Lane) -> Sent {
+    fn send(&mut self, now: Nanos, lane: Lane) -> (Nanos, Sent) {
         let waiting = self.lanes.front_mut(lane).expect("a lane is chosen for its front");
         let piece = *waiting;
         let bytes = piece.length_bytes.min(piece.turn_max_bytes);
@@ -324,7 +284,14 @@ impl Member {
     }
 
     /// Gives the first bytes of a piece to the device.
-    fn submit(&mut self, now: Nanos, lane: Lane, piece: &Piece, bytes: u32, more: bool) -> Sent {
+    fn submit(
+        &mut self,
+        now: Nanos,
+        lane: Lane,
+        piece: &Piece,
+        bytes: u32,
+        more: bool,
+    ) -> (Nanos, Sent) {
         let request = Request {
             operation: piece.operation,
             offset_bytes: piece.offset_bytes,
@@ -344,29 +311,24 @@ impl Member {
         }
         let device_now = self.clock.to_device(now).max(self.device.last_arrival());
         let completion = self.device.submit(device_now, &request);
-        Sent {
+        let sent = Sent {
             op: piece.op,
             lane,
             operation: request.operation,
             bytes,
-            at: self.clock.to_host(completion.at).max(now),
             service: self.clock.stretch(completion.service),
             since: piece.since,
-            outcome: self.roll(),
+            failed: self.fails(),
             more,
             early: Nanos::ZERO,
-        }
+        };
+        (self.clock.to_host(completion.at).max(now), sent)
     }
 
-    fn roll(&mut self) -> GroupOutcome {
-        match self.state {
-            MemberState::Erroring { probability }
-                if unit_interval(&mut self.random) < probability =>
-            {
-                GroupOutcome::DeviceError { device: self.index }
-            }
-            _ => GroupOutcome::Ok,
-        }
+    /// Whether the device answers the next request with an error.
+    fn fails(&mut self) -> bool {
+        matches!(self.state, MemberState::Erroring { probability }
+            if unit_interval(&mut self.random) < probability)
     }
 }
 

@@ -33,6 +33,8 @@ mod congestion;
 
 mod slow_clock;
 
+mod piece;
+
 mod member;
 
 mod operations;
@@ -44,6 +46,10 @@ mod reduction_costs;
 mod counters;
 
 mod group;
+
+mod dispatch;
+
+mod answers;
 
 mod write_path;
 

@@ -86,10 +86,11 @@ impl Operations {
             .expect("an operation is open until its last piece is back")
     }
 
-    pub(crate) fn close(&mut self, index: u32) -> Op {
-        let op = self.slots[index as usize].take();
+    pub(crate) fn close(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        assert!(slot.is_some(), "an operation is closed once");
+        *slot = None;
         self.free.push(index);
-        op.expect("an operation is closed once")
     }
 
     /// The operations that are open, oldest index first.

@@ -1,0 +1,84 @@
+//! Hosts and disk groups that are added, at the beginning and to a running cluster.
+
+use super::cluster::Cluster;
+use super::ids::{GroupId, HostId};
+use super::spec::{ClusterProblem, HostSpec};
+use super::topology::{Group, Host};
+use crate::disk_group::DiskGroupSpec;
+use underlay_core::Nanos;
+
+impl Cluster {
+    /// Adds a host with its disk groups; components are moved there by rebalancing.
+    ///
+    /// # Errors
+    /// Every rule the host violates.
+    pub fn add_host(&mut self, now: Nanos, spec: &HostSpec) -> Result<HostId, Vec<ClusterProblem>> {
+        let mut problems = spec.problems();
+        if self.hosts.iter().any(|host| host.name == spec.name) {
+            problems.push(ClusterProblem {
+                place: format!("host \"{}\"", spec.name),
+                rule: "the name is taken by an earlier host".to_string(),
+            });
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.run_until(now);
+        let host = self.push_host(spec);
+        self.cluster_grew();
+        Ok(host)
+    }
+
+    /// Adds a disk group to a host.
+    ///
+    /// # Errors
+    /// Every rule the host would violate with it.
+    pub fn add_group(
+        &mut self,
+        now: Nanos,
+        host: HostId,
+        spec: &DiskGroupSpec,
+    ) -> Result<GroupId, Vec<ClusterProblem>> {
+        let place = format!("disk group \"{}\"", spec.name);
+        let problem =
+            |rule: &str| vec![ClusterProblem { place: place.clone(), rule: rule.to_string() }];
+        if host.0 as usize >= self.hosts.len() {
+            return Err(problem("the host does not exist"));
+        }
+        if self.groups.iter().filter(|group| group.host == host).count() >= 5 {
+            return Err(problem("a host has up to 5 disk groups"));
+        }
+        if !(1..=7).contains(&spec.capacity.len()) {
+            return Err(problem("a disk group has 1 to 7 capacity devices"));
+        }
+        self.run_until(now);
+        let group = self.push_group(host, spec);
+        self.cluster_grew();
+        Ok(group)
+    }
+
+    /// Adds a host that was checked.
+    pub(super) fn push_host(&mut self, spec: &HostSpec) -> HostId {
+        let id = HostId(self.hosts.len() as u32);
+        self.hosts.push(Host::new(id, &spec.name, spec.fault_domain.as_deref()));
+        for group in &spec.groups {
+            self.push_group(id, group);
+        }
+        id
+    }
+
+    fn push_group(&mut self, host: HostId, spec: &DiskGroupSpec) -> GroupId {
+        let id = GroupId(self.groups.len() as u32);
+        let mut group = Group::new(id, host, spec, self.seed);
+        self.groups.iter().for_each(|other| group.engine.share_tables(&other.engine));
+        self.groups.push(group);
+        self.wakeups.push();
+        id
+    }
+
+    /// What was blocked may now be possible.
+    fn cluster_grew(&mut self) {
+        self.membership_changed();
+        self.rebalance_now();
+    }
+}

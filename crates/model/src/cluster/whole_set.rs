@@ -1,0 +1,96 @@
+//! Sets of which nothing is missing: what every request to one would find out again is found out once.
+//!
+//! Nearly all requests go to sets whose slots have one component each, within reach, with nothing stale. Which these are, and where
+//! they lie, changes only when a component comes, goes, or falls behind: each such change counts up the cluster's *shape*, and
+//! what was noted under an earlier shape is not used any more.
+
+use super::cluster::Cluster;
+use super::data_command::{Content, Piece, PieceMember};
+use super::geometry::RowRange;
+use super::ids::VolumeId;
+use super::object::Object;
+use super::row_plan::SLOTS_MAX;
+
+/// What is known of one set of an object.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SetNote {
+    /// The shape of the cluster it was noted under.
+    shape: u64,
+    is_whole: bool,
+    /// All members, and no range.
+    piece: Piece,
+    /// Number of the disk group of each slot.
+    groups: [u32; SLOTS_MAX],
+}
+
+impl SetNote {
+    /// A range of a row, with all members.
+    pub(super) fn piece(&self, range: &RowRange) -> Piece {
+        let mut piece = self.piece;
+        piece.row = range.row;
+        piece.with_range(range.start, range.length)
+    }
+
+    /// The disk groups of the members.
+    pub(super) fn groups(&self) -> impl Iterator<Item = usize> {
+        self.groups[..self.piece.members().len()].iter().map(|group| *group as usize)
+    }
+}
+
+impl Object {
+    /// What is known of a set, if nothing of it is missing under that shape of the cluster.
+    #[inline]
+    pub(super) fn whole_set(&self, set: u32, shape: u64) -> Option<&SetNote> {
+        self.notes.get(set as usize).filter(|note| note.shape == shape && note.is_whole)
+    }
+}
+
+impl Cluster {
+    /// A component came, went, fell behind or caught up: what was noted of sets may be wrong.
+    pub(super) fn shape_changed(&mut self) {
+        self.shape += 1;
+    }
+
+    /// Looks at the sets of a volume's present layout again, if the cluster's shape has changed since.
+    #[inline]
+    pub(super) fn note_sets(&mut self, volume: VolumeId) {
+        let shape = self.shape;
+        let is_noted = self
+            .volume(volume)
+            .is_none_or(|state| state.object.notes.first().is_some_and(|note| note.shape == shape));
+        if !is_noted {
+            self.note_sets_anew(volume);
+        }
+    }
+
+    #[cold]
+    fn note_sets_anew(&mut self, volume: VolumeId) {
+        let Some(state) = self.volume(volume) else { return };
+        let sets = 0..state.object.geometry.sets;
+        let notes = sets.map(|set| self.note(&state.object, set)).collect();
+        if let Some(state) = self.volume_mut(volume) {
+            state.object.notes = notes;
+        }
+    }
+
+    fn note(&self, object: &Object, set: u32) -> SetNote {
+        let geometry = &object.geometry;
+        let piece = Piece::new(geometry.kind, geometry.unit_bytes, 0, object.checksum);
+        let mut note = SetNote { shape: self.shape, is_whole: true, piece, groups: [0; SLOTS_MAX] };
+        for (index, slot) in object.set(set).iter().enumerate() {
+            let component = self.component(slot.current);
+            let Some(component) = component.filter(|component| {
+                slot.replacement.is_none() && component.reachable && component.stale.is_empty()
+            }) else {
+                return SetNote { is_whole: false, ..note };
+            };
+            note.groups[index] = component.group.0;
+            note.piece.push(PieceMember {
+                component: slot.current,
+                slot: index as u8,
+                content: Content::Current,
+            });
+        }
+        note
+    }
+}
