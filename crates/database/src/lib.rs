@@ -15,6 +15,7 @@ pub mod error;
 mod parallel;
 pub mod password_file;
 mod percent;
+pub mod place;
 pub mod session;
 pub mod target;
 pub mod tls;

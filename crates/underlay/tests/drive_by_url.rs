@@ -7,6 +7,9 @@ mod common;
 #[path = "../../database/tests/tls/certificates.rs"]
 mod certificates;
 
+#[path = "drive_by_url/foreign.rs"]
+mod foreign;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -133,13 +136,17 @@ impl Stranger {
 
     /// The program, with the password in its environment; everything that it prints is looked through for it.
     fn drive(&self, workload: &str, arguments: &[&str]) -> Ended {
+        self.drive_at(&self.url(), workload, arguments)
+    }
+
+    fn drive_at(&self, url: &str, workload: &str, arguments: &[&str]) -> Ended {
         let variable = match self.server.target().engine {
             Engine::Postgresql => "PGPASSWORD",
             Engine::Mariadb => "MYSQL_PWD",
         };
         let mut command = self.bench.underlay();
         command
-            .args(["drive", workload, "--url", &self.url()])
+            .args(["drive", workload, "--url", url])
             .args(arguments)
             .env(variable, self.password())
             .env("HOME", self.bench.path())
@@ -283,6 +290,10 @@ fn whole(engine: Engine) {
     };
     every_step_of_every_workload(&stranger);
     what_is_not_ours_stays(&stranger);
+    foreign::tables_are_replaced_only_by_name(&stranger);
+    foreign::what_is_in_use_is_not_replaced(&stranger);
+    foreign::the_servers_own_databases_are_refused(&stranger);
+    foreign::tpcc_of_others_is_checked_as_it_is(&stranger);
     the_password_is_in_no_file(&stranger);
 }
 

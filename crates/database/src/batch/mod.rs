@@ -30,8 +30,8 @@ pub(crate) const MARKER_FORMAT: i32 = 1;
 pub enum BatchError {
     /// There is something of that name that Underlay did not make.
     #[error(
-        "there is a schema `batch` (of MariaDB: a database that is not empty) that underlay did not create; use \
-         another database, or remove it yourself"
+        "there is a schema `batch` (of MariaDB: a database that is not empty) that underlay did not create; \
+         use another database, remove it yourself, or have it replaced with --replace-foreign"
     )]
     Foreign,
     /// There is no table.

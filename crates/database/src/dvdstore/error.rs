@@ -10,8 +10,8 @@ use crate::error::SessionError;
 pub enum DvdStoreError {
     /// There is something that Underlay did not make.
     #[error(
-        "the database has a schema `dvdstore` (MariaDB: tables) that underlay did not create; use another database, \
-         or remove it yourself"
+        "the database has a schema `dvdstore` (MariaDB: tables) that underlay did not create; use another \
+         database, remove it yourself, or have it replaced with --replace-foreign"
     )]
     Foreign,
     /// There is a shop already.

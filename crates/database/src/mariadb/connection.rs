@@ -64,7 +64,7 @@ fn options(target: &Target, statements: usize) -> OptsBuilder {
 }
 
 /// An identifier in quotes.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 

@@ -25,6 +25,7 @@ pub mod dvdstore;
 mod infile;
 mod parallel;
 mod pinned_key;
+pub(crate) mod place;
 pub mod sysbench;
 mod tls;
 pub mod tpcc;

@@ -21,6 +21,7 @@ mod direct;
 pub mod dvdstore;
 mod link;
 mod parallel;
+pub(crate) mod place;
 pub mod sysbench;
 pub mod tls;
 pub mod tpcc;

@@ -11,7 +11,7 @@ pub enum SysbenchError {
     /// There are such tables that Underlay did not make.
     #[error(
         "the database has tables `sbtest<n>` that underlay did not create; use another database, remove them \
-         yourself, or drive them as they are with --foreign-tables"
+         yourself, drive them as they are with --foreign-tables, or have them replaced with --replace-foreign"
     )]
     Foreign,
     /// There are tables already.

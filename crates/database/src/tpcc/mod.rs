@@ -6,6 +6,7 @@ pub(crate) mod check;
 mod connector;
 mod inputs;
 mod load;
+mod others;
 mod session;
 
 use std::fmt;
@@ -18,6 +19,7 @@ pub use check::{
 };
 pub use connector::TpccConnector;
 pub use load::{LoadOptions, LoadProgress, LoadReport, LoadStage};
+pub use others::others;
 pub use session::Session;
 pub use underlay_workload::tpcc::Outcome;
 
@@ -80,8 +82,8 @@ pub(crate) const MARKER_FORMAT: i32 = 1;
 pub enum TpccError {
     /// There is a schema `tpcc` that Underlay did not make.
     #[error(
-        "the database has a schema `tpcc` (MariaDB: tables) that underlay did not create; use another database, or \
-         remove it yourself"
+        "the database has a schema `tpcc` (MariaDB: tables) that underlay did not create; use another \
+         database, remove it yourself, or have it replaced with --replace-foreign"
     )]
     Foreign,
     /// There is one already.
@@ -94,6 +96,9 @@ pub enum TpccError {
     NotLoaded,
     /// A load did not come to its end.
     #[error("the population is incomplete: a load was interrupted; drop it and load again")]
+    /// There are no tables of somebody else either.
+    #[error("the database has no table `warehouse` with rows, so no tables of TPC-C to check")]
+    NoTables,
     Incomplete,
     /// Made by a version that generated other data.
     #[error(

@@ -24,6 +24,7 @@ pub(crate) use connection::Rows;
 pub use load::{LoadReport, load};
 pub use queries::sql;
 pub use run::{
+pub(crate) use rows::TABLE_NAMES;
     Measured, Step, Took, power_run, power_run_watched, throughput_run, throughput_run_watched,
 };
 pub use schema::{describe, drop_schema};
@@ -36,8 +37,8 @@ pub(crate) const MARKER_FORMAT: i32 = 1;
 pub enum WarehouseError {
     /// There is something of that name that Underlay did not make.
     #[error(
-        "there is a schema `warehouse` (of MariaDB: a database that is not empty) that underlay did not create; use \
-         another database, or remove it yourself"
+        "there is a schema `warehouse` (of MariaDB: a database that is not empty) that underlay did not \
+         create; use another database, remove it yourself, or have it replaced with --replace-foreign"
     )]
     Foreign,
     /// There are tables already.

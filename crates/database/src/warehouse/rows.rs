@@ -32,6 +32,17 @@ pub(super) enum Table {
     Lines,
 }
 
+/// The names of all tables.
+pub(crate) const TABLE_NAMES: [&str; 8] = {
+    let mut names = [""; 8];
+    let mut index = 0;
+    while index < names.len() {
+        names[index] = Table::ALL[index].name();
+        index += 1;
+    }
+    names
+};
+
 impl Table {
     pub const ALL: [Table; 8] = [
         Table::Region,
@@ -44,7 +55,7 @@ impl Table {
         Table::Lines,
     ];
 
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Table::Region => "region",
             Table::Nation => "nation",

@@ -5,9 +5,11 @@ use underlay_workload::warehouse::Population;
 use super::connection::Connection;
 use super::rows::Table;
 use super::{Described, MARKER_FORMAT, WarehouseError, on_runtime};
-use crate::Engine;
+use crate::mariadb::connection::quoted;
 use crate::mariadb::warehouse::database_of;
+use crate::place::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
+use crate::{Engine, mariadb, postgres};
 
 /// Tables without keys, with the types that the specification asks for. `@` stands for what says that text is compared
 /// byte by byte.
@@ -60,48 +62,27 @@ const MARKER: &str = "CREATE TABLE underlay_warehouse (format integer NOT NULL, 
     seed bigint NOT NULL, inserted integer NOT NULL, deleted integer NOT NULL, is_complete integer NOT NULL, \
     made_database integer NOT NULL)";
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// No schema; of MariaDB no database.
-    Absent,
-    /// A database of MariaDB without tables.
-    Empty,
-    Ours,
-}
-
-async fn state(connection: &mut Connection, target: &Target) -> Result<State, WarehouseError> {
-    let (schema, empty) = match target.engine {
-        Engine::Postgresql => ("warehouse".to_string(), false),
-        Engine::Mariadb => (database_of(target), true),
-    };
-    let schema = schema.replace('\\', "\\\\").replace('\'', "''");
-    let sql = format!(
-        "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = '{schema}'), \
-           (SELECT count(*) FROM information_schema.tables WHERE table_schema = '{schema}'), \
-           (SELECT count(*) FROM information_schema.tables WHERE table_schema = '{schema}' \
-             AND table_name = 'underlay_warehouse')"
-    );
-    let found = connection.rows("looking for the warehouse", &sql).await?;
-    let cells: Vec<&str> =
-        found.iter().flatten().map(|cell| cell.as_deref().unwrap_or("0")).collect();
-    match cells[..] {
-        [_, _, "1"] => Ok(State::Ours),
-        ["0", ..] => Ok(State::Absent),
-        [_, "0", _] if empty => Ok(State::Empty),
-        _ => Err(WarehouseError::Foreign),
-    }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
+async fn state(target: &Target) -> Result<State, WarehouseError> {
+    Ok(match target.engine {
+        Engine::Postgresql => {
+            postgres::place::state(&target.connect().await?, WorkloadTables::Warehouse).await?
+        }
+        Engine::Mariadb => {
+            let mut conn = mariadb::connect(&target.with_database("")).await?;
+            mariadb::place::state(&mut conn, &database_of(target), WorkloadTables::Warehouse)
+                .await?
+        }
+    })
 }
 
 /// Creates marker and tables; on MariaDB with their primary keys, by which it stores rows.
 pub(super) async fn create(target: &Target, population: &Population) -> Result<(), WarehouseError> {
     let mut connection = Connection::open(target, false).await?;
-    let found = state(&mut connection, target).await?;
-    if found == State::Ours {
-        return Err(WarehouseError::AlreadyLoaded);
+    let found = state(target).await?;
+    match found {
+        State::Absent | State::Free => {}
+        State::Foreign => return Err(WarehouseError::Foreign),
+        State::Ours => return Err(WarehouseError::AlreadyLoaded),
     }
     let doing = "creating the warehouse";
     let (collation, is_mariadb) = match target.engine {
@@ -115,7 +96,7 @@ pub(super) async fn create(target: &Target, population: &Population) -> Result<(
             connection.execute(doing, &sql).await?;
         }
         connection.execute(doing, &format!("USE {database}")).await?;
-    } else {
+    } else if found == State::Absent {
         connection.execute(doing, "CREATE SCHEMA warehouse").await?;
     }
     // The marker comes first, so that all that follows can be dropped.
@@ -159,11 +140,7 @@ pub(super) async fn mark_complete(target: &Target) -> Result<(), WarehouseError>
 /// What warehouse a database holds. Blocks.
 pub fn describe(target: &Target) -> Result<Described, WarehouseError> {
     on_runtime(async {
-        let mut connection = Connection::open(target, false).await?;
-        match state(&mut connection, target).await? {
-            State::Absent | State::Empty => return Err(WarehouseError::NotLoaded),
-            State::Ours => {}
-        }
+        require_ours(target).await?;
         let mut connection = Connection::open(target, true).await?;
         let sql = "SELECT format, hundredths, seed, inserted, deleted, is_complete FROM underlay_warehouse";
         let rows = connection.rows("reading the marker", sql).await?;
@@ -183,18 +160,27 @@ pub fn describe(target: &Target) -> Result<Described, WarehouseError> {
     })
 }
 
-/// Removes the warehouse, if Underlay made it. Blocks.
+async fn require_ours(target: &Target) -> Result<(), WarehouseError> {
+    match state(target).await? {
+        State::Absent | State::Free => Err(WarehouseError::NotLoaded),
+        State::Foreign => Err(WarehouseError::Foreign),
+        State::Ours => Ok(()),
+    }
+}
+
+/// Removes the tables, if Underlay made them, and schema or database, if it made that and nothing else is there. Blocks.
 pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
     on_runtime(async {
-        let mut connection = Connection::open(target, false).await?;
-        match state(&mut connection, target).await? {
-            State::Absent | State::Empty => return Err(WarehouseError::NotLoaded),
-            State::Ours => {}
-        }
-        let doing = "dropping the warehouse";
+        require_ours(target).await?;
         if target.engine == Engine::Postgresql {
-            return connection.execute(doing, "DROP SCHEMA warehouse CASCADE").await;
+            let client = target.connect().await?;
+            let removed =
+                postgres::place::remove(&client, WorkloadTables::Warehouse, PlaceClaim::Release)
+                    .await;
+            return Ok(removed?);
         }
+        let mut connection = Connection::open(target, false).await?;
+        let doing = "dropping the warehouse";
         let database = quoted(&database_of(target));
         let sql = format!("SELECT made_database FROM {database}.underlay_warehouse");
         let made = connection.rows(doing, &sql).await?;
@@ -205,10 +191,10 @@ pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
         // The marker last, so that a removal that was cut short can be repeated.
         connection.execute(doing, &format!("DROP TABLE {database}.underlay_warehouse")).await?;
         let was_made = made.iter().flatten().any(|cell| cell.as_deref() == Some("1"));
-        // Not when somebody else has put something there meanwhile.
-        if was_made && state(&mut connection, target).await? == State::Empty {
-            connection.execute(doing, &format!("DROP DATABASE {database}")).await?;
-        }
-        Ok(())
+        let mut conn = mariadb::connect(&target.with_database("")).await?;
+        let released =
+            mariadb::place::release(&mut conn, &database_of(target), was_made, PlaceClaim::Release)
+                .await;
+        Ok(released?)
     })
 }

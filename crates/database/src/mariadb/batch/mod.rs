@@ -11,9 +11,11 @@ use underlay_workload::batch::{
     CHECKORD_BYTES, Claim, Parameters, Row, TEXT_COLUMNS, Text, Verdict, Verifier,
 };
 
-use super::connection::connect;
+use super::connection::{connect, quoted};
+use super::place::{release, state};
 use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
+use crate::place::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 
 pub(crate) use inserter::MariadbInserter;
@@ -32,12 +34,6 @@ const SETTINGS: [&str; 2] = [
     "SET SESSION autocommit = 1, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 ];
 
-enum State {
-    NoDatabase,
-    Empty,
-    Ours,
-}
-
 /// Column names in the order of the generator: number, texts, bytes.
 fn columns() -> String {
     let texts = TEXT_COLUMNS.map(|(name, _)| format!("`{name}`")).join(", ");
@@ -46,10 +42,6 @@ fn columns() -> String {
 
 fn database_of(target: &Target) -> String {
     if target.database.is_empty() { "batch".to_string() } else { target.database.clone() }
-}
-
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 fn refused(error: mysql_async::Error) -> BatchError {
@@ -73,31 +65,13 @@ async fn open(target: &Target) -> Result<Conn, SessionError> {
     Ok(conn)
 }
 
-async fn state(conn: &mut Conn, database: &str) -> Result<State, BatchError> {
-    let found: Option<(u64, u64, u64)> = conn
-        .exec_first(
-            "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?), \
-                    (SELECT count(*) FROM information_schema.tables WHERE table_schema = ?), \
-                    (SELECT count(*) FROM information_schema.tables \
-                      WHERE table_schema = ? AND table_name = 'underlay_batch')",
-            (database, database, database),
-        )
-        .await
-        .map_err(refused)?;
-    match found {
-        None | Some((0, ..)) => Ok(State::NoDatabase),
-        Some((_, 0, _)) => Ok(State::Empty),
-        Some((.., 0)) => Err(BatchError::Foreign),
-        Some(_) => Ok(State::Ours),
-    }
-}
-
 /// A connection with the database, which must be ours.
 async fn open_ours(target: &Target) -> Result<Conn, BatchError> {
     let mut conn = connect(&target.with_database("")).await?;
     let database = database_of(target);
-    match state(&mut conn, &database).await? {
-        State::NoDatabase | State::Empty => return Err(BatchError::NotThere),
+    match state(&mut conn, &database, WorkloadTables::Batch).await? {
+        State::Absent | State::Free => return Err(BatchError::NotThere),
+        State::Foreign => return Err(BatchError::Foreign),
         State::Ours => {}
     }
     for sql in SETTINGS {
@@ -110,10 +84,12 @@ async fn open_ours(target: &Target) -> Result<Conn, BatchError> {
 pub(crate) async fn create(target: &Target, marker: &Marker) -> Result<(), BatchError> {
     let mut conn = connect(&target.with_database("")).await?;
     let database = database_of(target);
-    if let State::Ours = state(&mut conn, &database).await? {
-        drop_schema(target).await?;
+    match state(&mut conn, &database, WorkloadTables::Batch).await? {
+        State::Absent | State::Free => {}
+        State::Foreign => return Err(BatchError::Foreign),
+        State::Ours => drop_tables(target, PlaceClaim::Keep).await?,
     }
-    let made_database = matches!(state(&mut conn, &database).await?, State::NoDatabase);
+    let made_database = state(&mut conn, &database, WorkloadTables::Batch).await? == State::Absent;
     let quoted = quoted(&database);
     if made_database {
         execute(
@@ -157,6 +133,10 @@ pub(crate) async fn marker(target: &Target) -> Result<Marker, BatchError> {
 }
 
 pub(crate) async fn drop_schema(target: &Target) -> Result<(), BatchError> {
+    drop_tables(target, PlaceClaim::Release).await
+}
+
+async fn drop_tables(target: &Target, claim: PlaceClaim) -> Result<(), BatchError> {
     let mut conn = open_ours(target).await?;
     let made: Option<bool> =
         conn.query_first("SELECT made_database FROM underlay_batch").await.map_err(refused)?;
@@ -164,11 +144,7 @@ pub(crate) async fn drop_schema(target: &Target) -> Result<(), BatchError> {
     // The marker last, so that a removal that was cut short can be repeated.
     execute(&mut conn, "DROP TABLE underlay_batch").await?;
     let database = database_of(target);
-    // Not when somebody else has put something there meanwhile.
-    if made == Some(true) && matches!(state(&mut conn, &database).await?, State::Empty) {
-        execute(&mut conn, &format!("DROP DATABASE {}", quoted(&database))).await?;
-    }
-    Ok(())
+    Ok(release(&mut conn, &database, made == Some(true), claim).await?)
 }
 
 pub(crate) async fn verify(

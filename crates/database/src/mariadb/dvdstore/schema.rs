@@ -8,21 +8,14 @@ use underlay_workload::dvdstore::population::Table;
 use super::{database_of, procedures_sql, schema_sql, session};
 use crate::dvdstore::{Described, DvdStoreError, MARKER_FORMAT, Marker, described};
 use crate::error::{CommitState, SessionError};
-use crate::mariadb::connection::connect;
+use crate::mariadb::connection::{connect, quoted};
+use crate::mariadb::place::{release, state};
+use crate::place::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 
 const MARKER_SQL: &str = "CREATE TABLE underlay_dvdstore ( \
     format int NOT NULL, nominal_kb bigint NOT NULL, seed bigint NOT NULL, identity varchar(100) NOT NULL, \
     complete boolean NOT NULL, made_database boolean NOT NULL) ENGINE=InnoDB";
-
-enum State {
-    /// No such database.
-    Absent,
-    /// A database without tables.
-    Empty,
-    Foreign,
-    Ours,
-}
 
 /// Creates database (unless it is there, empty), marker, tables, procedure and trigger, which the load does not fire.
 pub(super) async fn create(
@@ -32,9 +25,9 @@ pub(super) async fn create(
 ) -> Result<(), DvdStoreError> {
     let (target, database) = database_of(target);
     let mut conn = connect(&target.with_database("")).await?;
-    let made_database = match state(&mut conn, &database).await? {
+    let made_database = match state(&mut conn, &database, WorkloadTables::Dvdstore).await? {
         State::Absent => true,
-        State::Empty => false,
+        State::Free => false,
         State::Foreign => return Err(DvdStoreError::Foreign),
         State::Ours => return Err(DvdStoreError::AlreadyLoaded),
     };
@@ -112,38 +105,15 @@ pub async fn drop_tables(target: &Target) -> Result<(), DvdStoreError> {
     }
     // The marker last, so that a removal that was cut short can be repeated.
     execute(&mut conn, &format!("DROP TABLE {quoted}.underlay_dvdstore")).await?;
-    // Not when somebody else has put something there meanwhile.
-    if made_database && matches!(state(&mut conn, &database).await?, State::Empty) {
-        execute(&mut conn, &format!("DROP DATABASE {quoted}")).await?;
-    }
-    Ok(())
+    Ok(release(&mut conn, &database, made_database, PlaceClaim::Release).await?)
 }
 
 async fn require_ours(conn: &mut Conn, database: &str) -> Result<(), DvdStoreError> {
-    match state(conn, database).await? {
-        State::Absent | State::Empty => Err(DvdStoreError::NotLoaded),
+    match state(conn, database, WorkloadTables::Dvdstore).await? {
+        State::Absent | State::Free => Err(DvdStoreError::NotLoaded),
         State::Foreign => Err(DvdStoreError::Foreign),
         State::Ours => Ok(()),
     }
-}
-
-async fn state(conn: &mut Conn, database: &str) -> Result<State, DvdStoreError> {
-    let found: Option<(u64, u64, u64)> = conn
-        .exec_first(
-            "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?), \
-                    (SELECT count(*) FROM information_schema.tables WHERE table_schema = ?), \
-                    (SELECT count(*) FROM information_schema.tables \
-                      WHERE table_schema = ? AND table_name = 'underlay_dvdstore')",
-            (database, database, database),
-        )
-        .await
-        .map_err(refused)?;
-    Ok(match found {
-        None | Some((0, ..)) => State::Absent,
-        Some((_, 0, _)) => State::Empty,
-        Some((.., 0)) => State::Foreign,
-        Some(_) => State::Ours,
-    })
 }
 
 pub(super) async fn execute(conn: &mut Conn, sql: &str) -> Result<(), DvdStoreError> {
@@ -152,11 +122,6 @@ pub(super) async fn execute(conn: &mut Conn, sql: &str) -> Result<(), DvdStoreEr
 
 pub(super) fn refused(error: mysql_async::Error) -> DvdStoreError {
     SessionError::from_mariadb(&error, CommitState::NotSent).into()
-}
-
-/// An identifier in quotes.
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ async fn look(target: &Target) -> Result<(Conn, String, State), SysbenchError> {
         .exec_first(
             "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?), \
                     (SELECT count(*) FROM information_schema.tables \
-                      WHERE table_schema = ? AND table_name = 'sbtest1'), \
+                      WHERE table_schema = ? AND table_name REGEXP '^sbtest[0-9]+$'), \
                     (SELECT count(*) FROM information_schema.tables \
                       WHERE table_schema = ? AND table_name = 'underlay_sysbench')",
             (&database, &database, &database),

@@ -14,6 +14,7 @@ use underlay_workload::tpcc::population::Table;
 use super::{database_of, identity, keys_sql, rows, schema, session};
 use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
 use crate::mariadb::parallel::{execute, in_parallel, refused};
+use crate::place::tpcc_name as name;
 use crate::target::Target;
 use crate::tpcc::{
     Counters, LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, Piece, TpccError, on_runtime,
@@ -80,11 +81,6 @@ pub fn load(
         keys_duration,
         settle_duration: began.elapsed(),
     })
-}
-
-/// The name of a table of the population.
-pub(super) fn name(table: Table) -> &'static str {
-    if table == Table::Order { "orders" } else { table.as_str() }
 }
 
 async fn send_piece(

@@ -9,9 +9,11 @@ use underlay_core::RootSeed;
 use underlay_workload::tpcc::population::Table;
 use underlay_workload::tpcc::{Entropy, Parameters};
 
-use super::{database_of, load, procedures_sql, schema_sql, session};
+use super::{database_of, procedures_sql, schema_sql, session};
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::{connect, quoted};
+use crate::mariadb::place::{release, state};
+use crate::place::{PlaceClaim, State, WorkloadTables, tpcc_name};
 use crate::target::Target;
 use crate::tpcc::{Described, MARKER_FORMAT, TpccError};
 
@@ -21,15 +23,6 @@ const MARKER_SQL: &str = "CREATE TABLE underlay_population ( \
 
 const PROCEDURES: [&str; 5] = ["new_order", "payment", "order_status", "delivery", "stock_level"];
 
-enum State {
-    /// No such database.
-    Absent,
-    /// A database without tables.
-    Empty,
-    Foreign,
-    Ours,
-}
-
 /// Creates database (unless it is there, empty), marker, tables and procedures.
 pub(super) async fn create(
     target: &Target,
@@ -38,9 +31,9 @@ pub(super) async fn create(
 ) -> Result<(), TpccError> {
     let (target, database) = database_of(target);
     let mut conn = connect(&target.with_database("")).await?;
-    let made_database = match state(&mut conn, &database).await? {
+    let made_database = match state(&mut conn, &database, WorkloadTables::Tpcc).await? {
         State::Absent => true,
-        State::Empty => false,
+        State::Free => false,
         State::Foreign => return Err(TpccError::Foreign),
         State::Ours => return Err(TpccError::AlreadyLoaded),
     };
@@ -93,8 +86,8 @@ pub(super) async fn mark_complete(target: &Target) -> Result<(), TpccError> {
 pub async fn describe(target: &Target) -> Result<Described, TpccError> {
     let (target, database) = database_of(target);
     let mut conn = connect(&target.with_database("")).await?;
-    match state(&mut conn, &database).await? {
-        State::Absent | State::Empty => return Err(TpccError::NotLoaded),
+    match state(&mut conn, &database, WorkloadTables::Tpcc).await? {
+        State::Absent | State::Free => return Err(TpccError::NotLoaded),
         State::Foreign => return Err(TpccError::Foreign),
         State::Ours => {}
     }
@@ -121,8 +114,8 @@ pub async fn describe(target: &Target) -> Result<Described, TpccError> {
 pub async fn drop_schema(target: &Target) -> Result<(), TpccError> {
     let (target, database) = database_of(target);
     let mut conn = connect(&target.with_database("")).await?;
-    match state(&mut conn, &database).await? {
-        State::Absent | State::Empty => return Err(TpccError::NotLoaded),
+    match state(&mut conn, &database, WorkloadTables::Tpcc).await? {
+        State::Absent | State::Free => return Err(TpccError::NotLoaded),
         State::Foreign => return Err(TpccError::Foreign),
         State::Ours => {}
     }
@@ -134,35 +127,12 @@ pub async fn drop_schema(target: &Target) -> Result<(), TpccError> {
         execute(&mut conn, &sql).await?;
     }
     for table in Table::ALL {
-        let sql = format!("DROP TABLE IF EXISTS {quoted}.{}", load::name(table));
+        let sql = format!("DROP TABLE IF EXISTS {quoted}.{}", tpcc_name(table));
         execute(&mut conn, &sql).await?;
     }
     // The marker last, so that a removal that was cut short can be repeated.
     execute(&mut conn, &format!("DROP TABLE {quoted}.underlay_population")).await?;
-    // Not when somebody else has put something there meanwhile.
-    if made_database && matches!(state(&mut conn, &database).await?, State::Empty) {
-        execute(&mut conn, &format!("DROP DATABASE {quoted}")).await?;
-    }
-    Ok(())
-}
-
-async fn state(conn: &mut Conn, database: &str) -> Result<State, TpccError> {
-    let found: Option<(u64, u64, u64)> = conn
-        .exec_first(
-            "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?), \
-                    (SELECT count(*) FROM information_schema.tables WHERE table_schema = ?), \
-                    (SELECT count(*) FROM information_schema.tables \
-                      WHERE table_schema = ? AND table_name = 'underlay_population')",
-            (database, database, database),
-        )
-        .await
-        .map_err(refused)?;
-    Ok(match found {
-        None | Some((0, ..)) => State::Absent,
-        Some((_, 0, _)) => State::Empty,
-        Some((.., 0)) => State::Foreign,
-        Some(_) => State::Ours,
-    })
+    Ok(release(&mut conn, &database, made_database, PlaceClaim::Release).await?)
 }
 
 async fn execute(conn: &mut Conn, sql: &str) -> Result<(), TpccError> {

@@ -11,6 +11,8 @@ use underlay_workload::batch::{
 
 use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
+use crate::place::{PlaceClaim, State, WorkloadTables};
+use crate::postgres::place::{remove, state};
 use crate::target::Target;
 
 pub(crate) use inserter::PostgresInserter;
@@ -35,29 +37,27 @@ fn refused(error: tokio_postgres::Error) -> BatchError {
     SessionError::from_postgres(&error, CommitState::NotSent).into()
 }
 
-/// Whether there is a schema of ours.
+/// Whether there is a table of ours.
 async fn is_there(client: &Client) -> Result<bool, BatchError> {
-    let row = client
-        .query_one(
-            "SELECT to_regnamespace('batch') IS NOT NULL, to_regclass('batch.underlay_batch') IS NOT NULL",
-            &[],
-        )
-        .await
-        .map_err(refused)?;
-    match (row.get(0), row.get(1)) {
-        (false, _) => Ok(false),
-        (true, false) => Err(BatchError::Foreign),
-        (true, true) => Ok(true),
+    match state(client, WorkloadTables::Batch).await? {
+        State::Absent | State::Free => Ok(false),
+        State::Foreign => Err(BatchError::Foreign),
+        State::Ours => Ok(true),
     }
 }
 
 pub(crate) async fn create(target: &Target, marker: &Marker) -> Result<(), BatchError> {
     let client = target.connect().await?;
     if is_there(&client).await? {
-        client.batch_execute("DROP SCHEMA batch CASCADE").await.map_err(refused)?;
+        remove(&client, WorkloadTables::Batch, PlaceClaim::Keep).await?;
     }
+    let sql = match state(&client, WorkloadTables::Batch).await? {
+        State::Absent => SCHEMA_SQL.to_string(),
+        // Given to Underlay, or left by it because somebody else has put something beside its table.
+        _ => SCHEMA_SQL.replace("CREATE SCHEMA batch;", ""),
+    };
     // One simple query is one transaction: either all of it is there, or nothing is.
-    client.batch_execute(SCHEMA_SQL).await.map_err(refused)?;
+    client.batch_execute(&sql).await.map_err(refused)?;
     client
         .execute(
             "INSERT INTO batch.underlay_batch VALUES ($1, $2, $3, $4, $5, $6, $7)",
@@ -116,7 +116,7 @@ pub(crate) async fn drop_schema(target: &Target) -> Result<(), BatchError> {
     if !is_there(&client).await? {
         return Err(BatchError::NotThere);
     }
-    client.batch_execute("DROP SCHEMA batch CASCADE").await.map_err(refused)
+    Ok(remove(&client, WorkloadTables::Batch, PlaceClaim::Release).await?)
 }
 
 pub(crate) async fn verify(

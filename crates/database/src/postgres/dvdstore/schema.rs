@@ -6,6 +6,8 @@ use underlay_workload::dvdstore::Parameters;
 use super::{functions_sql, schema_sql};
 use crate::dvdstore::{Described, DvdStoreError, MARKER_FORMAT, described};
 use crate::error::{CommitState, SessionError};
+use crate::place::{PlaceClaim, State, WorkloadTables};
+use crate::postgres::place::{remove, state};
 
 impl From<tokio_postgres::Error> for DvdStoreError {
     fn from(error: tokio_postgres::Error) -> DvdStoreError {
@@ -16,40 +18,20 @@ impl From<tokio_postgres::Error> for DvdStoreError {
 const MARKER_SQL: &str = "CREATE TABLE dvdstore.underlay_dvdstore (format integer NOT NULL, \
     nominal_kb bigint NOT NULL, seed bigint NOT NULL, identity text NOT NULL, complete boolean NOT NULL)";
 
-enum State {
-    Absent,
-    Foreign,
-    Ours,
-}
-
-async fn state(client: &Client) -> Result<State, DvdStoreError> {
-    let row = client
-        .query_one(
-            "SELECT to_regnamespace('dvdstore') IS NOT NULL, \
-                    to_regclass('dvdstore.underlay_dvdstore') IS NOT NULL",
-            &[],
-        )
-        .await?;
-    Ok(match (row.try_get(0)?, row.try_get(1)?) {
-        (false, _) => State::Absent,
-        (true, false) => State::Foreign,
-        (true, true) => State::Ours,
-    })
-}
-
 /// Creates schema, marker, tables, functions and the trigger, which the load does not fire.
 pub(super) async fn create(
     client: &Client,
     parameters: &Parameters,
     identity: &str,
 ) -> Result<(), DvdStoreError> {
-    match state(client).await? {
-        State::Absent => {}
+    let schema = match state(client, WorkloadTables::Dvdstore).await? {
+        State::Absent => schema_sql().to_string(),
+        State::Free => schema_sql().replace("CREATE SCHEMA dvdstore;", ""),
         State::Foreign => return Err(DvdStoreError::Foreign),
         State::Ours => return Err(DvdStoreError::AlreadyLoaded),
-    }
+    };
     // One simple query is one transaction: either all of it is there, or nothing is.
-    let sql = format!("{}\n{MARKER_SQL};\n{}", schema_sql(), functions_sql());
+    let sql = format!("{schema}\n{MARKER_SQL};\n{}", functions_sql());
     client.batch_execute(&sql).await?;
     client
         .execute(
@@ -73,8 +55,8 @@ pub(super) async fn mark_complete(client: &Client) -> Result<(), DvdStoreError> 
 
 /// What shop a database holds.
 pub async fn describe(client: &Client) -> Result<Described, DvdStoreError> {
-    match state(client).await? {
-        State::Absent => return Err(DvdStoreError::NotLoaded),
+    match state(client, WorkloadTables::Dvdstore).await? {
+        State::Absent | State::Free => return Err(DvdStoreError::NotLoaded),
         State::Foreign => return Err(DvdStoreError::Foreign),
         State::Ours => {}
     }
@@ -97,11 +79,11 @@ pub async fn describe(client: &Client) -> Result<Described, DvdStoreError> {
     described(marker)
 }
 
-/// Removes the schema, if Underlay made it.
+/// Removes tables and functions, if Underlay made them, and the schema, if it made that and nothing else is there.
 pub async fn drop_tables(client: &Client) -> Result<(), DvdStoreError> {
-    match state(client).await? {
-        State::Absent => Err(DvdStoreError::NotLoaded),
+    match state(client, WorkloadTables::Dvdstore).await? {
+        State::Absent | State::Free => Err(DvdStoreError::NotLoaded),
         State::Foreign => Err(DvdStoreError::Foreign),
-        State::Ours => Ok(client.batch_execute("DROP SCHEMA dvdstore CASCADE").await?),
+        State::Ours => Ok(remove(client, WorkloadTables::Dvdstore, PlaceClaim::Release).await?),
     }
 }

@@ -32,7 +32,8 @@ enum State {
 async fn state(client: &Client) -> Result<State, SysbenchError> {
     let row = client
         .query_one(
-            "SELECT to_regclass('sbtest1') IS NOT NULL, to_regclass('underlay_sysbench') IS NOT NULL",
+            "SELECT EXISTS (SELECT FROM pg_class WHERE relname ~ '^sbtest[0-9]+$' AND relkind IN ('r', 'p', 'v', 'm', 'f') \
+               AND pg_table_is_visible(oid)), to_regclass('underlay_sysbench') IS NOT NULL",
             &[],
         )
         .await?;

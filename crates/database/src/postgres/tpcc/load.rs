@@ -20,6 +20,7 @@ use super::schema;
 use super::{
     LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, TpccError, identity, keys_sql,
 };
+use crate::place::tpcc_name;
 use crate::target::Target;
 use crate::tpcc::{Counters, Piece, on_runtime, pieces, spread};
 
@@ -123,7 +124,7 @@ pub fn load(
 }
 
 fn name(table: Table) -> String {
-    format!("tpcc.{}", if table == Table::Order { "orders" } else { table.as_str() })
+    format!("tpcc.{}", tpcc_name(table))
 }
 
 async fn copy_piece(

@@ -9,6 +9,8 @@ use underlay_workload::tpcc::{Entropy, Parameters};
 
 use super::{Described, TpccError, procedures_sql, schema_sql};
 use crate::error::{CommitState, SessionError};
+use crate::place::{PlaceClaim, State, WorkloadTables};
+use crate::postgres::place::{remove, state};
 use crate::tpcc::MARKER_FORMAT;
 
 impl From<tokio_postgres::Error> for TpccError {
@@ -27,13 +29,14 @@ pub(super) async fn create(
     parameters: &Parameters,
     identity: &str,
 ) -> Result<(), TpccError> {
-    match state(client).await? {
-        State::Absent => {}
+    let schema = match state(client, WorkloadTables::Tpcc).await? {
+        State::Absent => schema_sql().to_string(),
+        State::Free => schema_sql().replace("CREATE SCHEMA tpcc;", ""),
         State::Foreign => return Err(TpccError::Foreign),
         State::Ours => return Err(TpccError::AlreadyLoaded),
-    }
+    };
     // One simple query is one transaction: either all of it is there, or nothing is.
-    client.batch_execute(&format!("{}\n{MARKER_SQL};\n{}", schema_sql(), procedures_sql())).await?;
+    client.batch_execute(&format!("{schema}\n{MARKER_SQL};\n{}", procedures_sql())).await?;
     client
         .execute(
             "INSERT INTO tpcc.underlay_population VALUES ($1, $2, $3, $4, $5, false)",
@@ -55,30 +58,10 @@ pub(super) async fn mark_complete(client: &Client) -> Result<(), TpccError> {
     Ok(())
 }
 
-enum State {
-    Absent,
-    Foreign,
-    Ours,
-}
-
-async fn state(client: &Client) -> Result<State, TpccError> {
-    let row = client
-        .query_one(
-            "SELECT to_regnamespace('tpcc') IS NOT NULL, to_regclass('tpcc.underlay_population') IS NOT NULL",
-            &[],
-        )
-        .await?;
-    Ok(match (row.try_get(0)?, row.try_get(1)?) {
-        (false, _) => State::Absent,
-        (true, false) => State::Foreign,
-        (true, true) => State::Ours,
-    })
-}
-
 /// What population a database holds.
 pub async fn describe(client: &Client) -> Result<Described, TpccError> {
-    match state(client).await? {
-        State::Absent => return Err(TpccError::NotLoaded),
+    match state(client, WorkloadTables::Tpcc).await? {
+        State::Absent | State::Free => return Err(TpccError::NotLoaded),
         State::Foreign => return Err(TpccError::Foreign),
         State::Ours => {}
     }
@@ -103,11 +86,11 @@ pub async fn describe(client: &Client) -> Result<Described, TpccError> {
     Ok(Described { parameters, identity: row.try_get(4)? })
 }
 
-/// Removes the schema, if Underlay made it.
+/// Removes tables and functions, if Underlay made them, and the schema, if it made that and nothing else is there.
 pub async fn drop_schema(client: &Client) -> Result<(), TpccError> {
-    match state(client).await? {
-        State::Absent => Err(TpccError::NotLoaded),
+    match state(client, WorkloadTables::Tpcc).await? {
+        State::Absent | State::Free => Err(TpccError::NotLoaded),
         State::Foreign => Err(TpccError::Foreign),
-        State::Ours => Ok(client.batch_execute("DROP SCHEMA tpcc CASCADE").await?),
+        State::Ours => Ok(remove(client, WorkloadTables::Tpcc, PlaceClaim::Release).await?),
     }
 }

@@ -12,11 +12,12 @@ use underlay_database::batch::{
     BatchError, BatchOptions, BatchReport, SessionEnd, describe, drop_schema, insert,
     rows_by_server_clock, verify,
 };
+use underlay_database::place::Afterwards;
 use underlay_database::{Engine, ErrorClass, Target};
 use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
 
 use super::connection::Sessions;
-use super::{Arguments, job};
+use super::{Arguments, foreign, job};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -53,7 +54,11 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     let sessions = Sessions::look(arguments, target)?;
     result.insert("sessions".to_string(), sessions.json());
     let mut verdict = Ok(());
-    if arguments.run || !(arguments.check || arguments.drop) {
+    let is_run = arguments.run || !(arguments.check || arguments.drop);
+    if is_run {
+        if let Some(replaced) = foreign::replace(arguments, target, Afterwards::Load)? {
+            result.insert("replaced".to_string(), replaced);
+        }
         let (run, ended) = run(arguments, target, &options)?;
         result.insert("run".to_string(), run);
         verdict = ended;
@@ -74,7 +79,14 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         verdict = verdict.and(judge(&found));
     }
     if arguments.drop {
-        drop_schema(target).map_err(|error| stop(&error))?;
+        let replaced =
+            if is_run { None } else { foreign::replace(arguments, target, Afterwards::Leave)? };
+        match replaced {
+            Some(replaced) => {
+                result.insert("replaced".to_string(), replaced);
+            }
+            None => drop_schema(target).map_err(|error| stop(&error))?,
+        }
         arguments.say("dropped the table");
         result.insert("dropped".to_string(), Value::Bool(true));
     }

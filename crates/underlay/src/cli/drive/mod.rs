@@ -9,6 +9,7 @@
 mod batch;
 mod connection;
 mod dvdstore;
+mod foreign;
 mod job;
 mod offer;
 mod page;
@@ -26,6 +27,7 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::session::Connector;
+use underlay_database::place::Afterwards;
 use underlay_database::{Target, transaction_counter};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Objective, Pacing,
@@ -75,6 +77,16 @@ pub struct Arguments {
     drop: bool,
 
     /// Seed of the population and of the transactions.
+    /// Replace tables that Underlay did not create. NAME repeats where they are: database.schema on PostgreSQL, the
+    /// database on MariaDB. Tables (and functions) of the workload's names go, after they were named with their rows;
+    /// everything else there stays. With --load; with --drop they go without anything in their place.
+    #[arg(long, value_name = "NAME")]
+    replace_foreign: Option<String>,
+    /// Take tables that Underlay did not create as they are: sysbench runs on those of --tables and --table-size and
+    /// checks them, tpcc checks them (in the search path or the schema tpcc; on MariaDB in the URL's database).
+    #[arg(long, conflicts_with_all = ["load", "drop", "replace_foreign"])]
+    foreign_tables: bool,
+
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Loader threads; by default one per processor.
@@ -119,7 +131,7 @@ pub struct Arguments {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Drive nothing: the generator's own ceiling.
-    #[arg(long, conflicts_with_all = ["load", "check", "drop"])]
+    #[arg(long, conflicts_with_all = ["load", "check", "drop", "replace_foreign"])]
     noop: bool,
 
     #[command(flatten)]
@@ -207,6 +219,7 @@ struct Reading {
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     interrupt::install();
     match arguments.workload {
+    foreign::meaningless_options(arguments)?;
         Workload::Tpcc if arguments.noop => {
             let workload = arguments.tpcc.workload(RootSeed(arguments.seed))?;
             run_noop(arguments, workload)
@@ -241,7 +254,9 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
     let sessions = Sessions::look(arguments, subject.target())?;
     result.insert("sessions".to_string(), sessions.json());
     if arguments.load {
-        if arguments.drop {
+        if let Some(replaced) = foreign::replace(arguments, subject.target(), Afterwards::Load)? {
+            result.insert("replaced".to_string(), replaced);
+        } else if arguments.drop {
             subject.drop_if_there()?;
         }
         result.insert("load".to_string(), subject.load()?);
@@ -259,7 +274,12 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
         verdict = verdict.and(checked);
     }
     if arguments.drop && !arguments.load {
-        subject.drop()?;
+        match foreign::replace(arguments, subject.target(), Afterwards::Leave)? {
+            Some(replaced) => {
+                result.insert("replaced".to_string(), replaced);
+            }
+            None => subject.drop()?,
+        }
         arguments.say("dropped the population");
         result.insert("dropped".to_string(), Value::Bool(true));
     }

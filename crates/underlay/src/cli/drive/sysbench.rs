@@ -36,9 +36,6 @@ pub(super) struct SysbenchArguments {
     /// Ids in a range (sysbench).
     #[arg(long, value_name = "N", default_value_t = 100)]
     range_size: u32,
-    /// Drive tables that Underlay did not make, of --tables and --table-size (sysbench).
-    #[arg(long, conflicts_with_all = ["load", "drop"])]
-    foreign_tables: bool,
 }
 
 impl SysbenchArguments {
@@ -89,7 +86,7 @@ impl<'a> SysbenchSubject<'a> {
     /// Size and seed of what is there; script and skew of the command.
     fn described(&self) -> Result<Parameters, Stop> {
         let wanted = self.arguments.sysbench.parameters(RootSeed(self.arguments.seed))?;
-        if self.arguments.sysbench.foreign_tables {
+        if self.arguments.foreign_tables {
             return Ok(wanted);
         }
         let there = self.wait(describe(&self.target))?.parameters;

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::Target;
+use underlay_database::place::Afterwards;
 use underlay_database::warehouse::{
     Checked, Measured, Step, WarehouseError, check, describe, drop_schema, load, power_run,
     throughput_run,
@@ -11,7 +12,7 @@ use underlay_database::warehouse::{
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
 use super::connection::Sessions;
-use super::{Arguments, job};
+use super::{Arguments, foreign, job};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -48,7 +49,9 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     result.insert("sessions".to_string(), sessions.json());
     let mut verdict = Ok(());
     if arguments.load {
-        if arguments.drop {
+        if let Some(replaced) = foreign::replace(arguments, target, Afterwards::Load)? {
+            result.insert("replaced".to_string(), replaced);
+        } else if arguments.drop {
             match drop_schema(target) {
                 Ok(()) | Err(WarehouseError::NotLoaded) => {}
                 Err(error) => return Err(stop(&error)),
@@ -69,7 +72,12 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         verdict = verdict.and(judge(&checked));
     }
     if arguments.drop && !arguments.load {
-        drop_schema(target).map_err(|error| stop(&error))?;
+        match foreign::replace(arguments, target, Afterwards::Leave)? {
+            Some(replaced) => {
+                result.insert("replaced".to_string(), replaced);
+            }
+            None => drop_schema(target).map_err(|error| stop(&error))?,
+        }
         arguments.say("dropped the warehouse");
         result.insert("dropped".to_string(), Value::Bool(true));
     }

@@ -1,0 +1,226 @@
+//! The place of a workload's tables on MariaDB and MySQL: a database; see [`crate::place`].
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+
+use super::connection::{connect, quoted};
+use crate::Engine;
+use crate::error::{CommitState, SessionError};
+use crate::place::{
+    Afterwards, CLAIM, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, State, WorkloadTables,
+};
+use crate::target::Target;
+
+/// Databases that the server keeps for itself.
+const SYSTEM: [&str; 4] = ["mysql", "information_schema", "performance_schema", "sys"];
+
+fn refused(error: mysql_async::Error) -> SessionError {
+    SessionError::from_mariadb(&error, CommitState::NotSent)
+}
+
+/// The database that `workload` uses: the target's, or one that is called as the workload is.
+fn database_of(target: &Target, workload: WorkloadTables) -> &str {
+    match target.database.as_str() {
+        // As sysbench itself.
+        "" => workload.schema().unwrap_or("sbtest"),
+        name => name,
+    }
+}
+
+/// Who made what is in `database`. `workload` has the database to itself.
+pub(crate) async fn state(
+    conn: &mut Conn,
+    database: &str,
+    workload: WorkloadTables,
+) -> Result<State, SessionError> {
+    let sql = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?";
+    if conn.exec_first(sql, (database,)).await.map_err(refused)? != Some(1_u64) {
+        return Ok(State::Absent);
+    }
+    Ok(contents(conn, database, workload).await?.state(workload))
+}
+
+/// What a database holds under the names of a workload, and how much else.
+#[derive(Default)]
+struct Contents {
+    tables: Vec<String>,
+    others: u64,
+    /// The first one that is no ordinary table, and what it is.
+    odd: Option<(String, String)>,
+    markers: Vec<String>,
+    is_claimed: bool,
+}
+
+impl Contents {
+    fn is_in_the_way(&self) -> bool {
+        !self.tables.is_empty() || self.odd.is_some()
+    }
+
+    /// Whose they are.
+    fn state(&self, workload: WorkloadTables) -> State {
+        let is_empty = !self.is_in_the_way() && self.others == 0 && self.markers.is_empty();
+        if self.markers.iter().any(|marker| marker == workload.marker()) {
+            State::Ours
+        } else if is_empty || (self.is_claimed && !self.is_in_the_way()) {
+            State::Free
+        } else {
+            State::Foreign
+        }
+    }
+}
+
+async fn contents(
+    conn: &mut Conn,
+    database: &str,
+    workload: WorkloadTables,
+) -> Result<Contents, SessionError> {
+    let rows: Vec<(String, String)> = conn
+        .exec(
+            "SELECT table_name, table_type FROM information_schema.tables WHERE table_schema = ? \
+             ORDER BY table_name",
+            (database,),
+        )
+        .await
+        .map_err(refused)?;
+    let ignores_case: Option<u64> =
+        conn.query_first("SELECT @@lower_case_table_names").await.map_err(refused)?;
+    let mut contents = Contents::default();
+    for (name, kind) in rows {
+        let compared =
+            if ignores_case == Some(0) { name.clone() } else { name.to_ascii_lowercase() };
+        if workload.has_table(&compared) {
+            match kind.as_str() {
+                "BASE TABLE" | "SYSTEM VERSIONED" => contents.tables.push(name),
+                _ => {
+                    contents.odd.get_or_insert((name, format!("a {}", kind.to_ascii_lowercase())));
+                }
+            }
+        } else if WorkloadTables::ALL.iter().any(|other| other.marker() == compared) {
+            contents.markers.push(compared);
+        } else if compared == CLAIM {
+            contents.is_claimed = true;
+        } else {
+            contents.others += 1;
+        }
+    }
+    Ok(contents)
+}
+
+/// Removes the claim on a place whose other tables of ours are gone, and the database, if Underlay made it and nothing
+/// is left in it.
+pub(crate) async fn release(
+    conn: &mut Conn,
+    database: &str,
+    made_database: bool,
+    claim: PlaceClaim,
+) -> Result<(), SessionError> {
+    let quoted = quoted(database);
+    if claim == PlaceClaim::Release {
+        let sql = format!("DROP TABLE IF EXISTS {quoted}.{CLAIM}");
+        conn.query_drop(sql).await.map_err(refused)?;
+    }
+    // Not when somebody else has put something there meanwhile.
+    let sql = "SELECT count(*) FROM information_schema.tables WHERE table_schema = ?";
+    let left: Option<u64> = conn.exec_first(sql, (database,)).await.map_err(refused)?;
+    if made_database && left == Some(0) {
+        conn.query_drop(format!("DROP DATABASE {quoted}")).await.map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// See [`crate::place::look`].
+pub(crate) async fn look(
+    target: &Target,
+    workload: WorkloadTables,
+) -> Result<Option<ForeignPlace>, PlaceError> {
+    let database = database_of(target, workload).to_string();
+    if SYSTEM.iter().any(|system| system.eq_ignore_ascii_case(&database)) {
+        return Err(PlaceError::System(database));
+    }
+    let mut conn = connect(&target.with_database("")).await?;
+    let found = contents(&mut conn, &database, workload).await?;
+    // Sysbench shares its place: only what is in the way is foreign.
+    let is_foreign = found.state(workload) == State::Foreign
+        && (workload.schema().is_some() || found.is_in_the_way());
+    if !is_foreign {
+        return Ok(None);
+    }
+    let Contents { tables: names, others, markers, odd, .. } = found;
+    if let Some(marker) = markers.into_iter().next() {
+        return Err(PlaceError::OtherWorkload { place: database, marker });
+    }
+    if let Some((name, kind)) = odd {
+        return Err(PlaceError::NotATable { place: database, name, kind });
+    }
+    let place = quoted(&database);
+    for parent in &names {
+        let sql = "SELECT concat(table_schema, '.', table_name), table_schema, table_name \
+             FROM information_schema.key_column_usage \
+             WHERE referenced_table_schema = ? AND referenced_table_name = ?";
+        let children: Vec<(String, String, String)> =
+            conn.exec(sql, (&database, parent)).await.map_err(refused)?;
+        let stays = |schema: &str, name: &str| {
+            schema != database || !names.iter().any(|going| going == name)
+        };
+        if let Some((child, ..)) =
+            children.into_iter().find(|(_, schema, name)| stays(schema, name))
+        {
+            return Err(PlaceError::Referenced { place: database, child, parent: parent.clone() });
+        }
+    }
+    let mut tables = Vec::new();
+    for name in names {
+        let sql = format!("SELECT count(*) FROM {place}.{}", quoted(&name));
+        let rows: Option<u64> = conn.query_first(sql).await.map_err(refused)?;
+        tables.push(ForeignTable { name, rows: rows.unwrap_or(0) });
+    }
+    let routines: Vec<String> = conn
+        .exec(
+            "SELECT concat(routine_type, ' ', routine_name) FROM information_schema.routines \
+             WHERE routine_schema = ? ORDER BY 1",
+            (&database,),
+        )
+        .await
+        .map_err(refused)?;
+    let is_own = |routine: &String| {
+        let name = routine.split_once(' ').map_or("", |(_, name)| name);
+        let own = workload.routines(Engine::Mariadb);
+        own.iter().any(|own| own.eq_ignore_ascii_case(name))
+    };
+    Ok(Some(ForeignPlace {
+        name: database.clone(),
+        tables,
+        routines: routines.into_iter().filter(is_own).collect(),
+        others,
+        place: database,
+    }))
+}
+
+/// See [`crate::place::clear`].
+pub(crate) async fn clear(
+    target: &Target,
+    workload: WorkloadTables,
+    found: &ForeignPlace,
+    afterwards: Afterwards,
+) -> Result<(), PlaceError> {
+    let mut conn = connect(&target.with_database("")).await?;
+    let place = quoted(&found.place);
+    // References are between these tables alone: [`look`] saw to it.
+    conn.query_drop("SET SESSION foreign_key_checks = 0").await.map_err(refused)?;
+    let mut statements = Vec::new();
+    for table in &found.tables {
+        statements.push(format!("DROP TABLE {place}.{}", quoted(&table.name)));
+    }
+    for routine in &found.routines {
+        let (kind, name) = routine.split_once(' ').unwrap_or(("PROCEDURE", routine));
+        statements.push(format!("DROP {kind} {place}.{}", quoted(name)));
+    }
+    if afterwards == Afterwards::Load && workload.schema().is_some() {
+        // Last: what is still there when this is cut short is somebody else's.
+        statements.push(format!("CREATE TABLE IF NOT EXISTS {place}.{CLAIM} (nothing int)"));
+    }
+    for sql in statements {
+        conn.query_drop(sql).await.map_err(refused)?;
+    }
+    Ok(())
+}

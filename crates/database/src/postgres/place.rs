@@ -1,0 +1,240 @@
+//! The place of a workload's tables on PostgreSQL: a schema of the database; see [`crate::place`].
+
+use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
+
+use crate::Engine;
+use crate::error::{CommitState, SessionError};
+use crate::place::{
+    Afterwards, CLAIM, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, State, WorkloadTables,
+};
+
+fn refused(error: tokio_postgres::Error) -> SessionError {
+    SessionError::from_postgres(&error, CommitState::NotSent)
+}
+
+/// Who made the schema of `workload`, which has one of its own.
+pub(crate) async fn state(
+    client: &Client,
+    workload: WorkloadTables,
+) -> Result<State, SessionError> {
+    let schema = workload.schema().expect("a workload with a schema of its own");
+    let row = client
+        .query_one("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", &[&schema])
+        .await
+        .map_err(refused)?;
+    if !row.get::<_, bool>(0) {
+        return Ok(State::Absent);
+    }
+    Ok(contents(client, schema, workload).await?.state(workload))
+}
+
+/// What a schema holds under the names of a workload, and how much else.
+struct Contents {
+    tables: Vec<String>,
+    routines: Vec<String>,
+    others: u64,
+    /// The first one that is no ordinary table, and what it is.
+    odd: Option<(String, String)>,
+    markers: Vec<String>,
+    is_claimed: bool,
+}
+
+impl Contents {
+    /// Whose they are.
+    fn state(&self, workload: WorkloadTables) -> State {
+        let in_the_way = !self.tables.is_empty() || self.odd.is_some();
+        if self.markers.iter().any(|marker| marker == workload.marker()) {
+            State::Ours
+        } else if self.is_claimed && !in_the_way {
+            State::Free
+        } else {
+            State::Foreign
+        }
+    }
+}
+
+async fn contents(
+    client: &Client,
+    schema: &str,
+    workload: WorkloadTables,
+) -> Result<Contents, SessionError> {
+    let rows = client
+        .query(
+            // A child of another table goes only with its parent, which has another name.
+            "SELECT relname::text, CASE WHEN relkind = 'r' AND NOT relispartition THEN '' \
+               WHEN relkind = 'r' THEN 'a partition of another table' \
+               WHEN relkind = 'p' THEN 'a partitioned table' WHEN relkind = 'v' THEN 'a view' \
+               WHEN relkind = 'm' THEN 'a materialized view' WHEN relkind = 'S' THEN 'a sequence' \
+               ELSE 'a foreign table' END \
+             FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+             WHERE nspname = $1 AND relkind IN ('r', 'p', 'v', 'm', 'S', 'f') \
+               AND NOT (relkind = 'S' AND EXISTS (SELECT FROM pg_depend d WHERE d.objid = pg_class.oid \
+                 AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i'))) \
+             ORDER BY relname",
+            &[&schema],
+        )
+        .await
+        .map_err(refused)?;
+    let mut contents = Contents {
+        tables: Vec::new(),
+        routines: Vec::new(),
+        others: 0,
+        odd: None,
+        markers: Vec::new(),
+        is_claimed: false,
+    };
+    for row in &rows {
+        let (name, kind): (String, String) = (row.get(0), row.get(1));
+        let is_marker = |other: &WorkloadTables| other.marker() == name;
+        if workload.has_table(&name) {
+            if kind.is_empty() {
+                contents.tables.push(name);
+            } else {
+                contents.odd.get_or_insert((name, kind));
+            }
+        } else if WorkloadTables::ALL.iter().any(is_marker) {
+            contents.markers.push(name);
+        } else if name == CLAIM {
+            contents.is_claimed = true;
+        } else {
+            contents.others += 1;
+        }
+    }
+    let routines = workload.routines(Engine::Postgresql);
+    let rows = client
+        .query(
+            "SELECT p.oid::regprocedure::text FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace \
+             WHERE nspname = $1 AND proname::text = ANY($2) ORDER BY 1",
+            &[&schema, &routines],
+        )
+        .await
+        .map_err(refused)?;
+    contents.routines = rows.iter().map(|row| row.get(0)).collect();
+    Ok(contents)
+}
+
+/// The statements that remove `tables` and `routines`; tables may refer to each other, and nobody else to them.
+fn removal(schema: &str, tables: &[String], routines: &[String]) -> String {
+    let mut sql = String::new();
+    if !tables.is_empty() {
+        let names: Vec<String> =
+            tables.iter().map(|name| format!("{}.{}", quoted(schema), quoted(name))).collect();
+        sql.push_str(&format!("DROP TABLE {};", names.join(", ")));
+    }
+    for routine in routines {
+        // The server's own text has quotes and arguments.
+        sql.push_str(&format!("DROP ROUTINE {routine};"));
+    }
+    sql
+}
+
+/// Removes what `workload` made in its schema, and the schema if Underlay made it and nothing else is there.
+pub(crate) async fn remove(
+    client: &Client,
+    workload: WorkloadTables,
+    claim: PlaceClaim,
+) -> Result<(), SessionError> {
+    let schema = workload.schema().expect("a workload with a schema of its own");
+    let mut found = contents(client, schema, workload).await?;
+    found.tables.push(workload.marker().to_string());
+    if found.is_claimed && claim == PlaceClaim::Release {
+        found.tables.push(CLAIM.to_string());
+    }
+    // One simple query is one transaction: either all of it goes, or nothing does.
+    let sql = removal(schema, &found.tables, &found.routines);
+    client.batch_execute(&sql).await.map_err(refused)?;
+    if found.is_claimed {
+        return Ok(());
+    }
+    match client.batch_execute(&format!("DROP SCHEMA {}", quoted(schema))).await {
+        // Somebody else has put something there meanwhile.
+        Err(error) if error.code() == Some(&SqlState::DEPENDENT_OBJECTS_STILL_EXIST) => Ok(()),
+        dropped => dropped.map_err(refused),
+    }
+}
+
+/// See [`crate::place::look`].
+pub(crate) async fn look(
+    client: &Client,
+    workload: WorkloadTables,
+) -> Result<Option<ForeignPlace>, PlaceError> {
+    let row = client
+        .query_one(
+            "SELECT current_database()::text, coalesce((SELECT nspname FROM pg_class \
+                   JOIN pg_namespace n ON n.oid = relnamespace \
+                   WHERE relname ~ '^sbtest[0-9]+$' AND pg_table_is_visible(pg_class.oid) \
+                   ORDER BY array_position(current_schemas(false), nspname) LIMIT 1), current_schema())::text, \
+               (SELECT datistemplate FROM pg_database WHERE datname = current_database())",
+            &[],
+        )
+        .await
+        .map_err(refused)?;
+    let (database, session_schema): (String, Option<String>) = (row.get(0), row.get(1));
+    let Some(schema) = workload.schema().map(str::to_string).or(session_schema) else {
+        return Ok(None);
+    };
+    if row.get(2) {
+        return Err(PlaceError::System(database));
+    }
+    if schema.starts_with("pg_") || schema == "information_schema" {
+        return Err(PlaceError::System(schema));
+    }
+    let found = contents(client, &schema, workload).await?;
+    let is_foreign = match workload.schema() {
+        Some(_) => state(client, workload).await? == State::Foreign,
+        // Its place is shared: only what is in the way is foreign.
+        None => {
+            found.state(workload) == State::Foreign
+                && !(found.tables.is_empty() && found.odd.is_none())
+        }
+    };
+    if !is_foreign {
+        return Ok(None);
+    }
+    if let Some(marker) = found.markers.into_iter().next() {
+        return Err(PlaceError::OtherWorkload { place: schema, marker });
+    }
+    if let Some((name, kind)) = found.odd {
+        return Err(PlaceError::NotATable { place: schema, name, kind });
+    }
+    let mut tables = Vec::new();
+    for name in found.tables {
+        let sql = format!("SELECT count(*) FROM {}.{}", quoted(&schema), quoted(&name));
+        let rows: i64 = client.query_one(&sql, &[]).await.map_err(refused)?.get(0);
+        tables.push(ForeignTable { name, rows: rows.unsigned_abs() });
+    }
+    Ok(Some(ForeignPlace {
+        name: format!("{database}.{schema}"),
+        tables,
+        routines: found.routines,
+        others: found.others,
+        place: schema,
+    }))
+}
+
+/// See [`crate::place::clear`].
+pub(crate) async fn clear(
+    client: &Client,
+    workload: WorkloadTables,
+    found: &ForeignPlace,
+    afterwards: Afterwards,
+) -> Result<(), PlaceError> {
+    let names: Vec<String> = found.tables.iter().map(|table| table.name.clone()).collect();
+    let mut sql = removal(&found.place, &names, &found.routines);
+    if afterwards == Afterwards::Load && workload.schema().is_some() {
+        let place = quoted(&found.place);
+        sql.push_str(&format!("CREATE TABLE IF NOT EXISTS {place}.{CLAIM} ();"));
+    }
+    client.batch_execute(&sql).await.map_err(|error| match error.code() {
+        Some(&SqlState::DEPENDENT_OBJECTS_STILL_EXIST) => {
+            PlaceError::InUse { place: found.place.clone(), why: refused(error).message }
+        }
+        _ => refused(error).into(),
+    })
+}
+
+/// An identifier in quotes.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
