@@ -12,6 +12,7 @@
 
 pub mod engine;
 pub mod error;
+pub mod load_report;
 mod parallel;
 pub mod password_file;
 mod percent;

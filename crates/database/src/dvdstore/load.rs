@@ -1,36 +1,22 @@
 //! Loading: what both engines have in common.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use underlay_workload::dvdstore::Parameters;
 use underlay_workload::dvdstore::population::Table;
 
+use crate::load_report::LoadReport;
+
 /// From this many threads on, tables are divided among them: nine in ten rows are in one table.
 const DIVIDE_FROM: usize = 2;
 
-/// What was loaded, and how long each stage took.
+/// What the load of a shop came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadReport {
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes sent to the server.
-    pub bytes: u64,
+pub struct ShopLoad {
+    /// As of every load.
+    pub report: LoadReport,
     /// Bytes that tables and indexes take in the database.
     pub stored_bytes: u64,
-    /// Copying rows.
-    pub rows_duration: Duration,
-    /// Building keys, indexes and references.
-    pub keys_duration: Duration,
-    /// Gathering statistics and what else the engine does at the end.
-    pub settle_duration: Duration,
-}
-
-impl LoadReport {
-    /// All stages.
-    pub fn duration(&self) -> Duration {
-        self.rows_duration + self.keys_duration + self.settle_duration
-    }
 }
 
 /// Units `first..=last` of a table.

@@ -19,7 +19,7 @@ use underlay_workload::dvdstore::{DvdStoreBooks, Parameters, Size};
 pub use check::{CheckResult, Tally};
 pub use connector::DvdStoreConnector;
 pub use error::DvdStoreError;
-pub use load::LoadReport;
+pub use load::ShopLoad;
 pub use session::Session;
 
 pub(crate) use check::{Reader, inspect, integer_of, tally_of};
@@ -83,7 +83,7 @@ pub fn load(
     target: &Target,
     parameters: &Parameters,
     parallel: usize,
-) -> Result<LoadReport, DvdStoreError> {
+) -> Result<ShopLoad, DvdStoreError> {
     match target.engine {
         Engine::Postgresql => postgres::dvdstore::load(target, parameters, parallel),
         Engine::Mariadb => mariadb::dvdstore::load(target, parameters, parallel),

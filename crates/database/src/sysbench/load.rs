@@ -1,33 +1,9 @@
 //! Loading the tables: what all engines have in common.
 
-use std::time::Duration;
-
 use underlay_workload::sysbench::Parameters;
 
 /// Rows of one piece of work.
 const PIECE_ROWS: u32 = 200_000;
-
-/// What was loaded, and how long each stage took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadReport {
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes sent to the server.
-    pub bytes: u64,
-    /// Copying rows.
-    pub rows_duration: Duration,
-    /// Building keys and indexes.
-    pub keys_duration: Duration,
-    /// Gathering statistics; on PostgreSQL also vacuuming and writing a checkpoint.
-    pub settle_duration: Duration,
-}
-
-impl LoadReport {
-    /// All stages.
-    pub fn duration(&self) -> Duration {
-        self.rows_duration + self.keys_duration + self.settle_duration
-    }
-}
 
 /// Rows `first..=last` of a table.
 #[derive(Clone, Copy)]

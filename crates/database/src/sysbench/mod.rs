@@ -16,10 +16,10 @@ mod statement;
 
 use underlay_workload::sysbench::{Parameters, SysbenchBooks};
 
+pub use crate::load_report::LoadReport;
 pub use check::{Check, CheckResult, Tally};
 pub use connector::SysbenchConnector;
 pub use error::SysbenchError;
-pub use load::LoadReport;
 pub use session::Session;
 
 pub(crate) use check::{index_violation, judge, texts_violation};

@@ -1,7 +1,6 @@
 //! Loading a population: what all engines have in common.
 
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use underlay_workload::tpcc::population::Table;
 
@@ -33,28 +32,6 @@ pub enum LoadStage {
     Keys,
     /// Vacuuming, gathering statistics, writing a checkpoint.
     Settle,
-}
-
-/// What was loaded, and how long each stage took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadReport {
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes sent to the server.
-    pub bytes: u64,
-    /// Copying rows.
-    pub rows_duration: Duration,
-    /// Building keys and indexes.
-    pub keys_duration: Duration,
-    /// Vacuuming, gathering statistics, writing a checkpoint.
-    pub settle_duration: Duration,
-}
-
-impl LoadReport {
-    /// All stages.
-    pub fn duration(&self) -> Duration {
-        self.rows_duration + self.keys_duration + self.settle_duration
-    }
 }
 
 /// A piece of the copying.

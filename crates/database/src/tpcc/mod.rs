@@ -14,11 +14,12 @@ use std::str::FromStr;
 
 use underlay_workload::tpcc::{Identity, Parameters, Tpcc};
 
+pub use crate::load_report::LoadReport;
 pub use check::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, OrderNumbers, TableNames,
 };
 pub use connector::TpccConnector;
-pub use load::{LoadOptions, LoadProgress, LoadReport, LoadStage};
+pub use load::{LoadOptions, LoadProgress, LoadStage};
 pub use others::others;
 pub use session::Session;
 pub use underlay_workload::tpcc::Outcome;
@@ -94,11 +95,11 @@ pub enum TpccError {
     /// There is none.
     #[error("the database holds no population; load it first (`underlay drive tpcc --load`)")]
     NotLoaded,
-    /// A load did not come to its end.
-    #[error("the population is incomplete: a load was interrupted; drop it and load again")]
     /// There are no tables of somebody else either.
     #[error("the database has no table `warehouse` with rows, so no tables of TPC-C to check")]
     NoTables,
+    /// A load did not come to its end.
+    #[error("the population is incomplete: a load was interrupted; drop it and load again")]
     Incomplete,
     /// Made by a version that generated other data.
     #[error(

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use underlay_workload::warehouse::Population;
@@ -12,32 +12,11 @@ use super::connection::Connection;
 use super::rows::{Piece, Table, pieces};
 use super::{WarehouseError, on_runtime, schema};
 use crate::Engine;
+use crate::load_report::LoadReport;
 use crate::target::Target;
 
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 256 << 10;
-
-/// What was loaded, and how long each stage took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LoadReport {
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes sent to the server.
-    pub bytes: u64,
-    /// Streaming rows.
-    pub rows_duration: Duration,
-    /// Building keys and indexes.
-    pub keys_duration: Duration,
-    /// Vacuuming, gathering statistics.
-    pub settle_duration: Duration,
-}
-
-impl LoadReport {
-    /// All stages.
-    pub fn duration(&self) -> Duration {
-        self.rows_duration + self.keys_duration + self.settle_duration
-    }
-}
 
 /// Creates the tables and loads the population, on `parallel` connections. Blocks; must not be called from within a
 /// runtime.

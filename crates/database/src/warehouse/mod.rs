@@ -19,12 +19,13 @@ use underlay_workload::warehouse::{Population, Refreshed, Scale};
 
 use crate::error::SessionError;
 
+pub use crate::load_report::LoadReport;
 pub use check::{Checked, check};
 pub(crate) use connection::Rows;
-pub use load::{LoadReport, load};
+pub use load::load;
 pub use queries::sql;
-pub use run::{
 pub(crate) use rows::TABLE_NAMES;
+pub use run::{
     Measured, Step, Took, power_run, power_run_watched, throughput_run, throughput_run_watched,
 };
 pub use schema::{describe, drop_schema};

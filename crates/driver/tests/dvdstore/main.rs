@@ -118,8 +118,8 @@ fn a_load_makes_the_shop(host: &TestServer) {
     assert!(matches!(absent, Err(DvdStoreError::NotLoaded)), "{absent:?}");
     let report = load(&target, &parameters(), 5).unwrap();
     let rows: u64 = Table::ALL.iter().map(|table| table.rows(&parameters())).sum();
-    assert_eq!(report.rows, rows);
-    assert!(report.stored_bytes > report.bytes, "{report:?}");
+    assert_eq!(report.report.rows, rows);
+    assert!(report.stored_bytes > report.report.bytes, "{report:?}");
     let again = load(&target, &parameters(), 1);
     assert!(matches!(again, Err(DvdStoreError::AlreadyLoaded)), "{again:?}");
     assert_eq!(wait(host, describe(&target)).unwrap().parameters, parameters());

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
+use underlay_database::load_report::LoadReport;
 use underlay_database::managed::{Install, Listen, Server, ServerSpec, StopMode, Template};
 use underlay_database::{Engine, Target};
 use underlay_host::{StateDir, Teardown, User};
@@ -21,7 +22,7 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
-use crate::lab::workload::{Checked, Loaded, Progress, Subject};
+use crate::lab::workload::{Checked, Progress, Subject, load_document};
 
 /// Version of the way templates are made. A change makes older ones unused.
 const TEMPLATE_FORMAT: u32 = 1;
@@ -85,7 +86,7 @@ pub fn ensure<S: Subject>(
     observer.notice(&Event::TemplateReady { reused: false, size, elapsed: began.elapsed().into() });
     recorder
         .lock()
-        .write_document(None, document::LOAD, &loaded.document(began.elapsed()))
+        .write_document(None, document::LOAD, &load_document(&loaded, began.elapsed()))
         .during("write the record")?;
     Ok(template)
 }
@@ -93,7 +94,7 @@ pub fn ensure<S: Subject>(
 fn make<S: Subject>(
     spec: &TemplateSpec<'_, S>,
     observer: &mut dyn Observer,
-) -> Result<(Template, Loaded), Abort> {
+) -> Result<(Template, LoadReport), Abort> {
     let teardown =
         Teardown::create(spec.state, "template").during("keep a list of what is created")?;
     let result = load_and_capture(spec, &teardown, observer);
@@ -105,7 +106,7 @@ fn load_and_capture<S: Subject>(
     spec: &TemplateSpec<'_, S>,
     teardown: &Teardown,
     observer: &mut dyn Observer,
-) -> Result<(Template, Loaded), Abort> {
+) -> Result<(Template, LoadReport), Abort> {
     let scratch = spec.state.scratch_dir(&format!("{}-load", std::process::id()));
     teardown.create_directory(&scratch).during("create a folder for the load")?;
     let engine = spec.install.engine();
@@ -188,7 +189,7 @@ fn load_watched<S: Subject>(
     target: &Target,
     subject: &S,
     observer: &mut dyn Observer,
-) -> Result<Loaded, Abort> {
+) -> Result<LoadReport, Abort> {
     let reached = Mutex::new(Progress { share: 0.0, rows: 0 });
     let parallel = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {

@@ -10,9 +10,8 @@ use underlay_workload::dvdstore::population::{Table, Units};
 
 use super::schema::{self, execute, refused};
 use super::{database_of, keys_sql, population_identity, references_sql, session};
-use crate::dvdstore::{
-    Counters, DvdStoreError, LoadReport, Piece, RowText, UNIT_BYTES_MAX, pieces,
-};
+use crate::dvdstore::{Counters, DvdStoreError, Piece, RowText, ShopLoad, UNIT_BYTES_MAX, pieces};
+use crate::load_report::LoadReport;
 use crate::mariadb::connection::connect;
 use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
 use crate::mariadb::parallel::in_parallel;
@@ -27,7 +26,7 @@ pub fn load(
     target: &Target,
     parameters: &Parameters,
     parallel: usize,
-) -> Result<LoadReport, DvdStoreError> {
+) -> Result<ShopLoad, DvdStoreError> {
     let (target, _) = database_of(&target.with_application_name("underlay-load"));
     let identity = population_identity(parameters);
     on_runtime(schema::create(&target, parameters, &identity))?;
@@ -60,14 +59,14 @@ pub fn load(
         execute(conn, sql).await
     })?;
     let stored_bytes = on_runtime(settle(&target))?;
-    Ok(LoadReport {
+    let report = LoadReport {
         rows: counters.rows.into_inner(),
         bytes: counters.bytes.into_inner(),
-        stored_bytes,
         rows_duration,
         keys_duration,
         settle_duration: began.elapsed(),
-    })
+    };
+    Ok(ShopLoad { report, stored_bytes })
 }
 
 /// Marks the load complete; gives the bytes that it takes, full-text indexes not counted.

@@ -8,9 +8,8 @@ use underlay_workload::dvdstore::Parameters;
 use underlay_workload::dvdstore::population::{Table, Units};
 
 use super::{keys_sql, population_identity, references_sql, schema};
-use crate::dvdstore::{
-    Counters, DvdStoreError, LoadReport, Piece, RowText, UNIT_BYTES_MAX, pieces,
-};
+use crate::dvdstore::{Counters, DvdStoreError, Piece, RowText, ShopLoad, UNIT_BYTES_MAX, pieces};
+use crate::load_report::LoadReport;
 use crate::postgres::parallel::{in_parallel, on_connection};
 use crate::target::Target;
 
@@ -37,7 +36,7 @@ pub fn load(
     target: &Target,
     parameters: &Parameters,
     parallel: usize,
-) -> Result<LoadReport, DvdStoreError> {
+) -> Result<ShopLoad, DvdStoreError> {
     let target = target.with_application_name("underlay-load");
     let identity = population_identity(parameters);
     on_connection(&target, async |client| schema::create(client, parameters, &identity).await)?;
@@ -80,14 +79,14 @@ pub fn load(
         Ok::<_, DvdStoreError>(client.batch_execute(&vacuum).await?)
     })?;
     let stored_bytes = on_connection(&target, settle)?;
-    Ok(LoadReport {
+    let report = LoadReport {
         rows: counters.rows.into_inner(),
         bytes: counters.bytes.into_inner(),
-        stored_bytes,
         rows_duration,
         keys_duration,
         settle_duration: began.elapsed(),
-    })
+    };
+    Ok(ShopLoad { report, stored_bytes })
 }
 
 /// Marks the load complete; gives the bytes that it takes.

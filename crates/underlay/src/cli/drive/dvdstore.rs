@@ -3,17 +3,17 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
-use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_core::{Bytes, RootSeed};
 use underlay_database::Target;
 use underlay_database::dvdstore::{
-    CheckResult, DvdStoreConnector, DvdStoreError, Tally, check, describe, drop_tables, identity,
-    load, tally,
+    CheckResult, DvdStoreConnector, DvdStoreError, ShopLoad, Tally, check, describe, drop_tables,
+    identity, load, tally,
 };
 use underlay_driver::DriveSummary;
 use underlay_workload::dvdstore::{Behaviour, Changes, DvdStore, DvdStoreBooks, Parameters, Size};
 
 use super::page::After;
-use super::{Arguments, Reading, Subject};
+use super::{Arguments, Reading, Subject, loaded};
 use crate::stop::{Stop, chain};
 
 /// Arguments of the web shop; names and defaults are the kit's.
@@ -129,33 +129,26 @@ impl Subject for DvdStoreSubject<'_> {
     fn load(&self) -> Result<Value, Stop> {
         let size = self.arguments.dvdstore.db_size;
         let parameters = Parameters::new(size, RootSeed(self.arguments.seed));
-        let report = load(&self.target, &parameters, self.arguments.loaders()).map_err(stopped)?;
+        let ShopLoad { report, stored_bytes } =
+            load(&self.target, &parameters, self.arguments.loaders()).map_err(stopped)?;
         self.arguments.say(&format!(
-            "loaded the shop {size}: {} customers, {} products, {} reviews, {} rows in all, {} in the database, in {} \
-             (rows {}, keys {}, settling {})",
+            "loaded the shop {size}: {} customers, {} products, {} reviews, {} rows in all, {} in the database, in {}",
             size.customers(),
             size.products(),
             size.reviews(),
             report.rows,
-            Bytes(report.stored_bytes),
-            Nanos::from(report.duration()),
-            Nanos::from(report.rows_duration),
-            Nanos::from(report.keys_duration),
-            Nanos::from(report.settle_duration),
+            Bytes(stored_bytes),
+            loaded::in_words(&report),
         ));
-        Ok(json!({
+        let own = json!({
             "size": size.to_string(),
             "customers": size.customers(),
             "products": size.products(),
             "orders": size.orders(),
             "reviews": size.reviews(),
-            "rows": report.rows,
-            "bytes": report.bytes,
-            "stored_bytes": report.stored_bytes,
-            "rows_ns": Nanos::from(report.rows_duration).0,
-            "keys_ns": Nanos::from(report.keys_duration).0,
-            "settle_ns": Nanos::from(report.settle_duration).0,
-        }))
+            "stored_bytes": stored_bytes,
+        });
+        Ok(loaded::json(&report, own))
     }
 
     fn drop(&self) -> Result<(), Stop> {

@@ -11,6 +11,7 @@ mod connection;
 mod dvdstore;
 mod foreign;
 mod job;
+mod loaded;
 mod offer;
 mod page;
 mod sysbench;
@@ -26,8 +27,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::session::Connector;
 use underlay_database::place::Afterwards;
+use underlay_database::session::Connector;
 use underlay_database::{Target, transaction_counter};
 use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Objective, Pacing,
@@ -76,7 +77,6 @@ pub struct Arguments {
     #[arg(long)]
     drop: bool,
 
-    /// Seed of the population and of the transactions.
     /// Replace tables that Underlay did not create. NAME repeats where they are: database.schema on PostgreSQL, the
     /// database on MariaDB. Tables (and functions) of the workload's names go, after they were named with their rows;
     /// everything else there stays. With --load; with --drop they go without anything in their place.
@@ -87,6 +87,7 @@ pub struct Arguments {
     #[arg(long, conflicts_with_all = ["load", "drop", "replace_foreign"])]
     foreign_tables: bool,
 
+    /// Seed of the population and of the transactions.
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// Loader threads; by default one per processor.
@@ -218,8 +219,8 @@ struct Reading {
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     interrupt::install();
-    match arguments.workload {
     foreign::meaningless_options(arguments)?;
+    match arguments.workload {
         Workload::Tpcc if arguments.noop => {
             let workload = arguments.tpcc.workload(RootSeed(arguments.seed))?;
             run_noop(arguments, workload)

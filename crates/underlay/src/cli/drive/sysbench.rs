@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::RootSeed;
 use underlay_database::Target;
 use underlay_database::sysbench::{
     CheckResult, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, identity,
@@ -13,7 +13,7 @@ use underlay_driver::DriveSummary;
 use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, SysbenchBooks};
 
 use super::page::After;
-use super::{Arguments, Reading, Subject};
+use super::{Arguments, Reading, Subject, loaded};
 use crate::stop::{Stop, chain};
 
 /// Arguments of sysbench.
@@ -118,23 +118,13 @@ impl Subject for SysbenchSubject<'_> {
         let parameters = self.arguments.sysbench.parameters(RootSeed(self.arguments.seed))?;
         let report = load(&self.target, &parameters, self.arguments.loaders()).map_err(refusal)?;
         self.arguments.say(&format!(
-            "loaded {} tables of {} rows in {} (rows {}, keys {}, settling {})",
+            "loaded {} tables of {} rows in {}",
             parameters.tables,
             parameters.table_size,
-            Nanos::from(report.duration()),
-            Nanos::from(report.rows_duration),
-            Nanos::from(report.keys_duration),
-            Nanos::from(report.settle_duration),
+            loaded::in_words(&report),
         ));
-        Ok(json!({
-            "tables": parameters.tables,
-            "table_size": parameters.table_size,
-            "rows": report.rows,
-            "bytes": report.bytes,
-            "rows_ns": Nanos::from(report.rows_duration).0,
-            "keys_ns": Nanos::from(report.keys_duration).0,
-            "settle_ns": Nanos::from(report.settle_duration).0,
-        }))
+        let own = json!({ "tables": parameters.tables, "table_size": parameters.table_size });
+        Ok(loaded::json(&report, own))
     }
 
     fn drop(&self) -> Result<(), Stop> {

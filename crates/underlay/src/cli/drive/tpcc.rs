@@ -14,7 +14,7 @@ use underlay_driver::DriveSummary;
 use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccBooks};
 
 use super::page::After;
-use super::{Arguments, Reading, Subject};
+use super::{Arguments, Reading, Subject, loaded};
 use crate::stop::{Stop, chain};
 
 /// Arguments of TPC-C.
@@ -138,22 +138,12 @@ impl Subject for TpccSubject<'_> {
         let report = load(&self.target, &parameters, &options)
             .map_err(|error| refusal("could not load the population", error))?;
         self.arguments.say(&format!(
-            "loaded {} warehouses: {} rows in {} (rows {}, keys {}, settling {})",
+            "loaded {} warehouses: {} rows in {}",
             parameters.warehouses,
             report.rows,
-            Nanos::from(report.duration()),
-            Nanos::from(report.rows_duration),
-            Nanos::from(report.keys_duration),
-            Nanos::from(report.settle_duration),
+            loaded::in_words(&report),
         ));
-        Ok(json!({
-            "warehouses": parameters.warehouses,
-            "rows": report.rows,
-            "bytes": report.bytes,
-            "rows_ns": Nanos::from(report.rows_duration).0,
-            "keys_ns": Nanos::from(report.keys_duration).0,
-            "settle_ns": Nanos::from(report.settle_duration).0,
-        }))
+        Ok(loaded::json(&report, json!({ "warehouses": parameters.warehouses })))
     }
 
     fn drop(&self) -> Result<(), Stop> {

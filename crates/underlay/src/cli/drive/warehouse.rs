@@ -12,7 +12,7 @@ use underlay_database::warehouse::{
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
 use super::connection::Sessions;
-use super::{Arguments, foreign, job};
+use super::{Arguments, foreign, job, loaded};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -102,23 +102,13 @@ fn load_population(arguments: &Arguments, target: &Target) -> Result<Value, Stop
         Population { scale: arguments.warehouse.scale, seed: RootSeed(arguments.seed) };
     let report = load(target, &population, arguments.loaders()).map_err(|error| stop(&error))?;
     arguments.say(&format!(
-        "loaded scale factor {}: {} rows in {} (rows {}, keys {}, settling {})",
+        "loaded scale factor {}: {} rows in {}",
         population.scale,
         report.rows,
-        Nanos::from(report.duration()),
-        Nanos::from(report.rows_duration),
-        Nanos::from(report.keys_duration),
-        Nanos::from(report.settle_duration),
+        loaded::in_words(&report),
     ));
-    Ok(json!({
-        "scale": population.scale.factor(),
-        "seed": population.seed.0,
-        "rows": report.rows,
-        "bytes": report.bytes,
-        "rows_ns": Nanos::from(report.rows_duration).0,
-        "keys_ns": Nanos::from(report.keys_duration).0,
-        "settle_ns": Nanos::from(report.settle_duration).0,
-    }))
+    let own = json!({ "scale": population.scale.factor(), "seed": population.seed.0 });
+    Ok(loaded::json(&report, own))
 }
 
 fn run(arguments: &Arguments, target: &Target) -> Result<(Value, Result<(), Stop>), Stop> {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::batch::{BatchError, BatchOptions, BatchReport, insert_watched, verify};
+use underlay_database::load_report::LoadReport;
 use underlay_database::{Engine, Target};
 use underlay_driver::DriveSpec;
 use underlay_record::{CheckMoment, CheckOutcome};
@@ -14,7 +15,7 @@ use underlay_study::BatchPlan;
 use underlay_workload::batch::{Parameters, SHAPE};
 use underlay_workload::identity::identity_of;
 
-use super::{Checked, Loaded, Progress, Subject};
+use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
 use crate::lab::job::JobRunner;
 
@@ -63,11 +64,11 @@ impl Subject for BatchSubject {
         _: &Target,
         _: usize,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Abort> {
+    ) -> Result<LoadReport, Abort> {
         progress(Progress { share: 1.0, rows: 0 });
         let none = Duration::ZERO;
         let (rows_duration, keys_duration, settle_duration) = (none, none, none);
-        Ok(Loaded { rows: 0, bytes: 0, rows_duration, keys_duration, settle_duration })
+        Ok(LoadReport { rows: 0, bytes: 0, rows_duration, keys_duration, settle_duration })
     }
 
     fn before(&self, _: &Runtime, _: &Target, _: u32) -> Result<(), Abort> {

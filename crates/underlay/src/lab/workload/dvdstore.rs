@@ -6,13 +6,14 @@ use underlay_core::RootSeed;
 use underlay_database::dvdstore::{
     DvdStoreConnector, Tally, check, identity, load, population_identity, tally,
 };
+use underlay_database::load_report::LoadReport;
 use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::DvdstorePlan;
 use underlay_workload::dvdstore::{DvdStore, DvdStoreBooks, Parameters};
 
-use super::{Checked, Loaded, Progress, Subject};
+use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
 
 /// The shop of some size, whose visitors behave as the plan says.
@@ -54,16 +55,10 @@ impl Subject for DvdStoreSubject {
         target: &Target,
         parallel: usize,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Abort> {
+    ) -> Result<LoadReport, Abort> {
         progress(Progress { share: 0.0, rows: 0 });
-        let report = load(target, &self.parameters, parallel).during("load the population")?;
-        Ok(Loaded {
-            rows: report.rows,
-            bytes: report.bytes,
-            rows_duration: report.rows_duration,
-            keys_duration: report.keys_duration,
-            settle_duration: report.settle_duration,
-        })
+        let shop = load(target, &self.parameters, parallel).during("load the population")?;
+        Ok(shop.report)
     }
 
     fn before(&self, runtime: &Runtime, target: &Target, _: u32) -> Result<Tally, Abort> {

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
+use underlay_database::load_report::LoadReport;
 use underlay_database::{Engine, Target};
 use underlay_driver::DriveSpec;
 use underlay_record::{CheckMoment, CheckOutcome};
@@ -53,7 +54,7 @@ pub trait Subject: Sync {
         target: &Target,
         parallel: usize,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Abort>;
+    ) -> Result<LoadReport, Abort>;
 
     /// What is known before a run of at most `users`.
     fn before(&self, runtime: &Runtime, target: &Target, users: u32)
@@ -87,33 +88,16 @@ pub struct Progress {
     pub rows: u64,
 }
 
-/// What was loaded, and how long each stage took.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loaded {
-    /// Rows of all tables.
-    pub rows: u64,
-    /// Bytes sent to the server.
-    pub bytes: u64,
-    /// Sending rows.
-    pub rows_duration: Duration,
-    /// Building keys and indexes.
-    pub keys_duration: Duration,
-    /// What the engine does afterwards: statistics, checkpoint.
-    pub settle_duration: Duration,
-}
-
-impl Loaded {
-    /// The record's document of a load that took `total` with the server's start and stop.
-    pub fn document(&self, total: Duration) -> serde_json::Value {
-        json!({
-            "rows": self.rows,
-            "bytes": self.bytes,
-            "rows_ns": Nanos::from(self.rows_duration).0,
-            "keys_ns": Nanos::from(self.keys_duration).0,
-            "settle_ns": Nanos::from(self.settle_duration).0,
-            "total_ns": Nanos::from(total).0,
-        })
-    }
+/// The record's document of a load that took `total` with the server's start and stop.
+pub fn load_document(report: &LoadReport, total: Duration) -> serde_json::Value {
+    json!({
+        "rows": report.rows,
+        "bytes": report.bytes,
+        "rows_ns": Nanos::from(report.rows_duration).0,
+        "keys_ns": Nanos::from(report.keys_duration).0,
+        "settle_ns": Nanos::from(report.settle_duration).0,
+        "total_ns": Nanos::from(total).0,
+    })
 }
 
 /// A check and what it found.

@@ -3,6 +3,7 @@
 use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
+use underlay_database::load_report::LoadReport;
 use underlay_database::sysbench::{
     SysbenchConnector, Tally, check, identity, load, prepare_bulk, tally,
 };
@@ -12,7 +13,7 @@ use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::SysbenchPlan;
 use underlay_workload::sysbench::{Parameters, Script, SysbenchBooks};
 
-use super::{Checked, Loaded, Progress, Subject};
+use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
 use crate::stop::Stop;
 
@@ -62,16 +63,9 @@ impl Subject for SysbenchSubject {
         target: &Target,
         parallel: usize,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Abort> {
+    ) -> Result<LoadReport, Abort> {
         progress(Progress { share: 0.0, rows: 0 });
-        let report = load(target, &self.parameters, parallel).during("load the population")?;
-        Ok(Loaded {
-            rows: report.rows,
-            bytes: report.bytes,
-            rows_duration: report.rows_duration,
-            keys_duration: report.keys_duration,
-            settle_duration: report.settle_duration,
-        })
+        load(target, &self.parameters, parallel).during("load the population")
     }
 
     fn before(&self, runtime: &Runtime, target: &Target, users: u32) -> Result<Tally, Abort> {

@@ -3,6 +3,7 @@
 use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
+use underlay_database::load_report::LoadReport;
 use underlay_database::tpcc::{
     CheckMoment as DatabaseMoment, CheckOptions, CheckOutcome as DatabaseOutcome, LoadOptions,
     LoadStage, Mode as DatabaseMode, OrderNumbers, TableNames, TpccConnector, check, identity,
@@ -14,7 +15,7 @@ use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::{Mode, TpccPlan};
 use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccBooks};
 
-use super::{Checked, Loaded, Progress, Subject};
+use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
 use crate::stop::Stop;
 
@@ -72,7 +73,7 @@ impl Subject for TpccSubject {
         target: &Target,
         parallel: usize,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Abort> {
+    ) -> Result<LoadReport, Abort> {
         let options = LoadOptions {
             parallel,
             progress: &|at| {
@@ -85,14 +86,7 @@ impl Subject for TpccSubject {
                 progress(Progress { share, rows: at.rows });
             },
         };
-        let report = load(target, &self.parameters, &options).during("load the population")?;
-        Ok(Loaded {
-            rows: report.rows,
-            bytes: report.bytes,
-            rows_duration: report.rows_duration,
-            keys_duration: report.keys_duration,
-            settle_duration: report.settle_duration,
-        })
+        load(target, &self.parameters, &options).during("load the population")
     }
 
     fn before(&self, runtime: &Runtime, target: &Target, _: u32) -> Result<OrderNumbers, Abort> {

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use std::time::Instant;
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
+use underlay_database::load_report::LoadReport;
 use underlay_database::warehouse::{
     Measured, Step, WarehouseError, check, describe, load, power_run_watched,
     throughput_run_watched,
@@ -17,7 +18,7 @@ use underlay_workload::warehouse::{
     Population, SHAPE, composite_per_hour, power_per_hour, throughput_per_hour,
 };
 
-use super::{Checked, Loaded, Progress, Subject};
+use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
 use crate::lab::job::{JobProgress, JobRunner};
 
@@ -70,16 +71,9 @@ impl Subject for WarehouseSubject {
         target: &Target,
         parallel: usize,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Loaded, Abort> {
+    ) -> Result<LoadReport, Abort> {
         progress(Progress { share: 0.0, rows: 0 });
-        let report = load(target, &self.population, parallel).during("load the population")?;
-        Ok(Loaded {
-            rows: report.rows,
-            bytes: report.bytes,
-            rows_duration: report.rows_duration,
-            keys_duration: report.keys_duration,
-            settle_duration: report.settle_duration,
-        })
+        load(target, &self.population, parallel).during("load the population")
     }
 
     fn before(&self, _: &Runtime, _: &Target, _: u32) -> Result<(), Abort> {
