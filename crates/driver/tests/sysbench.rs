@@ -99,8 +99,7 @@ fn all_scenes(engine: Engine) {
         execute(&host, &["CREATE DATABASE scenes"]);
         host.database = Some("scenes");
     }
-    let loaded = load(&host.target(), &parameters(Script::ReadWrite), 2).unwrap();
-    assert_eq!((loaded.rows, tally_now(&host).rows), (6_000, 6_000));
+    divided_tables_are_like_whole_ones(&host);
     let described = wait(&host, describe(&host.target())).unwrap();
     assert_eq!(described.parameters, parameters(Script::ReadWrite));
     every_script_does_what_it_says(&host);
@@ -110,6 +109,38 @@ fn all_scenes(engine: Engine) {
     broken_tables_are_caught(&host);
     sysbench_drives_our_tables(&host);
     we_drive_sysbenchs_tables(&host);
+}
+
+/// More connections than tables divide them; with fewer each table is one connection's, whose tables stay.
+fn divided_tables_are_like_whole_ones(host: &TestServer) {
+    let mut tallies = Vec::new();
+    for loaders in [5, 2] {
+        if loaders == 2 {
+            wait(host, drop_tables(&host.target())).unwrap();
+        }
+        let loaded = load(&host.target(), &parameters(Script::ReadWrite), loaders).unwrap();
+        assert_eq!(loaded.rows, 6_000);
+        assert!(loaded.bytes > 6_000 * 180, "{loaded:?}");
+        tallies.push(tally_now(host));
+        assert_clean(host, None, "after a load");
+        if host.target().engine == Engine::Postgresql {
+            let unseen = "SELECT count(*) FROM pg_class WHERE relname ~ '^sbtest[0-9]+$' AND relkind = 'r' \
+                AND relallvisible < relpages";
+            assert_eq!(
+                execute(host, &[unseen]),
+                Some(0),
+                "pages that not everybody may see all of"
+            );
+        }
+        // Keys and numbers go on where the load ended.
+        let insert = "INSERT INTO sbtest2 (k, c, pad) VALUES (1, '', '')";
+        execute(host, &[insert]);
+        let next = "SELECT count(*) FROM sbtest2 WHERE id = 2001";
+        assert_eq!(execute(host, &[next]), Some(1), "{loaders} loaders");
+        execute(host, &["DELETE FROM sbtest2 WHERE id = 2001"]);
+    }
+    assert_eq!(tallies[0].rows, 6_000);
+    assert_eq!(tallies[0], tallies[1]);
 }
 
 fn every_script_does_what_it_says(host: &TestServer) {

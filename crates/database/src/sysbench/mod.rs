@@ -23,7 +23,7 @@ pub use error::SysbenchError;
 pub use session::Session;
 
 pub(crate) use check::{index_violation, judge, texts_violation};
-pub(crate) use load::{Piece, pieces};
+pub(crate) use load::{Piece, Spent, Stage, has_table_per_connection, pieces, whole};
 pub(crate) use statement::{Execute, Input, Kind, operate};
 
 use crate::target::Target;

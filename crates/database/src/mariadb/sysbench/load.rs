@@ -1,8 +1,9 @@
 //! Loading the tables: generated rows through `LOAD DATA LOCAL INFILE`, then secondary keys, then statistics.
 //!
-//! Under `innodb_autoinc_lock_mode` below 2 the server lets only one `LOAD DATA` at a time into a table that numbers its
-//! rows, even where the rows bring their numbers; connections then load different tables beside each other. No file exists:
-//! the client answers the server's request for one with rows as it generates them.
+//! Where there are enough tables, a connection takes one after the other from its first row to its statistics. Fewer tables
+//! than connections are divided among them, stage by stage; but under `innodb_autoinc_lock_mode` below 2 the server lets
+//! only one `LOAD DATA` at a time into a table that numbers its rows, even where the rows bring their numbers. No file
+//! exists: the client answers the server's request for one with rows as it generates them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -15,7 +16,10 @@ use super::{schema, with_database};
 use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
 use crate::mariadb::parallel::{execute, in_parallel};
 use crate::parallel::on_runtime;
-use crate::sysbench::{LoadReport, Piece, SysbenchError, numbered, pieces};
+use crate::sysbench::{
+    LoadReport, Piece, Spent, Stage, SysbenchError, has_table_per_connection, numbered, pieces,
+    whole,
+};
 use crate::target::Target;
 
 /// Creates and loads the tables, on `parallel` connections. Blocks; must not be called from within a runtime.
@@ -27,35 +31,58 @@ pub fn load(
     let target = with_database(&target.with_application_name("underlay-load"));
     on_runtime(async { schema::create(&target, parameters).await })?;
     let sampler = parameters.distribution.sampler(parameters.table_size);
-    let bytes = AtomicU64::new(0);
-    // Work is taken from the end, so the first table comes first.
-    let tables = || (1..=parameters.tables).rev().collect::<Vec<u32>>();
     let began = Instant::now();
-    in_parallel(&target, (parallel, &[]), pieces(parameters), async |conn, piece| {
-        load_piece(conn, parameters, &sampler, *piece, &bytes).await
-    })?;
-    let rows_duration = began.elapsed();
+    let spent = Spent::default();
+    if has_table_per_connection(parameters, parallel) {
+        in_parallel(&target, (parallel, &[]), tables(parameters), async |conn, table| {
+            let began = Instant::now();
+            let piece = whole(parameters, *table);
+            load_piece(conn, parameters, &sampler, piece, &spent.bytes).await?;
+            let began = spent.add(Stage::Rows, began);
+            execute(conn, &numbered(schema::KEYS_SQL, *table)).await?;
+            let began = spent.add(Stage::Keys, began);
+            execute(conn, &format!("ANALYZE TABLE sbtest{table}")).await?;
+            spent.add(Stage::Settle, began);
+            Ok::<_, SysbenchError>(())
+        })?;
+    } else {
+        divided(&target, parameters, parallel, &sampler, &spent)?;
+    }
+    let last = Instant::now();
+    on_runtime(async { schema::mark_complete(&target).await })?;
+    spent.add(Stage::Settle, last);
+    Ok(spent.report(parameters, began.elapsed()))
+}
 
+/// Work is taken from the end, so the first table comes first.
+fn tables(parameters: &Parameters) -> Vec<u32> {
+    (1..=parameters.tables).rev().collect()
+}
+
+/// Tables that several connections load at once, stage by stage.
+fn divided(
+    target: &Target,
+    parameters: &Parameters,
+    parallel: usize,
+    sampler: &Sampler,
+    spent: &Spent,
+) -> Result<(), SysbenchError> {
     let began = Instant::now();
-    in_parallel(&target, (parallel, &[]), tables(), async |conn, table| {
+    in_parallel(target, (parallel, &[]), pieces(parameters), async |conn, piece| {
+        load_piece(conn, parameters, sampler, *piece, &spent.bytes).await
+    })?;
+    let began = spent.add(Stage::Rows, began);
+    in_parallel(target, (parallel, &[]), tables(parameters), async |conn, table| {
         let sql = numbered(schema::KEYS_SQL, *table);
         execute(conn, &sql).await.map_err(SysbenchError::from)
     })?;
-    let keys_duration = began.elapsed();
-
-    let began = Instant::now();
-    in_parallel(&target, (parallel, &[]), tables(), async |conn, table| {
+    let began = spent.add(Stage::Keys, began);
+    in_parallel(target, (parallel, &[]), tables(parameters), async |conn, table| {
         let sql = format!("ANALYZE TABLE sbtest{table}");
         execute(conn, &sql).await.map_err(SysbenchError::from)
     })?;
-    on_runtime(async { schema::mark_complete(&target).await })?;
-    Ok(LoadReport {
-        rows: parameters.rows(),
-        bytes: bytes.into_inner(),
-        rows_duration,
-        keys_duration,
-        settle_duration: began.elapsed(),
-    })
+    spent.add(Stage::Settle, began);
+    Ok(())
 }
 
 async fn load_piece(

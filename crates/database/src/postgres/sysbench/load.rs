@@ -1,4 +1,9 @@
-//! Loading the tables: generated rows through binary COPY in parallel, then keys, then statistics.
+//! Loading the tables: generated rows through binary COPY, then keys, then statistics.
+//!
+//! Where there are enough tables, a connection takes one after the other from its first row to its statistics: rows and
+//! keys come in the transaction that truncated the table, so that rows are written frozen, every page is seen by all at
+//! once, and the vacuum has nothing left to do; a server with `wal_level = minimal` writes no log for them. Fewer tables
+//! than connections are divided among them, stage by stage, and the vacuum freezes the rows.
 
 use bytes::{BufMut, BytesMut};
 use futures_util::SinkExt;
@@ -10,12 +15,21 @@ use underlay_workload::sysbench::{Parameters, Row, Sampler};
 
 use super::schema::{self, KEYS_SQL};
 use crate::postgres::parallel::{in_parallel, on_connection};
-use crate::sysbench::{LoadReport, Piece, SysbenchError, numbered, pieces};
+use crate::sysbench::{
+    LoadReport, Piece, Spent, Stage, SysbenchError, has_table_per_connection, numbered, pieces,
+    whole,
+};
 use crate::target::Target;
 
 /// Settings of the loaders' connections; see the load of TPC-C.
 const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET synchronous_commit = local; \
     SET statement_timeout = 0; SET lock_timeout = 0";
+/// Besides, of connections that each have a table: there are as many as the user wants to be busy, so that helpers would
+/// only stand in each other's way.
+const ALONE: &str = "SET max_parallel_maintenance_workers = 0";
+/// Statistics from 3,000 rows of a table: its columns are drawn evenly, so ten times as many would say the same. For all
+/// columns, or the server would soon repeat it by itself.
+const STATISTICS: &str = "SET default_statistics_target = 10";
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 128 << 10;
 /// Before and after the rows; see the manual, chapter COPY, "Binary Format".
@@ -35,31 +49,17 @@ pub fn load(
     let target = target.with_application_name("underlay-load");
     on_connection(&target, async |client| schema::create(client, parameters).await)?;
     let sampler = parameters.distribution.sampler(parameters.table_size);
-    let bytes = AtomicU64::new(0);
     let began = Instant::now();
-    in_parallel(&target, (parallel, SETTINGS), pieces(parameters), async |client, piece| {
-        copy_piece(client, parameters, &sampler, *piece, &bytes).await
-    })?;
-    let rows_duration = began.elapsed();
-
-    let began = Instant::now();
-    let tables = || (1..=parameters.tables).rev().collect::<Vec<u32>>();
-    in_parallel(&target, (parallel, SETTINGS), tables(), async |client, table| {
-        client.batch_execute(&numbered(KEYS_SQL, *table)).await?;
-        // The next inserted row gets the id after the last loaded one.
-        let sequence = format!(
-            "SELECT setval(pg_get_serial_sequence('sbtest{table}', 'id'), {})",
-            parameters.table_size
-        );
-        Ok::<_, SysbenchError>(client.batch_execute(&sequence).await?)
-    })?;
-    let keys_duration = began.elapsed();
-
-    let began = Instant::now();
-    in_parallel(&target, (parallel, SETTINGS), tables(), async |client, table| {
-        let vacuum = format!("VACUUM (FREEZE, ANALYZE) sbtest{table}");
-        Ok::<_, SysbenchError>(client.batch_execute(&vacuum).await?)
-    })?;
+    let spent = Spent::default();
+    if has_table_per_connection(parameters, parallel) {
+        let settings = format!("{SETTINGS}; {ALONE}; {STATISTICS}");
+        in_parallel(&target, (parallel, &settings), tables(parameters), async |client, table| {
+            load_table(client, parameters, &sampler, *table, &spent).await
+        })?;
+    } else {
+        divided(&target, parameters, parallel, &sampler, &spent)?;
+    }
+    let last = Instant::now();
     on_connection(&target, async |client| {
         schema::mark_complete(client).await?;
         // Only some roles may ask for a checkpoint; without it the first run has a little more to write.
@@ -68,13 +68,65 @@ pub fn load(
         }
         Ok::<_, SysbenchError>(())
     })?;
-    Ok(LoadReport {
-        rows: parameters.rows(),
-        bytes: bytes.into_inner(),
-        rows_duration,
-        keys_duration,
-        settle_duration: began.elapsed(),
-    })
+    spent.add(Stage::Settle, last);
+    Ok(spent.report(parameters, began.elapsed()))
+}
+
+/// Work is taken from the end, so the first table comes first.
+fn tables(parameters: &Parameters) -> Vec<u32> {
+    (1..=parameters.tables).rev().collect()
+}
+
+/// One table from its rows to its statistics.
+async fn load_table(
+    client: &Client,
+    parameters: &Parameters,
+    sampler: &Sampler,
+    table: u32,
+    spent: &Spent,
+) -> Result<(), SysbenchError> {
+    let began = Instant::now();
+    client.batch_execute(&format!("BEGIN; TRUNCATE sbtest{table}")).await?;
+    let piece = whole(parameters, table);
+    copy_piece(client, parameters, sampler, piece, ", FREEZE", &spent.bytes).await?;
+    let began = spent.add(Stage::Rows, began);
+    client.batch_execute(&format!("{}; COMMIT", keys_of(parameters, table))).await?;
+    let began = spent.add(Stage::Keys, began);
+    client.batch_execute(&format!("VACUUM (FREEZE, ANALYZE) sbtest{table}")).await?;
+    spent.add(Stage::Settle, began);
+    Ok(())
+}
+
+/// Tables that several connections load at once, stage by stage.
+fn divided(
+    target: &Target,
+    parameters: &Parameters,
+    parallel: usize,
+    sampler: &Sampler,
+    spent: &Spent,
+) -> Result<(), SysbenchError> {
+    let began = Instant::now();
+    in_parallel(target, (parallel, SETTINGS), pieces(parameters), async |client, piece| {
+        copy_piece(client, parameters, sampler, *piece, "", &spent.bytes).await
+    })?;
+    let began = spent.add(Stage::Rows, began);
+    in_parallel(target, (parallel, SETTINGS), tables(parameters), async |client, table| {
+        Ok::<_, SysbenchError>(client.batch_execute(&keys_of(parameters, *table)).await?)
+    })?;
+    let began = spent.add(Stage::Keys, began);
+    let settings = format!("{SETTINGS}; {STATISTICS}");
+    in_parallel(target, (parallel, &settings), tables(parameters), async |client, table| {
+        let vacuum = format!("VACUUM (FREEZE, ANALYZE) sbtest{table}");
+        Ok::<_, SysbenchError>(client.batch_execute(&vacuum).await?)
+    })?;
+    spent.add(Stage::Settle, began);
+    Ok(())
+}
+
+/// Keys of a table; the next inserted row gets the id after the last loaded one.
+fn keys_of(parameters: &Parameters, table: u32) -> String {
+    let (keys, last) = (numbered(KEYS_SQL, table), parameters.table_size);
+    format!("{keys}; SELECT setval(pg_get_serial_sequence('sbtest{table}', 'id'), {last})")
 }
 
 async fn copy_piece(
@@ -82,10 +134,11 @@ async fn copy_piece(
     parameters: &Parameters,
     sampler: &Sampler,
     piece: Piece,
+    freeze: &str,
     bytes: &AtomicU64,
 ) -> Result<(), SysbenchError> {
     let table = piece.table;
-    let copy = format!("COPY sbtest{table} (id, k, c, pad) FROM STDIN (FORMAT binary)");
+    let copy = format!("COPY sbtest{table} (id, k, c, pad) FROM STDIN (FORMAT binary{freeze})");
     let mut sink = pin!(client.copy_in(&copy).await?);
     let mut buffer = BytesMut::with_capacity(CHUNK_BYTES + 4096);
     buffer.extend_from_slice(HEADER);
