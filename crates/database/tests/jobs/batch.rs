@@ -1,11 +1,12 @@
 //! Batch insertion on both engines: every mode, what a lost server keeps, and what is refused.
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use underlay_core::RootSeed;
 use underlay_database::batch::{
     BatchError, BatchOptions, BatchReport, SessionEnd, describe, drop_schema, insert,
-    rows_by_server_clock, verify,
+    insert_watched, rows_by_server_clock, verify,
 };
 use underlay_database::{Engine, ErrorClass, Target};
 use underlay_workload::batch::{Claim, Mode, Parameters};
@@ -124,11 +125,15 @@ fn a_rollback_leaves_nothing(target: &Target) {
 
 fn a_stop_is_obeyed(target: &Target) {
     let ends = |mode| {
-        let began = Instant::now();
-        let stop = || began.elapsed() > Duration::from_millis(200);
+        // However long the host takes to come to the first row.
+        let taken = AtomicU64::new(0);
+        let stop = || taken.load(Ordering::Relaxed) > 0;
         let mut wanted = options(mode, 2, false);
         wanted.parameters.rows = ROWS_KILLED;
-        let report = insert(target, &wanted, &stop).unwrap();
+        let took = |rows| {
+            taken.fetch_add(rows, Ordering::Relaxed);
+        };
+        let report = insert_watched(target, &wanted, &stop, &took).unwrap();
         assert!(report.sessions.iter().all(|session| session.end == SessionEnd::Stopped));
         assert!(!describe(target).unwrap().complete);
         report
