@@ -8,6 +8,7 @@ use rustix::process::geteuid;
 
 use crate::cgroup::Hierarchies;
 use crate::facts::{available_memory_bytes, line};
+use crate::kernel_setting::FUSE_OVER_IO_URING;
 use crate::program::find_program;
 use crate::ublk;
 use crate::user::unprivileged_user;
@@ -92,10 +93,10 @@ fn fuse() -> Finding {
 }
 
 fn fuse_io_uring() -> Finding {
-    match line("/sys/module/fuse/parameters/enable_uring").as_deref() {
-        Some("Y" | "1") => works("enabled"),
+    match line(FUSE_OVER_IO_URING).as_deref() {
+        Some("Y" | "1") => works("enabled: volumes are exported through it"),
         Some(_) => missing(
-            "the kernel has it, switched off: the export is slower",
+            "the kernel has it, switched off: volumes' requests cost the host up to twice as much",
             "echo Y > /sys/module/fuse/parameters/enable_uring",
         ),
         None => {

@@ -21,6 +21,7 @@ pub mod process;
 pub mod program;
 
 pub mod file_system;
+pub mod kernel_setting;
 pub mod loop_device;
 pub mod mount;
 pub mod page_cache;
@@ -40,6 +41,7 @@ pub use cgroup::{Cgroup, CgroupLimits, CgroupPaths, CgroupVersion, Unenforced};
 pub use error::HostError;
 pub use facts::{HostFacts, available_memory_bytes, host_facts};
 pub use file_system::{FileSystem, free_space, make_file_system};
+pub use kernel_setting::{FUSE_OVER_IO_URING, KernelSetting};
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
 pub use process::{Process, ProcessExit, ProcessSpec, Signal};

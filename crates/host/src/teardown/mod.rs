@@ -231,6 +231,7 @@ fn refuse_existing(resource: &Resource) -> Result<(), HostError> {
         Resource::Mount { .. }
         | Resource::Loop { .. }
         | Resource::Ublk { .. }
+        | Resource::KernelSetting { .. }
         | Resource::Process { .. } => Ok(()),
     }
 }
@@ -255,9 +256,10 @@ fn normalised(resource: Resource) -> Result<Resource, HostError> {
         Resource::Loop { backing_file } => {
             Resource::Loop { backing_file: real_path(&backing_file) }
         }
-        other @ (Resource::Ublk { .. } | Resource::Process { .. } | Resource::Cgroup { .. }) => {
-            other
-        }
+        other @ (Resource::Ublk { .. }
+        | Resource::KernelSetting { .. }
+        | Resource::Process { .. }
+        | Resource::Cgroup { .. }) => other,
     })
 }
 

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::cgroup;
 use crate::error::HostError;
+use crate::kernel_setting;
 use crate::loop_device;
 use crate::mount;
 use crate::mount_table::mounted_below;
@@ -35,6 +36,7 @@ pub(crate) fn remove(resource: &Resource) -> Result<Removal, HostError> {
         Resource::Mount { target } => unmount_in_time(target),
         Resource::Loop { backing_file } => loop_device::detach_all(backing_file),
         Resource::Ublk { number, token } => ublk::remove(*number, *token),
+        Resource::KernelSetting { path, before } => kernel_setting::restore(path, before),
         Resource::Process { marker, name } => kill_marked(marker, name).map(counted),
         Resource::Cgroup { paths } => cgroup::remove(paths),
     }

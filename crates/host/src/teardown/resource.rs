@@ -39,6 +39,13 @@ pub enum Resource {
         /// Random.
         token: u64,
     },
+    /// A setting of the running kernel that was changed.
+    KernelSetting {
+        /// Absolute.
+        path: PathBuf,
+        /// What it was.
+        before: String,
+    },
     /// A process and its descendants, found through the process's environment.
     Process {
         /// The value of the variable `UNDERLAY_RESOURCE`, unique on this host.
@@ -65,6 +72,7 @@ impl Resource {
             Resource::Directory { path } | Resource::File { path } => vec![path],
             Resource::Mount { target } => vec![target],
             Resource::Loop { backing_file } => vec![backing_file],
+            Resource::KernelSetting { path, .. } => vec![path],
             Resource::Ublk { .. } | Resource::Process { .. } => Vec::new(),
             Resource::Cgroup { paths } => paths.iter().map(PathBuf::as_path).collect(),
         }
@@ -81,6 +89,9 @@ impl fmt::Display for Resource {
                 write!(f, "loop device of {}", backing_file.display())
             }
             Resource::Ublk { number, .. } => write!(f, "ublk device {number}"),
+            Resource::KernelSetting { path, before } => {
+                write!(f, "changed setting {} (it was {before})", path.display())
+            }
             Resource::Process { name, .. } => write!(f, "process {name}"),
             Resource::Cgroup { paths } => {
                 f.write_str("control group")?;
