@@ -14,7 +14,8 @@ pub mod error;
 pub mod spec;
 
 pub mod datastore;
-pub mod fault;
+pub mod export_way;
+mod fault;
 pub mod timing_report;
 
 mod path;
@@ -32,6 +33,7 @@ pub mod persistent;
 
 pub use datastore::{BackendLatency, Datastore, VolumeLatency};
 pub use error::DatastoreError;
+pub use export_way::ExportWay;
 pub use fault::{ClusterChange, ClusterFault, DatastoreNotice};
 pub use server::serve;
 pub use spec::{

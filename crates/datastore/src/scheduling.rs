@@ -1,10 +1,15 @@
-//! How threads are scheduled: with real-time priority.
+//! How threads are scheduled: with real-time priority, or giving way.
 
 use std::io;
 
 /// Gives the calling thread a real-time priority: 1 (lowest) to 99.
 pub(crate) fn prioritise_thread(priority: i32) -> io::Result<()> {
     set_policy(libc::SCHED_FIFO, priority)
+}
+
+/// The calling thread takes its turn like any other, and never interrupts another one by waking up.
+pub(crate) fn let_others_finish() -> io::Result<()> {
+    set_policy(libc::SCHED_BATCH, 0)
 }
 
 fn set_policy(policy: libc::c_int, priority: i32) -> io::Result<()> {

@@ -16,6 +16,8 @@
 
 use underlay_core::{Histogram, Nanos};
 
+use crate::export_way::ExportWay;
+
 /// Lateness p99 above this share of the median modelled latency makes a run not timing-valid.
 pub const LATENESS_SHARE_MAX: f64 = 0.10;
 
@@ -41,6 +43,8 @@ pub struct TimingReport {
     pub modelled_mean: Option<Nanos>,
     /// Mean latency of all reads and writes as the kernel's block layer saw it.
     pub block_mean: Option<Nanos>,
+    /// How requests of the kernel came.
+    pub export: ExportWay,
 }
 
 /// What a report is made from.
@@ -52,6 +56,7 @@ pub(crate) struct Observed {
     pub(crate) compensation: Nanos,
     pub(crate) modelled_mean: Option<Nanos>,
     pub(crate) block_mean: Option<Nanos>,
+    pub(crate) export: ExportWay,
 }
 
 impl TimingReport {
@@ -82,6 +87,7 @@ impl TimingReport {
             compensation: observed.compensation,
             modelled_mean: observed.modelled_mean,
             block_mean: observed.block_mean,
+            export: observed.export,
         }
     }
 
@@ -95,7 +101,7 @@ impl TimingReport {
 
 #[cfg(test)]
 mod tests {
-    use super::{Observed, TimingReport};
+    use super::{ExportWay, Observed, TimingReport};
     use underlay_core::{Histogram, Nanos};
 
     fn judge(lateness: Histogram, modelled: Histogram) -> TimingReport {
@@ -107,6 +113,7 @@ mod tests {
             compensation: Nanos(50_000),
             modelled_mean: Some(Nanos(200_000)),
             block_mean: Some(Nanos(250_000)),
+            export: ExportWay::Fuse,
         })
     }
 

@@ -306,6 +306,7 @@ impl Datastore for EmulatedDatastore {
             compensation: Nanos(entry.compensation_ns),
             modelled_mean: mean(entry.modelled_ns, entry.modelled_ios),
             block_mean: mean(block.ns, block.ios),
+            export: entry.export,
         })))
     }
 

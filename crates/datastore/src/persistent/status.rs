@@ -57,6 +57,7 @@ impl Keeper {
             server_pid: self.server.pid(),
             powered: self.is_powered,
             no_block_devices: self.no_block_devices.clone(),
+            export: stat.export,
             nbd_socket: self.nbd_socket.clone(),
             nbd_address: stat.nbd_address,
             devices,

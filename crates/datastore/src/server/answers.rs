@@ -15,6 +15,7 @@ impl Service {
                 self.send_data(client, &buffer[..length]);
                 self.buffers.give(buffer);
             }
+            Content::InPlace { length } => self.fuse_answer_in_place(client, length),
             Content::Carried { buffer, from, length } => {
                 self.send_data(client, &buffer[from..from + length]);
                 self.give_back(buffer);
@@ -39,7 +40,7 @@ impl Service {
 
     pub(super) fn send_data(&mut self, client: Client, data: &[u8]) {
         match client {
-            Client::Fuse { unique } => self.fuse_answer(unique, data),
+            Client::Fuse(tag) => self.fuse_answer(tag, data),
             Client::Nbd { .. } => self.nbd_data(client, data),
             Client::Ublk { device, tag, .. } => self.ublk_data(device, tag, data),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
@@ -48,7 +49,7 @@ impl Service {
 
     fn send_written(&mut self, client: Client, length: u32) {
         match client {
-            Client::Fuse { unique } => self.fuse_answer(unique, &written(length)),
+            Client::Fuse(tag) => self.fuse_answer(tag, &written(length)),
             Client::Nbd { .. } => self.nbd_done(client),
             Client::Ublk { device, tag, bytes } => self.ublk_done(device, tag, bytes as i32),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
@@ -57,7 +58,7 @@ impl Service {
 
     pub(super) fn send_done(&mut self, client: Client) {
         match client {
-            Client::Fuse { unique } => self.fuse_answer(unique, &[]),
+            Client::Fuse(tag) => self.fuse_answer(tag, &[]),
             Client::Nbd { .. } => self.nbd_done(client),
             Client::Ublk { device, tag, bytes } => self.ublk_done(device, tag, bytes as i32),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
@@ -67,7 +68,7 @@ impl Service {
     /// Answers with an error.
     pub(super) fn refuse(&mut self, client: Client, errno: Errno) {
         match client {
-            Client::Fuse { unique } => self.fuse_refuse(unique, errno),
+            Client::Fuse(tag) => self.fuse_refuse(tag, errno),
             Client::Nbd { .. } => self.nbd_refuse(client, errno),
             Client::Ublk { device, tag, .. } => {
                 self.ublk_done(device, tag, -errno.raw_os_error());

@@ -200,7 +200,8 @@ fn stat(service: &mut Service) -> Stat {
         lateness_ns: engine.statistics.lateness_ns,
         modelled: engine.statistics.modelled_by_direction,
         errors: engine.statistics.errors,
-        realtime: service.is_realtime,
+        export: service.export_way(),
+        realtime: service.precedence.is_granted(),
         nbd_address: service.nbd.address(),
         cpu_ns: cpu_ns(),
         cluster,
@@ -343,6 +344,7 @@ fn cluster_latency(service: &mut Service) -> Unfinished {
 }
 
 fn timing(service: &mut Service) -> Unfinished {
+    let export = service.export_way();
     let engine = &mut service.engine;
     let compensation = engine.path.compensation();
     let statistics = &mut engine.statistics;
@@ -359,6 +361,7 @@ fn timing(service: &mut Service) -> Unfinished {
             modelled_ios,
             modelled_ns,
             compensation_ns: compensation.0,
+            export,
         })
     })
 }

@@ -187,6 +187,11 @@ impl<R> Engine<R> {
         self.probe = latency;
     }
 
+    /// Whether answers have to leave at moments of their own.
+    pub(crate) fn keeps_time(&self) -> bool {
+        self.probe.is_some() || (self.mode == TimingMode::Modelled && self.is_any_delayed())
+    }
+
     /// Whether the models delay anything.
     pub(crate) fn is_any_delayed(&self) -> bool {
         match &self.cluster {

@@ -5,6 +5,7 @@
 //! request or a command arrives or the next answer is due, and sees by how much it woke late.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
@@ -23,6 +24,10 @@ const REQUEST_BUFFER_BYTES: usize = MAX_REQUEST_BYTES as usize + WRITE_OVERHEAD_
 /// the wake-up of a CPU), so staying awake for less is cheaper as well as more punctual.
 const SHORTEST_SLEEP: Nanos = Nanos(10_000);
 
+/// Answers that leave for the ring together while requests are still waiting: enough to share the call, few enough that the first
+/// does not wait long for the last.
+const ANSWERS_TOGETHER: usize = 8;
+
 /// As long as there are no NBD clients, new ones are looked for once in so many turns: each look costs as much as a
 /// request.
 const TURNS_BETWEEN_LOOKS: u32 = 256;
@@ -34,7 +39,9 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
     let mut arrivals = Arrivals::default();
     let mut turn = 0u32;
     loop {
-        service.answer_due();
+        if service.answer_due() {
+            service.submit_answers()?;
+        }
         commands.obey_waiting(service);
         if service.is_ending {
             break;
@@ -49,28 +56,88 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
             arrivals.note(service.clock.now());
         }
         service.ublk.submit()?;
-        let received = match &service.device {
-            Some(device) => device.receive(&mut buffer)?,
-            None => Received::Nothing,
-        };
-        match received {
-            Received::Request(length) => match parse(&buffer[..length]) {
-                Ok(request) => {
-                    arrivals.note(service.clock.now());
-                    service.serve(&request);
-                }
-                Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
-            },
-            Received::Nothing if is_worth_waiting(service, &arrivals) => std::hint::spin_loop(),
-            Received::Nothing => {
+        let mut served = serve_ring(service, commands, &mut alarm, &mut arrivals)?;
+        if served == Served::Nothing && service.is_device_ready {
+            served = serve_device(service, &mut buffer, &mut arrivals)?;
+        }
+        if service.unsent() >= ANSWERS_TOGETHER {
+            service.submit_answers()?;
+        }
+        match served {
+            Served::Some => {}
+            Served::Nothing if is_worth_waiting(service, &arrivals) => {
+                service.submit_answers()?;
+                std::hint::spin_loop();
+            }
+            // Answers leave with the call that sleeps.
+            Served::Nothing => {
+                service.precedence.give_way(arrivals.are_dense && !service.engine.keeps_time());
                 if sleep(service, commands, &mut alarm)? == Woken::ByClient {
                     turn = TURNS_BETWEEN_LOOKS - 1;
                 }
             }
-            Received::Unmounted => break,
+            Served::Unmounted => break,
         }
     }
     Ok(())
+}
+
+/// What looking for requests of the kernel's FUSE came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Served {
+    Some,
+    Nothing,
+    Unmounted,
+}
+
+/// Serves the next request that came through the ring.
+fn serve_ring(
+    service: &mut Service,
+    commands: &Commands,
+    alarm: &mut Alarm,
+    arrivals: &mut Arrivals,
+) -> io::Result<Served> {
+    if service.places.is_empty() {
+        let Some(ring) = &mut service.ring else { return Ok(Served::Nothing) };
+        ring.arrived(&mut service.places)?;
+        let fired = ring.take_fired();
+        if fired != 0 {
+            let now = service.clock.now();
+            attend(service, commands, alarm, fired, now)?;
+        }
+    }
+    let Some(place) = service.places.pop_front() else { return Ok(Served::Nothing) };
+    arrivals.note(service.clock.now());
+    service.serve_place(place);
+    Ok(Served::Some)
+}
+
+/// Serves the next request that comes through `/dev/fuse`.
+fn serve_device(
+    service: &mut Service,
+    buffer: &mut [u8],
+    arrivals: &mut Arrivals,
+) -> io::Result<Served> {
+    let received = match &service.device {
+        Some(device) => device.receive(buffer)?,
+        None => Received::Nothing,
+    };
+    match received {
+        Received::Request(length) => match parse(&buffer[..length]) {
+            Ok(request) => {
+                arrivals.note(service.clock.now());
+                service.serve(&request, None);
+                Ok(Served::Some)
+            }
+            Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+        },
+        Received::Nothing => {
+            // With the ring, hardly anything comes this way; asking every time would cost as much as a request.
+            service.is_device_ready = service.ring.is_none();
+            Ok(Served::Nothing)
+        }
+        Received::Unmounted => Ok(Served::Unmounted),
+    }
 }
 
 /// What ended a sleep.
@@ -87,16 +154,25 @@ struct Arrivals {
     last: Nanos,
     /// Running mean of the time between two, with weight 1/8 for the newest.
     gap_ns: u64,
+    /// Whether they form a dense stream; it takes a clear change to say otherwise.
+    are_dense: bool,
 }
 
 impl Arrivals {
     /// Longer gaps all mean the same: seldom.
     const GAP_MAX: Nanos = Nanos(1_000_000);
+    /// Requests that are further apart form no dense stream.
+    const GAP_SPARSE: Nanos = Nanos(40_000);
 
     fn note(&mut self, now: Nanos) {
         let gap = now.saturating_sub(self.last).min(Arrivals::GAP_MAX);
         self.gap_ns = (7 * self.gap_ns + gap.0) / 8;
         self.last = now;
+        match Nanos(self.gap_ns) {
+            usual if usual < SHORTEST_SLEEP => self.are_dense = true,
+            usual if usual > Arrivals::GAP_SPARSE => self.are_dense = false,
+            _ => {}
+        }
     }
 
     /// Whether the next may be expected before a sleep would pay off.
@@ -117,6 +193,13 @@ fn is_worth_waiting(service: &Service, arrivals: &Arrivals) -> bool {
     is_answer_close || arrivals.is_next_close(now)
 }
 
+// What can end a sleep, by number.
+const COMMANDS: usize = 0;
+const ALARM: usize = 1;
+const CLIENTS: usize = 2;
+const DEVICE: usize = 3;
+const UBLK: usize = 4;
+
 /// Sleeps until something is to be done.
 fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::Result<Woken> {
     let began = service.clock.now();
@@ -126,39 +209,70 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
     }
     // What would be answered while this sleeps must be with the driver.
     service.ublk.submit()?;
-    let mut sources = [
-        PollFd::new(commands, PollFlags::IN),
-        PollFd::new(alarm, PollFlags::IN),
-        PollFd::new(&service.nbd, PollFlags::IN),
-        // Without a file system, or without ublk, there is one source less; these are asked for nothing.
-        PollFd::new(commands, PollFlags::empty()),
-        PollFd::new(commands, PollFlags::empty()),
-    ];
-    if let Some(device) = &service.device {
-        sources[3] = PollFd::new(device, PollFlags::IN);
-    }
+    // Without a file system, or without ublk, there is one source less.
     let bell = service.ublk.bell();
-    if let Some(bell) = &bell {
-        sources[4] = PollFd::new(bell, PollFlags::IN);
-    }
-    match poll(&mut sources, None) {
+    let mut sources = [None; 5];
+    sources[COMMANDS] = Some(commands.as_fd());
+    sources[ALARM] = Some(alarm.as_fd());
+    sources[CLIENTS] = Some(service.nbd.as_fd());
+    sources[DEVICE] = service.device.as_ref().map(AsFd::as_fd);
+    sources[UBLK] = bell;
+    let fired = match &mut service.ring {
+        Some(ring) => {
+            service.unrecorded.leave(service.clock, &mut service.engine);
+            ring.wait(&sources)?;
+            ring.arrived(&mut service.places)?;
+            ring.take_fired()
+        }
+        None => wait_for_any(&sources)?,
+    };
+    attend(service, commands, alarm, fired, began)
+}
+
+/// Sleeps until one of the sources is readable; which ones are, one bit each.
+fn wait_for_any(sources: &[Option<BorrowedFd<'_>>; 5]) -> io::Result<u64> {
+    // Those that there are not are asked for nothing, at a descriptor that there is.
+    let anything = sources[COMMANDS].expect("always there");
+    let mut polled = sources.map(|source| {
+        let events = if source.is_some() { PollFlags::IN } else { PollFlags::empty() };
+        PollFd::from_borrowed_fd(source.unwrap_or(anything), events)
+    });
+    match poll(&mut polled, None) {
         Ok(_) => {}
-        Err(Errno::INTR) => return Ok(Woken::Otherwise),
+        Err(Errno::INTR) => return Ok(0),
         Err(error) => return Err(error.into()),
     }
-    let [bell, expired, client, _, ublk] =
-        sources.map(|source| source.revents().contains(PollFlags::IN));
-    if bell {
+    let readable = |(number, source): (usize, &PollFd<'_>)| {
+        u64::from(source.revents().contains(PollFlags::IN)) << number
+    };
+    Ok(polled.iter().enumerate().map(readable).sum())
+}
+
+/// Sees to what wants attention. `began` is when the sleep began that it may have ended.
+fn attend(
+    service: &mut Service,
+    commands: &Commands,
+    alarm: &mut Alarm,
+    fired: u64,
+    began: Nanos,
+) -> io::Result<Woken> {
+    let has = |source: usize| fired & 1 << source != 0;
+    if has(COMMANDS) {
         commands.quiet_bell()?;
     }
-    if ublk {
+    if has(UBLK) {
         service.ublk.quiet_bell()?;
     }
+    if has(DEVICE) {
+        service.is_device_ready = true;
+    }
     // An alarm that went off while the thread was busy says nothing about waking up.
-    if expired && let Some(set_to) = alarm.expired()?.filter(|set_to| *set_to > began) {
+    if has(ALARM)
+        && let Some(set_to) = alarm.expired()?.filter(|set_to| *set_to > began)
+    {
         service.engine.path.observe_wake(service.clock.now().saturating_sub(set_to));
     }
-    Ok(if client { Woken::ByClient } else { Woken::Otherwise })
+    Ok(if has(CLIENTS) { Woken::ByClient } else { Woken::Otherwise })
 }
 
 #[cfg(test)]
@@ -175,5 +289,19 @@ mod tests {
         assert!(!arrivals.is_next_close(last + SHORTEST_SLEEP), "but not for ever");
         (0..100).for_each(|i| arrivals.note(last + Nanos(i * 50_000)));
         assert!(!arrivals.is_next_close(arrivals.last));
+    }
+
+    #[test]
+    fn it_takes_a_clear_change_to_end_a_dense_stream() {
+        let mut arrivals = Arrivals { gap_ns: Arrivals::GAP_MAX.0, ..Arrivals::default() };
+        let mut come = |gap_ns: u64| {
+            (0..100).for_each(|_| arrivals.note(arrivals.last + Nanos(gap_ns)));
+            arrivals.are_dense
+        };
+        assert!(!come(60_000));
+        assert!(!come(20_000), "not dense enough to begin");
+        assert!(come(5_000));
+        assert!(come(20_000), "dense enough to go on");
+        assert!(!come(60_000));
     }
 }

@@ -8,6 +8,8 @@
 //! answer:  length u32, error i32 (negative errno), unique u64, body
 //! ```
 
+use super::fuse_negotiation::Offer;
+
 /// Size of the header of a request.
 pub(crate) const REQUEST_HEADER_BYTES: usize = 40;
 /// Size of the header and the fixed part of a write; its data follows.
@@ -17,21 +19,13 @@ pub(crate) const ANSWER_HEADER_BYTES: usize = 16;
 /// The directory that holds the files.
 pub(crate) const ROOT_INODE: u64 = 1;
 
-const MAJOR: u32 = 7;
-const MINOR: u32 = 31;
-
-const ASYNC_READ: u32 = 1 << 0;
-const BIG_WRITES: u32 = 1 << 5;
-const ASYNC_DIO: u32 = 1 << 15;
-const MAX_PAGES: u32 = 1 << 22;
-
 const OPEN_DIRECT_IO: u32 = 1 << 0;
 const OPEN_NOFLUSH: u32 = 1 << 5;
 const OPEN_PARALLEL_DIRECT_WRITES: u32 = 1 << 6;
 
 /// Attributes of an inode never change behind the kernel's back; seconds.
 const VALID_SECONDS: u64 = 86_400;
-const PAGE_BYTES: u32 = 4096;
+pub(super) const PAGE_BYTES: u32 = 4096;
 
 /// One request of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,11 +39,7 @@ pub(crate) struct FuseRequest<'a> {
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body<'a> {
-    Init {
-        major: u32,
-        minor: u32,
-        flags: u32,
-    },
+    Init(Offer),
     Lookup {
         name: &'a [u8],
     },
@@ -96,6 +86,8 @@ pub(crate) enum ProtocolError {
 /// Reads fields one after the other.
 struct Fields<'a> {
     bytes: &'a [u8],
+    /// What has no fixed length, where it is kept apart; else it follows the fields.
+    variable: Option<&'a [u8]>,
     total: usize,
 }
 
@@ -116,22 +108,48 @@ impl<'a> Fields<'a> {
     }
 
     fn rest(self) -> &'a [u8] {
-        self.bytes
+        self.variable.unwrap_or(self.bytes)
     }
 }
 
 /// Understands one request.
 pub(crate) fn parse(bytes: &[u8]) -> Result<FuseRequest<'_>, ProtocolError> {
-    let mut fields = Fields { bytes, total: bytes.len() };
+    let mut fields = Fields { bytes, variable: None, total: bytes.len() };
     let said = fields.u32()?;
     if said as usize != bytes.len() {
         return Err(ProtocolError::WrongLength { said, found: bytes.len() });
     }
+    let Header { opcode, unique, inode } = parse_header(&mut fields)?;
+    Ok(FuseRequest { unique, inode, body: parse_body(opcode, fields)? })
+}
+
+/// Understands one request whose header, fixed part (with whatever stands behind it) and variable part are kept apart.
+pub(crate) fn parse_parts<'a>(
+    header: &[u8],
+    fixed: &'a [u8],
+    variable: &'a [u8],
+) -> Result<FuseRequest<'a>, ProtocolError> {
+    let mut fields = Fields { bytes: header, variable: None, total: header.len() };
+    // The length; the parts have their own.
+    fields.u32()?;
+    let Header { opcode, unique, inode } = parse_header(&mut fields)?;
+    let fields = Fields { bytes: fixed, variable: Some(variable), total: variable.len() };
+    Ok(FuseRequest { unique, inode, body: parse_body(opcode, fields)? })
+}
+
+/// What a request's header says, its length aside.
+struct Header {
+    opcode: u32,
+    unique: u64,
+    inode: u64,
+}
+
+fn parse_header(fields: &mut Fields<'_>) -> Result<Header, ProtocolError> {
     let opcode = fields.u32()?;
     let (unique, inode) = (fields.u64()?, fields.u64()?);
     // User, group and process of the caller; the kernel has checked what they may do.
     let _: [u8; 16] = fields.take()?;
-    Ok(FuseRequest { unique, inode, body: parse_body(opcode, fields)? })
+    Ok(Header { opcode, unique, inode })
 }
 
 fn parse_body<'a>(opcode: u32, mut fields: Fields<'a>) -> Result<Body<'a>, ProtocolError> {
@@ -167,7 +185,9 @@ fn parse_body<'a>(opcode: u32, mut fields: Fields<'a>) -> Result<Body<'a>, Proto
         26 => {
             let (major, minor) = (fields.u32()?, fields.u32()?);
             let (_readahead, flags) = (fields.u32()?, fields.u32()?);
-            Body::Init { major, minor, flags }
+            // Kernels before 5.17 have no more.
+            let more_flags = fields.u32().unwrap_or(0);
+            Body::Init(Offer { major, minor, flags, more_flags })
         }
         27 => Body::OpenDirectory,
         38 => Body::Destroy,
@@ -189,35 +209,6 @@ pub(crate) fn answer_header(
     let length = (ANSWER_HEADER_BYTES + body_bytes) as u32;
     let mut layout = Layout::new();
     layout.u32(length).u32((-errno) as u32).u64(unique);
-    layout.finish()
-}
-
-/// What both sides agree on at the beginning.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Limits {
-    /// Largest data of one request; a multiple of the page size.
-    pub(crate) request_bytes: u32,
-    /// Asynchronous requests in flight.
-    pub(crate) background: u16,
-}
-
-/// Whether the kernel can work with us: the protocol's major version, and asynchronous direct I/O, without
-/// which the loop device would be served one request at a time.
-pub(crate) fn is_compatible(major: u32, minor: u32, flags: u32) -> bool {
-    let needed = ASYNC_DIO | MAX_PAGES;
-    major == MAJOR && minor >= MINOR && flags & needed == needed
-}
-
-/// The answer to [`Body::Init`].
-pub(crate) fn initialised(limits: Limits) -> [u8; 64] {
-    let mut layout = Layout::new();
-    layout.u32(MAJOR).u32(MINOR);
-    layout.u32(limits.request_bytes); // Read-ahead, which direct I/O does not use.
-    layout.u32(ASYNC_READ | BIG_WRITES | ASYNC_DIO | MAX_PAGES);
-    layout.u16(limits.background).u16(limits.background / 4 * 3);
-    layout.u32(limits.request_bytes);
-    layout.u32(1); // Granularity of times: 1 ns.
-    layout.u16((limits.request_bytes / PAGE_BYTES) as u16);
     layout.finish()
 }
 
@@ -311,13 +302,13 @@ pub(crate) fn directory<'a>(
 }
 
 /// Lays fields out one after the other; what is not set is zero.
-struct Layout<const N: usize> {
+pub(super) struct Layout<const N: usize> {
     bytes: [u8; N],
     used: usize,
 }
 
 impl<const N: usize> Layout<N> {
-    fn new() -> Layout<N> {
+    pub(super) fn new() -> Layout<N> {
         Layout { bytes: [0; N], used: 0 }
     }
 
@@ -327,29 +318,26 @@ impl<const N: usize> Layout<N> {
         self
     }
 
-    fn u16(&mut self, value: u16) -> &mut Layout<N> {
+    pub(super) fn u16(&mut self, value: u16) -> &mut Layout<N> {
         self.put(&value.to_ne_bytes())
     }
 
-    fn u32(&mut self, value: u32) -> &mut Layout<N> {
+    pub(super) fn u32(&mut self, value: u32) -> &mut Layout<N> {
         self.put(&value.to_ne_bytes())
     }
 
-    fn u64(&mut self, value: u64) -> &mut Layout<N> {
+    pub(super) fn u64(&mut self, value: u64) -> &mut Layout<N> {
         self.put(&value.to_ne_bytes())
     }
 
-    fn finish(self) -> [u8; N] {
+    pub(super) fn finish(self) -> [u8; N] {
         self.bytes
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        Body, Node, ProtocolError, answer_header, attributes, directory, entry, is_compatible,
-        parse,
-    };
+    use super::{Body, Node, ProtocolError, answer_header, attributes, directory, entry, parse};
     use proptest::prelude::{any, prop_assert, proptest};
 
     fn request(opcode: u32, body: &[u8]) -> Vec<u8> {
@@ -392,13 +380,6 @@ mod tests {
         assert!(matches!(parse(&write), Err(ProtocolError::Truncated(_))));
         assert!(matches!(parse(&write[..50]), Err(ProtocolError::WrongLength { .. })));
         assert!(matches!(parse(&[1, 2]), Err(ProtocolError::Truncated(2))));
-    }
-
-    #[test]
-    fn old_kernels_are_recognised() {
-        assert!(is_compatible(7, 31, u32::MAX));
-        assert!(!is_compatible(7, 30, u32::MAX));
-        assert!(!is_compatible(7, 31, !(1 << 15)));
     }
 
     #[test]

@@ -31,9 +31,12 @@ mod event_loop;
 mod exported_volume;
 mod fuse_device;
 mod fuse_front;
+mod fuse_negotiation;
 mod fuse_protocol;
+mod fuse_ring;
 #[cfg(test)]
 mod fuzz_tests;
+mod mapping;
 mod nbd;
 mod nbd_front;
 mod realtime;
@@ -68,6 +71,7 @@ use engine::Engine;
 use exported_volume::ExportedVolume;
 use fuse_device::FuseDevice;
 use nbd::listener::NbdListener;
+use realtime::Precedence;
 use reply::Reply;
 use service::{Exports, Service};
 use volume::VolumeData;
@@ -111,7 +115,7 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
         .map_err(DatastoreError::file("listen on", &config.control_socket))?;
     start_control(sender, listener)?;
     // After the other threads have started: they need no priority.
-    service.is_realtime = realtime::prioritise(PRIORITY);
+    service.precedence = Precedence::ask(PRIORITY);
     let outcome = event_loop::run(&mut service, &receiver);
     if let Some(plane) = &mut service.engine.cluster {
         plane.conclude();

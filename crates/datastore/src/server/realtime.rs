@@ -9,7 +9,7 @@ use rustix::process::configure_io_flusher_behavior;
 use rustix::thread::set_current_timer_slack;
 use tracing::warn;
 
-use crate::scheduling::prioritise_thread;
+use crate::scheduling::{let_others_finish, prioritise_thread};
 
 /// Prepares the whole process. Call before threads start: they inherit.
 pub(crate) fn prepare_process() {
@@ -28,11 +28,51 @@ pub(crate) fn prepare_process() {
     }
 }
 
-/// Gives the calling thread a real-time priority. Returns whether it was granted.
-pub(crate) fn prioritise(priority: i32) -> bool {
-    let outcome = prioritise_thread(priority);
-    if let Err(error) = &outcome {
-        warn!("no real-time priority: {error}; answers will be late when the CPUs are busy");
+/// How the serving thread stands to all others.
+///
+/// With real-time priority it runs as soon as it has something to do, which keeps time. But the loop device's worker is
+/// interrupted by each request that it brings, if both run on one CPU: they take turns request by request, and switching costs
+/// as much as serving. So while there is no time to keep and requests follow each other closely, the thread lets others finish
+/// what they do, finds more to serve at once, and completes more at once.
+#[derive(Debug, Default)]
+pub(crate) struct Precedence {
+    /// None while nobody granted a priority.
+    priority: Option<i32>,
+    gives_way: bool,
+}
+
+impl Precedence {
+    /// Asks for a real-time priority for the calling thread, which must be the one that uses this.
+    pub(crate) fn ask(priority: i32) -> Precedence {
+        match prioritise_thread(priority) {
+            Ok(()) => Precedence { priority: Some(priority), gives_way: false },
+            Err(error) => {
+                warn!(
+                    "no real-time priority: {error}; answers will be late when the CPUs are busy"
+                );
+                Precedence::default()
+            }
+        }
     }
-    outcome.is_ok()
+
+    /// Whether the priority was granted.
+    pub(crate) fn is_granted(&self) -> bool {
+        self.priority.is_some()
+    }
+
+    /// Gives way from now on, or no longer. Costs a system call when that changes, else nothing.
+    pub(crate) fn give_way(&mut self, gives_way: bool) {
+        let Some(priority) = self.priority.filter(|_| self.gives_way != gives_way) else { return };
+        let outcome = match gives_way {
+            true => let_others_finish(),
+            false => prioritise_thread(priority),
+        };
+        match outcome {
+            Ok(()) => self.gives_way = gives_way,
+            Err(error) => {
+                warn!("the serving thread stays as it is scheduled: {error}");
+                self.priority = None;
+            }
+        }
+    }
 }

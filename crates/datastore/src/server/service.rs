@@ -6,6 +6,7 @@
 //!
 //! Clients come through the kernel's FUSE (`fuse_front`) or ublk (`ublk_front`), or over NBD (`nbd_front`); here they are the same.
 
+use std::collections::VecDeque;
 use std::io;
 
 use rustix::io::Errno;
@@ -19,10 +20,12 @@ use super::cluster::carried::Joint;
 use super::engine::{Due, Engine};
 use super::exported_volume::ExportedVolume;
 use super::fuse_device::FuseDevice;
+use super::fuse_ring::ring::FuseRing;
 use super::nbd::connection::Phase;
 use super::nbd::listener::{ConnectionId, NbdListener};
 use super::nbd::protocol::Extent;
-use super::reply::{Client, Content, Reply};
+use super::realtime::Precedence;
+use super::reply::{Client, Content, FuseTag, Reply};
 use super::slab::Slab;
 use super::statistics::Answered;
 use super::ublk_front::UblkQueues;
@@ -43,13 +46,17 @@ pub(crate) struct Service {
     pub(crate) clock: Clock,
     /// Present when volumes are exported as files for block devices.
     pub(crate) device: Option<FuseDevice>,
+    /// Present once the kernel has agreed to send the requests of `device` through it.
+    pub(crate) ring: Option<FuseRing>,
+    /// Whether `device` may have something: always until the ring is used, then once it says so.
+    pub(crate) is_device_ready: bool,
     pub(crate) nbd: NbdListener,
     pub(crate) ublk: UblkQueues,
     pub(crate) engine: Engine<Reply>,
     /// By number; the place of a removed volume stays empty.
     pub(crate) volumes: Vec<Option<ExportedVolume>>,
     pub(crate) seed: RootSeed,
-    pub(crate) is_realtime: bool,
+    pub(crate) precedence: Precedence,
     /// Somebody asked for the end.
     pub(crate) is_ending: bool,
     opener: VolumeOpener,
@@ -62,6 +69,10 @@ pub(crate) struct Service {
     scratch: Box<[u8]>,
     /// Answers about to be sent; empty in between, kept for its memory.
     due: Vec<Due<Reply>>,
+    /// Requests to be counted when their answers leave; the same.
+    pub(super) unrecorded: Unrecorded,
+    /// Places of the ring about to be served, in the order of arrival.
+    pub(super) places: VecDeque<usize>,
     /// Clients about to be looked at; the same.
     pub(super) ready: Vec<ConnectionId>,
 }
@@ -83,6 +94,8 @@ impl Service {
         Service {
             clock,
             device: exports.device,
+            ring: None,
+            is_device_ready: true,
             nbd: exports.nbd,
             ublk: UblkQueues::new(),
             engine,
@@ -90,13 +103,15 @@ impl Service {
             joints: Slab::with_capacity(64),
             volumes: Vec::new(),
             seed,
-            is_realtime: false,
+            precedence: Precedence::default(),
             is_ending: false,
             awake: None,
             buffers: BufferPool::new(READY_BUFFERS),
             // Written, not just allocated, so that no page is touched for the first time later.
             scratch: vec![1; MAX_SCRATCH_BYTES].into_boxed_slice(),
             due: Vec::with_capacity(1024),
+            unrecorded: Unrecorded(Vec::with_capacity(1024)),
+            places: VecDeque::with_capacity(1024),
             ready: Vec::new(),
         }
     }
@@ -120,10 +135,11 @@ impl Service {
         self.volumes.iter().enumerate().filter_map(|(i, volume)| Some((i, volume.as_ref()?)))
     }
 
-    /// Sends what is due.
-    pub(crate) fn answer_due(&mut self) {
+    /// Sends what is due. Returns whether anything was.
+    pub(crate) fn answer_due(&mut self) -> bool {
         let mut due = std::mem::take(&mut self.due);
         self.engine.take_due(self.clock.now(), &mut due);
+        let was_any = !due.is_empty();
         for Due { mut reply, answered, failed, buffer } in due.drain(..) {
             self.deliver(&mut reply, buffer);
             if failed {
@@ -132,11 +148,35 @@ impl Service {
                 self.send(reply);
             }
             if let Some(answered) = answered {
-                let replied = self.clock.now();
-                self.engine.record(&Answered { replied, ..answered });
+                self.record(answered);
             }
         }
         self.due = due;
+        was_any
+    }
+
+    /// How many answers wait to leave together.
+    pub(crate) fn unsent(&self) -> usize {
+        self.ring.as_ref().map_or(0, FuseRing::unsent)
+    }
+
+    /// Hands answers to the kernel that wait for others to go with.
+    pub(crate) fn submit_answers(&mut self) -> io::Result<()> {
+        if let Some(ring) = &mut self.ring {
+            ring.submit()?;
+        }
+        self.unrecorded.leave(self.clock, &mut self.engine);
+        self.ublk.submit()
+    }
+
+    /// Counts a request whose answer was sent: when it has left, if it goes with others.
+    fn record(&mut self, answered: Answered) {
+        if self.unsent() > 0 {
+            self.unrecorded.0.push(answered);
+        } else {
+            let replied = self.clock.now();
+            self.engine.record(&Answered { replied, ..answered });
+        }
     }
 
     /// The power fails: no request is served any more, those in flight fail, and what is volatile meets its
@@ -248,6 +288,19 @@ impl Service {
         }
         if in_cluster {
             return self.carry_read(client, volume, offset, length);
+        }
+        if let (Client::Fuse(FuseTag { place: Some(place), .. }), Some(ring)) =
+            (client, &mut self.ring)
+        {
+            ring.touched(place as usize, bytes);
+            let places = ring.places();
+            // SAFETY: this is the read that the place carries; it is answered below at the earliest.
+            let room = unsafe { places.room(place as usize, bytes) };
+            let outcome = self.data(volume)?.read(offset, room);
+            self.moved(outcome)?;
+            let reply = Reply { client, content: Content::InPlace { length: bytes } };
+            self.answer_or_submit(arrived, volume, &Request::read(offset, length), reply);
+            return Ok(());
         }
         if self.engine.is_immediate(volume) && bytes <= self.scratch.len() {
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -371,9 +424,14 @@ impl Service {
     }
 
     fn count_immediate(&mut self, volume: usize, operation: Operation, bytes: u32, arrived: Nanos) {
-        let replied = self.clock.now();
-        let answered = Answered { volume, operation, bytes, arrived, replied, modelled: None };
-        self.engine.record(&answered);
+        self.record(Answered {
+            volume,
+            operation,
+            bytes,
+            arrived,
+            replied: arrived,
+            modelled: None,
+        });
     }
 
     /// Counts and reports a failure of the backing file.
@@ -383,6 +441,22 @@ impl Service {
             tracing::error!("the backing file failed: {error}");
             if error.kind() == io::ErrorKind::StorageFull { Errno::NOSPC } else { Errno::IO }
         })
+    }
+}
+
+/// Requests whose answers wait to leave with others.
+pub(super) struct Unrecorded(Vec<Answered>);
+
+impl Unrecorded {
+    /// Counts them: their answers leave now.
+    pub(super) fn leave(&mut self, clock: Clock, engine: &mut Engine<Reply>) {
+        if self.0.is_empty() {
+            return;
+        }
+        let replied = clock.now();
+        for answered in self.0.drain(..) {
+            engine.record(&Answered { replied, ..answered });
+        }
     }
 }
 

@@ -7,14 +7,13 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::Path;
-use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use io_uring::{IoUring, opcode, types};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
 use tracing::{info, warn};
 
 use super::protocol::{Arrival, DESCRIPTOR_BYTES, IoCommand, Tags, UblkRequest};
+use crate::server::mapping::Mapping;
 
 /// A queue that requests come from.
 pub(crate) struct UblkQueue {
@@ -32,19 +31,9 @@ pub(crate) struct UblkQueue {
 /// One buffer per tag.
 pub(crate) struct Buffers {
     memory: Mapping,
+    tags: u16,
     each_bytes: usize,
 }
-
-/// Mapped memory.
-struct Mapping {
-    start: NonNull<u8>,
-    length: usize,
-}
-
-// SAFETY: the mapping is plain memory that lives until it is dropped; who may touch which part when is decided by the tags.
-unsafe impl Send for Mapping {}
-// SAFETY: as above; nothing is read or written through a shared reference except by the functions of `Buffers`, which say so.
-unsafe impl Sync for Mapping {}
 
 impl UblkQueue {
     /// Opens the character device of a device that was added with this depth and largest request, and asks for requests on
@@ -61,7 +50,7 @@ impl UblkQueue {
         let descriptors = Mapping::shared(&file, length)?;
         let each_bytes = request_bytes_max as usize;
         let memory = Mapping::anonymous(each_bytes * usize::from(depth))?;
-        let buffers = Arc::new(Buffers { memory, each_bytes });
+        let buffers = Arc::new(Buffers { memory, tags: depth, each_bytes });
         let ring = IoUring::new(u32::from(depth).next_power_of_two())?;
         ring.submitter().register_eventfd(bell.as_raw_fd())?;
         let mut tags = Tags::new(depth);
@@ -80,7 +69,7 @@ impl UblkQueue {
             let tag = completion.user_data() as u16;
             match tags.completed(tag, completion.result()) {
                 Arrival::Request => {
-                    let descriptor = descriptors.descriptor(tag);
+                    let descriptor = descriptor(descriptors, tag);
                     requests.push((tag, UblkRequest::decode(&descriptor)));
                 }
                 Arrival::Ended => {}
@@ -141,7 +130,8 @@ impl Drop for UblkQueue {
 
 impl Buffers {
     fn address(&self, tag: u16) -> u64 {
-        self.memory.start.as_ptr() as u64 + u64::from(tag) * self.each_bytes as u64
+        let offset = usize::from(tag) * self.each_bytes;
+        self.memory.at(offset..offset + self.each_bytes) as u64
     }
 
     /// The data that came with a write of so many bytes under `tag`; `None` when the request is longer than was agreed.
@@ -165,52 +155,18 @@ impl Buffers {
 
     fn place(&self, tag: u16, length: usize) -> Option<*mut u8> {
         let offset = usize::from(tag) * self.each_bytes;
-        let fits = length <= self.each_bytes && offset + self.each_bytes <= self.memory.length;
-        // SAFETY: the offset lies within the mapping.
-        fits.then(|| unsafe { self.memory.start.as_ptr().add(offset) })
+        let fits = length <= self.each_bytes && tag < self.tags;
+        fits.then(|| self.memory.at(offset..offset + self.each_bytes))
     }
 }
 
-impl Mapping {
-    /// The requests of the only queue, as the driver shows them.
-    fn shared(device: &File, length: usize) -> io::Result<Mapping> {
-        // SAFETY: a new mapping, at an address of the kernel's choice, of an open device.
-        let start = unsafe {
-            mmap(
-                null_mut(),
-                length,
-                ProtFlags::READ,
-                MapFlags::SHARED | MapFlags::POPULATE,
-                device,
-                0,
-            )
-        }?;
-        Mapping::of(start.cast(), length)
-    }
-
-    fn anonymous(length: usize) -> io::Result<Mapping> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: a new mapping, at an address of the kernel's choice.
-        let start = unsafe { mmap_anonymous(null_mut(), length, protection, MapFlags::PRIVATE) }?;
-        Mapping::of(start.cast(), length)
-    }
-
-    fn of(start: *mut u8, length: usize) -> io::Result<Mapping> {
-        let start = NonNull::new(start).ok_or_else(|| io::Error::other("mapped to nowhere"))?;
-        Ok(Mapping { start, length })
-    }
-
-    /// The request under `tag`.
-    fn descriptor(&self, tag: u16) -> [u8; DESCRIPTOR_BYTES] {
-        let offset = usize::from(tag) * DESCRIPTOR_BYTES;
-        assert!(
-            offset + DESCRIPTOR_BYTES <= self.length,
-            "the driver names a tag that there is not"
-        );
-        // SAFETY: the range lies within the mapping. The driver wrote it before it announced the request and leaves it
-        // alone until the request is answered; volatile, because the compiler sees nobody write it.
-        unsafe { self.start.as_ptr().add(offset).cast::<[u8; DESCRIPTOR_BYTES]>().read_volatile() }
-    }
+/// The request under `tag`, as the driver shows it.
+fn descriptor(descriptors: &Mapping, tag: u16) -> [u8; DESCRIPTOR_BYTES] {
+    let offset = usize::from(tag) * DESCRIPTOR_BYTES;
+    let place = descriptors.at(offset..offset + DESCRIPTOR_BYTES);
+    // SAFETY: the range lies within the mapping. The driver wrote it before it announced the request and leaves it
+    // alone until the request is answered; volatile, because the compiler sees nobody write it.
+    unsafe { place.cast::<[u8; DESCRIPTOR_BYTES]>().read_volatile() }
 }
 
 fn page_bytes() -> usize {
@@ -218,23 +174,15 @@ fn page_bytes() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the whole mapping, which nobody refers to any more.
-        if let Err(error) = unsafe { munmap(self.start.as_ptr().cast(), self.length) } {
-            warn!("a mapping stays: {error}");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Buffers, Mapping};
+    use super::Buffers;
+    use crate::server::mapping::Mapping;
 
     #[test]
     fn each_tag_has_a_buffer_of_its_own() {
         let memory = Mapping::anonymous(3 * 4096).unwrap();
-        let buffers = Buffers { memory, each_bytes: 4096 };
+        let buffers = Buffers { memory, tags: 3, each_bytes: 4096 };
         for tag in 0..3u16 {
             assert!(buffers.fill(tag, &[tag as u8 + 1; 4096]));
         }

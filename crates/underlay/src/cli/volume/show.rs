@@ -50,8 +50,9 @@ pub fn datastore(status: &Status) {
     if left > 0.0 {
         println!("  {} to be copied", Bytes(left as u64));
     }
-    if let Some(reason) = &status.no_block_devices {
-        println!("  no block devices: {reason}");
+    match &status.no_block_devices {
+        Some(reason) => println!("  no block devices: {reason}"),
+        None => println!("  exported by {}", status.export.as_str()),
     }
     for one in &status.volumes {
         println!();

@@ -1,0 +1,75 @@
+//! Memory that is shared with the kernel: mapped, never moved, given back when dropped.
+//!
+//! It knows nothing of what lies in it: who may touch which part when is decided by those who map it.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::ptr::{NonNull, null_mut};
+
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use tracing::warn;
+
+/// Mapped memory.
+pub(crate) struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+}
+
+// SAFETY: the mapping is plain memory that lives until it is dropped; it is reached through raw pointers alone.
+unsafe impl Send for Mapping {}
+// SAFETY: as above; whoever reads or writes through those pointers says why it may.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// What an open device shows, to be read only.
+    pub(crate) fn shared(device: &File, length: usize) -> io::Result<Mapping> {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
+        // SAFETY: a new mapping, at an address of the kernel's choice, of an open device.
+        let start = unsafe { mmap(null_mut(), length, ProtFlags::READ, flags, device, 0) }?;
+        Mapping::of(start.cast(), length)
+    }
+
+    /// Zeros, which take memory once they are touched.
+    pub(crate) fn anonymous(length: usize) -> io::Result<Mapping> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: a new mapping, at an address of the kernel's choice.
+        let start = unsafe { mmap_anonymous(null_mut(), length, protection, flags) }?;
+        Mapping::of(start.cast(), length)
+    }
+
+    fn of(start: *mut u8, length: usize) -> io::Result<Mapping> {
+        let start = NonNull::new(start).ok_or_else(|| io::Error::other("mapped to nowhere"))?;
+        Ok(Mapping { start, length })
+    }
+
+    /// The address of a range.
+    ///
+    /// # Panics
+    /// When it does not lie within the mapping.
+    pub(crate) fn at(&self, range: Range<usize>) -> *mut u8 {
+        assert!(range.start <= range.end && range.end <= self.length, "outside of a mapping");
+        // SAFETY: the offset lies within the mapping.
+        unsafe { self.start.as_ptr().add(range.start) }
+    }
+
+    /// Gives the memory of a range back; it reads as zeros from then on. Whole pages, of anonymous memory that nobody uses now.
+    pub(crate) fn forget(&self, range: Range<usize>) {
+        let start = self.at(range.clone());
+        // SAFETY: the range lies within the mapping, and by the caller's word neither the kernel nor anybody else uses it.
+        let outcome = unsafe { madvise(start.cast(), range.len(), Advice::LinuxDontneedLocked) };
+        if let Err(error) = outcome {
+            warn!("memory stays: {error}");
+        }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the whole mapping, which nobody refers to any more.
+        if let Err(error) = unsafe { munmap(self.start.as_ptr().cast(), self.length) } {
+            warn!("a mapping stays: {error}");
+        }
+    }
+}
