@@ -8,4 +8,5 @@ pub mod cpu;
 pub mod fio;
 pub mod peer;
 pub mod quiet;
+pub mod ring;
 pub mod site;
