@@ -1,0 +1,230 @@
+//! One run: one design in one repeat, from nothing to nothing.
+//!
+//! Restore, start, check, warm up, climb, stop, check. Whatever is acquired is on a teardown stack of
+//! this run's own, which is unwound at the end however the run ends.
+
+mod load;
+mod outcome;
+mod provision;
+
+use std::path::Path;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use tokio::runtime::Runtime;
+use underlay_core::Nanos;
+use underlay_database::managed::{Install, Server, StopMode, Template};
+use underlay_datastore::{MountedVolume, Timing};
+use underlay_host::{Cgroup, StateDir, Teardown, User};
+use underlay_record::{CheckMoment, NewRun, PhaseKind, RunEnd, RunId, RunStatus, Severity};
+use underlay_study::{DesignPlan, Plan, RunPlan};
+
+use crate::lab::abort::{Abort, During};
+use crate::lab::background::Background;
+use crate::lab::event::{Event, Observer};
+use crate::lab::faults::Faults;
+use crate::lab::ladder::Rung;
+use crate::lab::mix::MixChanges;
+use crate::lab::phases::Phases;
+use crate::lab::recording::SharedRecorder;
+use crate::lab::samplers::SharedDatastore;
+use crate::lab::verification::{Verified, verify};
+use crate::lab::workload::Subject;
+
+pub use load::process_name;
+use provision::close;
+
+/// What all runs of an execution share.
+pub struct Bench<'a, S> {
+    /// What is carried out.
+    pub plan: &'a Plan,
+    /// Where the record is written.
+    pub recorder: &'a SharedRecorder,
+    /// Underlay's own folder.
+    pub state: &'a StateDir,
+    /// The database's programs.
+    pub install: &'a Install,
+    /// The loaded database that every run starts from.
+    pub template: &'a Template,
+    /// The workload.
+    pub subject: &'a S,
+    /// Who the server runs as.
+    pub user: Option<&'a User>,
+    /// The program that serves emulated volumes.
+    pub server_program: &'a Path,
+    /// For the checks.
+    pub runtime: &'a Runtime,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct RunResult {
+    /// In the record's words.
+    pub status: RunStatus,
+    /// The cause, when it did not finish.
+    pub reason: Option<String>,
+    /// Whether the data was right afterwards; `None` when that was not reached.
+    pub verified: Option<Verified>,
+}
+
+/// Carries out one run and removes everything it made.
+pub fn carry_out<S: Subject>(
+    bench: &Bench<'_, S>,
+    order: usize,
+    scheduled: RunPlan,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, Abort> {
+    let design = &bench.plan.designs[scheduled.design];
+    let origin = Instant::now();
+    let run = bench
+        .recorder
+        .lock()
+        .begin_run(&NewRun {
+            design: u32::try_from(scheduled.design).unwrap_or(u32::MAX),
+            repeat: scheduled.repeat + 1,
+            order: u32::try_from(order).unwrap_or(u32::MAX),
+            at: Nanos::ZERO,
+            origin_wall_ns: wall_clock_ns(),
+        })
+        .during("write the record")?;
+    observer.notice(&Event::RunBegan {
+        position: order + 1,
+        runs: bench.plan.schedule.len(),
+        design: &design.title,
+        repeat: scheduled.repeat + 1,
+    });
+    let teardown = Teardown::create(bench.state, &format!("run {} {}", order + 1, design.name))
+        .during("keep a list of what is created")?;
+    let mut active = ActiveRun {
+        bench,
+        design,
+        scheduled,
+        run,
+        origin,
+        teardown: &teardown,
+        rungs: Vec::new(),
+        verified: None,
+    };
+    let result = active.carry_out(observer);
+    let (rungs, verified) = (active.rungs, active.verified);
+    for leftover in teardown.unwind() {
+        let text = format!("could not remove {}: {}", leftover.resource, leftover.reason);
+        observer.notice(&Event::Found { severity: Severity::Warning, text: &text });
+    }
+    let (status, reason) = match (result, &verified) {
+        (Ok(()), Some(Verified::Broken(check))) => (RunStatus::Failed, Some(check.clone())),
+        (Ok(()), _) => (RunStatus::Finished, None),
+        (Err(Abort::Interrupted), _) => {
+            (RunStatus::Interrupted, Some("stopped by the user".to_string()))
+        }
+        (Err(Abort::Failed(reason)), _) => (RunStatus::Failed, Some(reason)),
+    };
+    let end = RunEnd { at: origin.elapsed().into(), status, reason: reason.clone() };
+    bench.recorder.lock().end_run(run, &end).during("write the record")?;
+    let unit = bench.plan.workload.kind.shape().headline.unit;
+    observer.notice(&Event::RunEnded { status, unit, rungs: &rungs, reason: reason.as_deref() });
+    Ok(RunResult { status, reason, verified })
+}
+
+/// A run in progress.
+struct ActiveRun<'a, S> {
+    bench: &'a Bench<'a, S>,
+    design: &'a DesignPlan,
+    scheduled: RunPlan,
+    run: RunId,
+    origin: Instant,
+    teardown: &'a Teardown,
+    rungs: Vec<Rung>,
+    verified: Option<Verified>,
+}
+
+/// What is there while load runs.
+struct Running<'r, 'f> {
+    server: &'r mut Server,
+    datastore: &'r SharedDatastore,
+    volumes: &'r [MountedVolume],
+    cgroup: Option<&'r Cgroup>,
+    faults: &'r mut Faults<'f>,
+    mix: &'r mut MixChanges<'f>,
+    background: &'r mut Background<'f>,
+}
+
+impl<S: Subject> ActiveRun<'_, S> {
+    fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
+        let (recorder, run) = (self.bench.recorder, self.run);
+        let mut phases = Phases::new(recorder, run, self.origin);
+        let scratch = self.scratch()?;
+        let (datastore, volumes) =
+            phases.carry_out(PhaseKind::Prepare, observer, |_| self.open_datastore(&scratch))?;
+        let cgroup = self.make_cgroup(observer)?;
+        let mut background =
+            Background::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
+        let mut server = phases.carry_out(PhaseKind::Restore, observer, |_| {
+            self.set_timing(&datastore, Timing::Off)?;
+            background.prepare(&volumes, self.bench.plan.seed)?;
+            self.restore(&scratch, &volumes, cgroup.clone())
+        })?;
+        phases
+            .carry_out(PhaseKind::Start, observer, |observer| self.start(&mut server, observer))?;
+        let target = server.target().with_database(self.bench.subject.database());
+        let before = phases.carry_out(PhaseKind::Check, observer, |observer| {
+            self.check_before(&target, observer)
+        })?;
+        self.set_timing(&datastore, Timing::Modelled)?;
+        let mut faults = Faults::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
+        let mut mix = MixChanges::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
+        let running = Running {
+            server: &mut server,
+            datastore: &datastore,
+            volumes: &volumes,
+            cgroup: cgroup.as_ref(),
+            faults: &mut faults,
+            mix: &mut mix,
+            background: &mut background,
+        };
+        let driven = self.drive(running, &mut phases, observer);
+        self.keep_timing(&datastore, observer)?;
+        let summary = match driven {
+            Err(Abort::Failed(reason)) if faults.lost().is_some() => {
+                self.verified = Some(Verified::Broken(reason));
+                None
+            }
+            driven => Some(driven?),
+        };
+        if faults.have_happened() && faults.lost().is_none() {
+            phases.carry_out(PhaseKind::Fault, observer, |_| {
+                self.set_timing(&datastore, Timing::Off)?;
+                faults.start_anew(&mut server, &datastore)
+            })?;
+        }
+        if let Some(reason) = faults.lost() {
+            self.verified = Some(Verified::Broken(reason.to_string()));
+        }
+        if let Some(summary) = summary.filter(|_| faults.lost().is_none()) {
+            // A server that was started again may be elsewhere.
+            let target = server.target().with_database(self.bench.subject.database());
+            phases.carry_out(PhaseKind::Check, observer, |observer| {
+                self.set_timing(&datastore, Timing::Off)?;
+                let known = Some((&before, &summary.books));
+                let kept = (recorder, run, CheckMoment::After);
+                let with = (self.bench.subject, self.bench.runtime);
+                self.verified = Some(verify(with, &target, known, kept, observer)?);
+                Ok(())
+            })?;
+        }
+        faults.conclude(self.verified.as_ref(), observer)?;
+        phases.carry_out(PhaseKind::Stop, observer, |_| match faults.lost() {
+            None => server.stop(StopMode::Fast).during("stop the database server").map(|_| ()),
+            Some(_) => server.kill().during("end the database server"),
+        })?;
+        drop(server);
+        if let Some(cgroup) = cgroup {
+            cgroup.release().during("remove the control group")?;
+        }
+        close(datastore)
+    }
+}
+
+/// Now, in nanoseconds since the Unix epoch.
+pub fn wall_clock_ns() -> u64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Nanos::from(since_epoch).0
+}

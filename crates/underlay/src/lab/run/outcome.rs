@@ -1,0 +1,165 @@
+//! What a run leaves in the record at its end: what driver, collector and emulation say of themselves.
+
+use serde_json::json;
+use std::sync::PoisonError;
+use underlay_core::Nanos;
+use underlay_datastore::TimingReport;
+use underlay_driver::{DriveSummary, Saturation};
+use underlay_record::conventions::{LATENESS, MODELLED, document, event, finding, histogram_scope};
+use underlay_record::{Event as RecordEvent, Finding, Interval, Severity};
+use underlay_telemetry::CollectorReport;
+
+use super::ActiveRun;
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::{Event, Observer};
+use crate::lab::samplers::SharedDatastore;
+use crate::lab::workload::Subject;
+
+impl<S: Subject> ActiveRun<'_, S> {
+    pub(super) fn keep_summary(
+        &self,
+        summary: &DriveSummary<S::Books>,
+        collected: &CollectorReport,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        for outage in &summary.outages {
+            self.bench
+                .recorder
+                .lock()
+                .event(&RecordEvent {
+                    run: Some(self.run),
+                    at: outage.first_error,
+                    kind: event::OUTAGE.to_string(),
+                    text: format!(
+                        "{} errors seen by {} users",
+                        outage.errors, outage.users_affected
+                    ),
+                    data: json!({
+                        "until_ns": outage.restored.map(|at| at.0),
+                        "recovered_ns": outage.recovered.map(|at| at.0),
+                        "last_error_ns": outage.last_error.0,
+                        "commits_unknown": outage.commits_unknown,
+                    }),
+                })
+                .during("write the record")?;
+        }
+        let saturation = Saturation::of(&summary.totals);
+        self.document(
+            document::DRIVER,
+            &json!({
+                "commits_unknown": summary.commits_unknown,
+                "outages": summary.outages.len(),
+                "cpu_ns": summary.totals.cpu_ns,
+                "busiest_thread_share": saturation.awake_share,
+                "dispatch_lag_p99_ns": saturation.lag_p99.0,
+                "errors": summary
+                    .totals
+                    .samples
+                    .iter()
+                    .map(|sample| json!({
+                        "at_ns": sample.at.0,
+                        "class": sample.class.as_str(),
+                        "sqlstate": sample.sqlstate,
+                        "message": sample.message,
+                    }))
+                    .collect::<Vec<_>>(),
+                "delivery": summary.delivery.as_ref().map(|delivery| json!({
+                    "requested": delivery.requested,
+                    "completed": delivery.completed,
+                    "overflowed": delivery.overflowed,
+                    "shortfall": delivery.shortfall,
+                })),
+            }),
+        )?;
+        // A search offers more than can be delivered; what each of its steps delivered is judged there.
+        if let Some(delivery) = &summary.delivery
+            && self.bench.plan.procedure.search.is_none()
+            && delivery.verdict != underlay_driver::DeliveryVerdict::Delivered
+        {
+            let text = format!(
+                "the requested load was not delivered: {} of {} transactions completed",
+                delivery.completed, delivery.requested
+            );
+            self.find(Severity::Invalid, "load-not-delivered", &text, observer)?;
+        }
+        self.document(
+            document::COLLECTOR,
+            &json!({ "missed_ticks": collected.missed(), "cpu_ns": collected.cpu().0 }),
+        )
+    }
+
+    /// Keeps the emulation's own judgement of its timing.
+    pub(super) fn keep_timing(
+        &self,
+        datastore: &SharedDatastore,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        let report = datastore.lock().unwrap_or_else(PoisonError::into_inner).timing();
+        // A datastore that has just died cannot be asked; why the run ended is said elsewhere.
+        let Ok(Some(report)) = report else { return Ok(()) };
+        let TimingReport {
+            lateness,
+            modelled,
+            valid,
+            reason,
+            host_limited_share,
+            floor,
+            compensation,
+            export,
+            ..
+        } = report;
+        let interval = Interval { begin: Nanos::ZERO, end: self.origin.elapsed().into() };
+        {
+            let mut recorder = self.bench.recorder.lock();
+            for (name, histogram) in [(LATENESS, &lateness), (MODELLED, &modelled)] {
+                recorder
+                    .histogram(self.run, interval, histogram_scope::TIMING, name, histogram)
+                    .during("write the record")?;
+            }
+        }
+        self.document(
+            document::TIMING,
+            &json!({
+                "valid": valid,
+                "reason": reason,
+                "host_limited_share": host_limited_share,
+                "floor_ns": floor.0,
+                "compensation_ns": compensation.0,
+                "export": export.as_str(),
+            }),
+        )?;
+        if let Some(reason) = reason {
+            self.find(Severity::Warning, finding::NOT_TIMING_VALID, &reason, observer)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn document(&self, name: &str, content: &serde_json::Value) -> Result<(), Abort> {
+        self.bench
+            .recorder
+            .lock()
+            .write_document(Some(self.run), name, content)
+            .during("write the record")
+    }
+
+    pub(super) fn find(
+        &self,
+        severity: Severity,
+        code: &str,
+        text: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        observer.notice(&Event::Found { severity, text });
+        self.bench
+            .recorder
+            .lock()
+            .finding(&Finding {
+                run: Some(self.run),
+                severity,
+                code: code.to_string(),
+                text: text.to_string(),
+                data: serde_json::Value::Null,
+            })
+            .during("write the record")
+    }
+}

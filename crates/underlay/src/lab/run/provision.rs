@@ -1,0 +1,247 @@
+//! What a run stands on: datastore, control group, restored database, started server. All of it is on the run's teardown
+//! stack before it exists.
+
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use underlay_core::{Bytes, Nanos};
+use underlay_database::Engine;
+use underlay_database::managed::{Listen, RestoreOptions, Server, ServerSpec};
+use underlay_datastore::{
+    ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, VolumeRequest, open,
+};
+use underlay_host::{Cgroup, CgroupLimits, FileSystem, Unenforced};
+use underlay_record::Severity;
+use underlay_record::conventions::{document, finding};
+use underlay_study::{DatastoreKind, Durability};
+
+use super::ActiveRun;
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::Observer;
+use crate::lab::samplers::SharedDatastore;
+use crate::lab::workload::Subject;
+
+impl<S: Subject> ActiveRun<'_, S> {
+    /// A folder of this run's own; short, because sockets live in it.
+    pub(super) fn scratch(&self) -> Result<PathBuf, Abort> {
+        let name = format!("{}-{}", std::process::id(), self.run.0);
+        let path = self.bench.state.scratch_dir(&name);
+        self.teardown.create_directory(&path).during("create a folder for the run")?;
+        Ok(path)
+    }
+
+    pub(super) fn open_datastore(
+        &self,
+        scratch: &Path,
+    ) -> Result<(SharedDatastore, Vec<MountedVolume>), Abort> {
+        let spec = match &self.design.kind {
+            DatastoreKind::Path { directory } => {
+                DatastoreSpec::Path { directory: directory.clone() }
+            }
+            DatastoreKind::Emulated { devices, durability, backing } => DatastoreSpec::Emulated {
+                devices: devices.clone(),
+                // Every repeat meets other random service times, both designs of a pair the same stream.
+                seed: self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat)),
+                backing_directory: backing.clone(),
+                durability: datastore_durability(*durability),
+            },
+            DatastoreKind::Cluster(plan) => DatastoreSpec::Cluster {
+                storage: Box::new(ClusterStorage {
+                    spec: plan.spec.clone(),
+                    policy: plan.policy,
+                    policies: BTreeMap::new(),
+                }),
+                seed: self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat)),
+                backing_directory: None,
+            },
+        };
+        let volumes: Vec<VolumeRequest> = self
+            .design
+            .volumes
+            .iter()
+            .map(|volume| VolumeRequest {
+                name: volume.name.clone(),
+                capacity: volume.capacity,
+                file_system: datastore_file_system(volume.file_system),
+                device: volume.device.clone(),
+            })
+            .collect();
+        let context = Context {
+            teardown: self.teardown,
+            scratch,
+            server_program: self.bench.server_program,
+            owner: self.bench.user,
+        };
+        let datastore = open(&spec, &volumes, &context).during("open the datastore")?;
+        let mounted = datastore.volumes().to_vec();
+        let described: Vec<_> = mounted
+            .iter()
+            .zip(&volumes)
+            .map(|(volume, request)| {
+                json!({
+                    "name": volume.name,
+                    "path": volume.path,
+                    "block_device": volume.block_device,
+                    "capacity_bytes": volume.capacity.0,
+                    "file_system": request.file_system.as_str(),
+                })
+            })
+            .collect();
+        self.document(document::DATASTORE, &json!({ "volumes": described }))?;
+        Ok((Arc::new(Mutex::new(datastore)), mounted))
+    }
+
+    pub(super) fn make_cgroup(&self, observer: &mut dyn Observer) -> Result<Option<Cgroup>, Abort> {
+        let engine = &self.design.engine;
+        let limits = CgroupLimits { memory: engine.memory_limit, cpus: engine.cpus };
+        let name = format!("underlay-{}-{}", std::process::id(), self.run.0);
+        let (cgroup, unenforced) =
+            Cgroup::create(self.teardown, &name, &limits).during("create a control group")?;
+        let listed: Vec<_> = unenforced
+            .iter()
+            .map(|Unenforced { limit, reason, remedy }| {
+                json!({ "limit": limit, "reason": reason, "remedy": remedy })
+            })
+            .collect();
+        self.document(document::UNENFORCED, &json!(listed))?;
+        for Unenforced { limit, reason, remedy } in &unenforced {
+            let text = format!("the limit of {limit} is not enforced: {reason} ({remedy})");
+            self.find(Severity::Warning, finding::LIMIT_NOT_ENFORCED, &text, observer)?;
+        }
+        Ok(cgroup)
+    }
+
+    pub(super) fn restore(
+        &self,
+        scratch: &Path,
+        volumes: &[MountedVolume],
+        cgroup: Option<Cgroup>,
+    ) -> Result<Server, Abort> {
+        let directory = |volume: &str, name: &str| -> Result<PathBuf, Abort> {
+            volumes
+                .iter()
+                .find(|mounted| mounted.name == volume)
+                .map(|mounted| mounted.path.join(name))
+                .ok_or_else(|| Abort::Failed(format!("the design has no volume `{volume}`")))
+        };
+        let names = match self.bench.install.engine() {
+            Engine::Postgresql => ("pgdata", "pgwal"),
+            Engine::Mariadb => ("mariadb", "redo"),
+        };
+        let spec = ServerSpec {
+            name: format!("run-{}", self.run.0),
+            install: self.bench.install.clone(),
+            data: directory("data", names.0)?,
+            wal: directory("wal", names.1)?,
+            backup: directory("backup", "backup")?,
+            settings: self.design.engine.settings.clone(),
+            run_as: self.bench.user.cloned(),
+            cgroup,
+            runtime_dir: scratch.join("pg"),
+            listen: Listen::UnixSocket,
+        };
+        let wal_ready = self.wal_ready(volumes);
+        let (server, copied) = self
+            .bench
+            .template
+            .restore(self.teardown, spec, &RestoreOptions { log_ready: wal_ready })
+            .during("restore the template")?;
+        self.bench
+            .recorder
+            .lock()
+            .write_document(
+                Some(self.run),
+                "restore",
+                &json!({
+                    "files": copied.files,
+                    "bytes": copied.bytes.0,
+                    "duration_ns": Nanos::from(copied.duration).0,
+                    "wal_ready_bytes": wal_ready.0,
+                }),
+            )
+            .during("write the record")?;
+        Ok(server)
+    }
+
+    /// WAL segments to have ready: a server that has been running recycles its segments and writes into
+    /// space that exists. A quarter of the log volume is what it would hold after its first checkpoint.
+    pub(super) fn wal_ready(&self, volumes: &[MountedVolume]) -> Bytes {
+        let capacity = volumes
+            .iter()
+            .find(|volume| volume.name == "wal")
+            .map_or(0, |volume| volume.capacity.0);
+        Bytes((capacity / 4).min(Bytes::from_mib(512).0) >> 24 << 24)
+    }
+
+    pub(super) fn start(
+        &self,
+        server: &mut Server,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        let started = server.start().during("start the database server")?;
+        for warning in &started.warnings {
+            self.find(Severity::Warning, finding::NOT_DURABLE, warning, observer)?;
+        }
+        let settings: BTreeMap<_, _> = server
+            .settings_in_force()
+            .during("read the settings in force")?
+            .into_iter()
+            .map(|setting| {
+                (setting.name, json!({ "value": setting.value, "source": setting.source }))
+            })
+            .collect();
+        self.document(document::ENGINE_SETTINGS, &json!(settings))?;
+        self.document(
+            document::ENGINE,
+            &json!({
+                "engine": self.bench.install.product(),
+                "version": self.bench.install.version(),
+                "programs": self.bench.install.bin_dir(),
+                "data_bytes": self.bench.template.manifest().bytes.0,
+                "start_ns": Nanos::from(started.duration).0,
+            }),
+        )
+    }
+
+    pub(super) fn set_timing(
+        &self,
+        datastore: &SharedDatastore,
+        timing: Timing,
+    ) -> Result<(), Abort> {
+        if matches!(self.design.kind, DatastoreKind::Path { .. }) {
+            // A real device has one timing.
+            return Ok(());
+        }
+        let mut datastore = datastore.lock().unwrap_or_else(PoisonError::into_inner);
+        datastore.set_timing(timing).during("switch the modelled latencies")
+    }
+}
+
+pub(super) fn close(datastore: SharedDatastore) -> Result<(), Abort> {
+    // The sampler's share went with the collector: this is the last one. If it is not, unwinding the
+    // teardown stack removes the datastore all the same.
+    match Arc::try_unwrap(datastore) {
+        Ok(datastore) => {
+            let datastore = datastore.into_inner().unwrap_or_else(PoisonError::into_inner);
+            datastore.close().during("remove the datastore")
+        }
+        Err(_) => Ok(()),
+    }
+}
+
+pub(super) fn datastore_durability(durability: Durability) -> underlay_datastore::Durability {
+    match durability {
+        Durability::Profile => underlay_datastore::Durability::Profile,
+        Durability::Flushed => underlay_datastore::Durability::Flushed,
+        Durability::Acknowledged => underlay_datastore::Durability::Acknowledged,
+        Durability::Lying => underlay_datastore::Durability::Lying,
+    }
+}
+
+pub(super) fn datastore_file_system(file_system: underlay_study::FileSystem) -> FileSystem {
+    match file_system {
+        underlay_study::FileSystem::Ext4 => FileSystem::Ext4,
+        underlay_study::FileSystem::Xfs => FileSystem::Xfs,
+    }
+}
