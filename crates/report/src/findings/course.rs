@@ -1,0 +1,62 @@
+//! What happened in the measured windows: drifts and checkpoints.
+
+use underlay_core::Nanos;
+use underlay_record::conventions::document;
+
+use crate::analysis::{Finding, FindingSeverity, SteadyState, Window};
+use crate::confounds::engine_settings;
+use crate::wording::count;
+
+use super::{Evidence, finding, places, warning};
+
+pub(super) fn steadiness(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let with = |state: SteadyState| -> Vec<&Window> {
+        evidence.windows.iter().filter(|window| window.steady.state == state).collect()
+    };
+    let mut findings = Vec::new();
+    let unsteady = with(SteadyState::NotSteady);
+    if let Some(first) = unsteady.first() {
+        let rungs: Vec<(usize, u32)> =
+            unsteady.iter().map(|window| (window.design, window.users)).collect();
+        let text = format!(
+            "throughput was not steady in {}: {} (for example {})",
+            count(unsteady.len() as u64, "window"),
+            places(evidence.digest, &rungs),
+            first.steady.text
+        );
+        findings.push(warning("not-steady", text));
+    }
+    let short = with(SteadyState::TooShort);
+    if let Some(first) = short.first() {
+        let text = format!("steadiness is not known: {}", first.steady.text);
+        findings.push(finding(FindingSeverity::Information, "steadiness-unknown", text));
+    }
+    findings.extend(checkpoints(evidence));
+    findings
+}
+
+/// Windows that hold less than one checkpoint cycle say nothing about checkpoints.
+pub(super) fn checkpoints(evidence: &Evidence<'_>) -> Option<Finding> {
+    let (_, settings) = evidence.digest.documents_named(document::ENGINE_SETTINGS).next()?;
+    let timeout = engine_settings(settings)
+        .into_iter()
+        .find(|(name, _)| name == "checkpoint_timeout")
+        .and_then(|(_, value)| seconds(&value))?;
+    let shortest = evidence
+        .windows
+        .iter()
+        .map(|window| window.end_s - window.begin_s)
+        .min_by(f64::total_cmp)
+        .filter(|shortest| *shortest < timeout)?;
+    let text = format!(
+        "windows of {shortest:.0} s are shorter than the time between checkpoints ({timeout:.0} s): what \
+         checkpoints cost is seen only where one happened to fall into a window"
+    );
+    Some(finding(FindingSeverity::Information, "checkpoint-cycle", text))
+}
+
+/// `300`, `300s`, `5min` in seconds.
+pub(super) fn seconds(text: &str) -> Option<f64> {
+    let seconds = text.parse::<f64>().ok();
+    seconds.or_else(|| text.parse::<Nanos>().ok().map(Nanos::as_secs_f64))
+}

@@ -1,0 +1,93 @@
+//! What the load generator did to the evidence.
+
+use underlay_record::conventions::document;
+
+use crate::analysis::{Finding, FindingSeverity};
+use crate::ladder::Group;
+use crate::wording::{count, percent, time_ns};
+
+use super::{DRIVER_SHARE, Evidence, LATE_DISPATCH, above, finding, grouped, of, places, warning};
+
+pub(super) fn load_generator(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let load_of = |group: &Group<'_>| {
+        evidence.driver.iter().find(|load| (load.design, load.users) == (group.design, group.users))
+    };
+    let late = |group: &Group<'_>| {
+        let lag = load_of(group)?.dispatch_lag_p99_ns?;
+        (lag > LATE_DISPATCH.0).then_some(lag as f64)
+    };
+    let large = |group: &Group<'_>| load_of(group)?.share_of_host.filter(|s| *s > DRIVER_SHARE);
+    let late = grouped(evidence, late, |places, largest| {
+        let text = format!(
+            "the load generator was late: {places} (p99 of the dispatch lag up to {}); it did not get a \
+             processor when it needed one",
+            time_ns(largest)
+        );
+        warning("dispatch-lag", text)
+    });
+    let large = grouped(evidence, large, |places, largest| {
+        let text = format!(
+            "the load generator took up to {} of the host's processors: {places}",
+            percent(largest)
+        );
+        finding(FindingSeverity::Information, "driver-share", text)
+    });
+    saturated_generator(evidence).into_iter().chain(late).chain(large).collect()
+}
+
+pub(super) fn saturated_generator(evidence: &Evidence<'_>) -> Option<Finding> {
+    let by_verdict = evidence
+        .bottlenecks
+        .iter()
+        .filter(|bottleneck| bottleneck.class == "load-generator")
+        .map(|bottleneck| (bottleneck.design, bottleneck.users));
+    let by_load = evidence
+        .driver
+        .iter()
+        .filter(|load| load.saturated == Some(true))
+        .map(|load| (load.design, load.users));
+    let limited: Vec<(usize, u32)> = by_verdict.chain(by_load).collect();
+    (!limited.is_empty()).then(|| {
+        let text = format!(
+            "the load generator was saturated: {}; these numbers do not measure the database",
+            places(evidence.digest, &limited)
+        );
+        warning("generator-saturated", text)
+    })
+}
+
+pub(super) fn load(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    findings.extend(grouped(
+        evidence,
+        |group| above(group, 0.01, |window| window.load.shortfall),
+        |places, largest| {
+            let text = format!(
+                "up to {} of the requested load was not delivered: {places}; latencies are those of \
+                 another load",
+                percent(largest)
+            );
+            finding(FindingSeverity::Invalid, "load-not-delivered", text)
+        },
+    ));
+    findings.extend(grouped(
+        evidence,
+        |group| above(group, 0.01, |window| Some(window.load.error_share)),
+        |places, largest| {
+            let text = format!("up to {} of the attempts failed: {places}", percent(largest));
+            warning("errors", text)
+        },
+    ));
+    for (run, documents) in &evidence.digest.documents {
+        let outages = documents.get(document::DRIVER).and_then(|said| said["outages"].as_u64());
+        if let Some(outages) = outages.filter(|outages| *outages > 0) {
+            let text = format!(
+                "the load generator lost the database {} in {}",
+                count(outages, "time"),
+                evidence.digest.run_words(*run)
+            );
+            findings.push(of(warning("outage", text), *run, evidence.digest));
+        }
+    }
+    findings
+}

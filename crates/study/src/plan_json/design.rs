@@ -1,0 +1,91 @@
+//! A design of a plan as JSON.
+
+use serde_json::{Value, json};
+use underlay_model::cluster::{ClusterSpec, HostSpec};
+use underlay_model::{DeviceProfile, DiskGroupSpec};
+
+use crate::plan::{ClusterPlan, DatastoreKind, DesignPlan, VolumePlan};
+use crate::profile_text::profile_toml;
+use crate::words::Words;
+
+use super::engine;
+use super::options::values_of;
+
+pub(super) fn design(design: &DesignPlan) -> Value {
+    json!({
+        "name": design.name,
+        "title": design.title,
+        "description": design.description,
+        "source": design.source,
+        "based_on": design.based_on,
+        "evidence": design.evidence.as_str(),
+        "datastore": datastore(&design.kind),
+        "volumes": design.volumes.iter().map(volume).collect::<Vec<_>>(),
+        "engine": engine(&design.engine),
+        "engine_overrides": design.engine_overrides,
+    })
+}
+
+pub(super) fn datastore(kind: &DatastoreKind) -> Value {
+    match kind {
+        DatastoreKind::Path { directory } => json!({ "path": { "directory": directory } }),
+        DatastoreKind::Emulated { devices, durability, backing } => {
+            let device = |(name, profile): &(String, DeviceProfile)| {
+                let profile = values_of(&profile_toml(profile));
+                json!({ "name": name, "profile": profile })
+            };
+            json!({ "emulated": {
+                "devices": devices.iter().map(device).collect::<Vec<_>>(),
+                "durability": durability.as_str(),
+                "backing": backing,
+            } })
+        }
+        DatastoreKind::Cluster(plan) => json!({ "cluster": cluster(plan) }),
+    }
+}
+
+pub(super) fn cluster(plan: &ClusterPlan) -> Value {
+    let group = |group: &DiskGroupSpec| {
+        let capacity = group.capacity.iter().map(|profile| values_of(&profile_toml(profile)));
+        json!({
+            "name": group.name,
+            "cache": values_of(&profile_toml(&group.cache)),
+            "capacity": capacity.collect::<Vec<_>>(),
+            "write_buffer_bytes": group.write_buffer.usable.0,
+        })
+    };
+    let host = |host: &HostSpec| {
+        json!({
+            "name": host.name,
+            "fault_domain": host.fault_domain,
+            "disk_groups": host.groups.iter().map(group).collect::<Vec<_>>(),
+        })
+    };
+    let ClusterSpec { hosts, network, settings } = &plan.spec;
+    let policy = &plan.policy;
+    json!({
+        "hosts": hosts.iter().map(host).collect::<Vec<_>>(),
+        "network": { "latency_ns": network.latency.0, "bytes_per_second": network.bytes_per_second },
+        "policy": {
+            "failures_to_tolerate": policy.failures_to_tolerate,
+            "method": policy.method.word(),
+            "stripe_width": policy.stripe_width,
+            "iops_limit": policy.iops_limit,
+            "checksum": policy.checksum.word(),
+            "space_reservation_percent": policy.space_reservation_percent,
+        },
+        "repair_delay_ns": settings.repair_delay.0,
+        "owner_overhead_ns": settings.owner_overhead.0,
+        "resync_slice_bytes": settings.resync_slice.0,
+        "resync_window": settings.resync_window,
+    })
+}
+
+pub(super) fn volume(volume: &VolumePlan) -> Value {
+    json!({
+        "name": volume.name,
+        "capacity_bytes": volume.capacity.0,
+        "device": volume.device,
+        "file_system": volume.file_system.as_str(),
+    })
+}

@@ -1,0 +1,247 @@
+//! The plan as JSON, for the record and for programs, and the way back to study and options.
+//!
+//! Numbers carry their unit in their name (`measure_ns`, `capacity_bytes`). Device profiles and the study
+//! keep the form of their files. A plan is not read back value by value: a resumed study is planned again
+//! from the recorded text and options, which gives the same plan or a reason why not.
+
+mod faults;
+
+mod design;
+mod options;
+mod workload;
+
+use serde_json::{Value, json};
+use underlay_core::Bytes;
+
+use crate::finding::Finding;
+use crate::options::PlanOptions;
+use crate::parse::Study;
+use crate::plan::{EnginePlan, Estimates, Origin, Plan, PublishedSeries, Setting, Sizes};
+use crate::problem::Source;
+
+use design::design;
+use options::{options_from, options_json, values_of};
+use workload::{background, outcome, weights, workload};
+
+/// Version of the JSON form. It grows when a reader of the former version would misunderstand.
+pub const PLAN_FORMAT: u64 = 1;
+
+/// Why a recorded plan cannot be planned again.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecordedPlanError {
+    /// Written by another version.
+    #[error("the plan has format {0}, this program knows format {PLAN_FORMAT}")]
+    UnknownFormat(u64),
+    /// Not a plan, or a damaged one.
+    #[error("the recorded plan has no usable `{0}`")]
+    Damaged(&'static str),
+}
+
+/// The plan as JSON.
+pub fn plan_json(plan: &Plan) -> Value {
+    let procedure = &plan.procedure;
+    json!({
+        "format": PLAN_FORMAT,
+        "name": plan.name,
+        "title": plan.title,
+        "question": plan.question,
+        "seed": plan.seed.0,
+        "evidence": plan.evidence.as_str(),
+        "scale": plan.scale.to_string(),
+        "full_size": sizes(&plan.full_size),
+        "size": sizes(&plan.size),
+        "engine": engine(&plan.engine),
+        "designs": plan.designs.iter().map(design).collect::<Vec<_>>(),
+        "workload": workload(plan),
+        "procedure": {
+            "users": procedure.users,
+            "settle_ns": procedure.settle.0,
+            "warm_up_ns": procedure.warm_up.0,
+            "ramp_up_ns": procedure.ramp_up.0,
+            "measure_ns": procedure.measure.0,
+            "search": procedure.search.as_ref().map(|search| json!({
+                "slo": search.objective.to_string(),
+                "quantile": search.objective.quantile,
+                "limit_ns": search.objective.limit.0,
+                "resolution": search.resolution,
+                "settle_ns": search.settle.0,
+                "measure_ns": search.measure.0,
+            })),
+            "repeats": procedure.repeats,
+            "order": procedure.order.as_str(),
+        },
+        "outcome": outcome(plan),
+        "weights": plan.weights.iter().map(|change| weights(plan, change)).collect::<Vec<_>>(),
+        "background": plan.background.iter().map(|work| background(plan, work)).collect::<Vec<_>>(),
+        "faults": plan.faults.iter().map(|fault| faults::fault(plan, fault)).collect::<Vec<_>>(),
+        "schedule": plan
+            .schedule
+            .iter()
+            .map(|run| json!({ "design": run.design, "repeat": run.repeat }))
+            .collect::<Vec<_>>(),
+        "estimates": estimates(&plan.estimates),
+        "published": plan.published.iter().map(published).collect::<Vec<_>>(),
+        "findings": plan.findings.iter().map(finding).collect::<Vec<_>>(),
+        "provenance": plan.provenance.iter().map(setting).collect::<Vec<_>>(),
+        "study": { "name": plan.source.name, "text": plan.source.text },
+        "options": options_json(&plan.options),
+    })
+}
+
+/// A study file as JSON: its text, and its values as the file has them.
+pub fn study_json(study: &Study) -> Value {
+    let source = study.source();
+    json!({ "name": source.name, "text": source.text, "values": values_of(&source.text) })
+}
+
+/// The text and the options that a recorded plan was made from.
+///
+/// # Errors
+/// When the JSON is not a plan of a known format.
+pub fn recorded_study(plan: &Value) -> Result<(Source, PlanOptions), RecordedPlanError> {
+    match plan["format"].as_u64() {
+        Some(PLAN_FORMAT) => {}
+        Some(other) => return Err(RecordedPlanError::UnknownFormat(other)),
+        None => return Err(RecordedPlanError::Damaged("format")),
+    }
+    let text = |key: &str| plan["study"][key].as_str().map(str::to_string);
+    let source = Source {
+        name: text("name").ok_or(RecordedPlanError::Damaged("study.name"))?,
+        text: text("text").ok_or(RecordedPlanError::Damaged("study.text"))?,
+    };
+    let options = plan["options"].as_object().ok_or(RecordedPlanError::Damaged("options"))?;
+    Ok((source, options_from(options)?))
+}
+
+fn sizes(sizes: &Sizes) -> Value {
+    json!({
+        "cpus": sizes.cpus,
+        "memory_limit_bytes": sizes.memory_limit.map(|limit| limit.0),
+        "population": { "count": sizes.population.count, "unit": sizes.population.unit },
+        "database_bytes": sizes.database.0,
+        "users": sizes.users,
+    })
+}
+
+fn engine(engine: &EnginePlan) -> Value {
+    json!({
+        "kind": engine.kind.as_str(),
+        "version": engine.version,
+        "settings": engine.settings,
+        "memory_limit_bytes": engine.memory_limit.map(|limit| limit.0),
+        "cpus": engine.cpus,
+        "server_bin": engine.server_bin,
+    })
+}
+
+fn estimates(estimates: &Estimates) -> Value {
+    json!({
+        "load_ns": estimates.load.0,
+        "run_ns": estimates.run.0,
+        "duration_ns": estimates.duration.0,
+        "database_bytes": estimates.database.0,
+        "disk_templates_bytes": estimates.disk_templates.0,
+        "disk_volumes_bytes": estimates.disk_volumes.0,
+        "disk_volumes_worst_bytes": estimates.disk_volumes_worst.0,
+        "disk_bytes": estimates.disk.0,
+        "memory_bytes": estimates.memory.0,
+        "working_set_ratio": estimates.working_set_ratio,
+    })
+}
+
+fn published(series: &PublishedSeries) -> Value {
+    json!({
+        "design": series.design,
+        "metric": series.metric,
+        "users": series.users,
+        "values": series.values,
+        "source": series.source,
+        "note": series.note,
+    })
+}
+
+fn finding(finding: &Finding) -> Value {
+    json!({
+        "severity": finding.severity.as_str(),
+        "code": finding.code,
+        "text": finding.text,
+        "remedy": finding.remedy,
+        "line": finding.line,
+    })
+}
+
+fn setting(setting: &Setting) -> Value {
+    json!({ "path": setting.path, "value": setting.value, "origin": origin(&setting.origin) })
+}
+
+fn origin(decided: &Origin) -> Value {
+    match decided {
+        Origin::File { line } => json!({ "file": { "line": line } }),
+        Origin::Default => json!("default"),
+        Origin::Builtin { name } => json!({ "built-in": { "name": name } }),
+        Origin::CommandLine { option } => json!({ "command-line": { "option": option } }),
+        Origin::Scale { full, of } => json!({ "scale": { "full": full, "of": origin(of) } }),
+    }
+}
+
+/// The quantities above are written as plain numbers, which must hold them.
+const _: () = assert!(size_of::<Bytes>() == size_of::<u64>());
+
+#[cfg(test)]
+mod tests {
+    use super::{RecordedPlanError, plan_json, recorded_study};
+    use crate::{HostView, PlanOptions, Scale, builtin_studies, check, plan};
+    use serde_json::json;
+    use underlay_core::Nanos;
+
+    fn options() -> PlanOptions {
+        PlanOptions {
+            scale: Some(Scale { divisor: 4 }),
+            repeats: Some(2),
+            users: Some(vec![1, 3]),
+            warm_up: Some(Nanos::from_secs(7)),
+            ramp_up: Some(Nanos::from_secs(2)),
+            // Long enough for the faults of the shipped studies.
+            measure: Some(Nanos::from_secs(30)),
+            seed: Some(99),
+            designs: None,
+            server_bin: Some("/opt/bin".into()),
+            out: Some("x.record".into()),
+        }
+    }
+
+    #[test]
+    fn a_recorded_plan_gives_the_same_plan() {
+        for builtin in builtin_studies() {
+            let host = HostView::unlimited();
+            // What only users have is refused for a job.
+            let is_job = builtin.text.contains("[workload.batch]");
+            let given = match is_job {
+                true => PlanOptions { users: None, warm_up: None, ramp_up: None, ..options() },
+                false => options(),
+            };
+            let (study, first) = check(&builtin.source(), &given, &host).expect("shipped");
+            let recorded = plan_json(&first);
+            let (source, recorded_options) = recorded_study(&recorded).expect("just written");
+            assert_eq!(&source, study.source());
+            assert_eq!(recorded_options, given);
+            let again = plan(&study, &recorded_options, &host).expect("planned before");
+            assert_eq!(plan_json(&again), recorded);
+        }
+    }
+
+    #[test]
+    fn damage_is_named() {
+        assert_eq!(recorded_study(&json!({})), Err(RecordedPlanError::Damaged("format")));
+        assert_eq!(
+            recorded_study(&json!({ "format": 2 })),
+            Err(RecordedPlanError::UnknownFormat(2))
+        );
+        let mut recorded = json!({
+            "format": 1, "study": { "name": "a", "text": "" }, "options": { "repeats": "x" },
+        });
+        assert_eq!(recorded_study(&recorded), Err(RecordedPlanError::Damaged("repeats")));
+        recorded["options"] = json!({ "scale": "2" });
+        assert_eq!(recorded_study(&recorded), Err(RecordedPlanError::Damaged("options.scale")));
+    }
+}

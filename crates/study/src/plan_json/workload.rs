@@ -1,0 +1,133 @@
+//! Workload, outcome and what runs beside it, as JSON.
+
+use serde_json::{Value, json};
+use underlay_workload::dvdstore::Behaviour;
+
+use crate::background_plan::BackgroundPlan;
+use crate::plan::{Pacing, Plan, WorkloadKind};
+use crate::weights_plan::WeightsPlan;
+
+pub(super) fn workload(plan: &Plan) -> Value {
+    let workload = &plan.workload;
+    let pacing = match workload.pacing {
+        Pacing::Closed { key_think } => json!({ "closed": { "key_think": key_think } }),
+        Pacing::Open { rate_per_second, arrivals } => json!({ "open": {
+            "rate_per_second": rate_per_second,
+            "arrivals": arrivals.as_str(),
+        } }),
+        Pacing::Job => json!({ "job": {} }),
+    };
+    let mut content = match &workload.kind {
+        WorkloadKind::Tpcc(tpcc) => json!({
+            "warehouses": tpcc.warehouses,
+            "mode": tpcc.mode.as_str(),
+            "profile": tpcc.profile.as_str(),
+            "entropy_percent": tpcc.entropy,
+        }),
+        WorkloadKind::Sysbench(sysbench) => json!({
+            "script": sysbench.script.as_str(),
+            "tables": sysbench.tables,
+            "table_size": sysbench.table_size,
+            "distribution": sysbench.distribution.as_str(),
+            "range_size": sysbench.range_size,
+        }),
+        WorkloadKind::Dvdstore(dvdstore) => json!({
+            "db_size": dvdstore.size.to_string(),
+            "customers": dvdstore.size.customers(),
+            "products": dvdstore.size.products(),
+            "behaviour": behaviour(&dvdstore.behaviour),
+        }),
+        WorkloadKind::Batch(batch) => json!({
+            "rows": batch.rows,
+            "mode": batch.mode.as_str(),
+            "sessions": batch.sessions,
+        }),
+        WorkloadKind::Warehouse(warehouse) => json!({
+            "scale": warehouse.scale.factor(),
+            "streams": warehouse.streams,
+        }),
+    };
+    content["pacing"] = pacing;
+    content["seed"] = workload.seed.0.into();
+    content["statement_timeout_ns"] = workload.statement_timeout.0.into();
+    let shape = workload.kind.shape();
+    content["shape"] = json!({
+        "types": shape.types,
+        "headline": {
+            "types": shape.headline.types.iter().map(|kind| shape.types[*kind]).collect::<Vec<_>>(),
+            "counted": shape.headline.counted,
+            "unit": shape.headline.unit,
+            "period_ns": shape.headline.period.0,
+        },
+        "notice": shape.notice,
+    });
+    json!({ shape.name: content })
+}
+
+pub(super) fn behaviour(behaviour: &Behaviour) -> Value {
+    json!({
+        "pct_newcustomers": behaviour.pct_newcustomers,
+        "pct_newmember": behaviour.pct_newmember,
+        "n_searches": behaviour.n_searches,
+        "search_batch_size": behaviour.search_batch_size,
+        "search_depth": behaviour.search_depth,
+        "n_reviews": behaviour.n_reviews,
+        "pct_newreviews": behaviour.pct_newreviews,
+        "pct_newhelpfulness": behaviour.pct_newhelpfulness,
+        "n_line_items": behaviour.n_line_items,
+        "ds2_mode": behaviour.ds2_mode,
+    })
+}
+
+/// What is concluded of each run, where its headline is not what its transactions add up to.
+pub(super) fn outcome(plan: &Plan) -> Value {
+    let shape = plan.workload.kind.shape();
+    if plan.workload.kind.job_sessions().is_some() {
+        return json!({
+            "kind": "job",
+            "counted": shape.headline.counted,
+            "unit": shape.headline.unit,
+            "period_ns": shape.headline.period.0,
+        });
+    }
+    let search = plan.procedure.search.as_ref();
+    search.map_or(Value::Null, |search| {
+        json!({
+            "kind": "rate-search",
+            "types": shape.types,
+            "counted": "transactions",
+            "unit": "TPS",
+            "period_ns": 1_000_000_000u64,
+            "condition": format!("within {}", search.objective),
+        })
+    })
+}
+
+pub(super) fn weights(plan: &Plan, change: &WeightsPlan) -> Value {
+    let designs: Vec<&str> =
+        change.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
+    json!({
+        "set": change.text,
+        "at_ns": change.at.0,
+        "phase": change.phase.as_str(),
+        "users": change.users,
+        "lasts_ns": change.lasts.map(|lasts| lasts.0),
+        "designs": designs,
+        "line": change.line,
+    })
+}
+
+pub(super) fn background(plan: &Plan, background: &BackgroundPlan) -> Value {
+    let designs: Vec<&str> =
+        background.designs.iter().map(|index| plan.designs[*index].name.as_str()).collect();
+    json!({
+        "name": background.name,
+        "text": background.work.described(),
+        "at_ns": background.at.0,
+        "phase": background.phase.as_str(),
+        "users": background.users,
+        "lasts_ns": background.lasts.map(|lasts| lasts.0),
+        "designs": designs,
+        "line": background.line,
+    })
+}
