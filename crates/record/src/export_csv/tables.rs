@@ -1,141 +1,15 @@
-//! Export to a directory of CSV files: one per table, one per source of ticks.
-//!
-//! RFC 4180: comma, CRLF-free (`\n`), quotes doubled. Missing values are empty. Times are nanoseconds
-//! on the run's clock. `COLUMNS.md` in the directory documents every column; it is generated from the same
-//! declarations as the headers, so that the two cannot differ.
-
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
-
-use underlay_core::Histogram;
+//! One function per table of the export.
 
 use crate::columns::Table;
-use crate::entities::{Interval, Run, RunId, WaitCount};
+use crate::entities::{Run, RunId, WaitCount};
 use crate::error::ExportError;
 use crate::record::Record;
 use crate::words::CheckOutcome;
 
-/// Writes the record into `directory`, which must not exist yet or be empty. Returns the files written.
-pub fn export_csv(record: &Record, directory: &Path) -> Result<Vec<PathBuf>, ExportError> {
-    let mut out = Directory::open(directory)?;
-    let runs = record.runs()?;
-    export_execution(record, &mut out)?;
-    export_runs(record, &runs, &mut out)?;
-    export_happenings(record, &runs, &mut out)?;
-    export_transactions(record, &runs, &mut out)?;
-    export_distributions(record, &runs, &mut out)?;
-    export_waits(record, &runs, &mut out)?;
-    export_ticks(record, &runs, &mut out)?;
-    out.finish()
-}
+use super::csv_file::{Directory, buckets, run_text, text, value_text, window};
+use super::{BEGIN, BUCKETS, END, RUN};
 
-/// A column: its name and what it holds.
-type ColumnDoc<'a> = (&'a str, &'a str);
-
-const RUN: ColumnDoc<'static> = ("run", "id of the run; empty: of no single run");
-const BEGIN: ColumnDoc<'static> = ("begin_ns", "begin of the window, ns on the run's clock");
-const END: ColumnDoc<'static> = ("end_ns", "end of the window, ns on the run's clock");
-const BUCKETS: &str =
-    "non-empty histogram buckets as `lower bound ns:width ns:count`, space separated";
-
-struct Directory {
-    path: PathBuf,
-    files: Vec<PathBuf>,
-    documentation: String,
-}
-
-impl Directory {
-    fn open(path: &Path) -> Result<Directory, ExportError> {
-        let write = |source| ExportError::Write { path: path.to_path_buf(), source };
-        std::fs::create_dir_all(path).map_err(write)?;
-        if std::fs::read_dir(path).map_err(write)?.next().is_some() {
-            return Err(ExportError::NotEmpty { path: path.to_path_buf() });
-        }
-        let documentation = "# Columns\n\nTimes are nanoseconds on the clock of the run; \
-                             `runs.csv` has the wall clock time of its origin.\n"
-            .to_string();
-        Ok(Directory { path: path.to_path_buf(), files: Vec::new(), documentation })
-    }
-
-    fn table(
-        &mut self,
-        name: &str,
-        about: &str,
-        columns: &[ColumnDoc<'_>],
-    ) -> Result<CsvFile, ExportError> {
-        self.documentation.push_str(&format!("\n## {name}.csv\n\n{about}\n\n"));
-        for (column, meaning) in columns {
-            self.documentation.push_str(&format!("- `{column}`: {meaning}\n"));
-        }
-        let path = self.path.join(format!("{name}.csv"));
-        self.files.push(path.clone());
-        let mut file = CsvFile::create(path)?;
-        let header: Vec<String> = columns.iter().map(|(name, _)| name.to_string()).collect();
-        file.row(&header)?;
-        Ok(file)
-    }
-
-    fn finish(mut self) -> Result<Vec<PathBuf>, ExportError> {
-        let path = self.path.join("COLUMNS.md");
-        std::fs::write(&path, self.documentation)
-            .map_err(|source| ExportError::Write { path: path.clone(), source })?;
-        self.files.push(path);
-        Ok(self.files)
-    }
-}
-
-struct CsvFile {
-    path: PathBuf,
-    writer: BufWriter<File>,
-}
-
-impl CsvFile {
-    fn create(path: PathBuf) -> Result<CsvFile, ExportError> {
-        match File::create(&path) {
-            Ok(file) => Ok(CsvFile { path, writer: BufWriter::new(file) }),
-            Err(source) => Err(ExportError::Write { path, source }),
-        }
-    }
-
-    fn row(&mut self, cells: &[String]) -> Result<(), ExportError> {
-        let line: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
-        writeln!(self.writer, "{}", line.join(","))
-            .map_err(|source| ExportError::Write { path: self.path.clone(), source })
-    }
-
-    fn close(mut self) -> Result<(), ExportError> {
-        self.writer.flush().map_err(|source| ExportError::Write { path: self.path, source })
-    }
-}
-
-fn quoted(cell: &str) -> String {
-    if cell.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", cell.replace('"', "\"\""))
-    } else {
-        cell.to_string()
-    }
-}
-
-fn text<T: ToString>(value: Option<T>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
-}
-
-fn run_text(run: Option<RunId>) -> String {
-    text(run.map(|run| run.0))
-}
-
-fn window(run: RunId, interval: Interval) -> [String; 3] {
-    [run.0.to_string(), interval.begin.0.to_string(), interval.end.0.to_string()]
-}
-
-fn buckets(histogram: &Histogram) -> String {
-    let texts: Vec<String> =
-        histogram.buckets().map(|(low, width, n)| format!("{low}:{width}:{n}")).collect();
-    texts.join(" ")
-}
-
-fn export_execution(record: &Record, out: &mut Directory) -> Result<(), ExportError> {
+pub(super) fn export_execution(record: &Record, out: &mut Directory) -> Result<(), ExportError> {
     let mut file = out.table(
         "execution",
         "What was executed: one row per fact.",
@@ -173,7 +47,11 @@ fn export_execution(record: &Record, out: &mut Directory) -> Result<(), ExportEr
     file.close()
 }
 
-fn export_runs(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(), ExportError> {
+pub(super) fn export_runs(
+    record: &Record,
+    runs: &[Run],
+    out: &mut Directory,
+) -> Result<(), ExportError> {
     let mut file = out.table(
         "designs",
         "The designs being compared.",
@@ -230,7 +108,7 @@ fn export_runs(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(),
     file.close()
 }
 
-fn export_happenings(
+pub(super) fn export_happenings(
     record: &Record,
     runs: &[Run],
     out: &mut Directory,
@@ -292,7 +170,7 @@ fn export_happenings(
     export_judgements(record, runs, out)
 }
 
-fn export_judgements(
+pub(super) fn export_judgements(
     record: &Record,
     runs: &[Run],
     out: &mut Directory,
@@ -353,7 +231,7 @@ fn export_judgements(
     file.close()
 }
 
-fn export_transactions(
+pub(super) fn export_transactions(
     record: &Record,
     runs: &[Run],
     out: &mut Directory,
@@ -411,7 +289,7 @@ fn export_transactions(
     file.close()
 }
 
-fn export_distributions(
+pub(super) fn export_distributions(
     record: &Record,
     runs: &[Run],
     out: &mut Directory,
@@ -451,7 +329,11 @@ fn export_distributions(
     file.close()
 }
 
-fn export_waits(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(), ExportError> {
+pub(super) fn export_waits(
+    record: &Record,
+    runs: &[Run],
+    out: &mut Directory,
+) -> Result<(), ExportError> {
     let mut file = out.table(
         "waits",
         "Sampled database sessions. sessions / samples = mean number of sessions in that state.",
@@ -496,7 +378,11 @@ fn export_waits(record: &Record, runs: &[Run], out: &mut Directory) -> Result<()
     file.close()
 }
 
-fn export_ticks(record: &Record, runs: &[Run], out: &mut Directory) -> Result<(), ExportError> {
+pub(super) fn export_ticks(
+    record: &Record,
+    runs: &[Run],
+    out: &mut Directory,
+) -> Result<(), ExportError> {
     let mut file = out.table(
         "sources",
         "The sources of ticks per run.",
@@ -532,7 +418,7 @@ fn export_ticks(record: &Record, runs: &[Run], out: &mut Directory) -> Result<()
 }
 
 /// One source over all runs: its columns are the union of what the runs declare.
-fn export_source(
+pub(super) fn export_source(
     record: &Record,
     runs: &[Run],
     name: &str,
@@ -568,8 +454,4 @@ fn export_source(
         }
     }
     file.close()
-}
-
-fn value_text(values: Option<&[f64]>, i: usize) -> String {
-    text(values.map(|values| values[i]).filter(|value| !value.is_nan()))
 }

@@ -1,117 +1,29 @@
 //! The course of a load: fill, precondition, then once, or in rounds until steady, or along a curve, and a last look
 //! at everything that was written.
 
+mod outcome;
+mod progress;
+
 use super::options::LoadArguments;
 use super::recording::Recording;
 use super::stop;
 use super::targets::Place;
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
-use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::time::Duration;
+use underlay_blockio::Target;
 use underlay_blockio::load::{
     KindResult, LoadJob, LoadResult, LoadSpec, OnError, Operation, Part, SecondTick, run_load,
     write_all,
 };
-use underlay_blockio::verify::{Journal, JournalTarget, Verifier, Violation, journal, unit_bytes};
-use underlay_blockio::{Target, TargetKind};
-use underlay_core::{Bytes, Evidence, Nanos};
+use underlay_blockio::verify::{Journal, JournalTarget, Verifier, journal, unit_bytes};
 use underlay_workload::arrivals::Arrivals;
 use underlay_workload::block::curve::PERCENTS;
 use underlay_workload::block::steady_state::WINDOW_ROUNDS;
-use underlay_workload::block::{Content, IoProfile, SteadyState, curve_rate, steady_state};
+use underlay_workload::block::{Content, IoProfile, curve_rate, steady_state};
 
-/// What came out.
-pub struct Outcome {
-    /// Where.
-    pub targets: Vec<TargetFacts>,
-    /// What was run, in order. At least one, unless it was interrupted before.
-    pub phases: Vec<Phase>,
-    /// Whether the last rounds were steady, when that was asked.
-    pub steady: Option<SteadyState>,
-    /// The last look.
-    pub last_look: Option<LastLook>,
-    /// Whether the user ended it.
-    pub interrupted: bool,
-    /// Why the course ended early, other than by a failed request.
-    pub broken: Option<String>,
-}
-
-/// A target.
-pub struct TargetFacts {
-    pub path: PathBuf,
-    pub kind: TargetKind,
-    pub size: Bytes,
-    pub working_set: Bytes,
-    pub created: bool,
-    pub evidence: Evidence,
-}
-
-/// One load from its beginning to its end.
-pub struct Phase {
-    /// `load`, `round 3`, `maximum`, `70 %`.
-    pub label: String,
-    /// Requests per second over all targets, by a clock.
-    pub offered: Option<f64>,
-    /// Requests that could be in flight at once, over all targets.
-    pub in_flight: u32,
-    /// Whether it belongs to what is reported: not a round before the steady ones.
-    pub counts: bool,
-    pub result: LoadResult,
-    pub seconds: Vec<Second>,
-}
-
-/// One second, all targets together.
-pub struct Second {
-    pub measured: bool,
-    pub begin: Nanos,
-    pub end: Nanos,
-    pub reads: u64,
-    pub writes: u64,
-    pub flushes: u64,
-    pub bytes: u64,
-    pub errors: u64,
-    pub p50: Option<u64>,
-    pub p99: Option<u64>,
-    pub max: Option<u64>,
-    pub backlog: u64,
-}
-
-/// What was found when everything written was read at the end.
-pub struct LastLook {
-    pub units: u64,
-    pub unit_bytes: u32,
-    pub violation_count: u64,
-    pub violations: Vec<Violation>,
-}
-
-impl Outcome {
-    /// The phases that are reported as one: all but those of a curve, and the unsteady rounds.
-    pub fn counted(&self) -> impl Iterator<Item = &Phase> {
-        self.phases.iter().filter(|phase| phase.counts)
-    }
-
-    /// Blocks that did not hold what was written, whenever that was seen.
-    pub fn violation_count(&self) -> u64 {
-        let seen = self.phases.last().map_or(0, |phase| phase.result.violation_count);
-        self.last_look.as_ref().map_or(seen, |look| look.violation_count.max(seen))
-    }
-
-    /// Why it ended early.
-    pub fn failure(&self) -> Option<String> {
-        let failed = self.phases.iter().find_map(|phase| phase.result.failure.clone());
-        failed.or_else(|| self.broken.clone())
-    }
-
-    /// Requests of open loops that were due, and those never started.
-    pub fn delivery(&self) -> (u64, u64) {
-        let phases = self.counted();
-        phases.fold((0, 0), |(due, undelivered), phase| {
-            (due + phase.result.due, undelivered + phase.result.undelivered)
-        })
-    }
-}
+pub use outcome::{LastLook, Outcome, Phase, Second, TargetFacts};
+use progress::{Progress, line};
 
 /// Carries out the course.
 pub fn run(
@@ -440,49 +352,5 @@ fn second(tick: &SecondTick) -> Second {
         p99: all.response.quantile(0.99),
         max: all.response.max(),
         backlog: tick.backlog,
-    }
-}
-
-fn line(second: &Second) -> String {
-    let per_second = 1e9 / (second.end.0 - second.begin.0).max(1) as f64;
-    let rate = |count: u64| count as f64 * per_second;
-    let time = |ns: Option<u64>| ns.map_or("-".to_string(), |ns| Nanos(ns).to_string());
-    let waiting = match second.backlog {
-        0 => String::new(),
-        count => format!(", {count} waiting"),
-    };
-    format!(
-        "{:>4.0} s  {:>9.0} /s  {:>8.1} MB/s  p50 {}  p99 {}  max {}{waiting}",
-        second.end.as_secs_f64(),
-        rate(second.reads + second.writes),
-        rate(second.bytes) / 1e6,
-        time(second.p50),
-        time(second.p99),
-        time(second.max)
-    )
-}
-
-/// Lines on standard error while something goes on, for people who watch: at most two a second.
-struct Progress {
-    what: Option<String>,
-    shown: bool,
-    last: Option<std::time::Instant>,
-}
-
-impl Progress {
-    fn new(what: String) -> Progress {
-        Progress { what: Some(what), shown: std::io::stderr().is_terminal(), last: None }
-    }
-
-    fn tell(&mut self, text: impl FnOnce() -> String) {
-        let recent = self.last.is_some_and(|last| last.elapsed() < Duration::from_millis(400));
-        if !self.shown || recent {
-            return;
-        }
-        if let Some(what) = self.what.take() {
-            eprintln!("{what}");
-        }
-        self.last = Some(std::time::Instant::now());
-        eprintln!("  {}", text());
     }
 }
