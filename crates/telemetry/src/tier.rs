@@ -87,11 +87,13 @@ pub(crate) fn send(common: &Common, item: Item) -> Result<(), SinkClosed> {
 pub(crate) struct Seat {
     sampler: Box<dyn Sampler>,
     announcer: Announcer,
+    /// The facts that were last told.
+    facts: Vec<String>,
 }
 
 impl Seat {
     pub(crate) fn new(number: usize, sampler: Box<dyn Sampler>) -> Seat {
-        Seat { sampler, announcer: Announcer::new(number) }
+        Seat { sampler, announcer: Announcer::new(number), facts: Vec::new() }
     }
 
     /// Tells about the source when anything about it is new.
@@ -99,9 +101,11 @@ impl Seat {
         let sampler = self.sampler.as_ref();
         let (status, width) = (sampler.status(), sampler.series().len());
         let change = self.announcer.source(common, || SourceInfo::of(sampler), status, width)?;
-        if change == Series::Changed {
-            for fact in sampler.facts() {
-                self.announcer.note(common, fact)?;
+        // Series may be added many times while facts stay what they are.
+        if change == Series::Changed && sampler.facts() != self.facts {
+            self.facts = sampler.facts();
+            for fact in &self.facts {
+                self.announcer.note(common, fact.clone())?;
             }
         }
         Ok(())

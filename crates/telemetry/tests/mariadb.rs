@@ -14,7 +14,7 @@ use underlay_database::Target;
 use underlay_database::managed::Listen;
 use underlay_database::mariadb::{Server, ServerSpec, connect, find_installs};
 use underlay_host::{StateDir, Teardown, skip, unprivileged_user};
-use underlay_telemetry::{Collector, Item, Targets, WaitKey};
+use underlay_telemetry::{Collector, Item, SourceInfo, Status, Targets, WaitKey};
 
 const WAITERS: usize = 3;
 
@@ -61,46 +61,166 @@ fn sum(counts: &[(WaitKey, u32)], wanted: impl Fn(&WaitKey) -> bool) -> f64 {
     counts.iter().filter(|(key, _)| wanted(key)).map(|(_, count)| f64::from(*count)).sum()
 }
 
+/// A server of one test with a table, and what removes it.
+struct Stand {
+    server: Server,
+    teardown: Teardown,
+    target: Target,
+    _folder: tempfile::TempDir,
+}
+
+impl Stand {
+    /// None where there is no server program.
+    fn start(settings: &[(&str, &str)]) -> Option<Stand> {
+        let install = find_installs(None, None).into_iter().next()?;
+        // On a disk: the server writes with direct I/O, which memory file systems refuse.
+        let dir = tempfile::Builder::new().prefix("underlay-waits").tempdir_in("/var/tmp").unwrap();
+        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
+        let path = dir.path().canonicalize().unwrap();
+        let state = StateDir::at(path.join("state")).unwrap();
+        let teardown = Teardown::create(&state, "test").unwrap();
+        let small = [("innodb_log_file_size", "16M")];
+        let settings = small.iter().chain(settings);
+        let spec = ServerSpec {
+            name: "waits".to_string(),
+            install,
+            data: path.join("data"),
+            wal: path.join("redo"),
+            backup: path.join("backup"),
+            settings: settings.map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+            run_as: unprivileged_user().unwrap(),
+            cgroup: None,
+            runtime_dir: path.join("run"),
+            listen: Listen::UnixSocket,
+        };
+        let mut server = Server::create(&teardown, spec).unwrap();
+        server.start().unwrap();
+        let target = server.target();
+        runtime().block_on(async {
+            let mut conn = session(&target).await;
+            for sql in [
+                "CREATE DATABASE shop",
+                "CREATE TABLE shop.t (id int PRIMARY KEY, n int) ENGINE=InnoDB",
+                "INSERT INTO shop.t SELECT seq, 0 FROM shop.seq_1_to_10",
+            ] {
+                conn.query_drop(sql).await.unwrap();
+            }
+        });
+        let target = target.with_database("shop");
+        Some(Stand { server, teardown, target, _folder: dir })
+    }
+}
+
+impl Drop for Stand {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        self.teardown.unwind();
+    }
+}
+
 #[test]
 fn row_locks_with_their_holders_and_the_log_are_seen() {
-    let Some(install) = find_installs(None, None).into_iter().next() else {
+    let Some(stand) = Stand::start(&[]) else {
         skip!("no MariaDB 10.6 or MySQL 8 on this host");
     };
-    // On a disk: the server writes with direct I/O, which memory file systems refuse.
-    let dir = tempfile::Builder::new().prefix("underlay-waits").tempdir_in("/var/tmp").unwrap();
-    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o711)).unwrap();
-    let path = dir.path().canonicalize().unwrap();
-    let state = StateDir::at(path.join("state")).unwrap();
-    let teardown = Teardown::create(&state, "test").unwrap();
-    let spec = ServerSpec {
-        name: "waits".to_string(),
-        install,
-        data: path.join("data"),
-        wal: path.join("redo"),
-        backup: path.join("backup"),
-        settings: [("innodb_log_file_size".to_string(), "16M".to_string())].into(),
-        run_as: unprivileged_user().unwrap(),
-        cgroup: None,
-        runtime_dir: path.join("run"),
-        listen: Listen::UnixSocket,
+    a_kept_row_lock(&stand.target);
+    a_busy_log(&stand.target);
+}
+
+/// Whether the server says for what its threads wait is told, with what would make it so.
+#[test]
+fn without_the_performance_schema_a_note_says_what_is_missing() {
+    let Some(stand) = Stand::start(&[]) else {
+        skip!("no MariaDB 10.6 or MySQL 8 on this host");
     };
-    let mut server = Server::create(&teardown, spec).unwrap();
-    server.start().unwrap();
-    let target = server.target();
-    runtime().block_on(async {
-        let mut conn = session(&target).await;
-        conn.query_drop("CREATE DATABASE shop").await.unwrap();
-        conn.query_drop("CREATE TABLE shop.t (id int PRIMARY KEY, n int) ENGINE=InnoDB")
-            .await
-            .unwrap();
-        conn.query_drop("INSERT INTO shop.t SELECT seq, 0 FROM shop.seq_1_to_10").await.unwrap();
+    let items = items_of(&stand.target, || thread::sleep(Duration::from_millis(500)));
+    let waits = source(&items, "waits").unwrap().1;
+    let reason = waits.status.reason().unwrap_or_default();
+    assert!(reason.starts_with("performance_schema is off: "), "{reason}");
+    let (_, counters) = source(&items, "mariadb").unwrap();
+    assert_eq!(counters.status, Status::Available);
+    assert!(counters.series.iter().all(|series| series.name.starts_with("status.")));
+    assert!(is_noted(&items, "performance_schema = off"), "{items:?}");
+}
+
+#[test]
+fn the_performance_schema_names_waits_and_files() {
+    let on = [
+        ("performance_schema", "ON"),
+        ("performance_schema_consumer_events_waits_current", "ON"),
+        ("performance_schema_instrument", "wait/synch/%=ON"),
+    ];
+    let Some(stand) = Stand::start(&on) else {
+        skip!("no MariaDB 10.6 or MySQL 8 on this host");
+    };
+    let target = &stand.target;
+    // A wait that lasts as long as we say, and that the thread's state leaves without a class.
+    let items = items_of(target, || {
+        runtime().block_on(async {
+            session(target).await.query_drop("SELECT sleep(2)").await.unwrap();
+        });
     });
-    let target = target.with_database("shop");
-    a_kept_row_lock(&target);
-    a_busy_log(&target);
-    server.kill().unwrap();
-    drop(server);
-    teardown.unwind();
+    assert_eq!(source(&items, "waits").unwrap().1.status, Status::Available);
+    assert!(is_noted(&items, "performance_schema = on"), "{items:?}");
+    let counts: Vec<(WaitKey, u32)> = items
+        .iter()
+        .filter_map(|item| match item {
+            Item::Waits { counts, .. } => Some(counts.clone()),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let named = sum(&counts, |key| key.class == "IPC" && key.event.starts_with("Item_func_sleep"));
+    assert!(named > 0.0, "the wait was not named: {counts:?}");
+    // Counters: starting read data files, and that took time.
+    let (number, counters) = source(&items, "mariadb").unwrap();
+    let last = items.iter().rev().find_map(|item| match item {
+        Item::Tick { source, values, .. } if *source == number => Some(values),
+        _ => None,
+    });
+    let value = |name: &str| {
+        let place = counters.series.iter().position(|series| series.name == name);
+        last.unwrap()[place.unwrap_or_else(|| panic!("no series {name}"))]
+    };
+    for name in [
+        "file.innodb.innodb_data_file.reads",
+        "file.innodb.innodb_data_file.reads.time",
+        "file.innodb.innodb_data_file.reads.bytes",
+        "waits.io.file.innodb.innodb_data_file",
+        "waits.io.file.innodb.innodb_data_file.time",
+    ] {
+        assert!(value(name) > 0.0, "{name}");
+    }
+    assert!(counters.series.iter().any(|series| series.name.starts_with("waits.synch.")));
+}
+
+/// Everything that is handed over while `work` runs.
+fn items_of(target: &Target, work: impl FnOnce()) -> Vec<Item> {
+    let (sink, items) = channel();
+    let targets = Targets {
+        origin: Instant::now(),
+        database: Some(target.clone()),
+        processes: Vec::new(),
+        cgroup: None,
+        volumes: Vec::new(),
+        extra: Vec::new(),
+    };
+    let collector = Collector::start(targets, Duration::from_millis(200), sink);
+    work();
+    collector.stop();
+    items.try_iter().collect()
+}
+
+/// The latest that was said about a source.
+fn source<'a>(items: &'a [Item], name: &str) -> Option<(usize, &'a SourceInfo)> {
+    items.iter().rev().find_map(|item| match item {
+        Item::Source(number, info) if info.name == name => Some((*number, info)),
+        _ => None,
+    })
+}
+
+fn is_noted(items: &[Item], beginning: &str) -> bool {
+    items.iter().any(|item| matches!(item, Item::Note { text, .. } if text.starts_with(beginning)))
 }
 
 /// One session changes a row and goes to sleep; others want to change it too.
@@ -134,25 +254,7 @@ fn a_kept_row_lock(target: &Target) {
 
 /// Sessions that do nothing but commit, each to a durable log.
 fn a_busy_log(target: &Target) {
-    let ends = AtomicBool::new(false);
-    let (counts, _, holders) = observed(target, || {
-        thread::scope(|scope| {
-            for id in 1..=WAITERS {
-                let ends = &ends;
-                scope.spawn(move || {
-                    runtime().block_on(async {
-                        let mut conn = session(target).await;
-                        let sql = format!("UPDATE t SET n = n + 1 WHERE id = {id}");
-                        while !ends.load(Ordering::Relaxed) {
-                            conn.query_drop(&sql).await.unwrap();
-                        }
-                    });
-                });
-            }
-            thread::sleep(Duration::from_millis(1500));
-            ends.store(true, Ordering::Relaxed);
-        });
-    });
+    let (counts, _, holders) = observed(target, || commit_for(target, Duration::from_millis(1500)));
     let active = sum(&counts, |key| key.state == "active");
     let log = sum(&counts, |key| key.event == "InnodbLogFlush");
     // How much of the time is the log's depends on how quick the disk under it is; nothing else is waited for.
@@ -161,4 +263,25 @@ fn a_busy_log(target: &Target) {
     assert!(log > 0.9 * waits, "{log} of {waits} waits were for the log: {counts:?}");
     let locks = sum(&counts, |key| key.class == "Lock");
     assert!(locks == 0.0 && holders.is_empty(), "nobody was in another's way: {counts:?}");
+}
+
+/// Sessions that do nothing but commit.
+fn commit_for(target: &Target, time: Duration) {
+    let ends = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for id in 1..=WAITERS {
+            let ends = &ends;
+            scope.spawn(move || {
+                runtime().block_on(async {
+                    let mut conn = session(target).await;
+                    let sql = format!("UPDATE t SET n = n + 1 WHERE id = {id}");
+                    while !ends.load(Ordering::Relaxed) {
+                        conn.query_drop(&sql).await.unwrap();
+                    }
+                });
+            });
+        }
+        thread::sleep(time);
+        ends.store(true, Ordering::Relaxed);
+    });
 }

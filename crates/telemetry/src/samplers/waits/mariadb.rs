@@ -4,8 +4,12 @@
 //! server's word as its event. Without the performance schema the server does not say for what a
 //! thread waits, but two waits can be told: for the log at a commit, which has a state of its own, and for
 //! a row lock, which InnoDB's list of transactions knows, and with it who holds the lock.
+//!
+//! Where the performance schema keeps `events_waits_current`, the innermost wait of each thread says what a
+//! session without row lock waits for; the event is spelled in the words of [`super::mariadb_event`].
 
 use super::chain::{LOCK, Link};
+use super::mariadb_event;
 use super::tally::Sample;
 use crate::item::WaitKey;
 use mysql_async::prelude::Queryable;
@@ -17,18 +21,48 @@ use std::time::Duration;
 /// for 100 ms; whoever asks more often is told for ever what was true at first.
 pub(super) const PERIOD_MIN: Duration = Duration::from_millis(110);
 
-/// What this cannot see.
-pub(super) const GAP: &str = "the states of threads do not tell reading pages and waiting for latches \
+/// What cannot be seen without waits of threads.
+const GAP: &str = "the states of threads do not tell reading pages and waiting for latches \
     from running; the scheduler's counters do, without a name";
 
-/// Sessions by state, but for our own. Sleeping ones wait for their client.
+/// What a connection has found the server to know.
+#[derive(Clone, Debug)]
+pub(super) struct Knows {
+    /// Who waits for whom. MySQL 8 keeps that elsewhere.
+    pub(super) blockers: bool,
+    /// For what each thread waits.
+    waits: bool,
+    /// What is missing, in words; empty if nothing is.
+    pub(super) gaps: String,
+}
+
+/// Sessions by state, but for our own, without their waits. Sleeping ones wait for their client.
 const COUNTS: &str = "\
-    SELECT command = 'Sleep', trx_state <=> 'LOCK WAIT', coalesce(state, ''), count(*)
+    SELECT command = 'Sleep', trx_state <=> 'LOCK WAIT', coalesce(state, ''), '', '', count(*)
       FROM information_schema.processlist
       LEFT JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id
      WHERE id <> connection_id() AND command NOT IN ('Daemon', 'Binlog Dump', 'Connect')
        AND NOT (command = 'Sleep' AND db IS NULL)
-     GROUP BY 1, 2, 3";
+     GROUP BY 1, 2, 3, 4, 5";
+
+/// The same with the innermost wait of each thread that has not ended, and its operation. A wait for the rows of a
+/// table is a frame around others.
+const COUNTS_WITH_WAITS: &str = "\
+    SELECT command = 'Sleep', trx_state <=> 'LOCK WAIT', coalesce(state, ''), coalesce(event, ''),
+           coalesce(operation, ''), count(*)
+      FROM information_schema.processlist
+      LEFT JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id
+      LEFT JOIN (SELECT processlist_id AS waiter,
+                        substring_index(group_concat(event_name ORDER BY event_id DESC), ',', 1) AS event,
+                        substring_index(group_concat(operation ORDER BY event_id DESC), ',', 1) AS operation
+                   FROM performance_schema.events_waits_current
+                   JOIN performance_schema.threads USING (thread_id)
+                  WHERE end_event_id IS NULL AND processlist_id IS NOT NULL
+                    AND event_name LIKE 'wait/%' AND event_name NOT LIKE 'wait/io/table/%'
+                  GROUP BY processlist_id) AS waits ON waiter = id
+     WHERE id <> connection_id() AND command NOT IN ('Daemon', 'Binlog Dump', 'Connect')
+       AND NOT (command = 'Sleep' AND db IS NULL)
+     GROUP BY 1, 2, 3, 4, 5";
 
 /// Waiters with one of their blockers per row, and the blockers: of the moment of the latest sample, because it is the same
 /// list. A blocker without a session was prepared by a transaction manager, or has just ended.
@@ -40,11 +74,46 @@ const CHAINS: &str = "\
       LEFT JOIN information_schema.innodb_lock_waits AS waits ON waits.requesting_trx_id = trx.trx_id
       LEFT JOIN information_schema.innodb_trx AS blocker ON blocker.trx_id = waits.blocking_trx_id";
 
-/// Whether the server lists who waits for whom. MySQL 8 keeps that elsewhere.
-pub(super) async fn lists_blockers(conn: &mut Conn) -> Result<bool, Error> {
+/// What must be on for waits of threads to be known.
+const CONSUMERS: &str = "SELECT count(*) FROM performance_schema.setup_consumers WHERE enabled = 'YES' \
+    AND name IN ('events_waits_current', 'global_instrumentation', 'thread_instrumentation')";
+/// Instrumented latches.
+const LATCHES: &str = "SELECT count(*) FROM performance_schema.setup_instruments \
+    WHERE enabled = 'YES' AND timed = 'YES' AND name LIKE 'wait/synch/%/innodb/%'";
+
+/// Asks the server what it knows.
+pub(super) async fn introduce(conn: &mut Conn) -> Result<Knows, Error> {
     let sql = "SELECT count(*) FROM information_schema.tables \
                 WHERE table_schema = 'information_schema' AND lower(table_name) = 'innodb_lock_waits'";
-    Ok(conn.query_first::<u32, _>(sql).await?.unwrap_or_default() > 0)
+    let blockers = conn.query_first::<u32, _>(sql).await?.unwrap_or_default() > 0;
+    let on: Option<bool> = conn.query_first("SELECT @@performance_schema").await?;
+    let without = |why: &str| Knows { blockers, waits: false, gaps: format!("{why}: {GAP}") };
+    if on != Some(true) {
+        return Ok(without("performance_schema is off"));
+    }
+    let consumers = match conn.query_first::<u32, _>(CONSUMERS).await {
+        Ok(number) => number.unwrap_or_default(),
+        // Not to be allowed to read is no reason to lose the connection.
+        Err(Error::Server(error)) => {
+            return Ok(without(&format!("performance_schema is not readable ({})", error.message)));
+        }
+        Err(error) => return Err(error),
+    };
+    if consumers < 3 {
+        return Ok(without(
+            "performance_schema keeps no waits of threads \
+             (performance_schema_consumer_events_waits_current=ON would)",
+        ));
+    }
+    let latches: u32 = conn.query_first(LATCHES).await?.unwrap_or_default();
+    let gaps = if latches > 0 {
+        String::new()
+    } else {
+        "InnoDB's latches are not instrumented and look like running \
+         (performance_schema_instrument='wait/synch/%=ON' would name them)"
+            .to_string()
+    };
+    Ok(Knows { blockers, waits: true, gaps })
 }
 
 /// The lock chains of the moment of the latest sample, and the waiters they start from.
@@ -73,11 +142,18 @@ pub(super) async fn chains(conn: &mut Conn) -> Result<(BTreeMap<i32, Link>, Vec<
 }
 
 /// One sample of all sessions.
-pub(super) async fn counts(conn: &mut Conn) -> Result<Sample, Error> {
-    let rows: Vec<(bool, bool, String, u32)> = conn.query(COUNTS).await?;
+pub(super) async fn counts(conn: &mut Conn, knows: &Knows) -> Result<Sample, Error> {
+    let sql = if knows.waits { COUNTS_WITH_WAITS } else { COUNTS };
+    let rows: Vec<(bool, bool, String, String, String, u32)> = conn.query(sql).await?;
     Ok(rows
         .into_iter()
-        .map(|(sleeps, waits_for_row, state, count)| (key(sleeps, waits_for_row, &state), count))
+        .map(|(sleeps, waits_for_row, state, event, operation, count)| {
+            let mut key = key(sleeps, waits_for_row, &state);
+            if key.state == "active" && key.class != LOCK && !event.is_empty() {
+                (key.class, key.event) = mariadb_event::words(&event, &operation);
+            }
+            (key, count)
+        })
         .collect())
 }
 

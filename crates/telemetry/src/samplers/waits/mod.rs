@@ -7,7 +7,8 @@
 //! * **Needs** a login; `pg_read_all_stats` to see sessions of other roles.
 //!
 //! On MariaDB it reads `information_schema.processlist`, the lock waits of `innodb_trx` and, while somebody waits,
-//! `innodb_lock_waits`, at most nine times per second: see `mariadb`.
+//! `innodb_lock_waits`, at most nine times per second, and `events_waits_current` where the performance schema keeps
+//! it: see `mariadb`.
 //!
 //! On PostgreSQL it connects to the maintenance database of the server if it may, so that its transactions are not
 //! among those that `pg_stat_database` counts for the observed one.
@@ -19,6 +20,7 @@
 
 mod chain;
 mod mariadb;
+mod mariadb_event;
 mod query;
 mod tally;
 
@@ -43,7 +45,7 @@ use underlay_database::{Engine, Target};
 pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "waits",
     layer: Layer::Database,
-    reads: "pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock; on MariaDB information_schema.processlist, innodb_trx and innodb_lock_waits",
+    reads: "pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock; on MariaDB information_schema.processlist, innodb_trx, innodb_lock_waits and, where the performance schema keeps it, events_waits_current",
     costs: "at 20 Hz and 64 sessions 0.25 % of a core here and 0.55 % in the server, 0.4 % and 0.9 % while locks are followed; with 1,000 sessions at 10 Hz 0.2 % and 2.8 %",
     needs: "a login to the server; pg_read_all_stats to see sessions of other roles",
     traps: &[
@@ -51,7 +53,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "idle with ClientRead is not idle when the load driver is short of CPU",
         "a wait on Lock hides what the holder does: see the holders, found by following the chain",
         "a holder that is `idle` had let go between the two looks of one query; `unknown` had ended",
-        "on MariaDB the state of a session's thread is all that is known: reading pages and waiting for latches look like running, and are told apart only by the scheduler's counters, as asleep without a name",
+        "on MariaDB without performance_schema=ON and performance_schema_consumer_events_waits_current=ON the state of a session's thread is all that is known: reading pages and waiting for latches look like running, and are told apart only by the scheduler's counters, as asleep without a name",
         "MariaDB is asked nine times per second at most, because InnoDB renews its list of transactions only when nobody asked for 100 ms; on MySQL lock chains are not followed",
         "at most 64 waiters are followed at a moment: use shares of holders, not their number",
     ],
@@ -86,8 +88,8 @@ pub(crate) struct Waits {
     periods_since_sample: u32,
     periods_since_holders: u32,
     statements: Option<(u64, Statements)>,
-    /// Whether a MariaDB lists who waits for whom, by connection.
-    lists_blockers: Option<(u64, bool)>,
+    /// What a MariaDB knows, by connection.
+    knows: Option<(u64, mariadb::Knows)>,
     tally: Tally,
     costs: Costs,
 }
@@ -145,7 +147,7 @@ impl Waits {
             periods_since_sample: u32::MAX,
             periods_since_holders: u32::MAX,
             statements: None,
-            lists_blockers: None,
+            knows: None,
             tally: Tally::default(),
             costs: Costs::default(),
         }
@@ -261,24 +263,27 @@ impl Waits {
     fn look_at_mariadb(&mut self, common: &Common) -> Result<(), SampleError> {
         let Some(Session::Mariadb(session)) = &mut self.session else { return Ok(()) };
         let generation = session.connected()?;
-        let lists_blockers = match self.lists_blockers.filter(|(of, _)| *of == generation) {
-            Some((_, lists)) => lists,
+        let known = self.knows.as_ref().filter(|(of, _)| *of == generation);
+        let knows = match known {
+            Some((_, knows)) => knows.clone(),
             None => {
-                let lists = session.run(async |conn| mariadb::lists_blockers(conn).await)?;
-                self.lists_blockers = Some((generation, lists));
-                lists
+                let knows = session.run(async |conn| mariadb::introduce(conn).await)?;
+                self.knows = Some((generation, knows.clone()));
+                self.status = if knows.gaps.is_empty() {
+                    Status::Available
+                } else {
+                    Status::Degraded(knows.gaps.clone())
+                };
+                knows
             }
         };
         let begin = common.now();
-        let sample = session.run(async |conn| mariadb::counts(conn).await)?;
+        let sample = session.run(async |conn| mariadb::counts(conn, &knows).await)?;
         let end = common.now();
-        if let Status::Absent(_) = self.status {
-            self.status = Status::Degraded(mariadb::GAP.to_string());
-        }
         let someone_waits = sample.iter().any(|(key, _)| key.class == chain::LOCK);
         let mut holders = Vec::new();
         let is_due = self.periods_since_holders >= self.holders_every;
-        if is_due && someone_waits && lists_blockers {
+        if is_due && someone_waits && knows.blockers {
             let (links, waiters) = session.run(async |conn| mariadb::chains(conn).await)?;
             holders = chain::roots(&links, &waiters);
         }
