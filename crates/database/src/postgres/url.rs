@@ -92,7 +92,7 @@ fn take_from_url(url: &str) -> Result<Split, TargetError> {
     };
     let mut taken = Vec::new();
     let mut left = Vec::new();
-    for option in url[at + 1..].split('&') {
+    for option in url[at + 1..].split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
         match TAKEN.contains(&name) {
             true => {
@@ -182,6 +182,7 @@ mod tests {
             take_from_url("postgres://ann@h/db?keepalives_idle=3").is_err(),
             "it would be forgotten"
         );
+        assert_eq!(take_from_url("postgres://ann@h/db?").unwrap().0, "postgres://ann@h/db");
         assert!(take_from_pairs("host=h user=ann hostaddr=10.0.0.1").is_err());
         let (left, found) = take_from_url("postgres://ann@h/db?sslmode=prefer").unwrap();
         assert_eq!((left.as_str(), found.len()), ("postgres://ann@h/db", 1));
