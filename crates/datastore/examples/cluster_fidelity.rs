@@ -72,15 +72,11 @@ fn designs() -> Vec<Design> {
         Design { name: "sata/8, RAID-5", cluster: cluster(4, 8, near, small), policy: raid_5() },
         Design { name: "sata, FTT=1", cluster: cluster(3, 1, near, large), policy: mirrored(1) },
         Design {
-            name: "far sata/32, FTT=1",
-            cluster: cluster(3, 32, far, small),
+            name: "far sata/8, FTT=1",
+            cluster: cluster(3, 8, far, small),
             policy: mirrored(1),
         },
-        Design {
-            name: "far sata/32, RAID-5",
-            cluster: cluster(4, 32, far, small),
-            policy: raid_5(),
-        },
+        Design { name: "far sata/8, RAID-5", cluster: cluster(4, 8, far, small), policy: raid_5() },
     ]
 }
 
