@@ -62,7 +62,7 @@ impl Cluster {
         self.end_part(key, None);
     }
 
-    /// The write reaches the data, and those who missed it become stale.
+    /// Those who miss the write become stale, and it reaches the data of the others.
     fn apply_write(
         &mut self,
         part: &Aim,
@@ -74,11 +74,6 @@ impl Cluster {
     ) {
         let piece = *piece;
         let discard = part.operation == Operation::Discard;
-        if discard {
-            self.command(DataCommand::Discard { piece });
-        } else {
-            self.command(DataCommand::Write { request, buffer_offset, piece });
-        }
         let whole_row = range.length == piece.unit_bytes * u32::from(piece.kind.data_units());
         let Some(object) = self.object(part.volume, layout) else { return };
         let ranges = touched(piece.kind, piece.unit_bytes, range);
@@ -102,6 +97,17 @@ impl Cluster {
         for (id, _) in members.iter().filter(|(_, took)| !took) {
             self.mark_stale(*id, range.row);
         }
+        if matches!(piece.kind, SetKind::Parity { .. }) {
+            // Whoever misses it must be known as stale in what is stored before the others change: after a kill in between
+            // a row would else be decoded from members of which some have the write and some have not. Members
+            // of a mirror need no more than being brought in line, whichever is chosen.
+            self.tell_of_change();
+        }
+        self.command(if discard {
+            DataCommand::Discard { piece }
+        } else {
+            DataCommand::Write { request, buffer_offset, piece }
+        });
     }
 
     /// The same for the layout that a policy change is filling.
