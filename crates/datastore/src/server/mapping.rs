@@ -30,6 +30,15 @@ impl Mapping {
         Mapping::of(start.cast(), length)
     }
 
+    /// A file that this process writes through the mapping; what is written is in the file at once for whoever reads it, and stays
+    /// there if the process is killed.
+    pub(crate) fn shared_writable(file: &File, length: usize) -> io::Result<Mapping> {
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a new mapping, at an address of the kernel's choice, of an open file.
+        let start = unsafe { mmap(null_mut(), length, protection, MapFlags::SHARED, file, 0) }?;
+        Mapping::of(start.cast(), length)
+    }
+
     /// Zeros, which take memory once they are touched.
     pub(crate) fn anonymous(length: usize) -> io::Result<Mapping> {
         let protection = ProtFlags::READ | ProtFlags::WRITE;

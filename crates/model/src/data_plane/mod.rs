@@ -1,7 +1,7 @@
 //! The data plane: what a cluster's data commands do to real bytes.
 //!
 //! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
-//! ([`row`], [`behind`]), and the [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
+//! ([`row`], [`behind`]), what a kill must not leave half done ([`intent`]), and the [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
 //!
 //! Everything here is a value: memory is one kind of store, files are another and live in the `datastore` crate. What is
 //! deliberately not here: time, policy, placement. The cluster has decided all that.
@@ -16,6 +16,8 @@ mod held;
 
 mod finding;
 
+mod intent;
+
 mod row;
 
 mod behind;
@@ -25,4 +27,5 @@ mod plane;
 pub use block_store::{BLOCK_BYTES, BlockStore, MemoryStore, MemoryStores, StoreError, StoreMaker};
 pub(crate) use checksum::is_zero;
 pub use finding::Finding;
+pub use intent::{Intent, IntentLog};
 pub use plane::{DataPlane, Delivered};

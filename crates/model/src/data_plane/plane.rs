@@ -3,6 +3,7 @@
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreMaker};
 use super::finding::Finding;
 use super::held::{Blocks, Held};
+use super::intent::IntentLog;
 use super::row::Row;
 use crate::cluster::{ComponentId, DataCommand, Durability, Piece};
 use crate::reduction::ChangedBlocks;
@@ -20,11 +21,18 @@ pub(super) struct Components<S> {
     /// Those whose writes can be lost, and by how many what is remembered of them is divided.
     volatile: usize,
     sharers: usize,
+    /// Notes what is about to happen; none where nothing outlives the process.
+    intents: Option<Box<dyn IntentLog>>,
 }
 
 impl<S: BlockStore> Components<S> {
     pub(super) fn get_mut(&mut self, id: ComponentId) -> Option<&mut Held<S>> {
         self.held.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// Where what is about to happen is noted.
+    pub(super) fn intents(&mut self) -> Option<&mut (dyn IntentLog + 'static)> {
+        self.intents.as_deref_mut()
     }
 
     fn put(&mut self, id: ComponentId, mut held: Held<S>) {
@@ -111,7 +119,7 @@ impl<M: StoreMaker> DataPlane<M> {
     pub fn new(maker: M) -> DataPlane<M> {
         DataPlane {
             maker,
-            components: Components { held: Vec::new(), volatile: 0, sharers: 1 },
+            components: Components { held: Vec::new(), volatile: 0, sharers: 1, intents: None },
             buffers: HashMap::default(),
             findings: Vec::new(),
         }
@@ -120,6 +128,11 @@ impl<M: StoreMaker> DataPlane<M> {
     /// Adds a component that exists already: after a restart.
     pub fn attach(&mut self, component: ComponentId, store: M::Store, durability: Durability) {
         self.components.put(component, Held::new(store, durability));
+    }
+
+    /// From now on what a command is about to store is noted before.
+    pub fn note_intents(&mut self, log: Box<dyn IntentLog>) {
+        self.components.intents = Some(log);
     }
 
     /// Takes the stores out: what is left when everything else is forgotten.

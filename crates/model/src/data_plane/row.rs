@@ -4,11 +4,12 @@
 //! broken from the rest. What was restored is written back, so that a broken block is repaired by being read.
 
 use super::block_store::{BLOCK_BYTES, BlockStore};
+use super::checksum::broken_sum;
 use super::finding::Finding;
 use super::held::{Blocks, Held, sums_for};
 use super::parity::{DATA_MAX, accumulate, reconstruct};
 use super::plane::Components;
-use crate::cluster::{ComponentId, Content, Piece, Role, SetKind};
+use crate::cluster::{Checksum, ComponentId, Content, Piece, Role, SetKind};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 
@@ -218,29 +219,31 @@ impl<S: BlockStore> Row<'_, S> {
                 let span = Span { from: self.piece.start, length: self.piece.length_bytes };
                 let (offset, checksum) = (self.offset(span), self.piece.checksum);
                 let sums = sums_for(bytes, checksum);
+                // Without checksums there is nothing that bytes could be out of step with.
+                let noted = checksum == Checksum::On;
+                if let Some(log) = self.components.intents().filter(|_| noted) {
+                    for member in self.piece.members() {
+                        log.sums(member.component, offset, &sums);
+                    }
+                    log.begin();
+                }
                 for member in self.piece.members() {
                     if let Some(held) = self.components.get_mut(member.component) {
                         held.write_summed(offset, bytes, &sums, checksum);
                     }
+                }
+                if let Some(log) = self.components.intents().filter(|_| noted) {
+                    log.end();
                 }
             }
             SetKind::Parity { .. } => self.write_with_parity(bytes),
         }
     }
 
-    fn write_component(&mut self, component: ComponentId, span: Span, bytes: &[u8]) {
+    fn write_component(&mut self, component: ComponentId, span: Span, sums: &[u32], bytes: &[u8]) {
         let (offset, checksum) = (self.offset(span), self.piece.checksum);
         if let Some(held) = self.held(component) {
-            held.write(offset, bytes, checksum);
-        }
-    }
-
-    fn write_slot(&mut self, slot: u8, span: Span, bytes: &[u8]) {
-        let piece = self.piece;
-        for member in piece.members() {
-            if member.slot == slot {
-                self.write_component(member.component, span, bytes);
-            }
+            held.write_summed(offset, bytes, sums, checksum);
         }
     }
 
@@ -261,20 +264,50 @@ impl<S: BlockStore> Row<'_, S> {
             Some(parity) => parity,
             None => self.parity_of_all(&new, all),
         };
+        let checksum = self.piece.checksum;
+        let mut writes: Vec<(u8, Span, Vec<u32>, &[u8])> = Vec::new();
         for (slot, span, bytes) in new {
-            self.write_slot(slot, span, bytes);
+            writes.push((slot, span, sums_for(bytes, checksum), bytes));
         }
         for (index, parity) in parity.iter().enumerate() {
             let slot = self.piece.kind.parity_member(self.piece.row, index as u8);
-            self.write_slot(slot, all, &parity.bytes);
-            self.break_bad(slot, all, &parity.good);
+            let mut sums = sums_for(&parity.bytes, checksum);
+            let blocks = parity.bytes.chunks_exact(BLOCK_BYTES);
+            for ((sum, block), good) in sums.iter_mut().zip(blocks).zip(&parity.good) {
+                if !good {
+                    *sum = broken_sum(block);
+                }
+            }
+            writes.push((slot, all, sums, &parity.bytes));
         }
+        self.store_together(&writes);
     }
 
-    fn break_bad(&mut self, slot: u8, span: Span, good: &[bool]) {
-        for (index, _) in good.iter().enumerate().filter(|(_, good)| !**good) {
-            let one = Span { from: span.from + (index * BLOCK_BYTES) as u32, length: BLOCK as u32 };
-            self.break_slot(slot, one);
+    /// Stores what belongs together on all members: after a kill in between it is completed.
+    fn store_together(&mut self, writes: &[(u8, Span, Vec<u32>, &[u8])]) {
+        let piece = self.piece;
+        let each = || {
+            writes.iter().flat_map(|write| {
+                let members = piece.members().iter().filter(|member| member.slot == write.0);
+                members.map(move |member| (member.component, write))
+            })
+        };
+        if self.components.intents().is_some() {
+            for (component, (_, span, sums, bytes)) in each() {
+                let offset = self.offset(*span);
+                if let Some(log) = self.components.intents() {
+                    log.store(component, offset, bytes, sums);
+                }
+            }
+        }
+        if let Some(log) = self.components.intents() {
+            log.begin();
+        }
+        for (component, (_, span, sums, bytes)) in each() {
+            self.write_component(component, *span, sums, bytes);
+        }
+        if let Some(log) = self.components.intents() {
+            log.end();
         }
     }
 
@@ -390,11 +423,21 @@ impl<S: BlockStore> Row<'_, S> {
             }
             SetKind::Parity { .. } => Span { from: 0, length: self.piece.unit_bytes },
         };
-        let offset = self.offset(span);
-        for member in self.piece.members().to_vec() {
-            if let Some(held) = self.held(member.component) {
-                held.discard(offset, u64::from(span.length));
+        let (offset, length) = (self.offset(span), u64::from(span.length));
+        let piece = self.piece;
+        if let Some(log) = self.components.intents() {
+            for member in piece.members() {
+                log.discard(member.component, offset, length);
             }
+            log.begin();
+        }
+        for member in piece.members() {
+            if let Some(held) = self.held(member.component) {
+                held.discard(offset, length);
+            }
+        }
+        if let Some(log) = self.components.intents() {
+            log.end();
         }
     }
 

@@ -13,6 +13,7 @@ impl World {
     /// Returns everything, waits until nothing moves, and verifies.
     pub fn heal_and_verify(&mut self) {
         self.killed_after = None;
+        self.life.begin();
         // A last volatile loss is possible until the hosts are up.
         let hosts: Vec<_> = self.cluster.hosts().collect();
         for host in hosts {
@@ -151,9 +152,10 @@ impl World {
             for component in status.components {
                 let store = self.data.store(component.component).expect("exists");
                 assert!(
-                    store.allocated_bytes() <= component.occupied.0 || !subject.scars.is_empty(),
+                    store.inner.allocated_bytes() <= component.occupied.0
+                        || !subject.scars.is_empty(),
                     "{component:?} holds {} bytes",
-                    store.allocated_bytes()
+                    store.inner.allocated_bytes()
                 );
             }
         }

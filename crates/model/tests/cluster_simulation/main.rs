@@ -6,7 +6,7 @@
 //! healed, and members must agree, space must add up, and nothing may still be copying.
 //!
 //! `UNDERLAY_SEED=n` runs one seed. Fresh seeds run for a minute, or for as long as `UNDERLAY_SIMULATION_SECONDS=n` says; 0 is none.
-//! In every second run the program that drives the cluster is killed now and then.
+//! In every second run the program that drives the cluster is killed now and then, between two commands or in the midst of one.
 //! `UNDERLAY_TRACE=1` prints what happens, `UNDERLAY_TRACE=data` the commands of the data plane as well.
 
 mod reference;
@@ -18,6 +18,8 @@ mod world;
 mod faults;
 
 mod restart;
+
+mod mortal;
 
 mod healed;
 

@@ -3,6 +3,7 @@
 //! What it stored may be older than what the components hold; commands that were decided may not have been carried out.
 //! Nobody was told of requests in flight: their writes may have happened.
 
+use crate::mortal::{MortalStore, MortalStores};
 use crate::topology::Power;
 use crate::world::{World, sectors};
 use rand::RngExt;
@@ -10,12 +11,15 @@ use std::collections::BTreeMap;
 use underlay_core::RootSeed;
 use underlay_model::Operation;
 use underlay_model::cluster::{Cluster, ComponentId, Durability, Found, HostId, Restart};
-use underlay_model::data_plane::{BLOCK_BYTES, DataPlane, MemoryStore, MemoryStores};
+use underlay_model::data_plane::{BLOCK_BYTES, DataPlane};
 
 impl World {
-    /// From now on it may happen at any step.
+    /// From now on it may happen at any step, and in the midst of one.
     pub fn kill_soon(&mut self) {
-        self.killed_after = Some(self.random.random_range(0..20));
+        match self.random.random_range(0..2) {
+            0 => self.killed_after = Some(self.random.random_range(0..20)),
+            _ => self.life.ends_after(self.random.random_range(1..40)),
+        }
     }
 
     /// Starts again after a kill.
@@ -31,8 +35,15 @@ impl World {
             }
         }
         let mut state = self.memory.clone().expect("stored before the first answer");
-        let old = std::mem::replace(&mut self.data, DataPlane::new(MemoryStores));
-        let mut stores: BTreeMap<ComponentId, MemoryStore> = old.into_stores().collect();
+        let data = DataPlane::new(MortalStores { life: self.life.clone() });
+        let old = std::mem::replace(&mut self.data, data);
+        let mut stores: BTreeMap<ComponentId, MortalStore> = old.into_stores().collect();
+        self.life.begin();
+        for intent in self.intents.take() {
+            let store = stores.get_mut(&intent.component()).expect("it was about to change");
+            intent.complete(store).expect("memory does not fail");
+        }
+        self.data.note_intents(Box::new(self.intents.clone()));
         let durability = match self.power {
             Power::Protected => Durability::OnWrite,
             Power::Volatile => Durability::OnFlush,
@@ -41,7 +52,8 @@ impl World {
             let id = ComponentId(record.component);
             let store = stores.remove(&id).expect("made before it was stored, removed after");
             let block = BLOCK_BYTES as u64;
-            let held = store.allocated_blocks().map(|number| (number * block, block)).collect();
+            let held =
+                store.inner.allocated_blocks().map(|number| (number * block, block)).collect();
             state.correct(id, &Found::Holds(held));
             self.data.attach(id, store, durability);
         }

@@ -1,5 +1,6 @@
 //! One simulated run: the cluster, its data, the reference, and the requests in flight.
 
+use crate::mortal::{Life, MortalIntents, MortalStores};
 use crate::reference::{Expectation, Reference, SECTOR, sector_bytes};
 use crate::topology::{self, Power};
 use rand::RngExt;
@@ -10,7 +11,7 @@ use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterSpec, ClusterState, ComponentState, DeviceId, HostId, IoFailure,
     Outcome, Policy, VolumeFinished, VolumeId,
 };
-use underlay_model::data_plane::{DataPlane, Delivered, Finding, MemoryStores};
+use underlay_model::data_plane::{DataPlane, Delivered, Finding};
 use underlay_model::{Operation, Request, RequestId};
 
 /// No request may take longer, whatever happens.
@@ -52,7 +53,11 @@ pub struct World {
     pub power: Power,
     pub cluster: Cluster,
     pub spec: ClusterSpec,
-    pub data: DataPlane<MemoryStores>,
+    pub data: DataPlane<MortalStores>,
+    /// The life of the program that drives the cluster, for kills in the midst of a command.
+    pub life: Life,
+    /// What it noted before it began.
+    pub intents: MortalIntents,
     pub subjects: Vec<Subject>,
     pub now: Nanos,
     pub flights: BTreeMap<u64, Flight>,
@@ -94,12 +99,18 @@ impl World {
         }
         let cluster =
             Cluster::new(spec.clone(), RootSeed(seed)).expect("the specification is valid");
+        let life = Life::default();
+        let intents = MortalIntents::new(life.clone());
+        let mut data = DataPlane::new(MortalStores { life: life.clone() });
+        data.note_intents(Box::new(intents.clone()));
         let mut world = World {
             random,
             power,
             cluster,
             spec,
-            data: DataPlane::new(MemoryStores),
+            data,
+            life,
+            intents,
             subjects: Vec::new(),
             now: Nanos::ZERO,
             flights: BTreeMap::new(),
@@ -200,6 +211,10 @@ impl World {
                         println!("  {command:?}");
                     }
                     self.data.execute(&command);
+                    if self.life.is_over() {
+                        self.killed_after = Some(0);
+                        break;
+                    }
                 }
                 ClusterEvent::StateChanged(state) => self.memory = Some(*state),
                 ClusterEvent::Finished(finished) => self.finished(&finished),

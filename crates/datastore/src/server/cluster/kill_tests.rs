@@ -1,4 +1,4 @@
-//! The server is killed at every single step of a life with failures, rebuilds and changes of policy: what was acknowledged is
+//! The server is killed at every single step, and in the midst of steps, of a life with failures, rebuilds and changes of policy: what was acknowledged is
 //! there when another one opens what it left, and survives the loss of any host.
 //!
 //! What a kill leaves is what the files hold: the host's page cache survives the process.
@@ -14,6 +14,7 @@ use underlay_model::cluster::{
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
 use super::faults::FaultRefusal;
+use super::mortality;
 use super::plane::ClusterPlane;
 use super::request::{Carried, Payload};
 
@@ -24,6 +25,7 @@ const VOLUME_BLOCKS: usize = 64;
 const CALM: Nanos = Nanos::from_millis(80);
 
 const MIRROR: Policy = Policy::DEFAULT;
+const SINGLE: Policy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
 const PARITY: Policy = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
 
 fn spec() -> ClusterSpec {
@@ -70,19 +72,19 @@ fn open(directory: &Path) -> ClusterPlane<()> {
 }
 
 impl Lives {
-    fn new(steps: u32) -> Lives {
+    fn new(steps: u32, policy: Policy) -> Lives {
         let directory = tempfile::tempdir().unwrap();
         let plane = open(directory.path());
         let nothing = Allowed { acknowledged: 0, on_its_way: 0 };
         let blocks = vec![nothing; VOLUME_BLOCKS];
         let mut lives = Lives { directory, plane, now: Nanos::ZERO, blocks };
         lives.plane.killed_after = Some(steps);
-        lives.plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, MIRROR).unwrap();
+        lives.plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, policy).unwrap();
         lives
     }
 
     fn is_killed(&self) -> bool {
-        self.plane.killed_after == Some(0)
+        self.plane.killed_after == Some(0) || mortality::is_over()
     }
 
     fn carry(&mut self, request: &Request, payload: Payload) -> Option<(bool, Vec<u8>)> {
@@ -166,6 +168,7 @@ impl Lives {
     fn open_again(self) -> Lives {
         let Lives { directory, plane, blocks, .. } = self;
         drop(plane);
+        mortality::ends_after(None);
         let mut plane = open(directory.path());
         plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, MIRROR).unwrap();
         Lives { directory, plane, now: Nanos::ZERO, blocks }
@@ -213,7 +216,16 @@ impl Lives {
 
 /// Returns whether the server was killed: otherwise it had no more steps.
 fn killed_after(steps: u32) -> bool {
-    let mut lives = Lives::new(steps);
+    looks_after_it(Lives::new(steps, MIRROR))
+}
+
+/// The same in the midst of a step: between two changes of components.
+fn killed_after_changes(changes: u32) -> bool {
+    mortality::ends_after(Some(changes));
+    looks_after_it(Lives::new(u32::MAX, MIRROR))
+}
+
+fn looks_after_it(mut lives: Lives) -> bool {
     lives.live();
     let killed = lives.is_killed();
     let mut lives = lives.open_again();
@@ -235,7 +247,7 @@ fn killed_after(steps: u32) -> bool {
 /// While nothing can be stored, what destroys bytes does not happen; so a kill then loses nothing either.
 #[test]
 fn what_destroys_bytes_is_refused_while_nothing_can_be_stored() {
-    let mut lives = Lives::new(u32::MAX);
+    let mut lives = Lives::new(u32::MAX, MIRROR);
     lives.write(0, VOLUME_BLOCKS, 1);
     lives.rest();
     // Where the next state would be written before it takes its name.
@@ -269,4 +281,33 @@ fn a_kill_at_any_step_loses_nothing() {
         steps += 1;
     }
     assert!(steps > 100, "only {steps} steps");
+}
+
+#[test]
+fn a_kill_in_the_midst_of_a_step_loses_nothing() {
+    let mut changes = 1;
+    while std::panic::catch_unwind(|| killed_after_changes(changes))
+        .unwrap_or_else(|_| panic!("killed after {changes} changes, something is lost"))
+    {
+        changes += 1;
+    }
+    assert!(changes > 80, "only {changes} changes");
+}
+
+/// Nobody else holds what is half stored.
+#[test]
+fn a_single_copy_survives_a_kill_in_the_midst_of_a_write() {
+    let mut changes = 0;
+    let mut killed = true;
+    while killed {
+        changes += 1;
+        mortality::ends_after(Some(changes));
+        let mut lives = Lives::new(u32::MAX, SINGLE);
+        lives.write(0, 8, 1);
+        lives.write(4, 8, 2);
+        killed = lives.is_killed();
+        let mut lives = lives.open_again();
+        lives.check(&format!("after {changes} changes"));
+    }
+    assert!(changes > 4, "only {changes} changes");
 }

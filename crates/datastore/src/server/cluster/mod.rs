@@ -2,7 +2,7 @@
 //!
 //! In reading order: where components are ([`file_store`]), requests on their way ([`request`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
-//! [`recollection`]), what happened for the time line ([`journal`]), deduplication and compression of the
+//! [`recollection`]) or left half done ([`intent_file`]), what happened for the time line ([`journal`]), deduplication and compression of the
 //! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), and what the service does with a request to a
 //! volume of the cluster ([`carried`]).
 
@@ -11,10 +11,13 @@ pub(crate) mod changes;
 mod execution;
 pub(crate) mod faults;
 pub(crate) mod file_store;
+mod intent_file;
 pub(crate) mod journal;
 #[cfg(test)]
 mod kill_tests;
 pub(crate) mod memory;
+#[cfg(test)]
+mod mortality;
 pub(crate) mod plane;
 mod print_file;
 mod recollection;

@@ -6,10 +6,11 @@ use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{
     Cluster, ClusterSpec, ClusterState, ComponentId, Durability, Found, Restart, VolumeId,
 };
-use underlay_model::data_plane::{DataPlane, StoreMaker};
+use underlay_model::data_plane::{DataPlane, StoreError, StoreMaker};
 
 use super::faults::FaultRefusal;
 use super::file_store::{FileStores, Place};
+use super::intent_file::{self, IntentFile};
 use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
 use super::reduction::Reduction;
@@ -29,17 +30,20 @@ impl<R> ClusterPlane<R> {
             None => None,
         };
         let stores = FileStores::new(directory);
+        let unit_bytes = spec.settings.stripe_unit.0;
         let is_instant = spec.is_instant();
         let durability = durability_of_groups(&spec);
         let Some(Recalled { mut state, restart }) = recalled else {
             let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
             let mut data = DataPlane::new(stores);
+            note_intents(&mut data, directory, unit_bytes, memory.as_ref())?;
             let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &[])?;
             return Ok(ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant));
         };
         let misfit =
             |reason: String| DatastoreError::BadMemory { path: directory.to_path_buf(), reason };
         let places: Vec<Place> = state.components.iter().map(Place::of).collect();
+        complete_what_was_begun(directory, &places, &stores)?;
         let lost = correct(&mut state, restart, &places, &stores).map_err(&misfit)?;
         if let Some(memory) = memory.as_mut().filter(|_| !lost.is_empty()) {
             // Before their files are there again, and look like components that hold nothing.
@@ -60,6 +64,7 @@ impl<R> ClusterPlane<R> {
         }
         let cluster = Cluster::restore(spec, seed, &state, restart)
             .map_err(|problem| misfit(problem.to_string()))?;
+        note_intents(&mut data, directory, unit_bytes, memory.as_ref())?;
         let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &places)?;
         let mut plane = ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant);
         for component in lost {
@@ -130,6 +135,42 @@ impl<R> ClusterPlane<R> {
         }
         self.pass(at);
     }
+}
+
+/// From now on what a command is about to store is noted, if anybody will ever open what a kill leaves.
+fn note_intents(
+    data: &mut DataPlane<FileStores>,
+    directory: &Path,
+    unit_bytes: u64,
+    memory: Option<&Memory>,
+) -> Result<(), DatastoreError> {
+    if memory.is_some() {
+        let file = IntentFile::create(directory, unit_bytes)?;
+        data.note_intents(Box::new(file));
+    }
+    Ok(())
+}
+
+/// Completes the command in whose midst the last server was killed. Components that nobody remembers, or that are gone, have
+/// nothing to complete.
+fn complete_what_was_begun(
+    directory: &Path,
+    places: &[Place],
+    stores: &FileStores,
+) -> Result<(), DatastoreError> {
+    let misfit = |error: StoreError| DatastoreError::BadMemory {
+        path: directory.to_path_buf(),
+        reason: error.to_string(),
+    };
+    for intent in intent_file::begun(directory)? {
+        let place = places.iter().find(|place| place.component == intent.component());
+        let Some(Place { component, device, length }) = place else { continue };
+        if stores.exists(*component, *device) {
+            let mut store = stores.open(*component, *device, *length).map_err(misfit)?;
+            intent.complete(&mut store).map_err(misfit)?;
+        }
+    }
+    Ok(())
 }
 
 /// Corrects a remembered state by what is found of its components, and says which are lost.
