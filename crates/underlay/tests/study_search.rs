@@ -36,6 +36,23 @@ lasts = "2s"
     format!("{study}{search}")
 }
 
+/// The analysis of the study. A host that is too busy to deliver the load it found says so; then it is tried again.
+fn carried_out(bench: &Bench) -> Value {
+    for attempt in 1.. {
+        let arguments = ["run", "search.toml", "--out", "search.sqlite", "--no-progress", "--json"];
+        let json = bench.run(&arguments).expect(0);
+        let analysis: Value = serde_json::from_str(&json).expect("JSON on standard output");
+        assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+        let verdict = analysis["verdict"]["headline"].as_str().expect("a sentence");
+        if attempt == 3 || !verdict.contains("was not delivered") {
+            return analysis;
+        }
+        eprintln!("attempt {attempt}: {verdict}");
+        std::fs::remove_file(bench.path().join("search.sqlite")).expect("the record is there");
+    }
+    unreachable!("the third attempt is the last")
+}
+
 #[test]
 fn a_study_searches_the_highest_rate_and_changes_the_mix() {
     if let Some(reason) = cannot_run_servers() {
@@ -44,10 +61,7 @@ fn a_study_searches_the_highest_rate_and_changes_the_mix() {
     }
     let bench = Bench::new();
     bench.write("search.toml", &study());
-    let arguments = ["run", "search.toml", "--out", "search.sqlite", "--no-progress", "--json"];
-    let analysis: Value =
-        serde_json::from_str(&bench.run(&arguments).expect(0)).expect("JSON on standard output");
-    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    let analysis = carried_out(&bench);
 
     let search = &analysis["searches"][0];
     let held = search["holds_per_second"].as_f64().expect("a rate that holds");
