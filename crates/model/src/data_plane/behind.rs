@@ -28,13 +28,17 @@ impl<S: BlockStore> Row<'_, S> {
     }
 
     /// The data units of a row with parity, one block each, with what members that are behind hold in place of what is
-    /// missing, if all blocks that are broken on current members come out as they were.
+    /// missing, if all current members come out as they are, or were before they broke.
+    ///
+    /// As many current blocks as there are data units, each known by itself or by its checksum, leave no other row (the code
+    /// is maximum distance separable). Fewer would not tell two members that are behind, and agree, from the truth.
     pub(super) fn complete_from_behind(&mut self, one: Span) -> Option<Vec<Vec<u8>>> {
         let (kind, row) = (self.piece.kind, self.piece.row);
         if self.piece.checksum == Checksum::Off {
             return None;
         }
-        let mut known = self.whole_row(one, None);
+        let current = self.whole_row(one, None);
+        let mut known = current.clone();
         let mut broken: Vec<(u8, u32)> = Vec::new();
         for slot in 0..kind.members() {
             if known[usize::from(slot)].is_some() {
@@ -52,12 +56,19 @@ impl<S: BlockStore> Row<'_, S> {
             }
         }
         let units = self.complete(known, usize::from(kind.data_units()))?;
-        let as_it_was = |(slot, sum): &(u8, u32)| match kind.role(row, *slot) {
-            Role::Data(index) => verifies(&units[usize::from(index)], *sum),
-            Role::Parity(index) => verifies(&parity_of(&units, usize::from(index)), *sum),
+        let block_of = |slot: u8| match kind.role(row, slot) {
+            Role::Data(index) => units[usize::from(index)].clone(),
+            Role::Parity(index) => parity_of(&units, usize::from(index)),
         };
-        // With nothing to compare with it would be a guess.
-        let is_right = !broken.is_empty() && broken.iter().all(as_it_was);
+        let sound = || {
+            (0..kind.members())
+                .zip(&current)
+                .filter_map(|(slot, block)| Some((slot, block.as_ref()?)))
+        };
+        let is_determined = sound().count() + broken.len() >= usize::from(kind.data_units());
+        let is_right = is_determined
+            && sound().all(|(slot, block)| block_of(slot) == *block)
+            && broken.iter().all(|(slot, sum)| verifies(&block_of(*slot), *sum));
         is_right.then_some(units)
     }
 

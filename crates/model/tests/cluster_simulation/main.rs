@@ -31,8 +31,9 @@ use world::World;
 const FRESH_SECONDS: u64 = 60;
 
 /// Seeds that once failed. 1795347409900629478: the program was killed between a write of a row with parity that one member
-/// missed and the state that says so, while another member was being filled.
-const ONCE_FAILED: [u64; 1] = [1_795_347_409_900_629_478];
+/// missed and the state that says so, while another member was being filled. 1795350549855037700: a rotten block of a row with
+/// two members missing was made out of what the two that were being filled held.
+const ONCE_FAILED: [u64; 2] = [1_795_347_409_900_629_478, 1_795_350_549_855_037_700];
 
 /// Runs one seed; a failure names the command that repeats it.
 fn run(seed: u64) {
