@@ -3,7 +3,7 @@
 //! A power cut can leave the members of a row different: writes that were in flight reached some of them, and devices without
 //! power-loss protection lose what was not flushed. Where enough members are known to hold a row, the others are stale.
 //! Where not, the row is *in doubt*: as soon as the volume can serve, one member is chosen as the truth, before anything is
-//! read, and the others are copied from it.
+//! read, and the others are copied from it. Until then parity of such a row decodes nothing.
 
 use super::cluster::Cluster;
 use super::data_command::DataCommand;
@@ -21,6 +21,7 @@ impl Cluster {
         if let Some(object) = self.object_mut(volume, Layout::Present) {
             object.in_doubt[set as usize].insert(row);
         }
+        self.shape_changed();
         self.generation += 1;
         self.settle_doubts(volume);
     }
@@ -59,6 +60,7 @@ impl Cluster {
         if let Some(object) = self.object_mut(volume, Layout::Present) {
             object.in_doubt[set as usize].remove(row);
         }
+        self.shape_changed();
         for (slot, id) in members {
             let differs = match kind {
                 SetKind::Mirror { .. } => id != truth,

@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::data_command::{Content, Piece, PieceMember};
-use super::geometry::{RowRange, SetKind};
+use super::geometry::{Role, RowRange, SetKind};
 use super::ids::VolumeId;
 use super::object::{Layout, Object};
 use super::operation::Failed;
@@ -168,14 +168,19 @@ impl Cluster {
         let geometry = &object.geometry;
         let mut piece = Piece::new(geometry.kind, geometry.unit_bytes, range.row, object.checksum)
             .with_range(range.start, range.length);
+        // Parity that may not fit its data gives bytes that nobody wrote.
+        let in_doubt = object.in_doubt[range.set as usize].contains(range.row);
         for (slot, components) in object.set(range.set).iter().enumerate() {
             for id in components.components() {
                 let Some(component) = self.components[id.0 as usize].as_deref() else { continue };
                 if !component.reachable || without.contains(id) {
                     continue;
                 }
-                let content =
-                    if component.is_current(range.row) { Content::Current } else { Content::Stale };
+                let is_doubtful = in_doubt
+                    && matches!(geometry.kind, SetKind::Parity { .. })
+                    && matches!(geometry.kind.role(range.row, slot as u8), Role::Parity(_));
+                let is_current = component.is_current(range.row) && !is_doubtful;
+                let content = if is_current { Content::Current } else { Content::Stale };
                 piece.push(PieceMember { component: id, slot: slot as u8, content });
             }
         }

@@ -313,17 +313,19 @@ impl Cluster {
             && let Some(object) = self.object_mut(volume, Layout::Present)
         {
             object.in_doubt[set as usize].unite(&rows);
+            self.shape_changed();
         }
     }
 
-    /// Members of a mirror can always be brought in line with one of them. Parity can only be made anew while all data is there:
+    /// Members of a mirror can always be brought in line with one of them, and so can a single copy and the one that is to
+    /// replace it. Parity can only be made anew while all data is there:
     /// where a member is missing, what the others hold is all there is of it, and stays the truth.
     fn doubts_can_be_settled(&self, volume: VolumeId, set: u32, active: usize) -> bool {
         let Some(object) = self.object(volume, Layout::Present) else { return false };
-        let slots = object.set(set).len();
+        let slots = object.set(set);
         match object.geometry.kind {
-            SetKind::Mirror { .. } => slots > 1,
-            SetKind::Parity { .. } => active == slots,
+            SetKind::Mirror { .. } => slots.iter().flat_map(Slot::components).count() > 1,
+            SetKind::Parity { .. } => active == slots.len(),
         }
     }
 

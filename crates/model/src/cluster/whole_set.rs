@@ -46,7 +46,7 @@ impl Object {
 }
 
 impl Cluster {
-    /// A component came, went, fell behind or caught up: what was noted of sets may be wrong.
+    /// A component came, went, fell behind or caught up, or a row came into doubt or out of it: what was noted of sets may be wrong.
     pub(super) fn shape_changed(&mut self) {
         self.shape += 1;
     }
@@ -77,6 +77,9 @@ impl Cluster {
         let geometry = &object.geometry;
         let piece = Piece::new(geometry.kind, geometry.unit_bytes, 0, object.checksum);
         let mut note = SetNote { shape: self.shape, is_whole: true, piece, groups: [0; SLOTS_MAX] };
+        if !object.in_doubt[set as usize].is_empty() {
+            return SetNote { is_whole: false, ..note };
+        }
         for (index, slot) in object.set(set).iter().enumerate() {
             let component = self.component(slot.current);
             let Some(component) = component.filter(|component| {

@@ -1,17 +1,17 @@
-//! One row of a set: read, written, decoded, with every block verified.
+//! One row of a set: read and decoded, with every block verified. Writing and filling it are in [`super::row_writing`] and
+//! [`super::row_filling`].
 //!
 //! Mirrors read one replica and turn to the others when a block does not verify. Rows with parity decode what is missing or
 //! broken from the rest. What was restored is written back, so that a broken block is repaired by being read.
 
 use super::block_store::{BLOCK_BYTES, BlockStore};
-use super::checksum::broken_sum;
 use super::finding::Finding;
-use super::held::{Blocks, Held, sums_for};
+use super::held::{Blocks, Held};
 use super::parity::{DATA_MAX, accumulate, reconstruct};
 use super::plane::Components;
-use crate::cluster::{Checksum, ComponentId, Content, Piece, Role, SetKind};
+use crate::cluster::{ComponentId, Content, Piece, Role, SetKind};
 
-const BLOCK: u64 = BLOCK_BYTES as u64;
+pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
 
 /// A range of whole blocks within a unit.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(super) struct Row<'a, S> {
 }
 
 /// The slots and spans of a piece's range, in order; for mirrors the first slot stands for all.
-fn data_spans(piece: &Piece) -> impl Iterator<Item = (u8, Span)> + use<'_> {
+pub(super) fn data_spans(piece: &Piece) -> impl Iterator<Item = (u8, Span)> + use<'_> {
     let unit = piece.unit_bytes;
     let (start, end) = (piece.start, piece.start + piece.length_bytes);
     (start / unit..end.div_ceil(unit)).map(move |index| {
@@ -76,7 +76,7 @@ impl<S: BlockStore> Row<'_, S> {
         self.piece.row * u64::from(self.piece.unit_bytes) + u64::from(span.from)
     }
 
-    fn held(&mut self, component: ComponentId) -> Option<&mut Held<S>> {
+    pub(super) fn held(&mut self, component: ComponentId) -> Option<&mut Held<S>> {
         self.components.get_mut(component)
     }
 
@@ -210,298 +210,6 @@ impl<S: BlockStore> Row<'_, S> {
         let p = parities.first().and_then(|parity| parity.as_deref());
         let q = parities.get(1).and_then(|parity| parity.as_deref());
         reconstruct(&mut units, &present[..data], p, q).then_some(units)
-    }
-
-    /// Stores the piece's range on all members.
-    pub(super) fn write(&mut self, bytes: &[u8]) {
-        match self.piece.kind {
-            SetKind::Mirror { .. } => {
-                let span = Span { from: self.piece.start, length: self.piece.length_bytes };
-                let (offset, checksum) = (self.offset(span), self.piece.checksum);
-                let sums = sums_for(bytes, checksum);
-                // Without checksums there is nothing that bytes could be out of step with.
-                let noted = checksum == Checksum::On;
-                if let Some(log) = self.components.intents().filter(|_| noted) {
-                    for member in self.piece.members() {
-                        log.sums(member.component, offset, &sums);
-                    }
-                    log.begin();
-                }
-                for member in self.piece.members() {
-                    if let Some(held) = self.components.get_mut(member.component) {
-                        held.write_summed(offset, bytes, &sums, checksum);
-                    }
-                }
-                if let Some(log) = self.components.intents().filter(|_| noted) {
-                    log.end();
-                }
-            }
-            SetKind::Parity { .. } => self.write_with_parity(bytes),
-        }
-    }
-
-    fn write_component(&mut self, component: ComponentId, span: Span, sums: &[u32], bytes: &[u8]) {
-        let (offset, checksum) = (self.offset(span), self.piece.checksum);
-        if let Some(held) = self.held(component) {
-            held.write_summed(offset, bytes, sums, checksum);
-        }
-    }
-
-    fn write_with_parity(&mut self, bytes: &[u8]) {
-        let spans: Vec<_> = data_spans(self.piece).collect();
-        let from = spans.iter().map(|(_, span)| span.from).min().unwrap_or(0);
-        let to = spans.iter().map(|(_, span)| span.from + span.length).max().unwrap_or(0);
-        let mut at = 0;
-        let mut new: Vec<(u8, Span, &[u8])> = Vec::new();
-        for (slot, span) in &spans {
-            let length = span.length as usize;
-            new.push((*slot, *span, &bytes[at..at + length]));
-            at += length;
-        }
-        // All parity is computed before anything is written: the old data is part of it.
-        let all = Span { from, length: to - from };
-        let parity = match self.parity_by_difference(&new, all) {
-            Some(parity) => parity,
-            None => self.parity_of_all(&new, all),
-        };
-        let checksum = self.piece.checksum;
-        let mut writes: Vec<(u8, Span, Vec<u32>, &[u8])> = Vec::new();
-        for (slot, span, bytes) in new {
-            writes.push((slot, span, sums_for(bytes, checksum), bytes));
-        }
-        for (index, parity) in parity.iter().enumerate() {
-            let slot = self.piece.kind.parity_member(self.piece.row, index as u8);
-            let mut sums = sums_for(&parity.bytes, checksum);
-            let blocks = parity.bytes.chunks_exact(BLOCK_BYTES);
-            for ((sum, block), good) in sums.iter_mut().zip(blocks).zip(&parity.good) {
-                if !good {
-                    *sum = broken_sum(block);
-                }
-            }
-            writes.push((slot, all, sums, &parity.bytes));
-        }
-        self.store_together(&writes);
-    }
-
-    /// Stores what belongs together on all members: after a kill in between it is completed.
-    fn store_together(&mut self, writes: &[(u8, Span, Vec<u32>, &[u8])]) {
-        let piece = self.piece;
-        let each = || {
-            writes.iter().flat_map(|write| {
-                let members = piece.members().iter().filter(|member| member.slot == write.0);
-                members.map(move |member| (member.component, write))
-            })
-        };
-        if self.components.intents().is_some() {
-            for (component, (_, span, sums, bytes)) in each() {
-                let offset = self.offset(*span);
-                if let Some(log) = self.components.intents() {
-                    log.store(component, offset, bytes, sums);
-                }
-            }
-        }
-        if let Some(log) = self.components.intents() {
-            log.begin();
-        }
-        for (component, (_, span, sums, bytes)) in each() {
-            self.write_component(component, *span, sums, bytes);
-        }
-        if let Some(log) = self.components.intents() {
-            log.end();
-        }
-    }
-
-    /// Says that the content of a slot is lost in that span.
-    pub(super) fn break_slot(&mut self, slot: u8, span: Span) {
-        let offset = self.offset(span);
-        let piece = self.piece;
-        for member in piece.members() {
-            if member.slot == slot
-                && let Some(held) = self.held(member.component)
-            {
-                held.break_sums(offset, span.length as usize);
-            }
-        }
-    }
-
-    /// The new parity from the old one and what changes; none if something of that is missing or broken.
-    fn parity_by_difference(
-        &mut self,
-        new: &[(u8, Span, &[u8])],
-        all: Span,
-    ) -> Option<Vec<Blocks>> {
-        let (kind, row) = (self.piece.kind, self.piece.row);
-        let mut parities = Vec::new();
-        for index in 0..kind.spare_members() {
-            let component = self.piece.current(kind.parity_member(row, index))?;
-            let old = self.read_component(component, all);
-            if !old.all_good() {
-                return None;
-            }
-            parities.push(old);
-        }
-        for (slot, span, bytes) in new {
-            let component = self.piece.current(*slot)?;
-            let Role::Data(data) = kind.role(row, *slot) else { return None };
-            let mut difference = self.read_component(component, *span);
-            if !difference.all_good() {
-                return None;
-            }
-            super::parity::add(&mut difference.bytes, bytes);
-            let at = (span.from - all.from) as usize;
-            for (index, parity) in parities.iter_mut().enumerate() {
-                let target = &mut parity.bytes[at..at + bytes.len()];
-                accumulate(target, &difference.bytes, usize::from(data), index);
-            }
-        }
-        Some(parities)
-    }
-
-    /// The new parity from all data units, decoded where necessary.
-    fn parity_of_all(&mut self, new: &[(u8, Span, &[u8])], all: Span) -> Vec<Blocks> {
-        let (kind, row) = (self.piece.kind, self.piece.row);
-        let spare = usize::from(kind.spare_members());
-        let empty = Blocks { bytes: Vec::new(), good: Vec::new() };
-        let mut parities = vec![empty; spare];
-        for block in 0..all.length / BLOCK as u32 {
-            let one = Span { from: all.from + block * BLOCK as u32, length: BLOCK as u32 };
-            let known = self.whole_row(one, None);
-            let units = self.overwritten(known, new, one);
-            for (index, parity) in parities.iter_mut().enumerate() {
-                match &units {
-                    Some(units) => parity.bytes.extend(parity_of(units, index)),
-                    None => parity.bytes.extend([0; BLOCK_BYTES]),
-                }
-                parity.good.push(units.is_some());
-            }
-        }
-        debug_assert!(kind.parity_member(row, 0) < kind.members());
-        parities
-    }
-
-    /// The data units of one block of the row after the write; none if an untouched one cannot be known.
-    fn overwritten(
-        &mut self,
-        known: Vec<Option<Vec<u8>>>,
-        new: &[(u8, Span, &[u8])],
-        one: Span,
-    ) -> Option<Vec<Vec<u8>>> {
-        let (kind, row) = (self.piece.kind, self.piece.row);
-        let data = usize::from(kind.data_units());
-        let old = self.complete(known.clone(), data);
-        (0..data as u8)
-            .map(|index| {
-                let slot = kind.data_member(row, index);
-                let written = new.iter().find(|(touched, span, _)| {
-                    *touched == slot && span.from <= one.from && one.from < span.from + span.length
-                });
-                match written {
-                    Some((_, span, bytes)) => {
-                        let at = (one.from - span.from) as usize;
-                        Some(bytes[at..at + BLOCK_BYTES].to_vec())
-                    }
-                    None => match &old {
-                        Some(units) => Some(units[usize::from(index)].clone()),
-                        None => known[usize::from(slot)].clone(),
-                    },
-                }
-            })
-            .collect()
-    }
-
-    /// Makes the range zero on all members.
-    pub(super) fn discard(&mut self) {
-        let kind = self.piece.kind;
-        let whole = self.piece.unit_bytes * u32::from(kind.data_units());
-        let all_of_it = self.piece.length_bytes == whole;
-        if matches!(kind, SetKind::Parity { .. }) && !all_of_it {
-            return self.write(&vec![0; self.piece.length_bytes as usize]);
-        }
-        let span = match kind {
-            SetKind::Mirror { .. } => {
-                Span { from: self.piece.start, length: self.piece.length_bytes }
-            }
-            SetKind::Parity { .. } => Span { from: 0, length: self.piece.unit_bytes },
-        };
-        let (offset, length) = (self.offset(span), u64::from(span.length));
-        let piece = self.piece;
-        if let Some(log) = self.components.intents() {
-            for member in piece.members() {
-                log.discard(member.component, offset, length);
-            }
-            log.begin();
-        }
-        for member in piece.members() {
-            if let Some(held) = self.held(member.component) {
-                held.discard(offset, length);
-            }
-        }
-        if let Some(log) = self.components.intents() {
-            log.end();
-        }
-    }
-
-    /// Restores a span of a slot on `target` from the members; what is lost stays marked as lost.
-    ///
-    /// What is restored is durable at once: a component that counts as current must not fall back behind its copy.
-    pub(super) fn resync(&mut self, target: ComponentId, slot: u8) {
-        self.filled = Some((target, slot));
-        self.restore_span(target, slot);
-        if let Some(held) = self.held(target) {
-            held.persist();
-        }
-    }
-
-    fn restore_span(&mut self, target: ComponentId, slot: u8) {
-        let span = Span { from: self.piece.start, length: self.piece.length_bytes };
-        let blocks = self.read_slot(slot, span);
-        let (offset, checksum) = (self.offset(span), self.piece.checksum);
-        if blocks.bytes.iter().all(|byte| *byte == 0) && blocks.all_good() {
-            if let Some(held) = self.held(target) {
-                held.discard(offset, u64::from(span.length));
-            }
-            return;
-        }
-        if let Some(held) = self.held(target) {
-            held.write(offset, &blocks.bytes, checksum);
-        }
-        for (index, _) in blocks.good.iter().enumerate().filter(|(_, good)| !**good) {
-            let at = offset + (index * BLOCK_BYTES) as u64;
-            if let Some(held) = self.held(target) {
-                held.break_sums(at, BLOCK_BYTES);
-            }
-            self.findings.push(Finding::Lost { component: target, offset_bytes: at });
-        }
-    }
-
-    /// Marks blocks of the piece's range as lost on all members, data and parity.
-    pub(super) fn break_range(&mut self, good: &[bool]) {
-        let mut index = 0;
-        for (slot, span) in data_spans(self.piece) {
-            for block in 0..span.length / BLOCK as u32 {
-                if !good[index] {
-                    let one = Span { from: span.from + block * BLOCK as u32, length: BLOCK as u32 };
-                    self.break_everywhere(slot, one);
-                }
-                index += 1;
-            }
-        }
-    }
-
-    fn break_everywhere(&mut self, slot: u8, one: Span) {
-        match self.piece.kind {
-            SetKind::Mirror { copies } => {
-                for slot in 0..copies {
-                    self.break_slot(slot, one);
-                }
-            }
-            SetKind::Parity { parity, .. } => {
-                self.break_slot(slot, one);
-                for index in 0..parity {
-                    self.break_slot(self.piece.kind.parity_member(self.piece.row, index), one);
-                }
-            }
-        }
     }
 }
 
