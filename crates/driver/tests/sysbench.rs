@@ -100,6 +100,7 @@ fn all_scenes(engine: Engine) {
         host.database = Some("scenes");
     }
     divided_tables_are_like_whole_ones(&host);
+    bulk_tables_of_others_are_left_alone(&host);
     let described = wait(&host, describe(&host.target())).unwrap();
     assert_eq!(described.parameters, parameters(Script::ReadWrite));
     every_script_does_what_it_says(&host);
@@ -141,6 +142,27 @@ fn divided_tables_are_like_whole_ones(host: &TestServer) {
     }
     assert_eq!(tallies[0].rows, 6_000);
     assert_eq!(tallies[0], tallies[1]);
+}
+
+/// A table that happens to have such a name is neither emptied nor dropped.
+fn bulk_tables_of_others_are_left_alone(host: &TestServer) {
+    let target = host.target();
+    execute(
+        host,
+        &["CREATE TABLE sbtest_bulk2 (id INTEGER)", "INSERT INTO sbtest_bulk2 VALUES (7)"],
+    );
+    let refused = wait(host, prepare_bulk(&target, 2)).unwrap_err().to_string();
+    assert!(refused.contains("`sbtest_bulk2` that underlay did not create"), "{refused}");
+    wait(host, prepare_bulk(&target, 1)).unwrap();
+    execute(host, &["INSERT INTO sbtest_bulk1 (id) VALUES (1)"]);
+    wait(host, prepare_bulk(&target, 1)).unwrap();
+    assert_eq!(execute(host, &["SELECT count(*) FROM sbtest_bulk1"]), Some(0), "emptied again");
+    wait(host, drop_tables(&target)).unwrap();
+    assert_eq!(execute(host, &["SELECT count(*) FROM sbtest_bulk2"]), Some(1));
+    // Not ours any more, so it is there to be created.
+    execute(host, &["CREATE TABLE sbtest_bulk1 (id INTEGER)", "DROP TABLE sbtest_bulk1"]);
+    execute(host, &["DROP TABLE sbtest_bulk2"]);
+    load(&target, &parameters(Script::ReadWrite), 2).unwrap();
 }
 
 fn every_script_does_what_it_says(host: &TestServer) {

@@ -14,6 +14,15 @@ pub enum SysbenchError {
          yourself, drive them as they are with --foreign-tables, or have them replaced with --replace-foreign"
     )]
     Foreign,
+    /// There is a table of such a name for bulk inserts that Underlay did not make.
+    #[error(
+        "the database has a table `{table}` that underlay did not create, and a bulk insert would empty it; use another database, \
+         or remove it yourself"
+    )]
+    ForeignBulk {
+        /// The first of them by name.
+        table: String,
+    },
     /// There are tables already.
     #[error(
         "the database already holds the tables; drop them first (`underlay drive sysbench --drop`)"

@@ -102,6 +102,9 @@ pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
 }
 
 /// Gives each of `users` users an empty table for bulk inserts.
+///
+/// # Errors
+/// When one of them is there already and not Underlay's; then none of them is touched.
 pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchError> {
     match target.engine {
         Engine::Postgresql => {
@@ -109,6 +112,14 @@ pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchErr
         }
         Engine::Mariadb => mariadb::sysbench::prepare_bulk(target, users).await,
     }
+}
+
+/// What the engine remembers of a table for bulk inserts, so that those of others are told apart.
+pub(crate) const BULK_COMMENT: &str = "made by underlay for bulk inserts";
+
+/// The names of the tables for bulk inserts of so many users.
+pub(crate) fn bulk_tables(users: u32) -> Vec<String> {
+    (1..=users).map(|user| format!("sbtest_bulk{user}")).collect()
 }
 
 /// A text with the number of its table.

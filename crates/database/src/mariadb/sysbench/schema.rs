@@ -8,7 +8,9 @@ use underlay_workload::sysbench::{Distribution, Parameters, Script};
 use super::with_database;
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::{connect, quoted};
-use crate::sysbench::{Described, MARKER_FORMAT, SysbenchError, numbered};
+use crate::sysbench::{
+    BULK_COMMENT, Described, MARKER_FORMAT, SysbenchError, bulk_tables, numbered,
+};
 use crate::target::Target;
 
 /// One table; `#` stands for its number. Types, defaults and names are those that sysbench gives it; the character
@@ -117,8 +119,8 @@ pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
     let bulk: Vec<String> = conn
         .exec(
             "SELECT table_name FROM information_schema.tables \
-              WHERE table_schema = ? AND table_name REGEXP '^sbtest_bulk[0-9]+$'",
-            (&database,),
+              WHERE table_schema = ? AND table_name REGEXP '^sbtest_bulk[0-9]+$' AND table_comment = ?",
+            (&database, BULK_COMMENT),
         )
         .await?;
     for table in bulk {
@@ -137,13 +139,25 @@ pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
 /// Gives each of `users` users an empty table for bulk inserts.
 pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchError> {
     let mut conn = connect(&with_database(target)).await?;
-    for user in 1..=users {
+    let tables = bulk_tables(users);
+    let mut others: Vec<String> = conn
+        .exec(
+            "SELECT table_name FROM information_schema.tables \
+              WHERE table_schema = database() AND table_name REGEXP '^sbtest_bulk[0-9]+$' AND table_comment <> ?",
+            (BULK_COMMENT,),
+        )
+        .await?;
+    others.sort();
+    if let Some(table) = others.into_iter().find(|name| tables.contains(name)) {
+        return Err(SysbenchError::ForeignBulk { table });
+    }
+    for table in tables {
         conn.query_drop(format!(
-            "CREATE TABLE IF NOT EXISTS sbtest_bulk{user} (id INTEGER NOT NULL PRIMARY KEY, \
-             k INTEGER DEFAULT 0 NOT NULL) ENGINE=InnoDB"
+            "CREATE TABLE IF NOT EXISTS {table} (id INTEGER NOT NULL PRIMARY KEY, \
+             k INTEGER DEFAULT 0 NOT NULL) ENGINE=InnoDB COMMENT='{BULK_COMMENT}'"
         ))
         .await?;
-        conn.query_drop(format!("TRUNCATE TABLE sbtest_bulk{user}")).await?;
+        conn.query_drop(format!("TRUNCATE TABLE {table}")).await?;
     }
     Ok(())
 }

@@ -5,7 +5,9 @@ use underlay_core::RootSeed;
 use underlay_workload::sysbench::{Distribution, Parameters, Script};
 
 use crate::error::{CommitState, SessionError};
-use crate::sysbench::{Described, MARKER_FORMAT, SysbenchError, numbered};
+use crate::sysbench::{
+    BULK_COMMENT, Described, MARKER_FORMAT, SysbenchError, bulk_tables, numbered,
+};
 
 /// One table; `#` stands for its number. Types, defaults and names are those that sysbench gives it.
 pub(super) const TABLE_SQL: &str = "CREATE TABLE sbtest# (id SERIAL NOT NULL, \
@@ -130,8 +132,8 @@ pub async fn drop_tables(client: &Client) -> Result<(), SysbenchError> {
     let bulk = client
         .query(
             "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relname ~ '^sbtest_bulk[0-9]+$' \
-             AND pg_table_is_visible(oid)",
-            &[],
+             AND pg_table_is_visible(oid) AND obj_description(oid, 'pg_class') = $1",
+            &[&BULK_COMMENT],
         )
         .await?;
     for row in bulk {
@@ -143,11 +145,22 @@ pub async fn drop_tables(client: &Client) -> Result<(), SysbenchError> {
 
 /// Gives each of `users` users an empty table for bulk inserts.
 pub async fn prepare_bulk(client: &Client, users: u32) -> Result<(), SysbenchError> {
+    let tables = bulk_tables(users);
+    let foreign = client
+        .query_opt(
+            "SELECT min(relname::text) FROM pg_class WHERE relname = ANY($1) AND pg_table_is_visible(oid) \
+             AND obj_description(oid, 'pg_class') IS DISTINCT FROM $2 HAVING count(*) > 0",
+            &[&tables, &BULK_COMMENT],
+        )
+        .await?;
+    if let Some(row) = foreign {
+        return Err(SysbenchError::ForeignBulk { table: row.try_get(0)? });
+    }
     let mut sql = String::new();
-    for user in 1..=users {
+    for table in tables {
         sql.push_str(&format!(
-            "CREATE TABLE IF NOT EXISTS sbtest_bulk{user} (id INTEGER NOT NULL PRIMARY KEY, \
-             k INTEGER DEFAULT 0 NOT NULL); TRUNCATE sbtest_bulk{user};"
+            "CREATE TABLE IF NOT EXISTS {table} (id INTEGER NOT NULL PRIMARY KEY, \
+             k INTEGER DEFAULT 0 NOT NULL); COMMENT ON TABLE {table} IS '{BULK_COMMENT}'; TRUNCATE {table};"
         ));
     }
     Ok(client.batch_execute(&sql).await?)
