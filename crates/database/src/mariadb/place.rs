@@ -168,6 +168,22 @@ pub(crate) async fn look(
             return Err(PlaceError::Referenced { place: database, child, parent: parent.clone() });
         }
     }
+    // Those of tables that go go with them.
+    let triggers: Vec<(String, String)> = conn
+        .exec(
+            "SELECT trigger_name, event_object_table FROM information_schema.triggers WHERE trigger_schema = ?",
+            (&database,),
+        )
+        .await
+        .map_err(refused)?;
+    let in_the_way = triggers.into_iter().find(|(name, table)| {
+        let own = workload.triggers(Engine::Mariadb);
+        own.iter().any(|own| own.eq_ignore_ascii_case(name)) && !names.contains(table)
+    });
+    if let Some((name, table)) = in_the_way {
+        let kind = format!("a trigger of `{table}`");
+        return Err(PlaceError::NotATable { place: database, name, kind });
+    }
     let mut tables = Vec::new();
     for name in names {
         let sql = format!("SELECT count(*) FROM {place}.{}", quoted(&name));

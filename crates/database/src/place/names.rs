@@ -86,6 +86,14 @@ impl WorkloadTables {
             _ => &[],
         }
     }
+
+    /// Its triggers. On PostgreSQL their names are their tables' own.
+    pub(crate) const fn triggers(self, engine: Engine) -> &'static [&'static str] {
+        match (self, engine) {
+            (WorkloadTables::Dvdstore, Engine::Mariadb) => &["restock"],
+            _ => &[],
+        }
+    }
 }
 
 /// The name of a table of TPC-C; `order` is a word of SQL.

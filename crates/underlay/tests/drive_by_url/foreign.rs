@@ -123,6 +123,20 @@ pub fn tables_are_replaced_only_by_name(stranger: &Stranger) {
         assert_eq!(drive(&[&["--check"][..], &replace].concat()).code, Some(2), "{workload}");
         untouched();
 
+        // A trigger of another table, of a name that the load gives one of its own.
+        if (stranger.server.target().engine, workload) == (Engine::Mariadb, "dvdstore") {
+            let Place { place, .. } = there;
+            there.execute(&format!(
+                "CREATE TRIGGER {place}.restock BEFORE UPDATE ON {place}.precious FOR EACH ROW SET NEW.a = OLD.a"
+            ));
+            let ended = drive(&[&load[..], &replace].concat());
+            let said = "`restock` in `dvdstore` is a trigger of `precious`";
+            assert!(ended.stderr.contains(said), "{}", ended.stderr);
+            assert_ne!(ended.code, Some(0));
+            untouched();
+            there.execute(&format!("DROP TRIGGER {place}.restock"));
+        }
+
         // With it: what goes is said first, what is not the workload's stays.
         let replaced = json!([{ "name": there.table, "rows": 3 }]);
         let ended = drive(&[&load[..], &replace, &["--json"]].concat());
