@@ -186,6 +186,29 @@ impl SessionError {
         }
     }
 
+    /// An error that neither a server nor a client library raised. Nothing was committed, and trying again is of no use.
+    pub(crate) fn refusal(message: &str) -> SessionError {
+        SessionError {
+            class: ErrorClass::Other,
+            sqlstate: None,
+            message: message.to_string(),
+            commit_unknown: false,
+        }
+    }
+
+    /// A statement found no row where a workload's tables have one.
+    pub(crate) fn no_row() -> SessionError {
+        SessionError::refusal(
+            "a statement found no row where the population has one; check and load it again",
+        )
+    }
+
+    /// The session was used again after it had lost its connection.
+    pub(crate) fn lost_before() -> SessionError {
+        let message = "the session had lost its connection before; open another";
+        SessionError { class: ErrorClass::ConnectionLost, ..SessionError::refusal(message) }
+    }
+
     /// The client gave up waiting for an answer after its own limit.
     pub fn client_timeout(what: &str, limit: std::time::Duration, commit: CommitState) -> Self {
         SessionError {

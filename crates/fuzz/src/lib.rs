@@ -24,7 +24,7 @@ use rand_pcg::Pcg64;
 use mutation::{Dictionary, mutated};
 
 /// Targets of the workspace that share the time: calls of [`fuzz`].
-const TARGETS: u32 = 8;
+const TARGETS: u32 = 9;
 /// Seconds of all targets together, unless `UNDERLAY_FUZZ_SECONDS` says otherwise.
 const SECONDS_DEFAULT: u64 = 60;
 /// A parser that takes longer for one input has lost its way.

@@ -24,7 +24,7 @@ pub use session::Session;
 
 pub(crate) use check::{Reader, inspect, integer_of, tally_of};
 pub(crate) use load::{Counters, Piece, pieces};
-pub(crate) use request::{PASSWORD, Value, customer_values, net_cents, refusal};
+pub(crate) use request::{PASSWORD, Value, customer_values, net_cents};
 pub(crate) use rows::{RowText, UNIT_BYTES_MAX};
 
 use crate::target::Target;

@@ -3,8 +3,6 @@
 use underlay_workload::dvdstore::Line;
 use underlay_workload::dvdstore::population::{CUSTOMER_VALUES, Date, Fields, write_customer};
 
-use crate::error::{ErrorClass, SessionError};
-
 /// The password of everybody.
 pub(crate) const PASSWORD: &str = "password";
 
@@ -56,16 +54,6 @@ pub(crate) fn net_cents(lines: &[Line], prices: &[(i32, i64)]) -> Option<i64> {
             price.map(|(_, cents)| cents * i64::from(line.quantity))
         })
         .sum()
-}
-
-/// An error that neither the server nor the client library raised. Nothing was committed.
-pub(crate) fn refusal(message: &str) -> SessionError {
-    SessionError {
-        class: ErrorClass::Other,
-        sqlstate: None,
-        message: message.to_string(),
-        commit_unknown: false,
-    }
 }
 
 #[cfg(test)]

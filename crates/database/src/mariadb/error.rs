@@ -1,10 +1,58 @@
-//! What errors of the client library mean.
+//! Why requests fail, and what errors mean.
 
 use std::error::Error as _;
 
 use mysql_async::{DriverError, Error};
 
 use crate::error::{CommitState, ErrorClass, SessionError};
+
+/// Why a request failed.
+#[derive(Debug)]
+pub(crate) enum RequestError {
+    /// The client library or the server reported it, or the connection broke.
+    Mariadb(Error),
+    /// The connection had ended before the request was sent.
+    NotSent(Error),
+    /// There is no row where the workload's tables have one.
+    NoRow,
+}
+
+impl From<Error> for RequestError {
+    fn from(error: Error) -> RequestError {
+        RequestError::Mariadb(error)
+    }
+}
+
+impl RequestError {
+    /// The server's number, when the server answered.
+    pub(crate) fn number(&self) -> Option<u16> {
+        match self {
+            RequestError::Mariadb(Error::Server(error))
+            | RequestError::NotSent(Error::Server(error)) => Some(error.code),
+            _ => None,
+        }
+    }
+
+    /// Whether nobody knows what the connection would answer next.
+    pub(crate) fn is_fatal(&self) -> bool {
+        match self {
+            RequestError::Mariadb(error) => error.is_fatal(),
+            RequestError::NotSent(_) => true,
+            RequestError::NoRow => false,
+        }
+    }
+
+    /// In the words of all engines.
+    pub(crate) fn into_session_error(self, commit: CommitState) -> SessionError {
+        match self {
+            RequestError::Mariadb(error) => SessionError::from_mariadb(&error, commit),
+            RequestError::NotSent(error) => {
+                SessionError::from_mariadb(&error, CommitState::NotSent)
+            }
+            RequestError::NoRow => SessionError::no_row(),
+        }
+    }
+}
 
 /// The class of a server's error number; the server's manual lists them.
 pub(crate) fn class_of(number: u16) -> ErrorClass {
@@ -50,7 +98,7 @@ fn proves_rollback(number: u16, class: ErrorClass) -> bool {
 }
 
 impl SessionError {
-    /// Classifies an error of MariaDB's client library.
+    /// Classifies an error of MariaDB's client library, in which our own client speaks too.
     ///
     /// With the commit in flight, only an error that the server reports for a statement proves that
     /// nothing was committed, and not every such error does.

@@ -23,6 +23,7 @@ pub mod template;
 pub(crate) mod batch;
 pub mod dvdstore;
 mod infile;
+mod link;
 mod parallel;
 mod pinned_key;
 pub(crate) mod place;

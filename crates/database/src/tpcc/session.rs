@@ -1,6 +1,6 @@
-//! A session with a database of whichever engine.
+//! A session with a database of whichever engine, and what those of all engines refuse.
 
-use underlay_workload::tpcc::{Parameters, Tpcc, Transaction};
+use underlay_workload::tpcc::{Identity, Parameters, Profile, Tpcc, Transaction};
 
 use super::{Mode, Outcome};
 use crate::error::SessionError;
@@ -50,4 +50,39 @@ impl Session {
             Session::Mariadb(session) => session.run(transaction).await,
         }
     }
+}
+
+/// Refuses a profile that a mode cannot have.
+pub(crate) fn require_mode(workload: &Tpcc, mode: Mode) -> Result<(), SessionError> {
+    if mode == Mode::Statements && workload.profile != Profile::Specification {
+        return Err(SessionError::refusal(&format!(
+            "the profile {} draws lines in the database: use procedures, not statements",
+            workload.profile
+        )));
+    }
+    Ok(())
+}
+
+/// There is no marker.
+pub(crate) fn no_population() -> SessionError {
+    SessionError::refusal("the database holds no population that underlay made; load one")
+}
+
+/// Compares what the marker says, the population's identity and whether it is complete, with the identity that is wanted.
+pub(crate) fn require_population(
+    (found, complete): &(String, bool),
+    wanted: &Identity,
+) -> Result<(), SessionError> {
+    if !complete {
+        return Err(SessionError::refusal(
+            "the population is incomplete; drop it and load it again",
+        ));
+    }
+    if *found != wanted.0 {
+        return Err(SessionError::refusal(&format!(
+            "the population has the identity {found}, the workload needs {wanted}: other warehouses, seed, \
+             entropy or version; drop it and load it again"
+        )));
+    }
+    Ok(())
 }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
 use underlay_database::ErrorClass;
-use underlay_database::mariadb::connect;
+use underlay_database::mariadb::{Flavour, connect};
 use underlay_database::tpcc::{Mode, Session};
-use underlay_workload::tpcc::{CustomerSelector, Ledger, Terminal, Transaction};
+use underlay_workload::tpcc::{CustomerSelector, Delivery, Ledger, Terminal, Transaction};
 
 use crate::database_or_skip;
 use crate::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, loaded_database};
@@ -74,7 +74,7 @@ fn a_deadlock_is_one_and_nothing_was_committed() {
 }
 
 #[test]
-fn a_killed_connection_leaves_the_commit_unknown_only_where_one_was_sent() {
+fn a_session_that_is_ended_while_idle_has_nothing_unknown() {
     let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
     for mode in Mode::ALL {
         let mut session = database.session(mode);
@@ -82,12 +82,136 @@ fn a_killed_connection_leaves_the_commit_unknown_only_where_one_was_sent() {
         kill_others(&database);
         let error = database.run(&mut session, &order(1, 1, &LINES)).unwrap_err();
         assert_eq!(error.class, ErrorClass::ConnectionLost, "{mode}: {error}");
-        // A call commits by itself: whether it arrived cannot be told.
-        assert_eq!(error.commit_unknown, mode == Mode::Procedures, "{mode}: {error}");
+        // Also a call, which commits by itself: it was never sent.
+        assert!(!error.commit_unknown, "{mode}: {error}");
         let error = database.run(&mut session, &order(1, 1, &LINES)).unwrap_err();
         assert_eq!((error.class, error.commit_unknown), (ErrorClass::ConnectionLost, false));
     }
+    let orders = "SELECT count(*) FROM orders WHERE o_d_id = 1 AND o_id > 3000";
+    assert_eq!(database.number(orders), 2);
     database.assert_consistent(None);
+}
+
+#[test]
+fn a_session_that_is_ended_at_work_leaves_the_commit_unknown_only_where_one_was_sent() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let runtime = &database.place.runtime;
+    for mode in Mode::ALL {
+        let mut blocker = runtime.block_on(connect(&database.target)).unwrap();
+        let lock = "UPDATE district SET d_tax = d_tax WHERE d_id = 3";
+        for sql in ["BEGIN", lock] {
+            runtime.block_on(blocker.query_drop(sql)).unwrap();
+        }
+        let mut session = database.session(mode);
+        let placed = order(1, 3, &LINES);
+        let (error, ()) = runtime.block_on(async {
+            let ended = end_when(&mut blocker, "info LIKE 'UPDATE district%next%'");
+            futures_util::future::join(session.run(&placed), ended).await
+        });
+        let error = error.unwrap_err();
+        assert_eq!(error.class, ErrorClass::ConnectionLost, "{mode}: {error}");
+        // A call commits by itself.
+        assert_eq!(error.commit_unknown, mode == Mode::Procedures, "{mode}: {error}");
+        runtime.block_on(blocker.query_drop("ROLLBACK")).unwrap();
+    }
+    assert_eq!(database.number("SELECT count(*) FROM orders WHERE o_id > 3000"), 0);
+    database.assert_consistent(None);
+}
+
+/// The result of a call has come by then, and says that there is an order.
+#[test]
+fn a_server_that_is_killed_in_a_commit_leaves_it_unknown() {
+    let mut database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    if database.place.install.flavour != Flavour::Mariadb {
+        underlay_host::skip!("MySQL has no BACKUP STAGE");
+    }
+    for mode in Mode::ALL {
+        let mut blocker = database.place.runtime.block_on(connect(&database.target)).unwrap();
+        for stage in ["START", "FLUSH", "BLOCK_DDL", "BLOCK_COMMIT"] {
+            let sql = format!("BACKUP STAGE {stage}");
+            database.place.runtime.block_on(blocker.query_drop(sql)).unwrap();
+        }
+        let mut session = database.session(mode);
+        let placed = order(1, 1, &LINES);
+        let Database { server, place, .. } = &mut database;
+        let (error, ()) = place.runtime.block_on(async {
+            let killed = async {
+                wait_for(&mut blocker, "state = 'Waiting for backup lock'").await;
+                server.kill().unwrap();
+            };
+            futures_util::future::join(session.run(&placed), killed).await
+        });
+        let error = error.unwrap_err();
+        assert_eq!(error.class, ErrorClass::ConnectionLost, "{mode}: {error}");
+        assert!(error.commit_unknown, "{mode}: {error}");
+        database.server.start().unwrap();
+        assert_eq!(database.number("SELECT count(*) FROM orders WHERE o_id > 3000"), 0);
+        database.assert_consistent(None);
+    }
+}
+
+#[test]
+fn a_caller_who_stops_waiting_leaves_a_usable_session() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let runtime = &database.place.runtime;
+    for mode in Mode::ALL {
+        let mut blocker = runtime.block_on(connect(&database.target)).unwrap();
+        let mut session = database.session(mode);
+        let paid = Transaction::Payment(payment(1, 2, CustomerSelector::ById(1)));
+        runtime.block_on(async {
+            blocker.query_drop("BEGIN").await.unwrap();
+            blocker.query_drop("UPDATE district SET d_tax = d_tax WHERE d_id = 2").await.unwrap();
+            let waited = tokio::time::timeout(Duration::from_millis(100), session.run(&paid));
+            assert!(waited.await.is_err());
+            blocker.query_drop("ROLLBACK").await.unwrap();
+        });
+        // What was abandoned ends first: committed as a call, undone as statements.
+        database.run(&mut session, &paid).unwrap();
+        database.run(&mut session, &order(1, 1, &LINES)).unwrap();
+    }
+    assert_eq!(database.number("SELECT count(*) FROM history WHERE h_amount = 12.34"), 3);
+    database.assert_consistent(None);
+}
+
+/// The server describes columns again when they have changed, and not before.
+#[test]
+fn tables_that_are_altered_are_read_as_they_are_then() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let mut session = database.session(Mode::Statements);
+    for (district, column) in [(1, "bigint"), (2, "smallint unsigned"), (3, "int")] {
+        for _ in 0..2 {
+            let outcome = database.run(&mut session, &order(1, district, &LINES)).unwrap();
+            assert!(outcome.committed);
+        }
+        database.execute(&format!("ALTER TABLE stock MODIFY s_quantity {column} NOT NULL"));
+    }
+    let delivery = Transaction::Delivery(Delivery { warehouse: 1, carrier: 1 });
+    database.run(&mut session, &delivery).unwrap();
+    database.execute("ALTER TABLE new_order MODIFY no_o_id bigint NOT NULL");
+    database.run(&mut session, &delivery).unwrap();
+    database.assert_consistent(None);
+}
+
+/// Waits for a connection of which the server says `what`, and gives its number.
+async fn wait_for(client: &mut mysql_async::Conn, what: &str) -> u64 {
+    let sql = format!(
+        "SELECT id FROM information_schema.processlist \
+          WHERE {what} AND id <> CONNECTION_ID() AND db = 'tpcc'"
+    );
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        if let Some(id) = client.query_first(&sql).await.unwrap() {
+            return id;
+        }
+        assert!(Instant::now() < until, "no connection with {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Ends the connection of which the server says `what`.
+async fn end_when(client: &mut mysql_async::Conn, what: &str) {
+    let id = wait_for(client, what).await;
+    client.query_drop(format!("KILL {id}")).await.unwrap();
 }
 
 /// Ends every connection but the one that asks, and waits until they have ended: the server answers a kill before

@@ -2,31 +2,31 @@
 //!
 //! What it speaks is the part of the client/server protocol (MariaDB Knowledge Base, "Client/Server Protocol") that
 //! transactions of prepared statements need, with one request in flight: the library's buffers and states cost twice the
-//! processor time in user space of a peer written in C. It returns counts of rows, not rows. It authenticates with
-//! `mysql_native_password`; whoever needs another plugin uses the library ([`connect`](super::connection::connect)), and
-//! [`Opened::NotHere`] says so.
+//! processor time in user space of a peer written in C. Rows are shown where they were received, one after the other, and
+//! are not kept. It authenticates with `mysql_native_password`; whoever needs another plugin uses the library
+//! ([`connect`](super::connection::connect)), and [`Opened::NotHere`] says so.
 
+mod answer;
+mod opening;
 mod packet;
+mod row;
 
-use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use mysql_async::{Error, ServerError};
-use mysql_common::constants::{CapabilityFlags, UTF8MB4_GENERAL_CI};
-use mysql_common::io::ParseBuf;
-use mysql_common::packets::{
-    AuthPlugin, AuthSwitchRequest, HandshakePacket, HandshakeResponse, SslRequest,
-};
-use mysql_common::proto::MySerialize;
+use mysql_async::Error;
 use tokio::time::timeout;
 
-use packet::{First, broken, first_answer, protocol, refused, server_error, write_execution};
-pub use packet::{Parameter, Prepared};
+pub use answer::Completed;
+use answer::{Agreed, Answer, Step};
+pub use packet::Parameter;
+use packet::{broken, refused, write_execution};
+pub(super) use packet::{decimal, protocol};
+use row::Column;
+pub use row::Row;
 
-use super::tls::NOT_OFFERED;
+use super::error::RequestError;
 use crate::target::{Address, Target};
-use crate::tls::{Material, TlsFailure};
 use crate::transport::{Socket, Transport};
 
 /// Length (3 bytes) and number of a packet.
@@ -43,12 +43,31 @@ const COM_STMT_EXECUTE: u8 = 0x17;
 pub struct Direct {
     transport: Transport<Socket>,
     output: Vec<u8>,
-    capabilities: CapabilityFlags,
-    /// The number that the next packet of the server must have.
+    /// The number that the next packet has, whoever sends it.
     sequence: u8,
-    /// A request was sent whose answer nobody waited for.
-    busy: bool,
+    /// What is still to come. Something is when a caller stopped waiting.
+    answer: Answer,
+    statements: Vec<Known>,
+    /// The statement that the answer is for.
+    executed: Option<Prepared>,
+    /// A request was sent in part, or the server did not keep to its protocol: nobody knows what comes next.
+    is_out_of_step: bool,
 }
+
+/// What is known of a statement that the server has prepared.
+#[derive(Debug)]
+struct Known {
+    /// The server's number for it.
+    number: u32,
+    /// How many values it takes.
+    parameters: u16,
+    /// How its rows were described last.
+    columns: Vec<Column>,
+}
+
+/// A statement that this connection has prepared: its place among them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared(usize);
 
 /// What became of an attempt to open a connection.
 #[derive(Debug)]
@@ -58,6 +77,13 @@ pub enum Opened {
     /// The server asks for something that only the library can do.
     NotHere,
 }
+
+/// How an answer ended, unless the server refused.
+enum End {
+    Completed(Completed),
+    Prepared(u32, u16),
+}
+
 impl Direct {
     /// Connects. The database may be empty: then none is chosen.
     pub async fn connect(target: &Target) -> Result<Opened, Error> {
@@ -69,187 +95,179 @@ impl Direct {
         let direct = Direct {
             transport: Transport::new(socket.map_err(broken)?),
             output: Vec::new(),
-            capabilities: CapabilityFlags::empty(),
             sequence: 0,
-            busy: false,
+            answer: Answer::new(Agreed::default()),
+            statements: Vec::new(),
+            executed: None,
+            is_out_of_step: false,
         };
         let greeted = timeout(limit, direct.greet(target)).await;
         let here = greeted.map_err(|_| broken(io::ErrorKind::TimedOut.into()))??;
         Ok(here.map_or(Opened::NotHere, |direct| Opened::Here(Box::new(direct))))
     }
 
-    /// Itself when the server let us in; none when it wants to be answered in a way that is not known here.
-    async fn greet(mut self, target: &Target) -> Result<Option<Direct>, Error> {
-        let greeting = self.packet(|body| Ok(body.to_vec())).await?;
-        refused(&greeting)?;
-        let handshake: HandshakePacket<'_> = ParseBuf(&greeting)
-            .parse(())
-            .map_err(|_| protocol("a greeting of another protocol"))?;
-        self.capabilities = handshake.capabilities() & wanted();
-        if let (Some(material), Address::Tcp(host)) = (target.tls.material(), &target.address) {
-            if handshake.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
-                self = self.encrypt(material, host).await?;
-            } else if target.tls.options().mode.demands() {
-                return Err(Error::Other(NOT_OFFERED.into()));
-            }
-        }
-        let password = target.password.as_ref().map(|password| password.reveal());
-        let plugin = AuthPlugin::MysqlNativePassword;
-        let mut nonce = handshake.nonce();
-        // A zero ends it, which is not part of it.
-        nonce.truncate(20);
-        let proof = plugin.gen_data(password, &nonce);
-        let attributes =
-            HashMap::from([("program_name".to_string(), target.application_name.clone())]);
-        let response = HandshakeResponse::new(
-            proof.as_deref(),
-            (10, 2, 0),
-            Some(target.user.as_bytes()),
-            Some(target.database.as_bytes()).filter(|name| !name.is_empty()),
-            Some(plugin.clone()),
-            self.capabilities,
-            self.capabilities.contains(CapabilityFlags::CLIENT_CONNECT_ATTRS).then_some(attributes),
-            PACKET_BYTES_MAX as u32,
-        );
-        self.capabilities = response.capabilities();
-        self.begin_packet();
-        response.serialize(&mut self.output);
-        self.send_packet(self.sequence).await?;
-        let mut answer = self.packet(|body| Ok(body.to_vec())).await?;
-        if answer.first() == Some(&0xfe) {
-            let switch: Result<AuthSwitchRequest<'_>, _> = ParseBuf(&answer).parse(());
-            let Ok(switch) = switch else { return Ok(None) };
-            if switch.auth_plugin() != plugin {
-                return Ok(None);
-            }
-            let proof = plugin.gen_data(password, switch.plugin_data());
-            self.begin_packet();
-            if let Some(proof) = proof {
-                proof.serialize(&mut self.output);
-            }
-            self.send_packet(self.sequence).await?;
-            answer = self.packet(|body| Ok(body.to_vec())).await?;
-        }
-        refused(&answer)?;
-        self.busy = false;
-        Ok((answer.first() == Some(&0)).then_some(self))
-    }
-
-    /// Asks for TLS, and makes the handshake. Our own verifier judges the server's certificate.
-    async fn encrypt(mut self, material: &Material, host: &str) -> Result<Direct, Error> {
-        self.capabilities |= CapabilityFlags::CLIENT_SSL;
-        self.begin_packet();
-        let request =
-            SslRequest::new(self.capabilities, PACKET_BYTES_MAX as u32, UTF8MB4_GENERAL_CI as u8);
-        request.serialize(&mut self.output);
-        self.send_packet(self.sequence).await?;
-        // Whoever sits in between could have put it there.
-        if !self.transport.received().is_empty() {
-            return Err(protocol("an answer to what was not asked yet"));
-        }
-        let socket = self.transport.into_stream().encrypt(material, host).await;
-        let socket = socket.map_err(|failure| match failure {
-            TlsFailure::Lost(error) => broken(error),
-            failure => Error::Other(failure.to_string().into()),
-        })?;
-        Ok(Direct { transport: Transport::new(socket), ..self })
-    }
-
     /// Takes leave: the server would count and log a connection that just breaks off.
     pub fn quit(&mut self) {
-        if !self.busy {
+        if !self.is_out_of_step && self.answer.is_over() {
             self.transport.send_at_once(&[1, 0, 0, 0, COM_QUIT]);
-            self.busy = true;
+            self.is_out_of_step = true;
         }
     }
 
     /// Prepares a statement.
-    pub async fn prepare(&mut self, sql: &str) -> Result<Prepared, Error> {
-        self.begin_request(COM_STMT_PREPARE)?;
+    pub async fn prepare(&mut self, sql: &str) -> Result<Prepared, RequestError> {
+        self.begin(COM_STMT_PREPARE).await?;
         self.output.extend_from_slice(sql.as_bytes());
-        self.send_packet(0).await?;
-        let answer = self.packet(|body| Ok(body.to_vec())).await?;
-        if let Err(error) = refused(&answer) {
-            self.busy = false;
-            return Err(error);
-        }
-        let [0, n0, n1, n2, n3, c0, c1, p0, p1, ..] = answer[..] else {
-            return Err(protocol("an answer to PREPARE that is none"));
+        self.answer.expect_preparation();
+        let End::Prepared(number, parameters) = self.ask(&mut |_| {}).await? else {
+            unreachable!("a preparation ends in a statement");
         };
-        let columns = u16::from_le_bytes([c0, c1]);
-        let parameters = u16::from_le_bytes([p0, p1]);
-        self.skip_definitions(u64::from(parameters)).await?;
-        self.skip_definitions(u64::from(columns)).await?;
-        self.busy = false;
-        Ok(Prepared { number: u32::from_le_bytes([n0, n1, n2, n3]), parameters })
+        let columns = self.answer.described().unwrap_or_default().to_vec();
+        self.statements.push(Known { number, parameters, columns });
+        Ok(Prepared(self.statements.len() - 1))
     }
 
-    /// Carries out a prepared statement; returns the number of rows that it changed or returned.
+    /// Carries out a prepared statement, and shows `look` each of its rows.
+    ///
+    /// Also when it returns rows, it returns after the server said that the statement, and the transaction if it was one
+    /// by itself, has ended.
     pub async fn execute(
         &mut self,
         statement: Prepared,
         parameters: &[Parameter<'_>],
-    ) -> Result<u64, Error> {
-        if parameters.len() != usize::from(statement.parameters) {
-            return Err(protocol("another number of parameters than the statement has"));
+        look: &mut dyn FnMut(Row<'_>),
+    ) -> Result<Completed, RequestError> {
+        self.begin(COM_STMT_EXECUTE).await?;
+        let known = &self.statements[statement.0];
+        if parameters.len() != usize::from(known.parameters) {
+            let what = "another number of parameters than the statement has";
+            return Err(RequestError::NotSent(protocol(what)));
         }
-        self.begin_request(COM_STMT_EXECUTE)?;
-        write_execution(&mut self.output, statement, parameters);
-        self.send_packet(0).await?;
-        self.rows().await
+        write_execution(&mut self.output, known.number, parameters);
+        self.answer.expect_rows(&known.columns);
+        self.executed = Some(statement);
+        self.completed(look).await
     }
 
-    /// Carries out a statement without parameters; returns the number of rows that it changed or returned.
-    pub async fn query(&mut self, sql: &str) -> Result<u64, Error> {
-        self.begin_request(COM_QUERY)?;
-        self.output.extend_from_slice(sql.as_bytes());
-        self.send_packet(0).await?;
-        self.rows().await
+    /// Carries out a statement without parameters. Its rows are counted, not shown.
+    pub async fn query(&mut self, sql: &[u8]) -> Result<Completed, RequestError> {
+        self.begin(COM_QUERY).await?;
+        self.output.extend_from_slice(sql);
+        self.answer.expect_result();
+        self.completed(&mut |_| {}).await
     }
 
-    /// The answer to a statement.
-    async fn rows(&mut self) -> Result<u64, Error> {
-        let first = self.packet(first_answer).await?;
-        let rows = match first {
-            First::Done(affected) => Ok(affected),
-            First::Refused(error) => Err(error),
-            First::Columns(count) => {
-                self.skip_definitions(count).await?;
-                self.count_rows().await?
-            }
-        };
-        self.busy = false;
-        rows.map_err(Error::Server)
-    }
-
-    /// The definitions of columns or parameters, and the packet that ended them in older protocols.
-    async fn skip_definitions(&mut self, count: u64) -> Result<(), Error> {
-        let is_ended =
-            count > 0 && !self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
-        for _ in 0..count + u64::from(is_ended) {
-            self.packet(|_| Ok(())).await?;
-        }
+    /// To be called before a request is written. The connection may have ended meanwhile, and what was never sent cannot
+    /// have been committed; an answer that a caller did not wait for comes first.
+    async fn begin(&mut self, command: u8) -> Result<(), RequestError> {
+        self.make_ready().await.map_err(RequestError::NotSent)?;
+        self.begin_packet();
+        self.output.push(command);
         Ok(())
     }
 
-    async fn count_rows(&mut self) -> Result<Result<u64, ServerError>, Error> {
-        let mut count = 0;
-        loop {
-            let next = self
-                .packet(|body| {
-                    Ok(match body {
-                        // A row cannot begin so: its first column would be longer than a packet.
-                        [0xfe, ..] => Some(Ok(())),
-                        [0xff, ..] => Some(Err(server_error(body))),
-                        _ => None,
-                    })
-                })
-                .await?;
-            match next {
-                None => count += 1,
-                Some(Ok(())) => return Ok(Ok(count)),
-                Some(Err(error)) => return Ok(Err(error)),
+    async fn make_ready(&mut self) -> Result<(), Error> {
+        if self.is_out_of_step {
+            return Err(protocol("what the connection was used for before is not known"));
+        }
+        while !self.answer.is_over() {
+            // Whatever it says: nobody asks any more.
+            let _unasked = self.end_of_answer(&mut |_| {}).await?;
+        }
+        let ended = self.transport.look().err();
+        if !self.transport.received().is_empty() {
+            self.is_out_of_step = true;
+            return self.last_words().await;
+        }
+        match ended {
+            Some(error) => {
+                self.is_out_of_step = true;
+                Err(broken(error))
             }
+            None => Ok(()),
+        }
+    }
+
+    /// Why the server hangs up: nothing else comes unasked.
+    async fn last_words(&mut self) -> Result<(), Error> {
+        loop {
+            if let Some(header) = self.transport.received().first_chunk::<HEADER_BYTES>() {
+                // Whatever number it has.
+                self.sequence = header[3];
+                refused(&self.packet().await?)?;
+                return Err(protocol("an answer to what was not asked"));
+            }
+            self.transport.receive().await.map_err(broken)?;
+        }
+    }
+
+    async fn completed(
+        &mut self,
+        look: &mut dyn FnMut(Row<'_>),
+    ) -> Result<Completed, RequestError> {
+        match self.ask(look).await? {
+            End::Completed(completed) => Ok(completed),
+            End::Prepared(..) => unreachable!("a statement does not end in a preparation"),
+        }
+    }
+
+    /// Sends the request that was written, and takes its answer.
+    async fn ask(&mut self, look: &mut dyn FnMut(Row<'_>)) -> Result<End, RequestError> {
+        self.sequence = 0;
+        self.send_packet().await?;
+        Ok(self.end_of_answer(look).await??)
+    }
+
+    /// Takes packets to the end of the answer. The outer error is one of the connection, the inner one the server's.
+    async fn end_of_answer(
+        &mut self,
+        look: &mut dyn FnMut(Row<'_>),
+    ) -> Result<Result<End, Error>, Error> {
+        loop {
+            let body = match body(self.transport.received(), self.sequence) {
+                Ok(Some(body)) => body,
+                Ok(None) => {
+                    self.transport.receive().await.map_err(broken)?;
+                    continue;
+                }
+                Err(error) => {
+                    self.is_out_of_step = true;
+                    return Err(error);
+                }
+            };
+            let length = HEADER_BYTES + body.len();
+            let end = match self.answer.take(body) {
+                Ok(Step::More) => None,
+                Ok(Step::Row(row)) => {
+                    look(row);
+                    None
+                }
+                Ok(Step::Completed(completed)) => Some(Ok(End::Completed(completed))),
+                Ok(Step::Prepared(number, parameters)) => {
+                    Some(Ok(End::Prepared(number, parameters)))
+                }
+                Ok(Step::Refused(error)) => Some(Err(Error::Server(error))),
+                Err(error) => {
+                    self.is_out_of_step = true;
+                    return Err(error);
+                }
+            };
+            self.sequence = self.sequence.wrapping_add(1);
+            self.transport.consume(length);
+            if let Some(end) = end {
+                self.keep_columns();
+                return Ok(end);
+            }
+        }
+    }
+
+    /// The server describes columns again only when they change: what it said must not be forgotten, however the answer
+    /// ended.
+    fn keep_columns(&mut self) {
+        if let (Some(statement), Some(columns)) = (self.executed.take(), self.answer.described()) {
+            let known = &mut self.statements[statement.0].columns;
+            known.clear();
+            known.extend_from_slice(columns);
         }
     }
 
@@ -258,65 +276,64 @@ impl Direct {
         self.output.extend_from_slice(&[0; HEADER_BYTES]);
     }
 
-    fn begin_request(&mut self, command: u8) -> Result<(), Error> {
-        if self.busy {
-            return Err(protocol("the answer to the request before was not waited for"));
-        }
-        self.begin_packet();
-        self.output.push(command);
-        Ok(())
-    }
-
     /// Sends what was written since `begin_packet`.
-    async fn send_packet(&mut self, sequence: u8) -> Result<(), Error> {
+    async fn send_packet(&mut self) -> Result<(), Error> {
+        // Until it was sent as a whole: a caller may stop waiting.
+        self.is_out_of_step = true;
         let length = self.output.len() - HEADER_BYTES;
         if length > PACKET_BYTES_MAX {
             return Err(protocol("a request of more than 16 MiB"));
         }
         self.output[..3].copy_from_slice(&(length as u32).to_le_bytes()[..3]);
-        self.output[3] = sequence;
-        self.sequence = sequence.wrapping_add(1);
-        self.busy = true;
-        self.transport.send(&self.output).await.map_err(broken)
+        self.output[3] = self.sequence;
+        self.sequence = self.sequence.wrapping_add(1);
+        self.transport.send(&self.output).await.map_err(broken)?;
+        self.is_out_of_step = false;
+        Ok(())
     }
 
-    /// Waits for the next packet, and lets `look` see it.
-    async fn packet<T>(
-        &mut self,
-        look: impl FnOnce(&[u8]) -> Result<T, Error>,
-    ) -> Result<T, Error> {
+    /// Waits for the next packet, and copies it.
+    async fn packet(&mut self) -> Result<Vec<u8>, Error> {
         loop {
-            let received = self.transport.received();
-            if let Some(header) = received.first_chunk::<HEADER_BYTES>() {
-                let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
-                if length > PACKET_BYTES_MAX {
-                    return Err(protocol("an answer of more than 16 MiB"));
-                }
-                if let Some(body) = received.get(HEADER_BYTES..HEADER_BYTES + length) {
-                    if header[3] != self.sequence {
-                        return Err(protocol("a packet out of order"));
-                    }
-                    let seen = look(body);
-                    self.sequence = self.sequence.wrapping_add(1);
-                    self.transport.consume(HEADER_BYTES + length);
-                    return seen;
-                }
+            if let Some(body) = body(self.transport.received(), self.sequence)? {
+                let body = body.to_vec();
+                self.sequence = self.sequence.wrapping_add(1);
+                self.transport.consume(HEADER_BYTES + body.len());
+                return Ok(body);
             }
             self.transport.receive().await.map_err(broken)?;
         }
     }
 }
 
-/// What is asked of the server. It finds rows and does not say how many it changed: an UPDATE that sets what was set has
-/// found its row.
-fn wanted() -> CapabilityFlags {
-    CapabilityFlags::CLIENT_PROTOCOL_41
-        | CapabilityFlags::CLIENT_SECURE_CONNECTION
-        | CapabilityFlags::CLIENT_LONG_PASSWORD
-        | CapabilityFlags::CLIENT_TRANSACTIONS
-        | CapabilityFlags::CLIENT_FOUND_ROWS
-        | CapabilityFlags::CLIENT_CONNECT_WITH_DB
-        | CapabilityFlags::CLIENT_CONNECT_ATTRS
-        | CapabilityFlags::CLIENT_DEPRECATE_EOF
-        | CapabilityFlags::CLIENT_PLUGIN_AUTH
+/// The body of the packet at the front of what was received, if it is there as a whole.
+fn body(received: &[u8], sequence: u8) -> Result<Option<&[u8]>, Error> {
+    let Some((header, rest)) = received.split_first_chunk::<HEADER_BYTES>() else {
+        return Ok(None);
+    };
+    let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+    if length > PACKET_BYTES_MAX {
+        return Err(protocol("an answer of more than 16 MiB"));
+    }
+    let Some(body) = rest.get(..length) else { return Ok(None) };
+    if header[3] != sequence {
+        return Err(protocol("a packet out of order"));
+    }
+    Ok(Some(body))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::body;
+
+    #[test]
+    fn packets_are_taken_whole_and_in_order() {
+        let received = [3, 0, 0, 7, b'a', b'b', b'c', 9];
+        for cut in 0..7 {
+            assert_eq!(body(&received[..cut], 7).unwrap(), None, "{cut}");
+        }
+        assert_eq!(body(&received, 7).unwrap(), Some(&b"abc"[..]));
+        assert!(body(&received, 8).is_err());
+        assert!(body(&[0xff, 0xff, 0xff, 0], 0).is_err());
+    }
 }

@@ -1,7 +1,7 @@
-//! What is in the packets of a MariaDB or MySQL, as far as whoever counts rows needs it: executions of prepared
-//! statements, first packets of answers, errors.
+//! What is in the packets of a MariaDB or MySQL, whatever they belong to: numbers, texts, errors, the executions of
+//! prepared statements.
 //!
-//! Values of rows are passed over unread.
+//! Answers as a whole are [`answer`](super::answer)'s, rows are [`row`](super::row)'s.
 
 use std::io;
 
@@ -10,71 +10,84 @@ use mysql_async::{Error, IoError, ServerError};
 /// The error number that the protocol gives to what has none.
 const UNKNOWN_ERROR: u16 = 1105;
 const TYPE_LONG: u8 = 0x03;
+const TYPE_NULL: u8 = 0x06;
 const TYPE_VAR_STRING: u8 = 0xfd;
-
-/// A statement that the server has prepared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Prepared {
-    /// The server's number for it.
-    pub(super) number: u32,
-    /// How many values it takes.
-    pub(super) parameters: u16,
-}
+/// The longest number, its sign, and the point before two places.
+const DECIMAL_BYTES_MAX: usize = 22;
 
 /// A value of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub enum Parameter<'a> {
+    /// NULL.
+    Null,
     /// INTEGER.
     Int(i32),
-    /// CHAR.
-    Text(&'a str),
+    /// DECIMAL with two places, in hundredths.
+    Cents(i64),
+    /// CHAR, in the session's character set.
+    Text(&'a [u8]),
 }
 
-/// The first packet of an answer to a statement.
-pub(super) enum First {
-    Done(u64),
-    Refused(ServerError),
-    Columns(u64),
-}
-
-pub(super) fn first_answer(body: &[u8]) -> Result<First, Error> {
-    match body {
-        [0, rest @ ..] => length_encoded(rest).map(First::Done),
-        [0xff, ..] => Ok(First::Refused(server_error(body))),
-        [0xfb, ..] => Err(protocol("a request for a local file")),
-        _ => length_encoded(body).map(First::Columns),
-    }
-}
-/// The body of COM_STMT_EXECUTE: statement, no cursor, once; which values are NULL (none), types, values.
-pub(super) fn write_execution(
-    output: &mut Vec<u8>,
-    statement: Prepared,
-    parameters: &[Parameter<'_>],
-) {
-    output.extend_from_slice(&statement.number.to_le_bytes());
+/// The body of COM_STMT_EXECUTE: statement, no cursor, once; which values are NULL, types, values.
+pub(super) fn write_execution(output: &mut Vec<u8>, number: u32, parameters: &[Parameter<'_>]) {
+    output.extend_from_slice(&number.to_le_bytes());
     output.push(0);
     output.extend_from_slice(&1u32.to_le_bytes());
     if parameters.is_empty() {
         return;
     }
-    output.resize(output.len() + parameters.len().div_ceil(8), 0);
+    let nulls = output.len();
+    output.resize(nulls + parameters.len().div_ceil(8), 0);
     output.push(1);
-    for parameter in parameters {
+    for (index, parameter) in parameters.iter().enumerate() {
         let kind = match parameter {
+            Parameter::Null => {
+                output[nulls + index / 8] |= 1 << (index % 8);
+                TYPE_NULL
+            }
             Parameter::Int(_) => TYPE_LONG,
-            Parameter::Text(_) => TYPE_VAR_STRING,
+            Parameter::Cents(_) | Parameter::Text(_) => TYPE_VAR_STRING,
         };
         output.extend_from_slice(&[kind, 0]);
     }
     for parameter in parameters {
         match parameter {
+            Parameter::Null => {}
             Parameter::Int(value) => output.extend_from_slice(&value.to_le_bytes()),
-            Parameter::Text(text) => {
-                write_length(output, text.len());
-                output.extend_from_slice(text.as_bytes());
+            Parameter::Cents(cents) => {
+                let (digits, begin) = decimal(*cents);
+                write_text(output, &digits[begin..]);
             }
+            Parameter::Text(text) => write_text(output, text),
         }
     }
+}
+
+fn write_text(output: &mut Vec<u8>, text: &[u8]) {
+    write_length(output, text.len());
+    output.extend_from_slice(text);
+}
+
+/// An amount as the decimal text that the server takes: it begins at the number that comes with it.
+pub(in crate::mariadb) fn decimal(cents: i64) -> ([u8; DECIMAL_BYTES_MAX], usize) {
+    let mut text = [b'0'; DECIMAL_BYTES_MAX];
+    let mut at = text.len();
+    let mut rest = cents.unsigned_abs();
+    // Both places and a digit before them, whatever the amount.
+    while rest > 0 || at > text.len() - 4 {
+        at -= 1;
+        if at == text.len() - 3 {
+            text[at] = b'.';
+        } else {
+            text[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+    }
+    if cents < 0 {
+        at -= 1;
+        text[at] = b'-';
+    }
+    (text, at)
 }
 
 fn write_length(output: &mut Vec<u8>, length: usize) {
@@ -96,18 +109,38 @@ fn write_length(output: &mut Vec<u8>, length: usize) {
     }
 }
 
-/// A number of one to nine bytes.
-fn length_encoded(bytes: &[u8]) -> Result<u64, Error> {
-    let (first, rest) = bytes.split_first().ok_or_else(|| protocol("a packet that is cut"))?;
+/// Takes `count` bytes off the front.
+pub(super) fn take<'a>(bytes: &mut &'a [u8], count: usize) -> Result<&'a [u8], Error> {
+    let (taken, rest) = bytes.split_at_checked(count).ok_or_else(cut)?;
+    *bytes = rest;
+    Ok(taken)
+}
+
+/// Takes a number of `N` bytes off the front, the lowest first.
+pub(super) fn take_array<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N], Error> {
+    let (taken, rest) = bytes.split_first_chunk().ok_or_else(cut)?;
+    *bytes = rest;
+    Ok(*taken)
+}
+
+/// Takes a number of one to nine bytes off the front.
+pub(super) fn take_length(bytes: &mut &[u8]) -> Result<u64, Error> {
+    let [first] = take_array(bytes)?;
     let count = match first {
-        0..=250 => return Ok(u64::from(*first)),
+        0..=250 => return Ok(u64::from(first)),
         0xfc => 2,
         0xfd => 3,
         0xfe => 8,
         _ => return Err(protocol("a number that is none")),
     };
-    let digits = rest.get(..count).ok_or_else(|| protocol("a packet that is cut"))?;
+    let digits = take(bytes, count)?;
     Ok(digits.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// Takes a text with its length before it off the front.
+pub(super) fn take_text<'a>(bytes: &mut &'a [u8]) -> Result<&'a [u8], Error> {
+    let length = take_length(bytes)?;
+    take(bytes, usize::try_from(length).map_err(|_| cut())?)
 }
 
 /// An error packet: a number, usually a state after `#`, and words.
@@ -134,34 +167,37 @@ pub(super) fn broken(error: io::Error) -> Error {
     Error::Io(IoError::Io(error))
 }
 
-pub(super) fn protocol(what: &'static str) -> Error {
+pub(in crate::mariadb) fn protocol(what: &'static str) -> Error {
     broken(io::Error::new(io::ErrorKind::InvalidData, what))
+}
+
+fn cut() -> Error {
+    protocol("a packet that is cut")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        First, Parameter, Prepared, first_answer, length_encoded, server_error, write_execution,
-        write_length,
-    };
+    use super::{Parameter, decimal, server_error, take_length, write_execution, write_length};
 
     #[test]
     fn numbers_are_read_as_written() {
         for number in [0, 1, 250, 251, 252, 65_535, 65_536, 0xff_ffff, 0x100_0000, 1 << 40] {
             let mut bytes = Vec::new();
             write_length(&mut bytes, number);
-            assert_eq!(length_encoded(&bytes).unwrap(), number as u64);
-            bytes.pop();
-            assert!(length_encoded(&bytes).is_err(), "{number} is cut");
+            bytes.push(7);
+            let mut rest = &bytes[..];
+            assert_eq!(take_length(&mut rest).unwrap(), number as u64);
+            assert_eq!(rest, [7]);
+            let mut cut = &bytes[..bytes.len() - 2];
+            assert!(take_length(&mut cut).is_err(), "{number} is cut");
         }
-        assert!(length_encoded(&[0xff]).is_err());
+        assert!(take_length(&mut &[0xff][..]).is_err());
     }
 
     #[test]
     fn an_execution_has_its_types_before_its_values() {
         let mut bytes = Vec::new();
-        let statement = Prepared { number: 0x0102, parameters: 2 };
-        write_execution(&mut bytes, statement, &[Parameter::Text("ab"), Parameter::Int(-2)]);
+        write_execution(&mut bytes, 0x0102, &[Parameter::Text(b"ab"), Parameter::Int(-2)]);
         let expected = [
             2, 1, 0, 0, 0, 1, 0, 0, 0, // statement, cursor, times
             0, 1, 0xfd, 0, 3, 0, // no NULL, types follow
@@ -171,14 +207,35 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_told_apart() {
-        assert!(matches!(first_answer(&[0, 5, 0]), Ok(First::Done(5))));
-        assert!(matches!(first_answer(&[3]), Ok(First::Columns(3))));
-        assert!(first_answer(&[0xfb, b'x']).is_err());
-        assert!(first_answer(&[]).is_err());
-        let Ok(First::Refused(error)) = first_answer(b"\xff\x26\x04#23000Duplicate") else {
-            panic!("an error");
-        };
+    fn what_is_null_has_a_bit_and_no_value() {
+        let mut bytes = Vec::new();
+        let mut parameters = [Parameter::Int(1); 10];
+        parameters[1] = Parameter::Null;
+        parameters[9] = Parameter::Null;
+        write_execution(&mut bytes, 1, &parameters);
+        assert_eq!(bytes[9..12], [0b10, 0b10, 1]);
+        assert_eq!(bytes[12 + 2..12 + 4], [6, 0]);
+        assert_eq!(bytes.len(), 12 + 20 + 8 * 4);
+    }
+
+    #[test]
+    fn amounts_are_exact() {
+        for (cents, text) in [
+            (0, "0.00"),
+            (5, "0.05"),
+            (-5, "-0.05"),
+            (107, "1.07"),
+            (500_000, "5000.00"),
+            (i64::MIN, "-92233720368547758.08"),
+        ] {
+            let (digits, begin) = decimal(cents);
+            assert_eq!(std::str::from_utf8(&digits[begin..]).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn errors_are_read_with_and_without_a_state() {
+        let error = server_error(b"\xff\x26\x04#23000Duplicate");
         assert_eq!((error.code, &*error.state, &*error.message), (1062, "23000", "Duplicate"));
         // Before the protocol is agreed on there is no state.
         let error = server_error(b"\xff\x10\x04Too many");

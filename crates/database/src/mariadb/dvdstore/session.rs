@@ -11,7 +11,7 @@ use underlay_workload::dvdstore::{LINES_MAX, Line, Outcome, Parameters, Step, Tr
 
 use super::statements::Statements;
 use super::{database_of, population_identity};
-use crate::dvdstore::{PASSWORD, Value, customer_values, net_cents, refusal};
+use crate::dvdstore::{PASSWORD, Value, customer_values, net_cents};
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::mariadb::connection::connect;
 use crate::target::Target;
@@ -75,8 +75,7 @@ impl Session {
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.lost {
-            let message = "the session had lost its connection before; open another";
-            return Err(SessionError { class: ErrorClass::ConnectionLost, ..refusal(message) });
+            return Err(SessionError::lost_before());
         }
         if self.dirty {
             self.conn.query_drop("ROLLBACK").await.map_err(not_sent)?;
@@ -92,9 +91,7 @@ impl Session {
                 self.dirty = false;
                 Ok(outcome)
             }
-            Err(Failure::NoRow) => Err(refusal(
-                "a statement found no row where the population has one; check and load it again",
-            )),
+            Err(Failure::NoRow) => Err(SessionError::no_row()),
             Err(Failure::Mariadb(error)) => {
                 // After an error of the client library an answer may be half read.
                 let is_unread = error.is_fatal();
@@ -236,7 +233,7 @@ fn not_sent(error: mysql_async::Error) -> SessionError {
 }
 
 fn no_shop() -> SessionError {
-    refusal("the database holds no shop that underlay made; load one")
+    SessionError::refusal("the database holds no shop that underlay made; load one")
 }
 
 /// Compares the marker with the identity that a shop of these parameters has.
@@ -251,11 +248,11 @@ async fn require_shop(conn: &mut Conn, parameters: &Parameters) -> Result<(), Se
         };
     let (found, complete) = marker.unwrap_or_default();
     if !complete {
-        return Err(refusal("the shop is incomplete; drop it and load it again"));
+        return Err(SessionError::refusal("the shop is incomplete; drop it and load it again"));
     }
     let wanted = population_identity(parameters);
     if found != wanted {
-        return Err(refusal(&format!(
+        return Err(SessionError::refusal(&format!(
             "the shop has the identity {found}, the workload needs {wanted}: other size, seed or version; drop it \
              and load it again"
         )));

@@ -4,7 +4,6 @@
 //! target's database; where it names none, in `sbtest`, which is what sysbench assumes.
 
 mod check;
-mod connection;
 mod load;
 mod schema;
 mod session;

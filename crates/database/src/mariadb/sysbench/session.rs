@@ -6,13 +6,13 @@
 
 use std::collections::HashMap;
 
-use mysql_async::Error;
 use underlay_workload::sysbench::{Outcome, Script, Transaction};
 
-use super::connection::{Connection, Prepared};
 use super::with_database;
 use crate::error::{CommitState, ErrorClass, SessionError};
-use crate::mariadb::direct::Parameter;
+use crate::mariadb::direct::{Completed, Parameter};
+use crate::mariadb::error::RequestError;
+use crate::mariadb::link::{Link, Prepared};
 use crate::sysbench::{Execute, Input, Kind, numbered, operate};
 use crate::target::Target;
 
@@ -48,7 +48,7 @@ pub(super) fn texts() -> Vec<&'static str> {
 
 /// One connection.
 pub struct Session {
-    connection: Connection,
+    link: Link,
     prepared: HashMap<(Kind, u32), Prepared>,
     /// A transaction may have been left open: by an error, or by a caller who stopped waiting.
     dirty: bool,
@@ -61,12 +61,11 @@ impl Session {
     pub async fn connect(target: &Target, tables: u32) -> Result<Session, SessionError> {
         // A statement that the library forgets is closed under us: it must have room for all.
         let statements = tables as usize * Kind::ALL.len();
-        let connection = Connection::open(&with_database(target), statements).await?;
-        let mut session =
-            Session { connection, prepared: HashMap::new(), dirty: false, lost: false };
-        session.connection.query(SETTINGS).await.map_err(|error| not_sent(&error))?;
+        let link = Link::connect(&with_database(target), statements).await?;
+        let mut session = Session { link, prepared: HashMap::new(), dirty: false, lost: false };
+        session.link.query(SETTINGS).await.map_err(not_sent)?;
         for table in [1, tables] {
-            session.statement(Kind::Point, table).await.map_err(|error| not_sent(&error))?;
+            session.statement(Kind::Point, table).await.map_err(not_sent)?;
         }
         Ok(session)
     }
@@ -74,16 +73,11 @@ impl Session {
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.lost {
-            return Err(SessionError {
-                class: ErrorClass::ConnectionLost,
-                sqlstate: None,
-                message: "the session had lost its connection before; open another".to_string(),
-                commit_unknown: false,
-            });
+            return Err(SessionError::lost_before());
         }
         self.attempt(transaction).await.map_err(|(error, commit)| {
             let is_unread = error.is_fatal();
-            let error = contended(&error, commit, transaction.script);
+            let error = contended(error, commit, transaction.script);
             // After an error of the client library an answer may be half read.
             self.lost = is_unread || error.class == ErrorClass::ConnectionLost;
             error
@@ -94,11 +88,11 @@ impl Session {
     async fn attempt(
         &mut self,
         transaction: &Transaction,
-    ) -> Result<Outcome, (Error, CommitState)> {
+    ) -> Result<Outcome, (RequestError, CommitState)> {
         let explicit = transaction.script.is_explicit();
         let unsent = |error| (error, CommitState::NotSent);
         if self.dirty {
-            self.connection.query("ROLLBACK").await.map_err(unsent)?;
+            self.link.query("ROLLBACK").await.map_err(unsent)?;
         }
         self.dirty = explicit;
         // A statement by itself commits itself, if it changes anything.
@@ -108,30 +102,30 @@ impl Session {
         };
         let within = if explicit { CommitState::NotSent } else { at_end };
         if explicit {
-            self.connection.query("BEGIN").await.map_err(unsent)?;
+            self.link.query("BEGIN").await.map_err(unsent)?;
         }
         let mut outcome = Outcome::default();
         for operation in &transaction.operations {
             operate(self, operation, &mut outcome).await.map_err(|error| (error, within))?;
         }
         if explicit {
-            self.connection.query("COMMIT").await.map_err(|error| (error, at_end))?;
+            self.link.query("COMMIT").await.map_err(|error| (error, at_end))?;
         }
         self.dirty = false;
         Ok(outcome)
     }
 
-    async fn statement(&mut self, kind: Kind, table: u32) -> Result<Prepared, Error> {
+    async fn statement(&mut self, kind: Kind, table: u32) -> Result<Prepared, RequestError> {
         if let Some(statement) = self.prepared.get(&(kind, table)) {
             return Ok(statement.clone());
         }
-        let statement = self.connection.prepare(&numbered(sql(kind), table)).await?;
+        let statement = self.link.prepare(&numbered(sql(kind), table)).await?;
         self.prepared.insert((kind, table), statement.clone());
         Ok(statement)
     }
 
     /// A bulk insert is a text of its own each time: a prepared statement has a fixed number of rows.
-    async fn insert_bulk(&mut self, table: u32, ids: &[i32]) -> Result<u32, Error> {
+    async fn insert_bulk(&mut self, table: u32, ids: &[i32]) -> Result<u32, RequestError> {
         use std::fmt::Write as _;
         let mut text = numbered(sql(Kind::Bulk), table);
         for (index, id) in ids.iter().enumerate() {
@@ -139,19 +133,19 @@ impl Session {
             // Writing to a String cannot fail.
             let _ = write!(text, "{comma}({id},{id})");
         }
-        self.connection.query(&text).await.map(rows)
+        self.link.query(&text).await.map(rows)
     }
 }
 
 impl Execute for Session {
-    type Error = Error;
+    type Error = RequestError;
 
     async fn execute(
         &mut self,
         kind: Kind,
         table: u32,
         inputs: &[Input<'_>],
-    ) -> Result<u32, Error> {
+    ) -> Result<u32, RequestError> {
         if let [Input::Ids(ids)] = inputs {
             return self.insert_bulk(table, ids).await;
         }
@@ -161,7 +155,7 @@ impl Execute for Session {
         for (parameter, input) in parameters.iter_mut().zip(inputs) {
             *parameter = match input {
                 Input::Int(value) => Parameter::Int(*value),
-                Input::Text(text) => Parameter::Text(text),
+                Input::Text(text) => Parameter::Text(text.as_bytes()),
                 Input::Ids(_) => unreachable!("a bulk insert has no other inputs"),
             };
         }
@@ -170,23 +164,24 @@ impl Execute for Session {
             // Parameters have places, not numbers: the text comes before the id.
             parameters.reverse();
         }
-        self.connection.execute(&statement, parameters).await.map(rows)
+        self.link.execute(&statement, parameters).await.map(rows)
     }
 }
 
-fn rows(number: u64) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
+/// How many rows a statement changed or returned.
+fn rows(completed: Completed) -> u32 {
+    u32::try_from(completed.changed + completed.returned).unwrap_or(u32::MAX)
 }
 
-fn not_sent(error: &Error) -> SessionError {
-    SessionError::from_mariadb(error, CommitState::NotSent)
+fn not_sent(error: RequestError) -> SessionError {
+    error.into_session_error(CommitState::NotSent)
 }
 
 /// Two users who delete and insert the same id meet at its primary key: one of them lost, and tries again. The
 /// server calls it a violated constraint, but nothing is wrong with the data.
-fn contended(error: &Error, commit: CommitState, script: Script) -> SessionError {
-    let is_duplicate = matches!(error, Error::Server(server) if server.code == DUPLICATE_KEY);
-    let mut error = SessionError::from_mariadb(error, commit);
+fn contended(error: RequestError, commit: CommitState, script: Script) -> SessionError {
+    let is_duplicate = error.number() == Some(DUPLICATE_KEY);
+    let mut error = error.into_session_error(commit);
     if is_duplicate && script.is_explicit() {
         error.class = ErrorClass::Serialization;
     }

@@ -9,6 +9,7 @@
 
 mod check;
 mod load;
+mod new_order;
 mod procedures;
 mod rows;
 mod schema;

@@ -2,163 +2,150 @@
 //!
 //! A call commits by itself: the commit is in flight from the moment it is sent.
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Params, Row, Statement, Value};
 use underlay_workload::tpcc::{NewOrder, Profile, Tpcc, Transaction};
 
 use super::drawn_new_order_sql;
-use super::session::{Failure, RequestError};
+use super::session::Failure;
 use crate::error::CommitState;
-use crate::tpcc::{Outcome, SortedLines, selector};
+use crate::mariadb::direct::Parameter::{self, Cents, Int, Null, Text};
+use crate::mariadb::direct::Row;
+use crate::mariadb::error::RequestError;
+use crate::mariadb::link::{Link, Prepared};
+use crate::tpcc::{Outcome, SortedLines, int, selector};
 
 /// The prepared calls.
 pub struct Procedures {
-    new_order: Statement,
+    new_order: Prepared,
     /// With lines that the database draws, for a database of so many warehouses.
-    drawn_new_order: Option<(Statement, u32)>,
-    payment: Statement,
-    order_status: Statement,
-    delivery: Statement,
-    stock_level: Statement,
+    drawn_new_order: Option<(Prepared, i32)>,
+    payment: Prepared,
+    order_status: Prepared,
+    delivery: Prepared,
+    stock_level: Prepared,
 }
 
 impl Procedures {
     /// Prepares the calls.
-    pub async fn prepare(
-        conn: &mut Conn,
-        workload: &Tpcc,
-    ) -> Result<Procedures, mysql_async::Error> {
+    pub async fn prepare(link: &mut Link, workload: &Tpcc) -> Result<Procedures, RequestError> {
         let drawn_new_order = match workload.profile {
             Profile::Specification => None,
             Profile::HammerdbLike => {
-                Some((conn.prep(drawn_new_order_sql()).await?, workload.parameters.warehouses))
+                let statement = link.prepare(drawn_new_order_sql()).await?;
+                Some((statement, int(workload.parameters.warehouses)))
             }
         };
         Ok(Procedures {
             drawn_new_order,
-            new_order: conn.prep("CALL new_order_transaction(?, ?, ?, ?)").await?,
-            payment: conn.prep("CALL payment_transaction(?, ?, ?, ?, ?, ?, ?)").await?,
-            order_status: conn.prep("CALL order_status_transaction(?, ?, ?, ?)").await?,
-            delivery: conn.prep("CALL delivery_transaction(?, ?)").await?,
-            stock_level: conn.prep("CALL stock_level_transaction(?, ?, ?)").await?,
+            new_order: link.prepare("CALL new_order_transaction(?, ?, ?, ?)").await?,
+            payment: link.prepare("CALL payment_transaction(?, ?, ?, ?, ?, ?, ?)").await?,
+            order_status: link.prepare("CALL order_status_transaction(?, ?, ?, ?)").await?,
+            delivery: link.prepare("CALL delivery_transaction(?, ?)").await?,
+            stock_level: link.prepare("CALL stock_level_transaction(?, ?, ?)").await?,
         })
     }
 
     /// Carries out one transaction.
     pub async fn run(
         &self,
-        conn: &mut Conn,
+        link: &mut Link,
         transaction: &Transaction,
     ) -> Result<Outcome, Failure> {
-        let (call, parameters): (&Statement, Params) = match transaction {
-            Transaction::NewOrder(order) => self.new_order(order),
+        // A call ends when the server said that it, and with it the commit, is done.
+        let outcome = match transaction {
+            Transaction::NewOrder(order) => self.new_order(link, order).await,
             Transaction::Payment(payment) => {
-                let (id, last) = selector(&payment.customer);
-                (
-                    &self.payment,
-                    (
-                        payment.warehouse,
-                        payment.district,
-                        payment.customer_warehouse,
-                        payment.customer_district,
-                        id,
-                        last,
-                        decimal(payment.amount_cents),
-                    )
-                        .into(),
-                )
+                let (id, last) = customer(selector(&payment.customer));
+                let values = [
+                    Int(int(payment.warehouse)),
+                    Int(int(payment.district)),
+                    Int(int(payment.customer_warehouse)),
+                    Int(int(payment.customer_district)),
+                    id,
+                    last,
+                    Cents(payment.amount_cents),
+                ];
+                link.row(&self.payment, &values, |_| Ok(Outcome::COMMITTED)).await
             }
             Transaction::OrderStatus(status) => {
-                let (id, last) = selector(&status.customer);
-                (&self.order_status, (status.warehouse, status.district, id, last).into())
+                let (id, last) = customer(selector(&status.customer));
+                let values = [Int(int(status.warehouse)), Int(int(status.district)), id, last];
+                link.row(&self.order_status, &values, |_| Ok(Outcome::COMMITTED)).await
             }
             Transaction::Delivery(delivery) => {
-                (&self.delivery, (delivery.warehouse, delivery.carrier).into())
+                let values = [Int(int(delivery.warehouse)), Int(int(delivery.carrier))];
+                link.row(&self.delivery, &values, |row| {
+                    Ok(Outcome { skipped_deliveries: row.number(1)?, ..Outcome::COMMITTED })
+                })
+                .await
             }
             Transaction::StockLevel(level) => {
-                (&self.stock_level, (level.warehouse, level.district, level.threshold).into())
+                let values =
+                    [int(level.warehouse), int(level.district), int(level.threshold)].map(Int);
+                link.row(&self.stock_level, &values, |_| Ok(Outcome::COMMITTED)).await
             }
         };
-        let failed = |error| Failure { error, commit: CommitState::InFlight };
-        // Returns when the server said that the call, and with it the commit, is done.
-        let row: Row = conn
-            .exec_first(call, parameters)
-            .await
-            .map_err(|error| failed(error.into()))?
-            .ok_or_else(|| failed(RequestError::NoRow))?;
-        Ok(match transaction {
-            Transaction::NewOrder(_) => match number(&row, 0) {
-                Some(order_id) => Outcome { order_id: Some(order_id), ..Outcome::COMMITTED },
-                None => Outcome::ROLLED_BACK,
-            },
-            Transaction::Delivery(_) => {
-                Outcome { skipped_deliveries: number(&row, 1).unwrap_or(0), ..Outcome::COMMITTED }
-            }
-            _ => Outcome::COMMITTED,
-        })
+        outcome.map_err(|error| Failure { error, commit: CommitState::InFlight })
     }
-}
 
-impl Procedures {
-    fn new_order(&self, order: &NewOrder) -> (&Statement, Params) {
-        let (home, district, customer) = (order.warehouse, order.district, order.customer);
+    async fn new_order(&self, link: &mut Link, order: &NewOrder) -> Result<Outcome, RequestError> {
+        let (home, district) = (Int(int(order.warehouse)), Int(int(order.district)));
+        let customer = Int(int(order.customer));
         match &self.drawn_new_order {
             Some((drawn, warehouses)) => {
-                let count = order.lines.len();
-                (drawn, (home, district, customer, home, warehouses, count).into())
+                let count = Int(int(order.lines.len() as u32));
+                let values = [home, district, customer, home, Int(*warehouses), count];
+                link.row(drawn, &values, numbered).await
             }
-            None => (&self.new_order, (home, district, customer, lines_text(order)).into()),
+            None => {
+                let lines = lines_text(order);
+                let values = [home, district, customer, Text(&lines)];
+                link.row(&self.new_order, &values, numbered).await
+            }
         }
     }
 }
 
-/// An integer of an answer; none where it is null.
-fn number(row: &Row, index: usize) -> Option<u32> {
-    match row.as_ref(index) {
-        Some(Value::Int(value)) => u32::try_from(*value).ok(),
-        Some(Value::UInt(value)) => u32::try_from(*value).ok(),
-        _ => None,
+/// An order that has a number was committed, another was undone.
+fn numbered(row: Row<'_>) -> Result<Outcome, RequestError> {
+    if row.integer(0)?.is_none() {
+        return Ok(Outcome::ROLLED_BACK);
     }
+    Ok(Outcome { order_id: Some(row.number(0)?), ..Outcome::COMMITTED })
 }
 
-/// An amount as the decimal text that the server takes.
-pub(super) fn decimal(cents: i64) -> String {
-    let sign = if cents < 0 { "-" } else { "" };
-    let magnitude = cents.unsigned_abs();
-    format!("{sign}{}.{:02}", magnitude / 100, magnitude % 100)
+fn customer<'a>((id, last): (Option<i32>, Option<&'a str>)) -> (Parameter<'a>, Parameter<'a>) {
+    (id.map_or(Null, Int), last.map_or(Null, |last| Text(last.as_bytes())))
 }
 
 /// The lines of an order in 20 digits each: number, item, supplying warehouse, quantity.
-fn lines_text(order: &NewOrder) -> String {
-    use std::fmt::Write as _;
+fn lines_text(order: &NewOrder) -> Vec<u8> {
     let lines = SortedLines::of(order);
-    let mut text = String::with_capacity(20 * lines.items.len());
+    let mut text = Vec::with_capacity(20 * lines.items.len());
     for index in 0..lines.items.len() {
-        // Writing to a String cannot fail.
-        let _ = write!(
-            text,
-            "{:02}{:06}{:010}{:02}",
-            lines.numbers[index],
-            lines.items[index],
-            lines.supplies[index],
-            lines.quantities[index]
-        );
+        push_digits(&mut text, i32::from(lines.numbers[index]), 2);
+        push_digits(&mut text, lines.items[index], 6);
+        push_digits(&mut text, lines.supplies[index], 10);
+        push_digits(&mut text, i32::from(lines.quantities[index]), 2);
     }
     text
+}
+
+/// Appends the last `places` digits of a number.
+fn push_digits(text: &mut Vec<u8>, number: i32, places: usize) {
+    let begin = text.len();
+    text.resize(begin + places, b'0');
+    let mut rest = number.unsigned_abs();
+    for digit in text[begin..].iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use underlay_workload::tpcc::{NewOrder, OrderLineInput};
 
-    use super::{decimal, lines_text};
-
-    #[test]
-    fn amounts_are_exact() {
-        assert_eq!(decimal(500_000), "5000.00");
-        assert_eq!(decimal(107), "1.07");
-        assert_eq!(decimal(-5), "-0.05");
-    }
+    use super::lines_text;
 
     #[test]
     fn lines_are_sorted_and_of_fixed_places() {
@@ -169,6 +156,7 @@ mod tests {
             customer: 1,
             lines: vec![line(100_001, 2), line(3, 1)],
         };
-        assert_eq!(lines_text(&order), "0200000300000000011001100001000000000210");
+        let text = String::from_utf8(lines_text(&order)).unwrap();
+        assert_eq!(text, "0200000300000000011001100001000000000210");
     }
 }

@@ -4,17 +4,21 @@
 //! an error the session rolls back what is open before its next transaction; after
 //! [`crate::ErrorClass::ConnectionLost`] it must be replaced.
 
-use mysql_async::Conn;
-use mysql_async::prelude::Queryable;
-use underlay_workload::tpcc::{Parameters, Profile, Tpcc, Transaction};
+use underlay_workload::tpcc::{Parameters, Tpcc, Transaction};
 
 use super::procedures::Procedures;
 use super::statements::Statements;
 use super::{database_of, identity};
 use crate::error::{CommitState, ErrorClass, SessionError};
-use crate::mariadb::connection::connect;
+use crate::mariadb::error::RequestError;
+use crate::mariadb::link::Link;
 use crate::target::Target;
-use crate::tpcc::{Mode, Outcome};
+use crate::tpcc::{Mode, Outcome, no_population, require_mode, require_population};
+
+/// Prepared statements of a session, at most.
+const STATEMENTS: usize = 64;
+/// How the server's word begins when the database is not there.
+const NO_SUCH_DATABASE: &str = "error 1049:";
 
 /// The settings of a session; part of the workload's identity.
 ///
@@ -33,35 +37,15 @@ pub(super) struct Failure {
     pub commit: CommitState,
 }
 
-/// Why a request failed.
-#[derive(Debug)]
-pub(super) enum RequestError {
-    /// The client library or the server reported it.
-    Mariadb(mysql_async::Error),
-    /// There is no row where the workload's tables have one.
-    NoRow,
-}
-
-impl From<mysql_async::Error> for RequestError {
-    fn from(error: mysql_async::Error) -> RequestError {
-        RequestError::Mariadb(error)
-    }
-}
-
 impl From<Failure> for SessionError {
     fn from(failure: Failure) -> SessionError {
-        match failure.error {
-            RequestError::Mariadb(error) => SessionError::from_mariadb(&error, failure.commit),
-            RequestError::NoRow => refusal(
-                "a statement found no row where the population has one; check and load it again",
-            ),
-        }
+        failure.error.into_session_error(failure.commit)
     }
 }
 
 /// One connection with everything prepared.
 pub struct Session {
-    conn: Conn,
+    link: Link,
     kind: Kind,
     /// A transaction may have been left open: by an error, or by a caller who stopped waiting.
     dirty: bool,
@@ -93,60 +77,53 @@ impl Session {
         workload: &Tpcc,
         mode: Mode,
     ) -> Result<Session, SessionError> {
-        if mode == Mode::Statements && workload.profile != Profile::Specification {
-            return Err(refusal(&format!(
-                "the profile {} draws lines in the database: use procedures, not statements",
-                workload.profile
-            )));
-        }
-        let mut conn = match connect(&database_of(target).0).await {
-            // Unknown database.
-            Err(error) if error.message.starts_with("error 1049:") => return Err(no_population()),
-            conn => conn?,
+        require_mode(workload, mode)?;
+        let mut link = match Link::connect(&database_of(target).0, STATEMENTS).await {
+            Err(error) if error.message.starts_with(NO_SUCH_DATABASE) => {
+                return Err(no_population());
+            }
+            link => link?,
         };
         for sql in SETTINGS {
-            conn.query_drop(sql).await.map_err(not_sent)?;
+            link.query(sql).await.map_err(not_sent)?;
         }
-        require_population(&mut conn, &workload.parameters).await?;
+        let marker = link.marker("SELECT identity, complete FROM underlay_population").await;
+        let marker = marker.map_err(not_sent)?.ok_or_else(no_population)?;
+        require_population(&marker, &identity(&workload.parameters, Mode::Procedures))?;
         let kind = match mode {
             Mode::Procedures => {
-                Kind::Procedures(Procedures::prepare(&mut conn, workload).await.map_err(not_sent)?)
+                Kind::Procedures(Procedures::prepare(&mut link, workload).await.map_err(not_sent)?)
             }
             Mode::Statements => {
-                Kind::Statements(Box::new(Statements::prepare(&mut conn).await.map_err(not_sent)?))
+                Kind::Statements(Box::new(Statements::prepare(&mut link).await.map_err(not_sent)?))
             }
         };
-        Ok(Session { conn, kind, dirty: false, lost: false })
+        Ok(Session { link, kind, dirty: false, lost: false })
     }
 
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.lost {
-            let message = "the session had lost its connection before; open another";
-            return Err(SessionError { class: ErrorClass::ConnectionLost, ..refusal(message) });
+            return Err(SessionError::lost_before());
         }
         self.attempt(transaction).await.map_err(|failure| {
-            // After an error of the client library an answer may be half read.
-            let is_unread =
-                matches!(&failure.error, RequestError::Mariadb(error) if error.is_fatal());
+            let is_fatal = failure.error.is_fatal();
             let error = SessionError::from(failure);
-            self.lost = is_unread || error.class == ErrorClass::ConnectionLost;
+            self.lost = is_fatal || error.class == ErrorClass::ConnectionLost;
             error
         })
     }
 
     async fn attempt(&mut self, transaction: &Transaction) -> Result<Outcome, Failure> {
         if self.dirty {
-            self.conn
-                .query_drop("ROLLBACK")
-                .await
-                .map_err(|error| Failure { error: error.into(), commit: CommitState::NotSent })?;
+            let undone = self.link.query("ROLLBACK").await;
+            undone.map_err(|error| Failure { error, commit: CommitState::NotSent })?;
         }
         // A procedure that ends in an error leaves its transaction open too.
         self.dirty = true;
-        let outcome = match &self.kind {
-            Kind::Procedures(procedures) => procedures.run(&mut self.conn, transaction).await,
-            Kind::Statements(statements) => statements.run(&mut self.conn, transaction).await,
+        let outcome = match &mut self.kind {
+            Kind::Procedures(procedures) => procedures.run(&mut self.link, transaction).await,
+            Kind::Statements(statements) => statements.run(&mut self.link, transaction).await,
         }?;
         self.dirty = false;
         Ok(outcome)
@@ -154,44 +131,6 @@ impl Session {
 }
 
 /// An error of a request that commits nothing.
-fn not_sent(error: mysql_async::Error) -> SessionError {
-    SessionError::from_mariadb(&error, CommitState::NotSent)
-}
-
-/// An error that neither the server nor the client library raised. Nothing was committed.
-fn refusal(message: &str) -> SessionError {
-    SessionError {
-        class: ErrorClass::Other,
-        sqlstate: None,
-        message: message.to_string(),
-        commit_unknown: false,
-    }
-}
-
-fn no_population() -> SessionError {
-    refusal("the database holds no population that underlay made; load one")
-}
-
-/// Compares the marker with the identity that a population of these parameters has.
-async fn require_population(conn: &mut Conn, parameters: &Parameters) -> Result<(), SessionError> {
-    const NO_SUCH_TABLE: u16 = 1146;
-    let marker: Option<(String, bool)> =
-        match conn.query_first("SELECT identity, complete FROM underlay_population").await {
-            Err(mysql_async::Error::Server(error)) if error.code == NO_SUCH_TABLE => {
-                return Err(no_population());
-            }
-            marker => marker.map_err(not_sent)?,
-        };
-    let (found, complete) = marker.unwrap_or_default();
-    if !complete {
-        return Err(refusal("the population is incomplete; drop it and load it again"));
-    }
-    let wanted = identity(parameters, Mode::Procedures);
-    if found != wanted.0 {
-        return Err(refusal(&format!(
-            "the population has the identity {found}, the workload needs {wanted}: other warehouses, seed, \
-             entropy or version; drop it and load it again"
-        )));
-    }
-    Ok(())
+fn not_sent(error: RequestError) -> SessionError {
+    error.into_session_error(CommitState::NotSent)
 }

@@ -4,32 +4,27 @@
 //! The effects are those of the procedures in `sql/procedures.sql`; a test runs both over the same inputs
 //! and compares the databases. This mode exists to show what the round trips cost.
 //!
-//! Statements are texts in one table, because all of them belong to the workload's identity. Those with a
-//! list of values (items, order lines) are sent as text each time: a prepared statement has a fixed
-//! number of parameters.
+//! Statements are texts in one table, because all of them belong to the workload's identity. A prepared statement has a
+//! fixed number of parameters: those that name several items have room for the longest order, and a shorter one names its
+//! last item again. Order lines are sent as text each time. New-Order is in [`new_order`](super::new_order).
 
-use std::fmt::Write as _;
-
-use mysql_async::prelude::{FromRow, Queryable};
-use mysql_async::{Conn, Params, Statement};
 use underlay_workload::tpcc::{
-    CustomerSelector, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction,
+    CustomerSelector, Delivery, OrderStatus, Payment, StockLevel, Transaction,
 };
 
-use super::procedures::decimal;
-use super::session::{Failure, RequestError};
+use super::session::Failure;
 use crate::error::CommitState;
-use crate::tpcc::{Outcome, SortedLines, int, selector};
+use crate::mariadb::direct::Parameter::{Cents, Int, Text};
+use crate::mariadb::error::RequestError;
+use crate::mariadb::link::{Link, Prepared};
+use crate::tpcc::{Outcome, int, selector};
 
-const DISTRICTS: u32 = 10;
+const DISTRICTS: i32 = 10;
 
-/// Sent with the items' numbers and a closing parenthesis.
-const ITEMS: &str =
-    "SELECT i_id, cast(i_price * 100 AS signed), i_name, i_data FROM item WHERE i_id IN (";
 /// Sent with the lines' values.
-const INSERT_LINES: &str = "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_quantity, \
+pub(super) const INSERT_LINES: &str = "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_quantity, \
     ol_i_id, ol_supply_w_id, ol_delivery_d, ol_amount, ol_dist_info) VALUES ";
-const BEGIN: &str = "START TRANSACTION";
+pub(super) const BEGIN: &str = "START TRANSACTION";
 const BEGIN_SNAPSHOT: [&str; 2] =
     ["SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION READ ONLY"];
 const COMMIT: &str = "COMMIT";
@@ -39,19 +34,19 @@ const ROLLBACK: &str = "ROLLBACK";
 macro_rules! statements {
     ($($name:ident = $text:expr;)+) => {
         /// All prepared statements.
-        pub struct Statements { $($name: Statement,)+ }
+        pub struct Statements { $(pub(super) $name: Prepared,)+ }
 
         impl Statements {
             /// Prepares all statements.
-            pub async fn prepare(conn: &mut Conn) -> Result<Statements, mysql_async::Error> {
-                Ok(Statements { $($name: conn.prep($text).await?,)+ })
+            pub async fn prepare(link: &mut Link) -> Result<Statements, RequestError> {
+                Ok(Statements { $($name: link.prepare($text).await?,)+ })
             }
         }
 
         /// The texts of all statements, for the workload's identity.
         pub fn texts() -> Vec<&'static str> {
             vec![
-                BEGIN, BEGIN_SNAPSHOT[0], BEGIN_SNAPSHOT[1], COMMIT, ROLLBACK, ITEMS, INSERT_LINES,
+                BEGIN, BEGIN_SNAPSHOT[0], BEGIN_SNAPSHOT[1], COMMIT, ROLLBACK, INSERT_LINES,
                 $($text,)+
             ]
         }
@@ -59,30 +54,34 @@ macro_rules! statements {
 }
 
 statements! {
-    district_next = "SELECT d_next_o_id, d_tax FROM district WHERE d_w_id = ? AND d_id = ? FOR UPDATE";
-    district_advance = "UPDATE district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ? AND d_id = ?";
-    warehouse_and_customer = "SELECT w_tax, c_discount, c_last, c_credit FROM warehouse, customer \
-        WHERE w_id = ? AND c_w_id = w_id AND c_d_id = ? AND c_id = ?";
+    // The number is in the answer: LAST_INSERT_ID with an argument.
+    district_next = "UPDATE district SET d_next_o_id = last_insert_id(d_next_o_id) + 1 WHERE d_w_id = ? AND d_id = ?";
+    terms = "SELECT w_tax, d_tax, c_discount, c_last, c_credit FROM warehouse, district, customer \
+        WHERE w_id = ? AND d_w_id = w_id AND d_id = ? AND c_w_id = w_id AND c_d_id = d_id AND c_id = ?";
     insert_order = "INSERT INTO orders \
         (o_w_id, o_d_id, o_id, o_c_id, o_entry_d, o_carrier_id, o_ol_cnt, o_all_local) \
         VALUES (?, ?, ?, ?, now(), NULL, ?, ?)";
     insert_new_order = "INSERT INTO new_order (no_w_id, no_d_id, no_o_id) VALUES (?, ?, ?)";
-    stock = "SELECT s_quantity, s_data LIKE '%ORIGINAL%', \
+    items = "SELECT i_id, cast(i_price * 100 AS signed), i_name, i_data FROM item \
+        WHERE i_id IN (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    // In the order of the key, hence that in which all transactions lock stock.
+    stock = "SELECT s_w_id, s_i_id, s_quantity, s_data LIKE '%ORIGINAL%', \
           CASE ? WHEN 1 THEN s_dist_01 WHEN 2 THEN s_dist_02 WHEN 3 THEN s_dist_03 \
                  WHEN 4 THEN s_dist_04 WHEN 5 THEN s_dist_05 WHEN 6 THEN s_dist_06 \
                  WHEN 7 THEN s_dist_07 WHEN 8 THEN s_dist_08 WHEN 9 THEN s_dist_09 \
                  ELSE s_dist_10 END \
-        FROM stock WHERE s_w_id = ? AND s_i_id = ? FOR UPDATE";
+        FROM stock WHERE (s_w_id, s_i_id) IN ((?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), \
+          (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?), (?, ?)) FOR UPDATE";
     take_stock = "UPDATE stock SET s_quantity = ?, s_ytd = s_ytd + ?, s_order_cnt = s_order_cnt + 1, \
           s_remote_cnt = s_remote_cnt + ? WHERE s_w_id = ? AND s_i_id = ?";
 
     namesakes = "SELECT c_id FROM customer WHERE c_w_id = ? AND c_d_id = ? AND c_last = ? \
         ORDER BY c_first, c_id";
-    warehouse = "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip FROM warehouse WHERE w_id = ?";
     pay_warehouse = "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?";
-    district = "SELECT d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM district \
-        WHERE d_w_id = ? AND d_id = ?";
     pay_district = "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?";
+    places = "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip, \
+          d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM warehouse, district \
+        WHERE w_id = ? AND d_w_id = w_id AND d_id = ?";
     pay_customer = "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
           c_payment_cnt = c_payment_cnt + 1, \
           c_data = CASE WHEN c_credit = 'BC' \
@@ -107,12 +106,11 @@ statements! {
     oldest_new_order = "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? \
         ORDER BY no_o_id LIMIT 1 FOR UPDATE";
     delete_new_order = "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?";
-    order_customer = "SELECT o_c_id FROM orders WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?";
     carry_order = "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?";
     deliver_lines = "UPDATE order_line SET ol_delivery_d = now() \
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
-    lines_amount = "SELECT cast(sum(ol_amount) * 100 AS signed) FROM order_line \
-        WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
+    delivered = "SELECT max(o_c_id), cast(sum(ol_amount) * 100 AS signed) FROM orders, order_line \
+        WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? AND ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id";
     credit_customer = "UPDATE customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 \
         WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
 
@@ -122,50 +120,13 @@ statements! {
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ?";
 }
 
-/// A connection and what is asked of it.
-struct Link<'a>(&'a mut Conn);
-
-impl Link<'_> {
-    async fn row<T: FromRow + Send + 'static>(
-        &mut self,
-        statement: &Statement,
-        parameters: impl Into<Params> + Send,
-    ) -> Result<T, RequestError> {
-        self.0.exec_first(statement, parameters.into()).await?.ok_or(RequestError::NoRow)
-    }
-
-    async fn rows<T: FromRow + Send + 'static>(
-        &mut self,
-        statement: &Statement,
-        parameters: impl Into<Params> + Send,
-    ) -> Result<Vec<T>, RequestError> {
-        Ok(self.0.exec(statement, parameters.into()).await?)
-    }
-
-    /// A statement that changes one row, or several where `several`.
-    async fn change(
-        &mut self,
-        statement: &Statement,
-        parameters: impl Into<Params> + Send,
-    ) -> Result<(), RequestError> {
-        self.0.exec_drop(statement, parameters.into()).await?;
-        // Rows found, whether or not they changed: see the connection's options.
-        if self.0.affected_rows() == 0 { Err(RequestError::NoRow) } else { Ok(()) }
-    }
-
-    async fn text(&mut self, sql: &str) -> Result<(), RequestError> {
-        Ok(self.0.query_drop(sql).await?)
-    }
-}
-
 impl Statements {
     /// Carries out one transaction.
     pub async fn run(
         &self,
-        conn: &mut Conn,
+        link: &mut Link,
         transaction: &Transaction,
     ) -> Result<Outcome, Failure> {
-        let link = &mut Link(conn);
         let done = match transaction {
             Transaction::NewOrder(order) => self.new_order(link, order).await,
             Transaction::Payment(payment) => self.payment(link, payment).await,
@@ -178,143 +139,113 @@ impl Statements {
             true => (COMMIT, CommitState::InFlight),
             false => (ROLLBACK, CommitState::NotSent),
         };
-        match link.text(end).await {
-            Ok(()) => Ok(outcome),
+        match link.query(end).await {
+            Ok(_) => Ok(outcome),
             Err(error) => Err(Failure { error, commit }),
         }
-    }
-
-    async fn new_order(
-        &self,
-        link: &mut Link<'_>,
-        order: &NewOrder,
-    ) -> Result<Outcome, RequestError> {
-        let (warehouse, district, customer) = (order.warehouse, order.district, order.customer);
-        let lines = SortedLines::of(order);
-        link.text(BEGIN).await?;
-        let (order_id, _tax): (u32, String) =
-            link.row(&self.district_next, (warehouse, district)).await?;
-        link.change(&self.district_advance, (warehouse, district)).await?;
-        let _terms: (String, String, String, String) =
-            link.row(&self.warehouse_and_customer, (warehouse, district, customer)).await?;
-        let all_local = u8::from(lines.supplies.iter().all(|supply| *supply == int(warehouse)));
-        let count = lines.items.len() as u32;
-        let values = (warehouse, district, order_id, customer, count, all_local);
-        link.change(&self.insert_order, values).await?;
-        link.change(&self.insert_new_order, (warehouse, district, order_id)).await?;
-        let prices = items(link, &lines.items).await?;
-        let mut values = String::new();
-        for index in 0..lines.items.len() {
-            // The 1 % of orders with an item that does not exist: all their valid lines are carried out
-            // before the transaction is undone, as clause 2.4.2.3 wants.
-            let item = lines.items[index];
-            let Some((_, cents, ..)) = prices.iter().find(|(id, ..)| *id == item) else { continue };
-            let (supply, quantity) = (lines.supplies[index], i64::from(lines.quantities[index]));
-            let (in_stock, _original, dist_info): (i64, bool, String) =
-                link.row(&self.stock, (district, supply, item)).await?;
-            let left = in_stock - quantity + if in_stock >= quantity + 10 { 0 } else { 91 };
-            let remote = u8::from(supply != int(warehouse));
-            link.change(&self.take_stock, (left, quantity, remote, supply, item)).await?;
-            // Texts of the population are letters and digits; what another has put there is quoted.
-            let _ = write!(
-                values,
-                "{}({warehouse}, {district}, {order_id}, {}, {quantity}, {item}, {supply}, NULL, {}, '{}')",
-                if values.is_empty() { "" } else { ", " },
-                lines.numbers[index],
-                decimal(cents * quantity),
-                dist_info.replace('\\', "\\\\").replace('\'', "''"),
-            );
-        }
-        link.text(&format!("{INSERT_LINES}{values}")).await?;
-        if prices.len() < distinct(&lines.items) {
-            return Ok(Outcome::ROLLED_BACK);
-        }
-        Ok(Outcome { order_id: Some(order_id), ..Outcome::COMMITTED })
     }
 
     /// The customer's number, looked up when named by last name: the middle one, rounded up.
     async fn customer(
         &self,
-        link: &mut Link<'_>,
-        warehouse: u32,
-        district: u32,
+        link: &mut Link,
+        warehouse: i32,
+        district: i32,
         customer: &CustomerSelector,
     ) -> Result<i32, RequestError> {
-        match selector(customer) {
-            (Some(id), _) => Ok(id),
-            (None, last) => {
-                let ids: Vec<i32> = link.rows(&self.namesakes, (warehouse, district, last)).await?;
-                ids.len().checked_sub(1).map(|top| ids[top / 2]).ok_or(RequestError::NoRow)
-            }
-        }
+        let last = match selector(customer) {
+            (Some(id), _) => return Ok(id),
+            (None, last) => last.unwrap_or_default(),
+        };
+        let mut ids: Vec<i32> = Vec::new();
+        let mut failed = Ok(());
+        let values = [Int(warehouse), Int(district), Text(last.as_bytes())];
+        link.rows(&self.namesakes, &values, &mut |row| match row.number(0) {
+            Ok(id) => ids.push(id),
+            Err(error) => failed = Err(error),
+        })
+        .await?;
+        failed?;
+        ids.len().checked_sub(1).map(|top| ids[top / 2]).ok_or(RequestError::NoRow)
     }
 
-    async fn payment(
-        &self,
-        link: &mut Link<'_>,
-        payment: &Payment,
-    ) -> Result<Outcome, RequestError> {
-        let (warehouse, district) = (payment.warehouse, payment.district);
-        let (c_warehouse, c_district) = (payment.customer_warehouse, payment.customer_district);
-        let amount = decimal(payment.amount_cents);
-        link.text(BEGIN).await?;
+    async fn payment(&self, link: &mut Link, payment: &Payment) -> Result<Outcome, RequestError> {
+        let (warehouse, district) = (int(payment.warehouse), int(payment.district));
+        let (c_warehouse, c_district) =
+            (int(payment.customer_warehouse), int(payment.customer_district));
+        let amount = Cents(payment.amount_cents);
+        link.query(BEGIN).await?;
         let customer = self.customer(link, c_warehouse, c_district, &payment.customer).await?;
-        link.change(&self.pay_warehouse, (&amount, warehouse)).await?;
-        let (w_name, ..): (String, String, String, String, String, String) =
-            link.row(&self.warehouse, (warehouse,)).await?;
-        link.change(&self.pay_district, (&amount, warehouse, district)).await?;
-        let (d_name, ..): (String, String, String, String, String, String) =
-            link.row(&self.district, (warehouse, district)).await?;
-        let values =
-            (&amount, &amount, district, warehouse, &amount, c_warehouse, c_district, customer);
-        link.change(&self.pay_customer, values).await?;
-        let _: mysql_async::Row =
-            link.row(&self.customer, (c_warehouse, c_district, customer)).await?;
-        let data = format!("{w_name}    {d_name}");
-        let values = (customer, c_district, c_warehouse, district, warehouse, &amount, data);
-        link.change(&self.insert_history, values).await?;
+        link.change(&self.pay_warehouse, &[amount, Int(warehouse)]).await?;
+        link.change(&self.pay_district, &[amount, Int(warehouse), Int(district)]).await?;
+        let names = link
+            .row(&self.places, &[Int(warehouse), Int(district)], |row| {
+                Ok([row.bytes(0)?, row.bytes(6)?].join(&b"    "[..]))
+            })
+            .await?;
+        let [home_warehouse, home_district] = [Int(warehouse), Int(district)];
+        let [c_warehouse, c_district, customer] = [c_warehouse, c_district, customer].map(Int);
+        let values = [
+            amount,
+            amount,
+            home_district,
+            home_warehouse,
+            amount,
+            c_warehouse,
+            c_district,
+            customer,
+        ];
+        link.change(&self.pay_customer, &values).await?;
+        let values = [c_warehouse, c_district, customer];
+        link.row(&self.customer, &values, |_| Ok(())).await?;
+        let values = [
+            customer,
+            c_district,
+            c_warehouse,
+            home_district,
+            home_warehouse,
+            amount,
+            Text(&names),
+        ];
+        link.change(&self.insert_history, &values).await?;
         Ok(Outcome::COMMITTED)
     }
 
     async fn order_status(
         &self,
-        link: &mut Link<'_>,
+        link: &mut Link,
         status: &OrderStatus,
     ) -> Result<Outcome, RequestError> {
-        let (warehouse, district) = (status.warehouse, status.district);
+        let (warehouse, district) = (int(status.warehouse), int(status.district));
         // Several statements must see one state of the order: hence one snapshot.
         for sql in BEGIN_SNAPSHOT {
-            link.text(sql).await?;
+            link.query(sql).await?;
         }
         let customer = self.customer(link, warehouse, district, &status.customer).await?;
-        let _: mysql_async::Row =
-            link.row(&self.customer_status, (warehouse, district, customer)).await?;
-        let orders: Vec<mysql_async::Row> =
-            link.rows(&self.latest_order, (warehouse, district, customer)).await?;
-        if let Some(order) = orders.first() {
-            let order_id: u32 = order.get(0).ok_or(RequestError::NoRow)?;
-            let _: Vec<mysql_async::Row> =
-                link.rows(&self.order_lines, (warehouse, district, order_id)).await?;
-        }
+        let values = [warehouse, district, customer].map(Int);
+        link.row(&self.customer_status, &values, |_| Ok(())).await?;
+        let order = match link.row(&self.latest_order, &values, |row| row.number(0)).await {
+            Err(RequestError::NoRow) => return Ok(Outcome::COMMITTED),
+            order => order?,
+        };
+        link.execute(&self.order_lines, &[warehouse, district, order].map(Int)).await?;
         Ok(Outcome::COMMITTED)
     }
 
     async fn delivery(
         &self,
-        link: &mut Link<'_>,
+        link: &mut Link,
         delivery: &Delivery,
     ) -> Result<Outcome, RequestError> {
+        let (warehouse, carrier) = (int(delivery.warehouse), int(delivery.carrier));
         let mut skipped = 0;
-        link.text(BEGIN).await?;
+        link.query(BEGIN).await?;
         for district in 1..=DISTRICTS {
-            let found: Vec<u32> =
-                link.rows(&self.oldest_new_order, (delivery.warehouse, district)).await?;
-            match found.first() {
-                Some(order_id) => {
-                    let order = (delivery.warehouse, district, *order_id);
-                    self.deliver(link, order, delivery.carrier).await?;
-                }
-                None => skipped += 1,
+            let values = [warehouse, district].map(Int);
+            match link.row(&self.oldest_new_order, &values, |row| row.number(0)).await {
+                Ok(order) => self.deliver(link, [warehouse, district, order], carrier).await?,
+                Err(RequestError::NoRow) => skipped += 1,
+                Err(error) => return Err(error),
             }
         }
         Ok(Outcome { skipped_deliveries: skipped, ..Outcome::COMMITTED })
@@ -322,47 +253,35 @@ impl Statements {
 
     async fn deliver(
         &self,
-        link: &mut Link<'_>,
-        (warehouse, district, order_id): (u32, u32, u32),
-        carrier: u32,
+        link: &mut Link,
+        order: [i32; 3],
+        carrier: i32,
     ) -> Result<(), RequestError> {
-        let order = (warehouse, district, order_id);
-        link.change(&self.delete_new_order, order).await?;
-        let customer: u32 = link.row(&self.order_customer, order).await?;
-        link.change(&self.carry_order, (carrier, warehouse, district, order_id)).await?;
-        link.change(&self.deliver_lines, order).await?;
-        let cents: i64 = link.row(&self.lines_amount, order).await?;
-        let values = (decimal(cents), warehouse, district, customer);
-        link.change(&self.credit_customer, values).await
+        let order = order.map(Int);
+        let [warehouse, district, order_id] = order;
+        link.change(&self.delete_new_order, &order).await?;
+        link.change(&self.carry_order, &[Int(carrier), warehouse, district, order_id]).await?;
+        link.change(&self.deliver_lines, &order).await?;
+        let (customer, cents) =
+            link.row(&self.delivered, &order, |row| Ok((row.number(0)?, row.number(1)?))).await?;
+        let values = [Cents(cents), warehouse, district, Int(customer)];
+        link.change(&self.credit_customer, &values).await?;
+        Ok(())
     }
 
     async fn stock_level(
         &self,
-        link: &mut Link<'_>,
+        link: &mut Link,
         level: &StockLevel,
     ) -> Result<Outcome, RequestError> {
-        let (warehouse, district) = (level.warehouse, level.district);
+        let (warehouse, district) = (int(level.warehouse), int(level.district));
         // Read committed is enough here (clause 3.4): two statements, two snapshots.
-        link.text(BEGIN).await?;
-        let next: i32 = link.row(&self.district_peek, (warehouse, district)).await?;
-        let values = (level.threshold, warehouse, district, next - 20, next);
-        let _: u64 = link.row(&self.low_stock, values).await?;
+        link.query(BEGIN).await?;
+        let next: i32 = link
+            .row(&self.district_peek, &[warehouse, district].map(Int), |row| row.number(0))
+            .await?;
+        let values = [int(level.threshold), warehouse, district, next - 20, next].map(Int);
+        link.row(&self.low_stock, &values, |_| Ok(())).await?;
         Ok(Outcome::COMMITTED)
     }
-}
-
-/// Number, price in cents, name and data of the items that exist.
-async fn items(
-    link: &mut Link<'_>,
-    items: &[i32],
-) -> Result<Vec<(i32, i64, String, String)>, RequestError> {
-    let numbers: Vec<String> = items.iter().map(i32::to_string).collect();
-    Ok(link.0.query(format!("{ITEMS}{})", numbers.join(", "))).await?)
-}
-
-fn distinct(items: &[i32]) -> usize {
-    let mut sorted = items.to_vec();
-    sorted.sort_unstable();
-    sorted.dedup();
-    sorted.len()
 }

@@ -10,7 +10,7 @@ use underlay_workload::dvdstore::{Line, Outcome, Parameters, Step, Transaction};
 
 use super::population_identity;
 use super::statements::Statements;
-use crate::dvdstore::{PASSWORD, Value, customer_values, net_cents, refusal};
+use crate::dvdstore::{PASSWORD, Value, customer_values, net_cents};
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::postgres::link::{Link, RequestError};
 use crate::target::Target;
@@ -50,8 +50,7 @@ impl Session {
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.lost {
-            let message = "the session had lost its connection before; open another";
-            return Err(SessionError { class: ErrorClass::ConnectionLost, ..refusal(message) });
+            return Err(SessionError::lost_before());
         }
         let commit = match transaction.step().writes() {
             true => CommitState::InFlight,
@@ -203,9 +202,7 @@ fn failed(error: RequestError, commit: CommitState) -> SessionError {
     match error {
         RequestError::Postgres(error) => SessionError::from_postgres(&error, commit),
         RequestError::NotSent(error) => SessionError::from_postgres(&error, CommitState::NotSent),
-        RequestError::NoRow => refusal(
-            "a statement found no row where the population has one; check and load it again",
-        ),
+        RequestError::NoRow => SessionError::no_row(),
     }
 }
 
@@ -219,7 +216,9 @@ async fn require_shop(link: &mut Link, parameters: &Parameters) -> Result<(), Se
                 [&SqlState::UNDEFINED_TABLE, &SqlState::INVALID_SCHEMA_NAME].contains(&code)
             }) =>
         {
-            return Err(refusal("the database holds no shop that underlay made; load one"));
+            return Err(SessionError::refusal(
+                "the database holds no shop that underlay made; load one",
+            ));
         }
         marker => marker.map_err(not_sent)?,
     };
@@ -227,11 +226,11 @@ async fn require_shop(link: &mut Link, parameters: &Parameters) -> Result<(), Se
     let row = rows.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose();
     let (found, complete): (String, bool) = row.map_err(not_sent)?.unwrap_or_default();
     if !complete {
-        return Err(refusal("the shop is incomplete; drop it and load it again"));
+        return Err(SessionError::refusal("the shop is incomplete; drop it and load it again"));
     }
     let wanted = population_identity(parameters);
     if found != wanted {
-        return Err(refusal(&format!(
+        return Err(SessionError::refusal(&format!(
             "the shop has the identity {found}, the workload needs {wanted}: other size, seed or version; drop it \
              and load it again"
         )));

@@ -84,12 +84,7 @@ impl Session {
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.lost {
-            return Err(SessionError {
-                class: ErrorClass::ConnectionLost,
-                sqlstate: None,
-                message: "the session had lost its connection before; open another".to_string(),
-                commit_unknown: false,
-            });
+            return Err(SessionError::lost_before());
         }
         let result = self.attempt(transaction).await;
         self.lost = result.as_ref().is_err_and(|error| error.class == ErrorClass::ConnectionLost);

@@ -5,7 +5,7 @@
 //! [`crate::ErrorClass::ConnectionLost`] it must be replaced.
 
 use tokio_postgres::error::SqlState;
-use underlay_workload::tpcc::{Parameters, Profile, Tpcc, Transaction};
+use underlay_workload::tpcc::{Parameters, Tpcc, Transaction};
 
 use super::procedures::Procedures;
 use super::statements::Statements;
@@ -13,6 +13,7 @@ use super::{Mode, Outcome, identity};
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::postgres::link::{Link, RequestError};
 use crate::target::Target;
+use crate::tpcc::{no_population, require_mode, require_population};
 
 /// The settings of a session; part of the workload's identity.
 ///
@@ -35,9 +36,7 @@ impl From<Failure> for SessionError {
             RequestError::NotSent(error) => {
                 SessionError::from_postgres(&error, CommitState::NotSent)
             }
-            RequestError::NoRow => refusal(
-                "a statement found no row where the population has one; check and load it again",
-            ),
+            RequestError::NoRow => SessionError::no_row(),
         }
     }
 }
@@ -79,15 +78,10 @@ impl Session {
         workload: &Tpcc,
         mode: Mode,
     ) -> Result<Session, SessionError> {
-        let parameters = &workload.parameters;
-        if mode == Mode::Statements && workload.profile != Profile::Specification {
-            return Err(refusal(&format!(
-                "the profile {} draws lines in the database: use procedures, not statements",
-                workload.profile
-            )));
-        }
+        require_mode(workload, mode)?;
         let mut link = Link::connect(target).await.map_err(|error| not_sent(error.into()))?;
-        require_population(&mut link, parameters).await?;
+        let marker = marker(&mut link).await?;
+        require_population(&marker, &identity(&workload.parameters, Mode::Procedures))?;
         link.batch(SETTINGS).await.map_err(not_sent)?;
         let kind = match mode {
             Mode::Procedures => {
@@ -103,8 +97,7 @@ impl Session {
     /// Carries out one transaction and returns when the server has confirmed its end.
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         if self.lost {
-            let message = "the session had lost its connection before; open another";
-            return Err(SessionError { class: ErrorClass::ConnectionLost, ..refusal(message) });
+            return Err(SessionError::lost_before());
         }
         let result = self.attempt(transaction).await;
         self.lost = result.as_ref().is_err_and(|error| error.class == ErrorClass::ConnectionLost);
@@ -130,39 +123,18 @@ fn not_sent(error: RequestError) -> SessionError {
     Failure { error, commit: CommitState::NotSent }.into()
 }
 
-/// An error that neither the server nor the client library raised. Nothing was committed.
-fn refusal(message: &str) -> SessionError {
-    SessionError {
-        class: ErrorClass::Other,
-        sqlstate: None,
-        message: message.to_string(),
-        commit_unknown: false,
-    }
-}
-
-/// Compares the marker with the identity that a population of these parameters has.
-async fn require_population(link: &mut Link, parameters: &Parameters) -> Result<(), SessionError> {
+/// What the population's marker says: its identity, and whether it is complete.
+async fn marker(link: &mut Link) -> Result<(String, bool), SessionError> {
     let marker = link.prepare("SELECT identity, complete FROM tpcc.underlay_population", &[]).await;
     let marker = match marker {
         Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => {
-            return Err(refusal("the database holds no population that underlay made; load one"));
+            return Err(no_population());
         }
         marker => marker.map_err(not_sent)?,
     };
     let rows = link.rows(&marker, &[]).await.map_err(not_sent)?;
     let row = rows.first().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).transpose();
-    let (found, complete): (String, bool) = row.map_err(not_sent)?.unwrap_or_default();
-    if !complete {
-        return Err(refusal("the population is incomplete; drop it and load it again"));
-    }
-    let wanted = identity(parameters, Mode::Procedures);
-    if found != wanted.0 {
-        return Err(refusal(&format!(
-            "the population has the identity {found}, the workload needs {wanted}: other warehouses, seed, \
-             entropy or version; drop it and load it again"
-        )));
-    }
-    Ok(())
+    Ok(row.map_err(not_sent)?.unwrap_or_default())
 }
 
 /// Whether the server reported the intended rollback.
