@@ -5,16 +5,21 @@
 
 use std::fmt::Write as _;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Params, Row, Statement};
 use underlay_workload::dvdstore::{LINES_MAX, Line, Outcome, Parameters, Step, Transaction};
 
 use super::statements::Statements;
 use super::{database_of, population_identity};
 use crate::dvdstore::{PASSWORD, Value, customer_values, net_cents};
 use crate::error::{CommitState, ErrorClass, SessionError};
-use crate::mariadb::connection::connect;
+use crate::mariadb::direct::Parameter::{self, Cents, Int, Text};
+use crate::mariadb::error::RequestError;
+use crate::mariadb::link::{Link, Prepared};
 use crate::target::Target;
+
+/// Prepared statements of a session, at most.
+const STATEMENTS: usize = 32;
+/// How the server's word begins when the database is not there.
+const NO_SUCH_DATABASE: &str = "error 1049:";
 
 /// The settings of a session; part of the workload's identity. See the session of TPC-C for the reasons.
 pub(super) const SETTINGS: [&str; 3] = [
@@ -27,23 +32,9 @@ pub(super) const SETTINGS: [&str; 3] = [
 /// A key that is there already.
 const DUPLICATE: u16 = 1062;
 
-/// Why a request failed.
-enum Failure {
-    /// The client library or the server reported it.
-    Mariadb(mysql_async::Error),
-    /// There is no row where the shop has one.
-    NoRow,
-}
-
-impl From<mysql_async::Error> for Failure {
-    fn from(error: mysql_async::Error) -> Failure {
-        Failure::Mariadb(error)
-    }
-}
-
 /// One connection with everything prepared.
 pub struct Session {
-    conn: Conn,
+    link: Link,
     statements: Statements,
     /// A purchase may have been left open: by an error, or by a caller who stopped waiting.
     dirty: bool,
@@ -59,17 +50,16 @@ impl Session {
         target: &Target,
         parameters: &Parameters,
     ) -> Result<Session, SessionError> {
-        let mut conn = match connect(&database_of(target).0).await {
-            // Unknown database.
-            Err(error) if error.message.starts_with("error 1049:") => return Err(no_shop()),
-            conn => conn?,
+        let mut link = match Link::connect(&database_of(target).0, STATEMENTS).await {
+            Err(error) if error.message.starts_with(NO_SUCH_DATABASE) => return Err(no_shop()),
+            link => link?,
         };
         for sql in SETTINGS {
-            conn.query_drop(sql).await.map_err(not_sent)?;
+            link.query(sql).await.map_err(not_sent)?;
         }
-        require_shop(&mut conn, parameters).await?;
-        let statements = Statements::prepare(&mut conn).await.map_err(not_sent)?;
-        Ok(Session { conn, statements, dirty: false, lost: false })
+        require_shop(&mut link, parameters).await?;
+        let statements = Statements::prepare(&mut link).await.map_err(not_sent)?;
+        Ok(Session { link, statements, dirty: false, lost: false })
     }
 
     /// Carries out one transaction and returns when the server has confirmed its end.
@@ -77,133 +67,172 @@ impl Session {
         if self.lost {
             return Err(SessionError::lost_before());
         }
-        if self.dirty {
-            self.conn.query_drop("ROLLBACK").await.map_err(not_sent)?;
-        }
-        // A procedure that ends in an error leaves its transaction open.
-        self.dirty = transaction.step() == Step::Purchase;
         let commit = match transaction.step().writes() {
             true => CommitState::InFlight,
             false => CommitState::NotSent,
         };
-        match self.attempt(transaction).await {
-            Ok(outcome) => {
-                self.dirty = false;
-                Ok(outcome)
-            }
-            Err(Failure::NoRow) => Err(SessionError::no_row()),
-            Err(Failure::Mariadb(error)) => {
-                // After an error of the client library an answer may be half read.
-                let is_unread = error.is_fatal();
-                let error = SessionError::from_mariadb(&error, commit);
-                self.lost = is_unread || error.class == ErrorClass::ConnectionLost;
-                Err(error)
-            }
-        }
+        let outcome = match self.undo_what_is_open().await {
+            Ok(()) => self.attempt(transaction).await.map_err(|error| (error, commit)),
+            Err(error) => Err((error, CommitState::NotSent)),
+        };
+        outcome.inspect(|_| self.dirty = false).map_err(|(error, commit)| {
+            let is_fatal = error.is_fatal();
+            let error = error.into_session_error(commit);
+            self.lost = is_fatal || error.class == ErrorClass::ConnectionLost;
+            error
+        })
     }
 
-    async fn attempt(&mut self, transaction: &Transaction) -> Result<Outcome, Failure> {
-        let Session { conn, statements, .. } = self;
+    async fn undo_what_is_open(&mut self) -> Result<(), RequestError> {
+        if self.dirty {
+            self.link.query("ROLLBACK").await?;
+            self.dirty = false;
+        }
+        Ok(())
+    }
+
+    async fn attempt(&mut self, transaction: &Transaction) -> Result<Outcome, RequestError> {
+        // A procedure that ends in an error leaves its transaction open.
+        self.dirty = transaction.step() == Step::Purchase;
+        let Session { link, statements, .. } = self;
         match transaction {
             Transaction::Login { customer } => {
                 let username = format!("user{customer}");
-                let inputs = (&username, PASSWORD, &username, PASSWORD);
-                let rows: Vec<Row> = conn.exec(&statements.login, inputs).await?;
-                let id: u32 = rows.first().and_then(|row| row.get(0)).ok_or(Failure::NoRow)?;
-                Ok(Outcome { rows_read: rows.len() as u32, ..Outcome::wrote(id) })
+                let login = [Text(username.as_bytes()), Text(PASSWORD.as_bytes())];
+                let values = [login[0], login[1], login[0], login[1]];
+                let mut id = Err(RequestError::NoRow);
+                let read =
+                    link.rows(&statements.login, &values, &mut |row| id = row.number(0)).await?;
+                Ok(Outcome { rows_read: read.returned as u32, ..Outcome::wrote(id?) })
             }
             Transaction::NewCustomer { username, draw } => {
-                let values =
-                    customer_values(*draw, username).into_iter().map(|value| match value {
-                        Value::Integer(number) => number.into(),
-                        Value::Text(text) => text.into(),
-                    });
-                insert(conn, &statements.new_customer, Params::Positional(values.collect())).await
+                let values = customer_values(*draw, username);
+                let values: Vec<Parameter<'_>> = values
+                    .iter()
+                    .map(|value| match value {
+                        Value::Integer(number) => Int(*number),
+                        Value::Text(text) => Text(text.as_bytes()),
+                    })
+                    .collect();
+                insert(link, &statements.new_customer, &values).await
             }
             Transaction::NewMember { customer, level } => {
-                let outcome = insert(conn, &statements.new_member, (customer, level)).await?;
+                let values = [number(*customer), number(*level)];
+                let outcome = insert(link, &statements.new_member, &values).await?;
                 // The key is the customer's, not one that the server gives.
                 Ok(Outcome { id: outcome.committed.then_some(*customer), ..outcome })
             }
             Transaction::BrowseCategory { category, batch } => {
-                read(conn, &statements.browse_category, (category, batch)).await
+                let values = [number(*category), number(*batch)];
+                read(link, &statements.browse_category, &values).await
             }
             Transaction::Search { step, text, batch, depth } => {
                 let words = all_words(text);
+                let (words, batch, depth) =
+                    (Text(words.as_bytes()), number(*batch), number(*depth));
                 match step {
-                    Step::BrowseActor => read(conn, &statements.browse_actor, (words, batch)).await,
-                    Step::BrowseTitle => read(conn, &statements.browse_title, (words, batch)).await,
-                    Step::ReviewsByActor => {
-                        read(conn, &statements.reviews_by_actor, (words, depth, batch)).await
+                    Step::BrowseActor => {
+                        read(link, &statements.browse_actor, &[words, batch]).await
                     }
-                    _ => read(conn, &statements.reviews_by_title, (words, depth, batch)).await,
+                    Step::BrowseTitle => {
+                        read(link, &statements.browse_title, &[words, batch]).await
+                    }
+                    Step::ReviewsByActor => {
+                        read(link, &statements.reviews_by_actor, &[words, depth, batch]).await
+                    }
+                    _ => read(link, &statements.reviews_by_title, &[words, depth, batch]).await,
                 }
             }
-            Transaction::Reviews { step, product, stars, batch } => match step {
-                Step::ProductReviewsByStars => {
-                    read(conn, &statements.reviews_by_stars, (product, stars, batch)).await
+            Transaction::Reviews { step, product, stars, batch } => {
+                let (product, stars, batch) = (number(*product), number(*stars), number(*batch));
+                match step {
+                    Step::ProductReviewsByStars => {
+                        read(link, &statements.reviews_by_stars, &[product, stars, batch]).await
+                    }
+                    Step::ProductReviewsByDate => {
+                        read(link, &statements.reviews_by_date, &[product, batch]).await
+                    }
+                    _ => read(link, &statements.product_reviews, &[product, batch]).await,
                 }
-                Step::ProductReviewsByDate => {
-                    read(conn, &statements.reviews_by_date, (product, batch)).await
-                }
-                _ => read(conn, &statements.product_reviews, (product, batch)).await,
-            },
+            }
             Transaction::NewReview { product, customer, stars, summary, text } => {
-                let inputs = (product, stars, customer, summary, text);
-                insert(conn, &statements.new_review, inputs).await
+                let [summary, text] = [summary, text].map(|text| Text(text.as_bytes()));
+                let values = [number(*product), number(*stars), number(*customer), summary, text];
+                insert(link, &statements.new_review, &values).await
             }
             Transaction::RateReview { review, customer, helpfulness } => {
-                insert(conn, &statements.rate_review, (review, customer, helpfulness)).await
+                let values = [number(*review), number(*customer), number(*helpfulness)];
+                insert(link, &statements.rate_review, &values).await
             }
-            Transaction::Prices { lines } => prices(conn, &statements.prices, lines).await,
+            Transaction::Prices { lines } => prices(link, &statements.prices, lines).await,
             Transaction::Purchase { customer, lines, net_cents, tax_cents } => {
-                let inputs =
-                    (customer, decimal(*net_cents), decimal(*tax_cents), lines_text(lines));
+                let lines = lines_text(lines);
+                let values = [
+                    number(*customer),
+                    Cents(*net_cents),
+                    Cents(*tax_cents),
+                    Text(lines.as_bytes()),
+                ];
                 // Returns when the server said that the call, and with it the commit, is done.
-                let order: Option<Option<u32>> =
-                    conn.exec_first(&statements.purchase, inputs).await?;
-                Ok(order.ok_or(Failure::NoRow)?.map_or(Outcome::REFUSED, Outcome::wrote))
+                link.row(&statements.purchase, &values, |row| match row.integer(0)? {
+                    None => Ok(Outcome::REFUSED),
+                    Some(_) => Ok(Outcome::wrote(row.number(0)?)),
+                })
+                .await
             }
         }
     }
+}
+
+fn number(value: impl Into<i64>) -> Parameter<'static> {
+    Int(i32::try_from(value.into()).expect("numbers of the shop fit into 31 bits"))
 }
 
 /// Writes a row, unless its key is there already.
 async fn insert(
-    conn: &mut Conn,
-    statement: &Statement,
-    inputs: impl Into<Params> + Send,
-) -> Result<Outcome, Failure> {
-    match conn.exec_drop(statement, inputs.into()).await {
-        Ok(()) => {
-            let id = conn.last_insert_id().and_then(|id| u32::try_from(id).ok());
-            Ok(Outcome { id, ..Outcome::wrote(0) })
+    link: &mut Link,
+    statement: &Prepared,
+    values: &[Parameter<'_>],
+) -> Result<Outcome, RequestError> {
+    match link.execute(statement, values).await {
+        Ok(completed) => {
+            let given = u32::try_from(completed.last_insert_id).ok().filter(|id| *id > 0);
+            Ok(Outcome { id: given, ..Outcome::wrote(0) })
         }
-        Err(mysql_async::Error::Server(error)) if error.code == DUPLICATE => Ok(Outcome::REFUSED),
-        Err(error) => Err(error.into()),
+        Err(error) if error.number() == Some(DUPLICATE) => Ok(Outcome::REFUSED),
+        Err(error) => Err(error),
     }
 }
 
 async fn read(
-    conn: &mut Conn,
-    statement: &Statement,
-    inputs: impl Into<Params> + Send,
-) -> Result<Outcome, Failure> {
-    let rows: Vec<Row> = conn.exec(statement, inputs.into()).await?;
-    Ok(Outcome::read(rows.len() as u32))
+    link: &mut Link,
+    statement: &Prepared,
+    values: &[Parameter<'_>],
+) -> Result<Outcome, RequestError> {
+    Ok(Outcome::read(link.execute(statement, values).await?.returned as u32))
 }
 
 async fn prices(
-    conn: &mut Conn,
-    statement: &Statement,
+    link: &mut Link,
+    statement: &Prepared,
     lines: &[Line],
-) -> Result<Outcome, Failure> {
+) -> Result<Outcome, RequestError> {
     // The statement has room for the longest order; a shorter one names its last product again.
-    let last = lines.last().ok_or(Failure::NoRow)?;
-    let products = lines.iter().chain(std::iter::repeat(last)).map(|line| line.product.into());
-    let inputs = Params::Positional(products.take(LINES_MAX as usize).collect());
-    let prices: Vec<(i32, i64)> = conn.exec(statement, inputs).await?;
-    let net_cents = net_cents(lines, &prices).ok_or(Failure::NoRow)?;
+    let last = lines.last().ok_or(RequestError::NoRow)?;
+    let products = lines.iter().chain(std::iter::repeat(last)).map(|line| number(line.product));
+    let values: Vec<Parameter<'_>> = products.take(LINES_MAX as usize).collect();
+    let mut prices: Vec<(i32, i64)> = Vec::with_capacity(lines.len());
+    let mut failed = Ok(());
+    link.rows(statement, &values, &mut |row| match row
+        .number(0)
+        .and_then(|product| Ok((product, row.number(1)?)))
+    {
+        Ok(price) => prices.push(price),
+        Err(error) => failed = Err(error),
+    })
+    .await?;
+    failed?;
+    let net_cents = net_cents(lines, &prices).ok_or(RequestError::NoRow)?;
     Ok(Outcome { net_cents, ..Outcome::read(prices.len() as u32) })
 }
 
@@ -222,14 +251,9 @@ fn lines_text(lines: &[Line]) -> String {
     text
 }
 
-/// An amount as the decimal text that the server takes.
-fn decimal(cents: i64) -> String {
-    format!("{}.{:02}", cents / 100, cents % 100)
-}
-
 /// An error of a request that commits nothing.
-fn not_sent(error: mysql_async::Error) -> SessionError {
-    SessionError::from_mariadb(&error, CommitState::NotSent)
+fn not_sent(error: RequestError) -> SessionError {
+    error.into_session_error(CommitState::NotSent)
 }
 
 fn no_shop() -> SessionError {
@@ -237,16 +261,9 @@ fn no_shop() -> SessionError {
 }
 
 /// Compares the marker with the identity that a shop of these parameters has.
-async fn require_shop(conn: &mut Conn, parameters: &Parameters) -> Result<(), SessionError> {
-    const NO_SUCH_TABLE: u16 = 1146;
-    let marker: Option<(String, bool)> =
-        match conn.query_first("SELECT identity, complete FROM underlay_dvdstore").await {
-            Err(mysql_async::Error::Server(error)) if error.code == NO_SUCH_TABLE => {
-                return Err(no_shop());
-            }
-            marker => marker.map_err(not_sent)?,
-        };
-    let (found, complete) = marker.unwrap_or_default();
+async fn require_shop(link: &mut Link, parameters: &Parameters) -> Result<(), SessionError> {
+    let marker = link.marker("SELECT identity, complete FROM underlay_dvdstore").await;
+    let (found, complete) = marker.map_err(not_sent)?.ok_or_else(no_shop)?;
     if !complete {
         return Err(SessionError::refusal("the shop is incomplete; drop it and load it again"));
     }
@@ -262,13 +279,12 @@ async fn require_shop(conn: &mut Conn, parameters: &Parameters) -> Result<(), Se
 
 #[cfg(test)]
 mod tests {
-    use super::{all_words, decimal, lines_text};
+    use super::{all_words, lines_text};
     use underlay_workload::dvdstore::Line;
 
     #[test]
     fn inputs_are_written_as_the_statements_read_them() {
         assert_eq!(all_words("ALBIN ASHBERG"), "+ALBIN +ASHBERG");
-        assert_eq!((decimal(5), decimal(123_450)), ("0.05".to_string(), "1234.50".to_string()));
         let lines = [Line { product: 7, quantity: 3 }, Line { product: 1_000_000, quantity: 1 }];
         assert_eq!(lines_text(&lines), "000000000700003000100000000001");
     }

@@ -3,8 +3,8 @@
 //! Searches ask for all words (`+` before each, in boolean mode); `innodb_ft_min_token_size` must not be above 5, the
 //! length of the shortest word.
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Statement};
+use crate::mariadb::error::RequestError;
+use crate::mariadb::link::{Link, Prepared};
 
 /// Reviews, by how helpful they were found: the best of those that `$which` names, then all that is known of them.
 /// Texts are fetched for what is shown alone: they would turn every temporary table into one on disk.
@@ -28,12 +28,12 @@ macro_rules! reviews {
 macro_rules! statements {
     ($($name:ident = $text:expr;)+) => {
         /// All prepared statements.
-        pub struct Statements { $(pub $name: Statement,)+ }
+        pub struct Statements { $(pub $name: Prepared,)+ }
 
         impl Statements {
             /// Prepares all statements.
-            pub async fn prepare(conn: &mut Conn) -> Result<Statements, mysql_async::Error> {
-                Ok(Statements { $($name: conn.prep($text).await?,)+ })
+            pub async fn prepare(link: &mut Link) -> Result<Statements, RequestError> {
+                Ok(Statements { $($name: link.prepare($text).await?,)+ })
             }
         }
 
