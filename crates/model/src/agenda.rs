@@ -1,8 +1,9 @@
 //! What is to happen and when: a queue of moments in which the next one is known without a search.
 //!
-//! A calendar queue. Moments of the next millisecond stand in buckets of 4 microseconds, found by their time; within a bucket in
-//! order, by links. Most are entered at the end of their bucket and taken from its beginning, so that neither costs more when
-//! much is pending. What lies further ahead waits in a heap, and is taken from there when its time has come: there is little
+//! A calendar queue. Moments of the next half millisecond stand in buckets of 8 microseconds, found by their time; within a
+//! bucket in order, by links. Most are entered at the end of their bucket and taken from its beginning, so that neither costs
+//! more when much is pending. As many buckets as a machine word has bits: the next one that holds something is found by one
+//! instruction. What lies further ahead waits in a heap, and is taken from there when its time has come: there is little
 //! of it, because devices and networks answer within a millisecond.
 //!
 //! Things happen in order of time, and of the turn they took where times are equal. What is entered too late, before what was
@@ -12,11 +13,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use underlay_core::Nanos;
 
-/// Length of a bucket: 2^12 ns.
-const BUCKET_SHIFT: u32 = 12;
-/// Number of buckets; what lies further ahead is not near.
-const BUCKETS: usize = 256;
-const WORDS: usize = BUCKETS / 64;
+/// Length of a bucket: 2^13 ns.
+const BUCKET_SHIFT: u32 = 13;
+/// Number of buckets, as bits of a word; what lies further ahead is not near.
+const BUCKETS: usize = u64::BITS as usize;
 /// No entry.
 const NOBODY: u32 = u32::MAX;
 
@@ -29,6 +29,7 @@ impl Turn {
     const NEVER: Turn = Turn(u128::MAX);
 
     /// When it is.
+    #[inline]
     pub(crate) fn at(self) -> Nanos {
         Nanos((self.0 >> 64) as u64)
     }
@@ -38,14 +39,16 @@ impl Turn {
 struct Entry<T> {
     /// [`Turn::NEVER`] while nothing is here.
     turn: Turn,
-    /// Neighbours in the bucket.
+    /// The neighbour in the bucket; without meaning in its first entry.
     before: u32,
+    /// The other one. Of an entry with nothing in it, the next such entry.
     after: u32,
     item: T,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Bucket {
+    /// Without meaning while the bucket's bit says that nothing is in it.
     first: u32,
     last: u32,
 }
@@ -53,20 +56,23 @@ struct Bucket {
 /// All that is pending.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda<T> {
-    /// The next thing to happen: its turn, its entry, and whether it is far.
+    /// The next thing to happen: its turn, its entry, and its bucket; none if it is far.
     next: Turn,
     next_entry: u32,
-    next_is_far: bool,
+    next_bucket: Option<u8>,
+    /// The first entry with nothing in it.
+    free: u32,
     /// Turns taken so far.
     taken: u64,
     /// Number of the bucket that was taken from last: no near entry is in an earlier one.
     floor: u64,
     /// One bit per bucket that holds something.
-    occupied: [u64; WORDS],
+    occupied: u64,
     buckets: Box<[Bucket; BUCKETS]>,
     entries: Vec<Entry<T>>,
-    free: Vec<u32>,
     far: BinaryHeap<Reverse<(Turn, u32)>>,
+    /// The first turn in the heap.
+    far_next: Turn,
 }
 
 impl<T: Copy> Agenda<T> {
@@ -75,14 +81,15 @@ impl<T: Copy> Agenda<T> {
         Agenda {
             next: Turn::NEVER,
             next_entry: NOBODY,
-            next_is_far: false,
+            next_bucket: None,
+            free: NOBODY,
             taken: 0,
             floor: 0,
-            occupied: [0; WORDS],
+            occupied: 0,
             buckets: Box::new([Bucket { first: NOBODY, last: NOBODY }; BUCKETS]),
             entries: Vec::new(),
-            free: Vec::new(),
             far: BinaryHeap::new(),
+            far_next: Turn::NEVER,
         }
     }
 
@@ -107,49 +114,56 @@ impl<T: Copy> Agenda<T> {
     }
 
     /// Enters something at a place that was taken.
+    #[inline]
     pub(crate) fn enter_at(&mut self, turn: Turn, item: T) {
-        let new = Entry { turn, before: NOBODY, after: NOBODY, item };
-        let entry = match self.free.pop() {
-            Some(entry) => {
-                self.entries[entry as usize] = new;
-                entry
-            }
-            None => {
-                self.entries.push(new);
-                self.entries.len() as u32 - 1
-            }
-        };
-        let bucket = bucket_of(turn).max(self.floor);
-        let is_far = bucket - self.floor >= BUCKETS as u64;
-        if is_far {
-            self.far.push(Reverse((turn, entry)));
+        let index = self.free;
+        let entry = if let Some(free) = self.entries.get_mut(index as usize) {
+            self.free = free.after;
+            (free.turn, free.item) = (turn, item);
+            index
         } else {
-            self.link(bucket as usize % BUCKETS, entry, turn);
+            self.push(turn, item)
+        };
+        let number = bucket_of(turn).max(self.floor);
+        if number - self.floor >= BUCKETS as u64 {
+            return self.enter_far(turn, entry);
         }
+        let bucket = number as usize % BUCKETS;
+        self.link(bucket, entry, turn);
         if turn < self.next {
-            (self.next, self.next_entry, self.next_is_far) = (turn, entry, is_far);
+            (self.next, self.next_entry, self.next_bucket) = (turn, entry, Some(bucket as u8));
+        }
+    }
+
+    #[cold]
+    fn push(&mut self, turn: Turn, item: T) -> u32 {
+        self.entries.push(Entry { turn, before: NOBODY, after: NOBODY, item });
+        self.entries.len() as u32 - 1
+    }
+
+    #[cold]
+    fn enter_far(&mut self, turn: Turn, entry: u32) {
+        self.far.push(Reverse((turn, entry)));
+        self.far_next = self.far_next.min(turn);
+        if turn < self.next {
+            (self.next, self.next_entry, self.next_bucket) = (turn, entry, None);
         }
     }
 
     /// Takes what happens next.
+    #[inline]
     pub(crate) fn take(&mut self) -> Option<(Nanos, T)> {
-        let entry = self.next_entry;
-        if entry == NOBODY {
-            return None;
+        let (index, turn) = (self.next_entry, self.next);
+        let entry = self.entries.get_mut(index as usize)?;
+        let (item, after) = (entry.item, entry.after);
+        (entry.turn, entry.after) = (Turn::NEVER, self.free);
+        self.free = index;
+        self.floor = self.floor.max(bucket_of(turn));
+        match self.next_bucket {
+            Some(bucket) => self.unlink_first(usize::from(bucket), index, after),
+            None => self.unlink_far(),
         }
-        let at = self.next.at();
-        if self.next_is_far {
-            self.far.pop();
-        } else {
-            self.unlink_first(bucket_of(self.next).max(self.floor) as usize % BUCKETS);
-        }
-        self.floor = self.floor.max(bucket_of(self.next));
-        let taken = &mut self.entries[entry as usize];
-        taken.turn = Turn::NEVER;
-        let item = taken.item;
-        self.free.push(entry);
-        self.find_next();
-        Some((at, item))
+        Some((turn.at(), item))
     }
 
     /// All that is pending, in no order.
@@ -173,67 +187,92 @@ impl<T: Copy> Agenda<T> {
     /// Puts an entry into its place in a bucket: nearly always the last one.
     #[inline]
     fn link(&mut self, bucket: usize, entry: u32, turn: Turn) {
-        self.occupied[bucket / 64] |= 1 << (bucket % 64);
-        let mut before = self.buckets[bucket].last;
-        let mut after = NOBODY;
-        while before != NOBODY && self.entries[before as usize].turn > turn {
+        let bit = 1 << bucket;
+        let links = &mut self.buckets[bucket];
+        if self.occupied & bit == 0 {
+            self.occupied |= bit;
+            *links = Bucket { first: entry, last: entry };
+            return;
+        }
+        if self.entries[links.last as usize].turn > turn {
+            return self.link_before(bucket, entry, turn);
+        }
+        self.entries[links.last as usize].after = entry;
+        self.entries[entry as usize].before = links.last;
+        links.last = entry;
+    }
+
+    /// Puts an entry somewhere before the last one of its bucket.
+    fn link_before(&mut self, bucket: usize, entry: u32, turn: Turn) {
+        let links = &mut self.buckets[bucket];
+        let mut after = links.last;
+        let before = loop {
+            if after == links.first {
+                break None;
+            }
+            let before = self.entries[after as usize].before;
+            if self.entries[before as usize].turn <= turn {
+                break Some(before);
+            }
             after = before;
-            before = self.entries[before as usize].before;
-        }
-        let new = &mut self.entries[entry as usize];
-        (new.before, new.after) = (before, after);
+        };
+        self.entries[after as usize].before = entry;
+        self.entries[entry as usize].after = after;
         match before {
-            NOBODY => self.buckets[bucket].first = entry,
-            before => self.entries[before as usize].after = entry,
-        }
-        match after {
-            NOBODY => self.buckets[bucket].last = entry,
-            after => self.entries[after as usize].before = entry,
+            None => links.first = entry,
+            Some(before) => {
+                self.entries[entry as usize].before = before;
+                self.entries[before as usize].after = entry;
+            }
         }
     }
 
+    /// Takes the first entry out of the first bucket, and finds the next thing to happen.
     #[inline]
-    fn unlink_first(&mut self, bucket: usize) {
-        let first = self.entries[self.buckets[bucket].first as usize].after;
-        self.buckets[bucket].first = first;
-        match first {
-            NOBODY => {
-                self.buckets[bucket].last = NOBODY;
-                self.occupied[bucket / 64] &= !(1 << (bucket % 64));
-            }
-            first => self.entries[first as usize].before = NOBODY,
+    fn unlink_first(&mut self, bucket: usize, entry: u32, after: u32) {
+        let links = &mut self.buckets[bucket % BUCKETS];
+        if links.last != entry {
+            links.first = after;
+            return self.set_next(after, bucket);
         }
+        self.occupied &= !(1 << bucket);
+        self.find_next();
+    }
+
+    /// Takes the first entry out of the heap, and finds the next thing to happen.
+    #[cold]
+    fn unlink_far(&mut self) {
+        self.far.pop();
+        self.far_next = self.far.peek().map_or(Turn::NEVER, |Reverse((turn, _))| *turn);
+        self.find_next();
     }
 
     #[inline]
     fn find_next(&mut self) {
-        (self.next, self.next_entry, self.next_is_far) = (Turn::NEVER, NOBODY, false);
-        if let Some(bucket) = self.first_occupied() {
-            let entry = self.buckets[bucket].first;
-            (self.next, self.next_entry) = (self.entries[entry as usize].turn, entry);
+        if self.occupied == 0 {
+            return self.far_is_next();
         }
-        if let Some(Reverse((turn, entry))) = self.far.peek()
-            && *turn < self.next
-        {
-            (self.next, self.next_entry, self.next_is_far) = (*turn, *entry, true);
-        }
+        // The floor's bucket is the first one, those before it are the furthest ahead.
+        let floor = (self.floor % BUCKETS as u64) as u32;
+        let ahead = self.occupied.rotate_right(floor).trailing_zeros();
+        let bucket = (floor + ahead) as usize % BUCKETS;
+        self.set_next(self.buckets[bucket].first, bucket);
     }
 
-    /// The first bucket from the floor on that holds something.
+    /// The first near entry is known: it is next, unless a far one is earlier.
     #[inline]
-    fn first_occupied(&self) -> Option<usize> {
-        let from = self.floor as usize % BUCKETS;
-        let mut word = from / 64;
-        let mut bits = self.occupied[word] & (u64::MAX << (from % 64));
-        // Once round: the last step looks at what lies before the floor in the first word, which is the furthest ahead.
-        for _ in 0..=WORDS {
-            if bits != 0 {
-                return Some(word * 64 + bits.trailing_zeros() as usize);
-            }
-            word = (word + 1) % WORDS;
-            bits = self.occupied[word];
+    fn set_next(&mut self, entry: u32, bucket: usize) {
+        let turn = self.entries[entry as usize].turn;
+        if self.far_next < turn {
+            return self.far_is_next();
         }
-        None
+        (self.next, self.next_entry, self.next_bucket) = (turn, entry, Some(bucket as u8));
+    }
+
+    #[cold]
+    fn far_is_next(&mut self) {
+        let first = self.far.peek().map_or((Turn::NEVER, NOBODY), |Reverse(first)| *first);
+        (self.next, self.next_entry, self.next_bucket) = (first.0, first.1, None);
     }
 }
 

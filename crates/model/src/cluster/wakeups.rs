@@ -1,7 +1,10 @@
 //! Which disk group wants to be called next.
 //!
-//! A tournament: each node of a binary tree holds the earlier of the two below it, so that a change of one group is played out
-//! against as many others as the tree has levels, and the winner is known at any time. Of equal ones the first group wins.
+//! A tournament of games of four: the winner of each plays in the one above it, so that a change of one group is played out in as
+//! few games as the tree has levels, and the winner is known at any time. Of equal ones the first group wins.
+
+/// Players of a game. With four, a game takes little longer than with two, and there are half as many levels.
+const PLAYERS: usize = 4;
 
 /// A moment and the group it belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -10,61 +13,76 @@ struct Wakeup {
     group: u32,
 }
 
+const NOBODY: Wakeup = Wakeup { at: u64::MAX, group: 0 };
+
 /// When each group wants to be called.
 #[derive(Clone, Debug)]
 pub(super) struct Wakeups {
-    /// The root at 1, the children of `n` at `2 n` and `2 n + 1`, the groups in the second half.
-    nodes: Vec<Wakeup>,
+    /// The last game first; the winners of the games `4 n + 1` to `4 n + 4` play in game `n`.
+    games: Vec<[Wakeup; PLAYERS]>,
+    /// The first of the games in which groups play, in order.
+    first_round: usize,
+    winner: Wakeup,
     groups: usize,
 }
 
 impl Wakeups {
     /// No groups.
     pub(super) fn new() -> Wakeups {
-        Wakeups { nodes: vec![Wakeup { at: u64::MAX, group: 0 }; 2], groups: 0 }
+        Wakeups { games: vec![[NOBODY; PLAYERS]], first_round: 0, winner: NOBODY, groups: 0 }
     }
 
     /// One more group, which does not want to be called.
     pub(super) fn push(&mut self) {
+        let mut places = PLAYERS * (self.games.len() - self.first_round);
         let old = std::mem::replace(self, Wakeups::new());
-        let leaves = (old.groups + 1).next_power_of_two();
         self.groups = old.groups + 1;
-        self.nodes = vec![Wakeup { at: u64::MAX, group: 0 }; 2 * leaves];
-        for group in 0..leaves {
-            self.nodes[leaves + group].group = group as u32;
+        if self.groups > places {
+            places *= PLAYERS;
         }
-        for group in 0..old.groups {
-            self.set(group, old.at(group));
+        while PLAYERS * (self.games.len() - self.first_round) < places {
+            self.first_round = self.games.len();
+            self.games.resize(PLAYERS * self.games.len() + 1, [NOBODY; PLAYERS]);
+        }
+        for group in 0..self.groups {
+            self.set(group, if group < old.groups { old.at(group) } else { u64::MAX });
         }
     }
 
     /// When a group wants to be called, in ns; `u64::MAX` = never.
     #[inline]
     pub(super) fn at(&self, group: usize) -> u64 {
-        self.nodes[self.nodes.len() / 2 + group].at
+        self.games[self.first_round + group / PLAYERS][group % PLAYERS].at
     }
 
     /// The group now wants to be called then.
     #[inline]
     pub(super) fn set(&mut self, group: usize, at: u64) {
-        let mut node = self.nodes.len() / 2 + group;
-        if self.nodes[node].at == at {
-            return;
+        let (mut number, mut place) = (self.first_round + group / PLAYERS, group % PLAYERS);
+        let mut winner = Wakeup { at, group: group as u32 };
+        loop {
+            let game = &mut self.games[number];
+            game[place] = winner;
+            winner = earlier(earlier(game[0], game[1]), earlier(game[2], game[3]));
+            if number == 0 {
+                break;
+            }
+            (number, place) = ((number - 1) / PLAYERS, (number - 1) % PLAYERS);
         }
-        self.nodes[node].at = at;
-        while node > 1 {
-            let [left, right] = [self.nodes[node & !1], self.nodes[node | 1]];
-            node /= 2;
-            self.nodes[node] = if right.at < left.at { right } else { left };
-        }
+        self.winner = winner;
     }
 
     /// The first to be called: when, in ns, and which.
     #[inline]
     pub(super) fn first(&self) -> (u64, usize) {
-        let winner = self.nodes[1];
-        (winner.at, winner.group as usize)
+        (self.winner.at, self.winner.group as usize)
     }
+}
+
+/// The earlier of two, of which `a` is the first.
+#[inline]
+fn earlier(a: Wakeup, b: Wakeup) -> Wakeup {
+    if b.at < a.at { b } else { a }
 }
 
 #[cfg(test)]
@@ -76,7 +94,7 @@ mod tests {
         /// Whatever changes, the first of the earliest groups is known, as a search would find it.
         #[test]
         fn the_winner_is_the_first_of_the_earliest(
-            steps in proptest::collection::vec((0..9usize, 0..20u64), 1..200),
+            steps in proptest::collection::vec((0..40usize, 0..20u64), 1..300),
         ) {
             let mut wakeups = Wakeups::new();
             let mut reference: Vec<u64> = Vec::new();
