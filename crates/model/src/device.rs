@@ -121,6 +121,7 @@ impl Device {
     ///
     /// # Panics
     /// If `now` lies before the previous submission.
+    #[inline(always)]
     pub fn submit(&mut self, now: Nanos, request: &Request) -> Completion {
         assert!(now >= self.last_arrival, "requests are submitted in order of time");
         self.last_arrival = now;
@@ -162,6 +163,7 @@ impl Device {
     }
 
     /// Lets the program operations of the drain that began by now occupy their units.
+    #[inline]
     fn run_programs(&mut self, now: Nanos) {
         let (Some(buffer), MediumState::Flash(_, units)) = (&mut self.buffer, &mut self.medium)
         else {
@@ -179,6 +181,8 @@ impl Device {
         start + duration
     }
 
+    // Reads and writes apart, and neither in `submit`: together they have too much to keep in registers.
+    #[inline(never)]
     fn read(&mut self, now: Nanos, request: &Request) -> (Nanos, Nanos, Nanos) {
         let bytes = u64::from(request.length_bytes);
         let command = match &self.medium {
@@ -204,6 +208,7 @@ impl Device {
         (at, command + service, at)
     }
 
+    #[inline(never)]
     fn write(&mut self, now: Nanos, request: &Request) -> (Nanos, Nanos, Nanos) {
         let bytes = u64::from(request.length_bytes);
         let command = match &self.medium {

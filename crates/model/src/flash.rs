@@ -115,6 +115,7 @@ impl Units {
         self.next_programmed = (self.next_programmed + 1) % self.units.len();
     }
 
+    #[inline]
     fn each_block(
         &mut self,
         start: Nanos,
@@ -125,6 +126,11 @@ impl Units {
         let first = offset >> self.unit_shift;
         let last = (offset + bytes.max(1) - 1) >> self.unit_shift;
         self.request += 1;
+        if first == last {
+            // The usual case, apart from the loop.
+            let (done, service) = serve(self, start, first);
+            return UnitService { first_done: done, last_done: start.max(done), service };
+        }
         let mut total =
             UnitService { first_done: Nanos(u64::MAX), last_done: start, service: Nanos::ZERO };
         for block in first..=last {

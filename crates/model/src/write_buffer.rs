@@ -44,7 +44,15 @@ pub(crate) struct WriteBufferState {
     programs: VecDeque<Nanos>,
     admitted_bytes_total: u64,
     /// Of the last length, which the next write nearly always has: its drain at the sequential and at the random rate, ns.
-    drain_times: (u64, f64, f64),
+    drain_times: DrainTimes,
+}
+
+/// How long a write of so many bytes drains, ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct DrainTimes {
+    bytes: u64,
+    sequential: Nanos,
+    random: Nanos,
 }
 
 /// What a write got from the buffer.
@@ -72,7 +80,7 @@ impl WriteBufferState {
             unprogrammed_bytes: 0,
             programs: VecDeque::with_capacity(1024),
             admitted_bytes_total: 0,
-            drain_times: (0, 0.0, 0.0),
+            drain_times: DrainTimes::default(),
         }
     }
 
@@ -132,12 +140,18 @@ impl WriteBufferState {
         } else {
             1.0 - sequential
         };
-        if self.drain_times.0 != bytes {
-            let at = |rate| transfer_time(bytes, rate).0 as f64;
-            let fast = at(self.buffer.drain_sequential_bytes_per_second);
-            self.drain_times = (bytes, fast, at(self.buffer.drain_random_bytes_per_second));
+        if self.drain_times.bytes != bytes {
+            self.drain_times = DrainTimes {
+                bytes,
+                sequential: transfer_time(bytes, self.buffer.drain_sequential_bytes_per_second),
+                random: transfer_time(bytes, self.buffer.drain_random_bytes_per_second),
+            };
         }
-        let (_, fast, slow) = self.drain_times;
+        let DrainTimes { sequential, random, .. } = self.drain_times;
+        if slow_share == 0.0 {
+            return sequential;
+        }
+        let (fast, slow) = (sequential.0 as f64, random.0 as f64);
         nearest(fast + slow_share * (slow - fast))
     }
 

@@ -52,6 +52,9 @@ impl RunTracker {
         };
         run.end = end;
         run.last_used = self.writes;
+        if run.length_bytes >= SEQUENTIAL_RUN_BYTES {
+            return 1.0; // As below: logs go on for ever.
+        }
         let above_random = run.length_bytes.saturating_sub(RANDOM_RUN_BYTES) as f64;
         (above_random / (SEQUENTIAL_RUN_BYTES - RANDOM_RUN_BYTES) as f64).min(1.0)
     }

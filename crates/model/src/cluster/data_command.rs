@@ -77,10 +77,14 @@ impl Piece {
     }
 
     /// The same, for a range of the row's data.
-    pub fn with_range(mut self, start: u32, length_bytes: u32) -> Piece {
-        self.start = start;
-        self.length_bytes = length_bytes;
-        self
+    pub fn with_range(self, start: u32, length_bytes: u32) -> Piece {
+        self.of_row(self.row, start, length_bytes)
+    }
+
+    /// The same members, for a range of another row's data.
+    #[inline]
+    pub(super) fn of_row(&self, row: u64, start: u32, length_bytes: u32) -> Piece {
+        Piece { row, start, length_bytes, ..*self }
     }
 
     /// Adds a component.

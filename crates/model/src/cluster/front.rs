@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::event::{ClusterEvent, IoFailure, Outcome, VolumeFinished};
-use super::geometry::Geometry;
+use super::geometry::Rows;
 use super::ids::VolumeId;
 use super::iops_limit::normalised;
 use super::object::{Layout, Slot};
@@ -87,31 +87,40 @@ impl Cluster {
     }
 
     pub(super) fn start_operation(&mut self, key: Key) {
-        let Some(operation) = self.operations.get(key).copied() else { return };
-        self.note_sets(operation.volume);
-        if operation.operation == Operation::Write && !operation.held_back {
-            let delay = self.ingress_delay(&operation);
+        let Some(operation) = self.operations.get(key) else { return };
+        let FrontOperation { volume, operation: kind, offset, length, held_back, .. } = *operation;
+        self.note_sets(volume);
+        let Some(state) = self.volume(volume) else {
+            return self.end_operation(key, Some(IoFailure::VolumeRemoved));
+        };
+        if kind == Operation::Flush {
+            return self.start_flush(key);
+        }
+        let (layout, rows) = (state.layout, state.object.geometry.split(offset, length));
+        if kind == Operation::Write && !held_back {
+            let delay = self.ingress_delay(volume, rows.clone());
             if delay > Nanos::ZERO {
-                self.hold_back(key, delay);
-                return;
+                return self.hold_back(key, delay);
             }
         }
-        match self.volume(operation.volume) {
-            None => self.end_operation(key, Some(IoFailure::VolumeRemoved)),
-            Some(_) if operation.operation == Operation::Flush => self.start_flush(key, &operation),
-            Some(_) if operation.length == 0 => self.end_operation(key, None),
-            Some(_) => self.start_parts(key, &operation),
+        if length == 0 {
+            return self.end_operation(key, None);
         }
+        // One more than there are, so that the request cannot end while its parts are being started.
+        if let Some(entry) = self.operations.get_mut(key) {
+            entry.parts_left = 1;
+        }
+        self.add_parts(key, rows, layout, 0);
+        self.part_of_operation_ended(key, Nanos::ZERO, None);
     }
 
     /// The longest back-off that the disk groups of a write ask for.
-    fn ingress_delay(&mut self, operation: &FrontOperation) -> Nanos {
-        let Some(volume) = self.volumes.get(operation.volume.0 as usize).and_then(Option::as_deref)
-        else {
+    fn ingress_delay(&mut self, volume: VolumeId, rows: Rows) -> Nanos {
+        let Some(volume) = self.volumes.get(volume.0 as usize).and_then(Option::as_deref) else {
             return Nanos::ZERO;
         };
         let mut delay = Nanos::ZERO;
-        for range in volume.object.geometry.split(operation.offset, operation.length) {
+        for range in rows {
             if let Some(note) = volume.object.whole_set(range.set, self.shape) {
                 for index in note.groups() {
                     let engine = &mut self.groups[index].engine;
@@ -120,7 +129,7 @@ impl Cluster {
                         continue;
                     }
                     delay = delay.max(engine.ingress_delay(self.now));
-                    self.wakeups.set(index, engine.next_wakeup().map_or(u64::MAX, |at| at.0));
+                    self.wakeups.set(index, engine.wakeup().0);
                 }
                 continue;
             }
@@ -134,7 +143,7 @@ impl Cluster {
                         continue;
                     }
                     delay = delay.max(engine.ingress_delay(self.now));
-                    self.wakeups.set(index, engine.next_wakeup().map_or(u64::MAX, |at| at.0));
+                    self.wakeups.set(index, engine.wakeup().0);
                 }
             }
         }
@@ -153,36 +162,15 @@ impl Cluster {
         self.schedule(now + delay, Timer::Start { operation: key });
     }
 
-    fn start_parts(&mut self, key: Key, operation: &FrontOperation) {
-        let Some(volume) = self.volume(operation.volume) else { return };
-        let geometry = volume.object.geometry;
-        let layout = volume.layout;
-        // One more than there are, so that the request cannot end while its parts are being started.
-        if let Some(entry) = self.operations.get_mut(key) {
-            entry.parts_left = 1;
-        }
-        self.add_parts(key, operation, geometry, layout, 0, operation.length);
-        self.part_of_operation_ended(key, Nanos::ZERO, None);
-    }
-
     /// Starts the parts of a range of a request.
-    fn add_parts(
-        &mut self,
-        key: Key,
-        operation: &FrontOperation,
-        geometry: Geometry,
-        layout: u32,
-        mut buffer_offset: u32,
-        length: u32,
-    ) {
-        for range in geometry.split(operation.offset + u64::from(buffer_offset), length) {
+    fn add_parts(&mut self, key: Key, rows: Rows, layout: u32, mut buffer_offset: u32) {
+        for range in rows {
+            let Some(entry) = self.operations.get_mut(key) else { return };
+            entry.parts_left += 1;
+            let FrontOperation { volume, operation, head_start, .. } = *entry;
             let purpose = Purpose::Front { operation: key, buffer_offset };
             buffer_offset += range.length;
-            if let Some(entry) = self.operations.get_mut(key) {
-                entry.parts_left += 1;
-            }
-            let part = Part::new(purpose, operation.volume, operation.operation, range);
-            let head_start = operation.head_start;
+            let part = Part::new(purpose, volume, operation, range);
             let part = self.parts.insert(Part { layout, head_start, ..part });
             self.begin_part(part);
         }
@@ -199,17 +187,18 @@ impl Cluster {
         };
         let (geometry, layout) = (state.object.geometry, state.layout);
         self.parts.remove(part);
-        if let Some(operation) = self.operations.get(key).copied() {
-            self.add_parts(key, &operation, geometry, layout, buffer_offset, range.length);
+        if let Some(operation) = self.operations.get(key) {
+            let rows = geometry.split(operation.offset + u64::from(buffer_offset), range.length);
+            self.add_parts(key, rows, layout, buffer_offset);
             self.part_of_operation_ended(key, Nanos::ZERO, None);
         }
         true
     }
 
-    fn start_flush(&mut self, key: Key, operation: &FrontOperation) {
-        if let Some(entry) = self.operations.get_mut(key) {
-            entry.parts_left = 1;
-        }
+    fn start_flush(&mut self, key: Key) {
+        let Some(operation) = self.operations.get_mut(key) else { return };
+        operation.parts_left = 1;
+        let operation = *operation;
         let range = super::geometry::RowRange { set: 0, row: 0, start: 0, length: 0 };
         let purpose = Purpose::Front { operation: key, buffer_offset: 0 };
         let Some(volume) = self.volume(operation.volume) else { return };
@@ -251,7 +240,7 @@ impl Cluster {
             if let Some(entry) = self.operations.get_mut(key) {
                 *entry = flush;
             }
-            self.start_flush(key, &flush);
+            self.start_flush(key);
             return;
         }
         self.end_operation(key, operation.failure);

@@ -58,8 +58,19 @@ impl SetKind {
             SetKind::Mirror { .. } => 0,
             SetKind::Parity { data, parity } => {
                 let members = data + parity;
-                (first_parity(row, members) + parity + index) % members
+                // Below twice the members: nothing need be divided.
+                let member = first_parity(row, members) + parity + index;
+                if member < members { member } else { member - members }
             }
+        }
+    }
+
+    /// The copy that a row is read from first: always the same, so that each holds its share in its caches.
+    pub(super) const fn read_copy(self, row: u64) -> u8 {
+        match self {
+            SetKind::Mirror { copies: 1 } | SetKind::Parity { .. } => 0,
+            SetKind::Mirror { copies: 2 } => (row % 2) as u8,
+            SetKind::Mirror { copies } => divide(row, copies).1 as u8,
         }
     }
 
@@ -71,7 +82,9 @@ impl SetKind {
         match self {
             SetKind::Mirror { .. } => panic!("a mirror has no parity"),
             SetKind::Parity { data, parity } => {
-                (first_parity(row, data + parity) + index) % (data + parity)
+                let members = data + parity;
+                let member = first_parity(row, members) + index;
+                if member < members { member } else { member - members }
             }
         }
     }
@@ -79,6 +92,12 @@ impl SetKind {
     /// The member that holds the first data unit of a row; the others follow it, round the set, and then the parity.
     pub(super) const fn first_data_member(self, row: u64) -> u8 {
         self.data_member(row, 0)
+    }
+
+    /// The member that follows another by so many, round the set.
+    pub(super) const fn following(self, member: u8, by: u8) -> u8 {
+        let (members, member) = (self.members(), member + by);
+        if member < members { member } else { member - members }
     }
 
     /// What a member holds in a row.
@@ -190,18 +209,32 @@ impl Geometry {
     }
 
     /// The parts of a request, one per row.
-    pub fn split(&self, offset: u64, length: u32) -> impl Iterator<Item = RowRange> + use<> {
-        let geometry = *self;
-        let (mut offset, mut left) = (offset, length);
-        std::iter::from_fn(move || {
-            if left == 0 {
-                return None;
-            }
-            let part = geometry.locate(offset, left);
-            offset += u64::from(part.length);
-            left -= part.length;
-            Some(part)
-        })
+    pub fn split(&self, offset: u64, length: u32) -> Rows {
+        let next = (length > 0).then(|| self.locate(offset, length));
+        Rows { geometry: *self, next, offset, left: length }
+    }
+}
+
+/// The parts of a request, one per row. The next one is known already: a copy of this need not look for it again.
+#[derive(Clone, Debug)]
+pub struct Rows {
+    geometry: Geometry,
+    next: Option<RowRange>,
+    /// What `next` and those after it cover.
+    offset: u64,
+    left: u32,
+}
+
+impl Iterator for Rows {
+    type Item = RowRange;
+
+    #[inline]
+    fn next(&mut self) -> Option<RowRange> {
+        let part = self.next?;
+        self.offset += u64::from(part.length);
+        self.left -= part.length;
+        self.next = (self.left > 0).then(|| self.geometry.locate(self.offset, self.left));
+        Some(part)
     }
 }
 

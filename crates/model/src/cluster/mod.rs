@@ -48,6 +48,8 @@ mod wakeups;
 
 mod topology;
 
+mod network;
+
 mod object;
 
 mod placement;
@@ -70,6 +72,8 @@ mod front;
 mod row_plan;
 
 mod whole_set;
+
+mod one_unit;
 
 mod wants;
 
@@ -123,7 +127,7 @@ pub use event::{
     VolumeFinished,
 };
 pub use fault::{Fault, FaultProblem, ReturnedContent};
-pub use geometry::{Geometry, Role, RowRange, SetKind};
+pub use geometry::{Geometry, Role, RowRange, Rows, SetKind};
 pub use ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
 pub use owner::OwnerProblem;
 pub use placement::PlacementRefusal;

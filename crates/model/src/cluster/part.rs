@@ -47,6 +47,9 @@ impl Cluster {
     }
 
     fn begin_read(&mut self, key: Key, part: &Aim) {
+        if self.begin_one_unit_read(key, part) {
+            return;
+        }
         let Some(entry) = self.parts.get(key) else { return };
         let mut avoid = entry.avoid.clone();
         for (component, how) in entry.failed.iter() {
@@ -86,8 +89,7 @@ impl Cluster {
             class,
         };
         if let SetKind::Mirror { copies } = piece.kind {
-            // An address always goes to the same replica, so that each holds its share in its caches.
-            let first = (range.row % u64::from(copies)) as u8;
+            let first = piece.kind.read_copy(range.row);
             let component = (0..copies).find_map(|step| piece.current((first + step) % copies))?;
             let all = UnitRange { from: range.start, to: range.start + range.length };
             wants.push(read(component, all));
@@ -99,6 +101,9 @@ impl Cluster {
     }
 
     fn begin_write(&mut self, key: Key, part: &Aim) {
+        if self.begin_one_unit_write(key, part) {
+            return;
+        }
         let Some(piece) = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE)
         else {
             return;
@@ -122,7 +127,7 @@ impl Cluster {
     }
 
     /// What a write of a row with parity must read first.
-    fn reads_before_write(&self, piece: &Piece, part: &Aim) -> Wants {
+    pub(super) fn reads_before_write(&self, piece: &Piece, part: &Aim) -> Wants {
         let mut wants = Wants::new();
         if matches!(piece.kind, SetKind::Mirror { .. }) {
             return wants;
@@ -144,9 +149,12 @@ impl Cluster {
     }
 
     /// Sends the writes of a part to all reachable members of both layouts.
-    fn issue_writes(&mut self, key: Key, part: &Aim) {
+    pub(super) fn issue_writes(&mut self, key: Key, part: &Aim) {
         if let Some(entry) = self.parts.get_mut(key) {
             entry.phase = Phase::Writing;
+        }
+        if self.issue_one_unit_writes(key, part) {
+            return;
         }
         let mut wants = self.writes_of(part.volume, Layout::Present, &part.range, part.operation);
         if let Some(next) = self.object(part.volume, Layout::Next) {
@@ -196,8 +204,13 @@ impl Cluster {
 
     /// Sends I/Os; a part without any goes on at once.
     fn issue_all(&mut self, key: Key, part: &Aim, wants: &Wants) {
-        let Some(volume) = self.volume(part.volume) else { return };
-        let owner = volume.owner;
+        let Some((owner, lead)) = self.client_and_lead(key, part) else { return };
+        self.issue_from(key, owner, lead, wants);
+    }
+
+    /// The host that a part of a request is sent from, and the time it spends before it is sent.
+    pub(super) fn client_and_lead(&self, key: Key, part: &Aim) -> Option<(HostId, Nanos)> {
+        let volume = self.volume(part.volume)?;
         let is_first = self
             .parts
             .get(key)
@@ -209,21 +222,32 @@ impl Cluster {
         } else {
             Nanos::ZERO
         };
-        self.issue_from(key, owner, lead, wants);
+        Some((volume.owner, lead))
     }
 
     /// Sends I/Os from a host; a part without any goes on at once.
     pub(super) fn issue_from(&mut self, key: Key, client: HostId, lead: Nanos, wants: &Wants) {
-        // Held up by one, so that the phase cannot end before all are sent.
-        if let Some(part) = self.parts.get_mut(key) {
-            part.waiting += 1;
-            part.phase_service = lead;
-        }
+        let Some(head_start) = self.begin_phase(key, lead) else { return };
+        let mut sent = 0;
         for wanted in wants.iter() {
-            self.issue(key, client, lead, wanted);
+            let Some(target) = self.target(wanted.component) else { continue };
+            self.issue(key, client, lead, head_start, &target, wanted);
+            sent += 1;
         }
+        self.all_sent(key, sent);
+    }
+
+    /// The I/Os of a phase are about to be sent; tells the part's head start.
+    pub(super) fn begin_phase(&mut self, key: Key, lead: Nanos) -> Option<Nanos> {
+        let part = self.parts.get_mut(key)?;
+        part.phase_service = lead;
+        Some(part.head_start)
+    }
+
+    /// So many I/Os of a phase were sent. None has been answered since: disk groups answer when they are called next.
+    pub(super) fn all_sent(&mut self, key: Key, sent: u32) {
         let Some(part) = self.parts.get_mut(key) else { return };
-        part.waiting -= 1;
+        part.waiting += sent;
         let last = part.last_answer;
         if part.waiting > 0 {
             return;
@@ -330,7 +354,9 @@ fn push_ranges(
 ) {
     for slot in 0..piece.kind.members() {
         let range = ranges[usize::from(slot)];
-        if let (false, Some(component)) = (range.is_empty(), piece.current(slot)) {
+        if !range.is_empty()
+            && let Some(component) = piece.current(slot)
+        {
             wants.push(wanted(component, range));
         }
     }

@@ -55,6 +55,41 @@ pub(super) fn unit_ranges(
     })
 }
 
+/// A part of one unit, and the slots of its row that hold it and the parity over it: one bit each.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OneUnit {
+    pub(super) range: UnitRange,
+    pub(super) data_slots: u8,
+    pub(super) parity_slots: u8,
+}
+
+impl OneUnit {
+    /// All that a write touches.
+    pub(super) fn slots(&self) -> u8 {
+        self.data_slots | self.parity_slots
+    }
+}
+
+/// The unit that a range of a row lies in, unless it reaches over several. There are one or two units of parity.
+#[inline]
+pub(super) fn one_unit(kind: SetKind, unit_bytes: u32, range: &RowRange) -> Option<OneUnit> {
+    let from = range.start & (unit_bytes - 1);
+    let to = from + range.length;
+    if to > unit_bytes {
+        return None;
+    }
+    let (data_slots, parity_slots) = match kind {
+        SetKind::Mirror { copies } => ((1 << copies) - 1, 0),
+        SetKind::Parity { parity, .. } => {
+            let index = (range.start >> unit_bytes.trailing_zeros()) as u8;
+            let first = kind.parity_member(range.row, 0);
+            let second = if parity > 1 { 1 << kind.following(first, 1) } else { 0 };
+            (1 << kind.following(first, parity + index), 1 << first | second)
+        }
+    };
+    Some(OneUnit { range: UnitRange { from, to }, data_slots, parity_slots })
+}
+
 /// The ranges that a write touches, per slot.
 pub(super) fn touched(kind: SetKind, unit_bytes: u32, range: &RowRange) -> [UnitRange; SLOTS_MAX] {
     let mut ranges = [UnitRange::default(); SLOTS_MAX];
@@ -69,6 +104,11 @@ pub(super) fn touched(kind: SetKind, unit_bytes: u32, range: &RowRange) -> [Unit
         let slot = first + index;
         usize::from(if slot < members { slot } else { slot - members })
     };
+    if let Some(unit) = one_unit(kind, unit_bytes, range) {
+        let slots = (0..members).filter(|slot| unit.slots() >> slot & 1 == 1);
+        slots.for_each(|slot| ranges[usize::from(slot)] = unit.range);
+        return ranges;
+    }
     let mut all = UnitRange::default();
     for (index, part) in unit_ranges(unit_bytes, range.start, range.length) {
         ranges[slot(index)] = part;

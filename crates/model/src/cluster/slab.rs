@@ -42,28 +42,30 @@ impl<T> Slab<T> {
     }
 
     /// Stores a value.
+    #[inline]
     pub(super) fn insert(&mut self, value: T) -> Key {
-        match self.free.pop() {
-            Some(index) => {
-                let entry = &mut self.entries[index as usize];
-                entry.value = Some(value);
-                Key { index, generation: entry.generation }
-            }
-            None => {
-                let index = self.entries.len() as u32;
-                self.entries.push(Entry { generation: 0, value: Some(value) });
-                Key { index, generation: 0 }
-            }
-        }
+        let index = self.free.pop().unwrap_or_else(|| self.push());
+        // In one place, so that the value is written where it stays and not copied there.
+        let entry = &mut self.entries[index as usize];
+        entry.value = Some(value);
+        Key { index, generation: entry.generation }
+    }
+
+    #[cold]
+    fn push(&mut self) -> u32 {
+        self.entries.push(Entry { generation: 0, value: None });
+        self.entries.len() as u32 - 1
     }
 
     /// The value, if it is still there.
+    #[inline]
     pub(super) fn get(&self, key: Key) -> Option<&T> {
         let entry = self.entries.get(key.index as usize)?;
         if entry.generation == key.generation { entry.value.as_ref() } else { None }
     }
 
     /// The value, if it is still there.
+    #[inline]
     pub(super) fn get_mut(&mut self, key: Key) -> Option<&mut T> {
         let entry = self.entries.get_mut(key.index as usize)?;
         if entry.generation == key.generation { entry.value.as_mut() } else { None }
@@ -82,6 +84,7 @@ impl<T> Slab<T> {
     }
 
     /// Drops the value, if it is still there.
+    #[inline]
     pub(super) fn discard(&mut self, key: Key) {
         let Some(entry) = self.entries.get_mut(key.index as usize) else { return };
         if entry.generation == key.generation && entry.value.is_some() {

@@ -1,34 +1,56 @@
 //! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
 
 use super::cluster::Cluster;
-use super::ids::{ComponentId, DeviceId, HostId};
+use super::ids::{ComponentId, DeviceId, GroupId, HostId};
 use super::object::Component;
 use super::operation::{FailedHow, SubState, Subrequest};
 use super::slab::Key;
 use super::timers::Timer;
-use super::topology::travel;
 use super::wants::Wanted;
 use crate::agenda::Turn;
 use crate::disk_group::{GroupFinished, GroupOutcome};
 use crate::request::Operation;
 use underlay_core::Nanos;
 
+/// Where a component is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    pub(super) component: ComponentId,
+    pub(super) group: GroupId,
+    pub(super) host: HostId,
+    /// Capacity device in the group, from 0.
+    pub(super) disk: u8,
+    /// Where it begins in the device's address space.
+    pub(super) base: u64,
+}
+
 impl Cluster {
-    /// Sends an I/O on its way; the part counts it as waiting.
-    ///
-    /// `client` is the host that asks, `lead` the time it spends before sending.
-    pub(super) fn issue(&mut self, part: Key, client: HostId, lead: Nanos, wanted: &Wanted) {
-        let Some(component) = self.component(wanted.component) else { return };
+    /// Where a component is, if it is still there.
+    pub(super) fn target(&self, id: ComponentId) -> Option<Target> {
+        let component = self.component(id)?;
         let Component { group, disk, base, .. } = *component;
-        let host = self.host_of(group);
-        let Some(entry) = self.parts.get_mut(part) else { return };
-        entry.waiting += 1;
-        let head_start = entry.head_start;
+        Some(Target { component: id, group, host: self.host_of(group), disk, base })
+    }
+
+    /// Sends an I/O on its way; the part is to count it as waiting.
+    ///
+    /// `client` is the host that asks, `lead` the time it spends before sending, `head_start` the part's.
+    #[inline]
+    pub(super) fn issue(
+        &mut self,
+        part: Key,
+        client: HostId,
+        lead: Nanos,
+        head_start: Nanos,
+        target: &Target,
+        wanted: &Wanted,
+    ) {
+        let Target { component, group, host, disk, base } = *target;
         let sent = if wanted.operation == Operation::Write { wanted.length } else { 0 };
-        let arrival = travel(&self.network, &mut self.hosts, client, host, sent, self.now + lead);
+        let arrival = self.network.travel(&mut self.hosts, client, host, sent, self.now + lead);
         let mut sub = Subrequest {
             part,
-            component: wanted.component,
+            component,
             group,
             disk,
             host,
@@ -51,6 +73,7 @@ impl Cluster {
     }
 
     /// The I/O reached its host.
+    #[inline]
     pub(super) fn deliver(&mut self, key: Key) {
         if self.is_answered(key) {
             self.submit_to_group(key);
@@ -67,42 +90,45 @@ impl Cluster {
             sub.state = SubState::ParkedAnswer(done.outcome);
             return;
         }
-        let hops = if sub.host == sub.client { Nanos::ZERO } else { self.network.latency };
-        let part = sub.part;
+        let hops = self.network.latency_between(sub.host, sub.client);
         sub.be_early(done.early);
-        if let Some(part) = self.parts.get_mut(part) {
-            part.phase_service = part.phase_service.max(done.service + hops + hops);
-        }
-        self.send_answer(key, done.outcome);
+        self.send_answer(key, done.outcome, done.service + hops + hops);
     }
 
-    fn send_answer(&mut self, key: Key, outcome: GroupOutcome) {
+    /// Sends the answer to an I/O that took `service` on its way, network included.
+    #[inline]
+    fn send_answer(&mut self, key: Key, outcome: GroupOutcome, service: Nanos) {
         let Some(sub) = self.subs.get_mut(key) else { return };
         let carried = if sub.operation == Operation::Read { sub.length } else { 0 };
-        sub.state = SubState::Returning(outcome);
         let (from, to) = (sub.host, sub.client);
-        let arrival = travel(&self.network, &mut self.hosts, from, to, carried, self.now);
+        let arrival = self.network.travel(&mut self.hosts, from, to, carried, self.now);
         let arrival = arrival - sub.hasten(self.network.latency_between(from, to));
         let (part, component, early) = (sub.part, sub.component, sub.early);
-        match (outcome, arrival > self.now) {
-            (GroupOutcome::Ok, true) => {
-                self.subs.discard(key);
-                self.expect_answer(part, arrival, early);
-            }
-            (GroupOutcome::Ok, false) => {
-                self.subs.discard(key);
-                self.sub_ended(part, component, early, None);
-            }
-            (_, true) => self.schedule(arrival, Timer::Answer { sub: key }),
-            (_, false) => self.answered(key),
+        if outcome == GroupOutcome::Ok && arrival > self.now {
+            self.subs.discard(key);
+            return self.expect_answer(part, arrival, early, service);
+        }
+        sub.state = SubState::Returning(outcome);
+        if let Some(part) = self.parts.get_mut(part) {
+            part.phase_service = part.phase_service.max(service);
+        }
+        if arrival > self.now {
+            self.schedule(arrival, Timer::Answer { sub: key });
+        } else if outcome == GroupOutcome::Ok {
+            self.subs.discard(key);
+            self.sub_ended(part, component, early, None);
+        } else {
+            self.answered(key);
         }
     }
 
     /// An answer is on its way, and nothing can happen to it any more: its part waits for the last of those only, so that not
     /// each of them is a step.
-    fn expect_answer(&mut self, key: Key, arrival: Nanos, early: Nanos) {
+    #[inline]
+    fn expect_answer(&mut self, key: Key, arrival: Nanos, early: Nanos, service: Nanos) {
         let turn = self.take_turn(arrival);
         let Some(part) = self.parts.get_mut(key) else { return };
+        part.phase_service = part.phase_service.max(service);
         part.waiting -= 1;
         part.phase_ends = part.phase_ends.max(arrival + early);
         part.last_answer = part.last_answer.max(turn);
@@ -206,10 +232,12 @@ impl Cluster {
     }
 
     /// Whether the host of an I/O answers its client: the client is on the side that serves the object.
+    #[inline]
     fn is_answered(&self, key: Key) -> bool {
-        if !self.any_silent {
-            return true;
-        }
+        !self.any_silent || self.host_answers(key)
+    }
+
+    fn host_answers(&self, key: Key) -> bool {
         let Some(sub) = self.subs.get(key) else { return false };
         let host = &self.hosts[sub.host.0 as usize];
         // An I/O on a component that was removed meanwhile is waited for by nobody but its part.
@@ -231,7 +259,7 @@ impl Cluster {
                 SubState::Parked => self.deliver(key),
                 SubState::ParkedAnswer(outcome) => {
                     if self.is_answered(key) {
-                        self.send_answer(key, outcome);
+                        self.send_answer(key, outcome, Nanos::ZERO);
                     }
                 }
                 SubState::Travelling

@@ -1,11 +1,10 @@
-//! Hosts, disk groups and devices as the cluster sees them: who answers, what is full, how long a message takes.
+//! Hosts, disk groups and devices as the cluster sees them: who answers, what is full.
 //!
 //! A host's *condition* and *side* are the truth; what the cluster has *seen* lags behind by the detection time. Messages
 //! follow the truth, decisions follow what was seen.
 
 use super::data_command::Durability;
 use super::ids::{ComponentId, GroupId, HostId};
-use super::spec::NetworkSpec;
 use crate::disk_group::{DiskGroup, DiskGroupSpec, Reduction};
 use std::collections::VecDeque;
 use underlay_core::{Nanos, RootSeed};
@@ -38,8 +37,9 @@ pub(super) struct Host {
     pub(super) gone_since: Option<Nanos>,
     /// Components and witnesses it holds.
     pub(super) components: u32,
-    send_free: Nanos,
-    receive_free: Nanos,
+    /// When its link is free, by direction.
+    pub(super) send_free: Nanos,
+    pub(super) receive_free: Nanos,
 }
 
 impl Host {
@@ -66,40 +66,6 @@ impl Host {
     pub(super) fn answers(&self, side: Option<u32>) -> bool {
         self.condition == Condition::Up && side == Some(self.side)
     }
-}
-
-impl NetworkSpec {
-    /// The part of a message's way that nobody shares, one way.
-    pub(super) fn latency_between(&self, from: HostId, to: HostId) -> Nanos {
-        if from == to { Nanos::ZERO } else { self.latency }
-    }
-}
-
-/// When a message sent at `now` has arrived. Host-local messages take no time.
-pub(super) fn travel(
-    network: &NetworkSpec,
-    hosts: &mut [Host],
-    from: HostId,
-    to: HostId,
-    bytes: u32,
-    now: Nanos,
-) -> Nanos {
-    if from == to {
-        return now;
-    }
-    // What carries no data need not be divided.
-    let wire = match bytes {
-        0 => Nanos::ZERO,
-        bytes => Nanos(u64::from(bytes) * 1_000_000_000 / network.bytes_per_second),
-    };
-    let sender = &mut hosts[from.0 as usize];
-    let departure = now.max(sender.send_free);
-    sender.send_free = departure + wire;
-    let receiver = &mut hosts[to.0 as usize];
-    // The receiver's link is busy for the same time; the switch forwards while it receives.
-    let arrival = (departure + network.latency).max(receiver.receive_free) + wire;
-    receiver.receive_free = arrival;
-    arrival
 }
 
 /// One device of a group, as far as faults are concerned.
@@ -249,8 +215,7 @@ impl Group {
 
 #[cfg(test)]
 mod tests {
-    use super::{ComponentId, Disk, Host, HostId, NetworkSpec, travel};
-    use underlay_core::Nanos;
+    use super::{ComponentId, Disk};
 
     #[test]
     fn address_ranges_never_overlap_and_gaps_are_used_again() {
@@ -270,20 +235,5 @@ mod tests {
         assert_eq!(disk.owner_from(75), (None, 5));
         assert_eq!(disk.owner_from(140), (None, u64::MAX - 140));
         assert_eq!(disk.promised, 130);
-    }
-
-    #[test]
-    fn messages_share_links_and_local_ones_are_free() {
-        let network = NetworkSpec { latency: Nanos(100), bytes_per_second: 1_000_000_000 };
-        let mut hosts: Vec<Host> =
-            (0..3).map(|id| Host::new(HostId(id), &format!("h{id}"), None)).collect();
-        let mut send = |from, to, bytes| {
-            travel(&network, &mut hosts, HostId(from), HostId(to), bytes, Nanos(0)).0
-        };
-        assert_eq!(send(0, 0, 1_000_000), 0);
-        assert_eq!(send(0, 1, 1000), 1100);
-        assert_eq!(send(0, 1, 1000), 2100, "the same link again");
-        assert_eq!(send(2, 1, 1000), 3100, "the receiver's link is busy");
-        assert_eq!(send(1, 2, 1000), 1100, "the other direction is free");
     }
 }

@@ -5,7 +5,7 @@ use crate::request::Operation;
 use crate::scheduler::IoClass;
 
 /// One I/O that a part wants done.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) component: ComponentId,
     pub(super) operation: Operation,

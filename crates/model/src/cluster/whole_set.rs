@@ -6,10 +6,11 @@
 
 use super::cluster::Cluster;
 use super::data_command::{Content, Piece, PieceMember};
-use super::geometry::RowRange;
-use super::ids::VolumeId;
+use super::geometry::{RowRange, SetKind};
+use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::Object;
 use super::row_plan::SLOTS_MAX;
+use super::subrequest::Target;
 
 /// What is known of one set of an object.
 #[derive(Clone, Copy, Debug)]
@@ -19,21 +20,35 @@ pub(super) struct SetNote {
     is_whole: bool,
     /// All members, and no range.
     piece: Piece,
-    /// Number of the disk group of each slot.
-    groups: [u32; SLOTS_MAX],
+    /// Where the component of each slot is.
+    targets: [Target; SLOTS_MAX],
 }
 
 impl SetNote {
     /// A range of a row, with all members.
     pub(super) fn piece(&self, range: &RowRange) -> Piece {
-        let mut piece = self.piece;
-        piece.row = range.row;
-        piece.with_range(range.start, range.length)
+        self.piece.of_row(range.row, range.start, range.length)
+    }
+
+    /// How the set's rows are protected.
+    pub(super) fn kind(&self) -> SetKind {
+        self.piece.kind
+    }
+
+    /// Length of its stripe units.
+    pub(super) fn unit_bytes(&self) -> u32 {
+        self.piece.unit_bytes
+    }
+
+    /// Where the component of a slot is.
+    pub(super) fn target(&self, slot: usize) -> Target {
+        self.targets[slot]
     }
 
     /// The disk groups of the members.
     pub(super) fn groups(&self) -> impl Iterator<Item = usize> {
-        self.groups[..self.piece.members().len()].iter().map(|group| *group as usize)
+        let targets = &self.targets[..self.piece.members().len()];
+        targets.iter().map(|target| target.group.0 as usize)
     }
 }
 
@@ -76,18 +91,26 @@ impl Cluster {
     fn note(&self, object: &Object, set: u32) -> SetNote {
         let geometry = &object.geometry;
         let piece = Piece::new(geometry.kind, geometry.unit_bytes, 0, object.checksum);
-        let mut note = SetNote { shape: self.shape, is_whole: true, piece, groups: [0; SLOTS_MAX] };
+        let nowhere = Target {
+            component: ComponentId(u32::MAX),
+            group: GroupId(0),
+            host: HostId(0),
+            disk: 0,
+            base: 0,
+        };
+        let targets = [nowhere; SLOTS_MAX];
+        let mut note = SetNote { shape: self.shape, is_whole: true, piece, targets };
         if !object.in_doubt[set as usize].is_empty() {
             return SetNote { is_whole: false, ..note };
         }
         for (index, slot) in object.set(set).iter().enumerate() {
             let component = self.component(slot.current);
-            let Some(component) = component.filter(|component| {
+            let is_whole = component.is_some_and(|component| {
                 slot.replacement.is_none() && component.reachable && component.stale.is_empty()
-            }) else {
-                return SetNote { is_whole: false, ..note };
-            };
-            note.groups[index] = component.group.0;
+            });
+            let target = self.target(slot.current).filter(|_| is_whole);
+            let Some(target) = target else { return SetNote { is_whole: false, ..note } };
+            note.targets[index] = target;
             note.piece.push(PieceMember {
                 component: slot.current,
                 slot: index as u8,

@@ -9,6 +9,7 @@ use crate::request::Operation;
 use underlay_core::Nanos;
 
 impl DiskGroup {
+    #[inline]
     pub(super) fn answer(&mut self, member: usize, sent: Sent) {
         if self.members[member].is_stuck() {
             return self.parked[member].push(sent);
@@ -26,6 +27,7 @@ impl DiskGroup {
         }
     }
 
+    #[inline]
     pub(super) fn piece_done(&mut self, index: u32, outcome: GroupOutcome, service: Nanos) {
         let op = self.operations.get(index);
         op.pieces -= 1;
@@ -45,6 +47,7 @@ impl DiskGroup {
         }
     }
 
+    #[inline(always)]
     fn request_done(&mut self, op: u32, io: &GroupIo) {
         match io.operation {
             Operation::Read => self.read_done(op, io),

@@ -35,13 +35,14 @@ pub(crate) struct Presence {
 }
 
 /// Calls `each` with every word that the range touches and the bits in it.
+#[inline]
 fn words(first: u64, count: u64, mut each: impl FnMut(u64, u64)) {
     let end = first + count;
     let mut block = first;
     while block < end {
         let bit = block % 64;
         let bits = (64 - bit).min(end - block);
-        let mask = if bits == 64 { u64::MAX } else { ((1 << bits) - 1) << bit };
+        let mask = (u64::MAX >> (64 - bits)) << bit;
         each(block / 64, mask);
         block += bits;
     }
@@ -92,6 +93,13 @@ impl BufferedBlocks {
 
     /// What of a range is in the buffer.
     pub(crate) fn presence(&self, first: u64, count: u64) -> Presence {
+        if self.is_absent(first, count) {
+            return Presence {
+                present: 0,
+                present_span: None,
+                missing_span: Some((first, first + count - 1)),
+            };
+        }
         let mut found = Presence { present: 0, present_span: None, missing_span: None };
         words(first, count, |word, mask| {
             let chunk = self.chunks.get(chunk_of(word)).and_then(Option::as_ref);
@@ -101,6 +109,20 @@ impl BufferedBlocks {
             widen(&mut found.missing_span, word, mask & !here);
         });
         found
+    }
+
+    /// Whether the range lies in one word, and nothing of it is in the buffer: the usual case.
+    #[inline]
+    fn is_absent(&self, first: u64, count: u64) -> bool {
+        let (word, bit) = (first / 64, first % 64);
+        if count == 0 || bit + count > 64 {
+            return false;
+        }
+        let mask = (u64::MAX >> (64 - count)) << bit;
+        match self.chunks.get(chunk_of(word)) {
+            Some(Some(chunk)) => chunk.buffered(word_in_chunk(word)) & mask == 0,
+            _ => true,
+        }
     }
 
     /// Which of the 64 blocks from `first` on are in the buffer: one bit each.

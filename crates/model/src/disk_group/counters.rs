@@ -243,8 +243,8 @@ impl MemberCounters {
             writes: done.writes,
             read_bytes: done.read_bytes,
             written_bytes: done.written_bytes,
-            queue_ns: done.queue_ns,
-            service_ns: done.service_ns,
+            queue_ns: done.lanes.iter().map(|lane| lane[2]).sum(),
+            service_ns: done.lanes.iter().map(|lane| lane[3]).sum(),
             errors: done.errors,
             under_way: 0,
             queues: done.lanes.map(|[ios, bytes, queue_ns, service_ns]| QueueCounters {

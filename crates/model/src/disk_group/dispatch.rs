@@ -13,38 +13,52 @@ impl DiskGroup {
     pub(super) fn enqueue(&mut self, op: u32, tasks: &[Task]) {
         self.operations.get(op).pieces += tasks.len() as u32;
         for task in tasks {
-            if self.members[task.member].is_lost() {
-                let outcome = GroupOutcome::DeviceLost { device: task.member };
-                self.piece_done(op, outcome, Nanos::ZERO);
-                continue;
+            self.enqueue_piece(op, task);
+        }
+    }
+
+    /// The same for an operation that waits for one piece only.
+    pub(super) fn enqueue_one(&mut self, op: u32, task: Task) {
+        self.operations.get(op).pieces += 1;
+        self.enqueue_piece(op, &task);
+    }
+
+    #[inline]
+    fn enqueue_piece(&mut self, op: u32, task: &Task) {
+        let member = &mut self.members[task.member];
+        if member.is_lost() {
+            return self.piece_is_lost(op, task.member);
+        }
+        self.sequence += 1;
+        let slice = match (task.lane, self.spec.scheduler.policy) {
+            (Lane::Resync, Policy::Adaptive { .. }) => self.spec.scheduler.slice.0 as u32,
+            _ => u32::MAX,
+        };
+        let piece = Piece {
+            op,
+            operation: task.operation,
+            offset_bytes: task.offset_bytes,
+            length_bytes: task.length_bytes,
+            turn_max_bytes: slice,
+            sequence: self.sequence,
+            since: self.clock,
+        };
+        match member.send_at_once(self.clock, task.lane, &piece) {
+            Some((at, sent)) => {
+                self.expect(task.member, at, sent);
+                self.set_wake(task.member, NEVER);
             }
-            self.sequence += 1;
-            let slice = match self.spec.scheduler.policy {
-                Policy::Adaptive { .. } if task.lane == Lane::Resync => {
-                    self.spec.scheduler.slice.0 as u32
-                }
-                _ => u32::MAX,
-            };
-            let piece = Piece {
-                op,
-                operation: task.operation,
-                offset_bytes: task.offset_bytes,
-                length_bytes: task.length_bytes,
-                turn_max_bytes: slice,
-                sequence: self.sequence,
-                since: self.clock,
-            };
-            match self.members[task.member].send_at_once(self.clock, task.lane, &piece) {
-                Some((at, sent)) => {
-                    self.expect(task.member, at, sent);
-                    self.set_wake(task.member, NEVER);
-                }
-                None => {
-                    self.members[task.member].lanes.push(task.lane, piece);
-                    self.pump(task.member);
-                }
+            None => {
+                member.lanes.push(task.lane, piece);
+                self.pump(task.member);
             }
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn piece_is_lost(&mut self, op: u32, member: usize) {
+        self.piece_done(op, GroupOutcome::DeviceLost { device: member }, Nanos::ZERO);
     }
 
     /// Sends what a device may be sent now.

@@ -172,7 +172,7 @@ impl DiskGroup {
                 offset_bytes: self.log.address(disk, run.first_block),
                 length_bytes: run.bytes(),
             };
-            self.enqueue(op, &[task]);
+            self.enqueue_one(op, task);
         }
     }
 
@@ -270,7 +270,7 @@ impl DiskGroup {
         if metadata_writes == 0 {
             return match bytes {
                 0 => self.run_arrived(op, run),
-                _ => self.enqueue(op, &[data]),
+                _ => self.enqueue_one(op, data),
             };
         }
         let mut tasks = self.metadata(run.disk, Operation::Write, metadata_writes);

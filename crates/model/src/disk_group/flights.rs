@@ -51,6 +51,7 @@ impl Calendar {
     }
 
     /// Takes the next event.
+    #[inline]
     pub(crate) fn take(&mut self) -> Option<Event> {
         self.agenda.take().map(|(_, event)| event)
     }

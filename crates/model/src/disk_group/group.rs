@@ -231,10 +231,13 @@ impl DiskGroup {
 
     /// When [`DiskGroup::advance`] has something to do; none while nothing is under way.
     pub fn next_wakeup(&self) -> Option<Nanos> {
-        if !self.finished.is_empty() {
-            return Some(self.clock);
-        }
-        Some(self.next_event()).filter(|at| *at != NEVER)
+        Some(self.wakeup()).filter(|at| *at != NEVER)
+    }
+
+    /// The same; `u64::MAX` while nothing is under way.
+    #[inline]
+    pub(crate) fn wakeup(&self) -> Nanos {
+        if self.finished.is_empty() { self.next_event() } else { self.clock }
     }
 
     /// No request of a virtual machine is answered before this; none while there are none. For drivers to whom nothing else
@@ -263,6 +266,21 @@ impl DiskGroup {
         } else {
             finished.append(&mut self.finished);
         }
+    }
+
+    /// The same, but what was answered is returned if it is one request only, as it nearly always is.
+    #[inline]
+    pub(crate) fn advance_to_one(
+        &mut self,
+        now: Nanos,
+        finished: &mut Vec<GroupFinished>,
+    ) -> Option<GroupFinished> {
+        self.run_until(now);
+        if self.finished.len() <= 1 {
+            return self.finished.pop();
+        }
+        std::mem::swap(finished, &mut self.finished);
+        None
     }
 
     /// How congested the group is at `now`: 0 = not at all, 255 = the buffer is as full as it may get.
@@ -331,10 +349,18 @@ impl DiskGroup {
         fatal.into_iter().find(lost)
     }
 
-    /// Processes everything that happens up to `now`.
-    #[inline]
+    /// Processes everything that happens up to `now`. Usually, before a request is accepted, nothing does.
+    #[inline(always)]
     pub(super) fn run_until(&mut self, now: Nanos) {
         assert!(now >= self.clock, "time does not go back: {now} after {}", self.clock);
+        if self.next_event() <= now {
+            self.run_events(now);
+        }
+        self.clock = now;
+    }
+
+    #[inline(never)]
+    fn run_events(&mut self, now: Nanos) {
         loop {
             let at = self.next_event();
             if at > now {
@@ -342,10 +368,10 @@ impl DiskGroup {
             }
             self.step(at);
         }
-        self.clock = now;
     }
 
     /// The next event, or what waits for that moment.
+    #[inline]
     fn step(&mut self, at: Nanos) {
         self.clock = self.clock.max(at);
         if self.calendar.next() == at {
@@ -356,9 +382,11 @@ impl DiskGroup {
             }
             return;
         }
-        for member in 0..self.members.len() {
-            if self.wakes[member] <= at {
-                self.pump(member);
+        if self.first_wake <= at {
+            for member in 0..self.members.len() {
+                if self.wakes[member] <= at {
+                    self.pump(member);
+                }
             }
         }
         self.elevator_wakes(at);

@@ -32,10 +32,8 @@ pub(crate) struct Done {
     pub(crate) writes: u64,
     pub(crate) read_bytes: u64,
     pub(crate) written_bytes: u64,
-    pub(crate) queue_ns: u64,
-    pub(crate) service_ns: u64,
     pub(crate) errors: u64,
-    /// By lane: requests, bytes, time waited, time taken.
+    /// By lane: requests, bytes, time waited, time taken; the times of all are their sums.
     pub(crate) lanes: [[u64; 4]; LANES],
 }
 
@@ -115,11 +113,11 @@ impl Member {
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        self.state == MemberState::Lost
+        matches!(self.state, MemberState::Lost)
     }
 
     pub(crate) fn is_stuck(&self) -> bool {
-        self.state == MemberState::Stuck
+        matches!(self.state, MemberState::Stuck)
     }
 
     /// When to look at the queues again, unless something comes back earlier.
@@ -223,6 +221,7 @@ impl Member {
     }
 
     /// Notes that what was sent came back.
+    #[inline(always)]
     pub(crate) fn came_back(&mut self, now: Nanos, sent: &Sent) {
         self.under_way -= 1;
         self.lanes.end(sent.lane);
@@ -232,8 +231,6 @@ impl Member {
         }
         let done = &mut self.done;
         let service = sent.service.min(total);
-        done.service_ns += service.0;
-        done.queue_ns += (total - service).0;
         let lane = &mut done.lanes[sent.lane.index()];
         lane[0] += 1;
         lane[1] += u64::from(sent.bytes);
@@ -284,6 +281,7 @@ impl Member {
     }
 
     /// Gives the first bytes of a piece to the device.
+    #[inline(always)]
     fn submit(
         &mut self,
         now: Nanos,

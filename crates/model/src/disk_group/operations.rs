@@ -67,25 +67,28 @@ pub(crate) struct Operations {
 }
 
 impl Operations {
+    #[inline]
     pub(crate) fn open(&mut self, op: Op) -> u32 {
-        match self.free.pop() {
-            Some(index) => {
-                self.slots[index as usize] = Some(op);
-                index
-            }
-            None => {
-                self.slots.push(Some(op));
-                self.slots.len() as u32 - 1
-            }
-        }
+        let index = self.free.pop().unwrap_or_else(|| self.push());
+        // In one place, so that the operation is written where it stays and not copied there.
+        self.slots[index as usize] = Some(op);
+        index
     }
 
+    #[cold]
+    fn push(&mut self) -> u32 {
+        self.slots.push(None);
+        self.slots.len() as u32 - 1
+    }
+
+    #[inline]
     pub(crate) fn get(&mut self, index: u32) -> &mut Op {
         self.slots[index as usize]
             .as_mut()
             .expect("an operation is open until its last piece is back")
     }
 
+    #[inline]
     pub(crate) fn close(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         assert!(slot.is_some(), "an operation is closed once");

@@ -38,7 +38,7 @@ impl DiskGroup {
         }
         let Some((offset_bytes, length_bytes)) = from_disk else {
             let task = from_cache.expect("what is not missing is present");
-            return self.enqueue(op, &[task]);
+            return self.enqueue_one(op, task);
         };
         let member = io.disk + 1;
         if self.elevator.is_given_up(member) {
@@ -47,7 +47,7 @@ impl DiskGroup {
         let from_disk = self.disk_read(op, member, lane, offset_bytes, length_bytes);
         match from_cache {
             Some(from_cache) => self.enqueue(op, &[from_cache, from_disk]),
-            None => self.enqueue(op, &[from_disk]),
+            None => self.enqueue_one(op, from_disk),
         }
     }
 
@@ -87,7 +87,7 @@ impl DiskGroup {
             offset_bytes,
             length_bytes,
         };
-        self.enqueue(op, &[task]);
+        self.enqueue_one(op, task);
     }
 }
 

@@ -116,7 +116,7 @@ impl DiskGroup {
         let length_bytes = u32::try_from(write.bytes).unwrap_or(u32::MAX);
         let task =
             Task { member: 0, lane, operation: Operation::Write, offset_bytes, length_bytes };
-        self.enqueue(write.op, &[task]);
+        self.enqueue_one(write.op, task);
     }
 
     pub(super) fn write_done(&mut self, op: u32, io: &GroupIo) {
@@ -152,7 +152,7 @@ impl DiskGroup {
             offset_bytes: io.offset_bytes,
             length_bytes: io.length_bytes,
         };
-        self.enqueue(op, &[task]);
+        self.enqueue_one(op, task);
     }
 
     pub(super) fn discard_done(&mut self, op: u32, io: &GroupIo) {

@@ -159,15 +159,21 @@ impl<T: Waiting> Lanes<T> {
     }
 
     /// Books that a lane sent `bytes`: it pays, the others who wait earn.
+    #[inline]
     pub(crate) fn served(&mut self, lane: Lane, bytes: u64) {
         // The usual case: nobody who could earn, and nothing to pay with.
         if self.any_credit || self.waiting & !(1 << lane.index()) != 0 {
             self.book(lane, bytes);
-            self.any_credit = self.credit_bytes.iter().any(|credit| *credit != 0.0);
         }
     }
 
+    #[inline(never)]
     fn book(&mut self, lane: Lane, bytes: u64) {
+        self.pay_and_earn(lane, bytes);
+        self.any_credit = self.credit_bytes.iter().any(|credit| *credit != 0.0);
+    }
+
+    fn pay_and_earn(&mut self, lane: Lane, bytes: u64) {
         let own = lane.index();
         self.credit_bytes[own] = (self.credit_bytes[own] - bytes as f64).max(0.0);
         if lane == Lane::Elevator {

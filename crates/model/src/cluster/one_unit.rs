@@ -1,0 +1,168 @@
+//! Requests within one unit of a set of which nothing is missing: nearly all small ones.
+//!
+//! Such a read goes to one slot. Such a write goes to the unit's slot and the parity's, or to all copies, in each to the same
+//! range; where there is parity, the same is read before. So neither members nor ranges need be collected, only what was noted
+//! of the set (see `whole_set`) be looked up. Everything else goes the general way, as does what turns out to be something else
+//! on the way; for these requests the general way says the same, and debug builds compare.
+
+use super::cluster::Cluster;
+use super::geometry::SetKind;
+use super::object::Layout;
+use super::operation::{Aim, Failed, Phase};
+use super::row_plan::{OneUnit, UnitRange, one_unit};
+use super::slab::Key;
+use super::subrequest::Target;
+use super::wants::{Wanted, Wants};
+use super::whole_set::SetNote;
+use crate::request::Operation;
+use crate::scheduler::IoClass;
+
+/// Which slots, one bit each, and which range of their components.
+#[derive(Clone, Copy)]
+struct OneUnitIo {
+    slots: u8,
+    offset: u64,
+    length: u32,
+}
+
+impl OneUnitIo {
+    fn new(note: &SetNote, slots: u8, row: u64, unit: UnitRange) -> OneUnitIo {
+        let offset = row * u64::from(note.unit_bytes()) + u64::from(unit.from);
+        OneUnitIo { slots, offset, length: unit.length() }
+    }
+
+    /// Where to, in the order of slots.
+    fn targets(self, note: &SetNote) -> impl Iterator<Item = Target> {
+        let mut left = self.slots;
+        std::iter::from_fn(move || {
+            let next = (left != 0).then(|| note.target(left.trailing_zeros() as usize));
+            left &= left.wrapping_sub(1);
+            next
+        })
+    }
+
+    fn wanted(&self, target: &Target, operation: Operation) -> Wanted {
+        Wanted {
+            component: target.component,
+            operation,
+            offset: self.offset,
+            length: self.length,
+            class: IoClass::Vm,
+        }
+    }
+
+    /// Whether the general way would have found the same.
+    fn is(&self, note: &SetNote, operation: Operation, wants: &Wants) -> bool {
+        let targets = self.targets(note).map(|target| self.wanted(&target, operation));
+        targets.eq(wants.iter().copied())
+    }
+}
+
+impl Cluster {
+    /// Starts a read, if it is one of those; tells whether it was.
+    pub(super) fn begin_one_unit_read(&mut self, key: Key, part: &Aim) -> bool {
+        let Some(entry) = self.parts.get(key) else { return false };
+        if !entry.avoid.is_empty() || !entry.failed.is_empty() {
+            return false;
+        }
+        let Some((note, unit)) = self.one_unit_of(part) else { return false };
+        let kind = note.kind();
+        let slots = match kind {
+            SetKind::Mirror { .. } => 1 << kind.read_copy(part.range.row),
+            SetKind::Parity { .. } => unit.data_slots,
+        };
+        let io = OneUnitIo::new(note, slots, part.range.row, unit.range);
+        debug_assert!({
+            let piece = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
+            let reads = piece.and_then(|piece| self.reads_of(&piece, &part.range, IoClass::Vm));
+            reads.is_some_and(|reads| io.is(note, Operation::Read, &reads))
+        });
+        let source = note.target(slots.trailing_zeros() as usize).component;
+        if let Some(entry) = self.parts.get_mut(key) {
+            entry.phase = Phase::Reading;
+            entry.source = source;
+        }
+        self.issue_one_unit(key, part, io, Operation::Read);
+        true
+    }
+
+    /// Starts a write, if it is one of those and its space is there already; tells whether it was.
+    pub(super) fn begin_one_unit_write(&mut self, key: Key, part: &Aim) -> bool {
+        if part.operation != Operation::Write {
+            return false;
+        }
+        let Some((note, unit)) = self.one_unit_of(part) else { return false };
+        let (kind, row) = (note.kind(), part.range.row);
+        let io = OneUnitIo::new(note, unit.slots(), row, unit.range);
+        let has_space = |target: Target| {
+            let component = self.component(target.component);
+            component.is_some_and(|component| component.written.contains(row))
+        };
+        if !io.targets(note).all(has_space) {
+            return false;
+        }
+        let reads_first = matches!(kind, SetKind::Parity { .. });
+        debug_assert!({
+            let piece = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
+            let reads = piece.map(|piece| self.reads_before_write(&piece, part));
+            reads.is_some_and(|reads| match reads_first {
+                true => io.is(note, Operation::Read, &reads),
+                false => reads.is_empty(),
+            })
+        });
+        if let Some(entry) = self.parts.get_mut(key) {
+            entry.failed = Failed::NONE;
+            entry.phase = Phase::Reading;
+        }
+        if reads_first {
+            self.issue_one_unit(key, part, io, Operation::Read);
+        } else {
+            self.issue_writes(key, part);
+        }
+        true
+    }
+
+    /// Sends the writes of a part, if it is one of those and there is no other layout; tells whether it was.
+    pub(super) fn issue_one_unit_writes(&mut self, key: Key, part: &Aim) -> bool {
+        let Some((note, unit)) = self.one_unit_of(part) else { return false };
+        if self.object(part.volume, Layout::Next).is_some() {
+            return false;
+        }
+        let io = OneUnitIo::new(note, unit.slots(), part.range.row, unit.range);
+        debug_assert!(io.is(
+            note,
+            part.operation,
+            &self.writes_of(part.volume, Layout::Present, &part.range, part.operation)
+        ));
+        self.issue_one_unit(key, part, io, part.operation);
+        true
+    }
+
+    /// What was noted of the set, and which of its slots a part of a request touches, if nothing is missing and it touches a
+    /// part of one unit.
+    #[inline]
+    fn one_unit_of(&self, part: &Aim) -> Option<(&SetNote, OneUnit)> {
+        let note = self.note_of(part)?;
+        Some((note, one_unit(note.kind(), note.unit_bytes(), &part.range)?))
+    }
+
+    #[inline]
+    fn note_of(&self, part: &Aim) -> Option<&SetNote> {
+        let object = self.object(part.volume, Layout::Present)?;
+        object.whole_set(part.range.set, self.shape)
+    }
+
+    /// Sends the I/Os of one phase. Sending changes nothing of the set.
+    fn issue_one_unit(&mut self, key: Key, part: &Aim, io: OneUnitIo, operation: Operation) {
+        let Some((client, lead)) = self.client_and_lead(key, part) else { return };
+        let Some(head_start) = self.begin_phase(key, lead) else { return };
+        let mut left = io.slots;
+        while left != 0 {
+            let Some(note) = self.note_of(part) else { return };
+            let target = note.target(left.trailing_zeros() as usize);
+            self.issue(key, client, lead, head_start, &target, &io.wanted(&target, operation));
+            left &= left - 1;
+        }
+        self.all_sent(key, io.slots.count_ones());
+    }
+}
