@@ -98,7 +98,10 @@ impl Cluster {
         }
         let (layout, rows) = (state.layout, state.object.geometry.split(offset, length));
         if kind == Operation::Write && !held_back {
-            let delay = self.ingress_delay(volume, rows.clone());
+            let mut delay = Nanos::ZERO;
+            for row in rows.clone() {
+                delay = delay.max(self.ingress_delay(volume, row.set));
+            }
             if delay > Nanos::ZERO {
                 return self.hold_back(key, delay);
             }
@@ -114,37 +117,29 @@ impl Cluster {
         self.part_of_operation_ended(key, Nanos::ZERO, None);
     }
 
-    /// The longest back-off that the disk groups of a write ask for.
-    fn ingress_delay(&mut self, volume: VolumeId, rows: Rows) -> Nanos {
+    /// The longest back-off that the disk groups of a set ask for.
+    fn ingress_delay(&mut self, volume: VolumeId, set: u32) -> Nanos {
         let Some(volume) = self.volumes.get(volume.0 as usize).and_then(Option::as_deref) else {
             return Nanos::ZERO;
         };
         let mut delay = Nanos::ZERO;
-        for range in rows {
-            if let Some(note) = volume.object.whole_set(range.set, self.shape) {
-                for index in note.groups() {
-                    let engine = &mut self.groups[index].engine;
-                    // The usual case, in which the group need not be brought up to date.
-                    if self.wakeups.at(index) > self.now.0 && engine.is_uncongested() {
-                        continue;
-                    }
-                    delay = delay.max(engine.ingress_delay(self.now));
-                    self.wakeups.set(index, engine.wakeup().0);
-                }
-                continue;
+        let mut ask = |index: usize| {
+            let engine = &mut self.groups[index].engine;
+            // The usual case, in which the group need not be brought up to date.
+            if self.wakeups.at(index) > self.now.0 && engine.is_uncongested() {
+                return;
             }
-            for id in volume.object.set(range.set).iter().flat_map(Slot::components) {
-                let Some(component) = self.components[id.0 as usize].as_deref() else { continue };
-                if component.reachable {
-                    let index = component.group.0 as usize;
-                    let engine = &mut self.groups[index].engine;
-                    // The usual case, in which the group need not be brought up to date.
-                    if self.wakeups.at(index) > self.now.0 && engine.is_uncongested() {
-                        continue;
-                    }
-                    delay = delay.max(engine.ingress_delay(self.now));
-                    self.wakeups.set(index, engine.wakeup().0);
-                }
+            delay = delay.max(engine.ingress_delay(self.now));
+            self.wakeups.set(index, engine.wakeup().0);
+        };
+        if let Some(note) = volume.object.whole_set(set, self.shape) {
+            note.groups().for_each(ask);
+            return delay;
+        }
+        for id in volume.object.set(set).iter().flat_map(Slot::components) {
+            let component = self.components[id.0 as usize].as_deref();
+            if let Some(component) = component.filter(|component| component.reachable) {
+                ask(component.group.0 as usize);
             }
         }
         delay

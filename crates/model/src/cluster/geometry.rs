@@ -210,8 +210,7 @@ impl Geometry {
 
     /// The parts of a request, one per row.
     pub fn split(&self, offset: u64, length: u32) -> Rows {
-        let next = (length > 0).then(|| self.locate(offset, length));
-        Rows { geometry: *self, next, offset, left: length }
+        Rows { geometry: *self, next: self.locate(offset, length), offset, left: length }
     }
 }
 
@@ -219,8 +218,9 @@ impl Geometry {
 #[derive(Clone, Debug)]
 pub struct Rows {
     geometry: Geometry,
-    next: Option<RowRange>,
-    /// What `next` and those after it cover.
+    /// Without meaning when nothing is left.
+    next: RowRange,
+    /// What it and those after it cover.
     offset: u64,
     left: u32,
 }
@@ -230,10 +230,15 @@ impl Iterator for Rows {
 
     #[inline]
     fn next(&mut self) -> Option<RowRange> {
-        let part = self.next?;
+        if self.left == 0 {
+            return None;
+        }
+        let part = self.next;
         self.offset += u64::from(part.length);
         self.left -= part.length;
-        self.next = (self.left > 0).then(|| self.geometry.locate(self.offset, self.left));
+        if self.left > 0 {
+            self.next = self.geometry.locate(self.offset, self.left);
+        }
         Some(part)
     }
 }

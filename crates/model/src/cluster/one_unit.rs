@@ -6,6 +6,7 @@
 //! on the way; for these requests the general way says the same, and debug builds compare.
 
 use super::cluster::Cluster;
+use super::data_command::DataCommand;
 use super::geometry::SetKind;
 use super::object::Layout;
 use super::operation::{Aim, Failed, Phase};
@@ -135,6 +136,45 @@ impl Cluster {
             &self.writes_of(part.volume, Layout::Present, &part.range, part.operation)
         ));
         self.issue_one_unit(key, part, io, part.operation);
+        true
+    }
+
+    /// Lets a write take effect that all of its components have, if it is one of those and there is no other layout; tells whether
+    /// it was.
+    pub(super) fn commit_one_unit_write(
+        &mut self,
+        key: Key,
+        part: &Aim,
+        operation: Key,
+        buffer_offset: u32,
+    ) -> bool {
+        let has_failed = self.parts.get(key).is_none_or(|entry| !entry.failed.is_empty());
+        if has_failed || self.any_crashed || part.operation != Operation::Write {
+            return false;
+        }
+        let Some((note, unit)) = self.one_unit_of(part) else { return false };
+        let piece = note.piece(&part.range);
+        if self.object(part.volume, Layout::Next).is_some() {
+            return false;
+        }
+        let Some(request) = self.operations.get(operation).map(|front| front.request) else {
+            return false;
+        };
+        debug_assert_eq!(
+            Some(piece),
+            self.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE)
+        );
+        for member in piece.members() {
+            if unit.slots() >> member.slot & 1 == 1 {
+                self.row_changed(member.component, part.range.row, false);
+            }
+        }
+        if matches!(piece.kind, SetKind::Parity { .. }) {
+            // As for any write of a row with parity.
+            self.tell_of_change();
+        }
+        self.command(DataCommand::Write { request, buffer_offset, piece });
+        self.end_part(key, None);
         true
     }
 

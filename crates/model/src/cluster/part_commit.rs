@@ -46,6 +46,9 @@ impl Cluster {
         operation: Key,
         buffer_offset: u32,
     ) {
+        if self.commit_one_unit_write(key, part, operation, buffer_offset) {
+            return;
+        }
         let failed = self.parts.get(key).map_or(Failed::NONE, |entry| entry.failed.clone());
         let Some(piece) = self.piece_now(part.volume, Layout::Present, &part.range, &failed) else {
             return self.end_part(key, Some(IoFailure::VolumeRemoved));

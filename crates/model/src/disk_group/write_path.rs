@@ -62,15 +62,16 @@ impl DiskGroup {
             self.last_vm_write = Some(self.clock);
             self.mean_write_bytes += (bytes as f64 - self.mean_write_bytes) / 64.0;
         }
-        self.operations.get(op).stage = Stage::Admission;
         self.sequence += 1;
         let lane = Lane::of(io.class);
-        let write = Admission { op, bytes, sequence: self.sequence };
         // The usual case: nobody waits, and there is room.
         if self.admission.is_empty() && lane != Lane::Resync && self.log.has_room(bytes) {
             self.admission.served(lane, bytes);
-            return self.append(write);
+            let task = self.log_write(lane, bytes);
+            return self.enqueue_one(op, task);
         }
+        self.operations.get(op).stage = Stage::Admission;
+        let write = Admission { op, bytes, sequence: self.sequence };
         self.admission.push(lane, write);
         self.pump_admission();
     }
@@ -107,16 +108,21 @@ impl DiskGroup {
 
     /// Sends an admitted write to the log.
     fn append(&mut self, write: Admission) {
-        let offset_bytes = self.log.reserve(write.bytes);
         let clock = self.clock;
         let op = self.operations.get(write.op);
         op.stage = Stage::Data;
         op.is_delayed |= op.arrived < clock;
         let lane = op.lane;
-        let length_bytes = u32::try_from(write.bytes).unwrap_or(u32::MAX);
-        let task =
-            Task { member: 0, lane, operation: Operation::Write, offset_bytes, length_bytes };
+        let task = self.log_write(lane, write.bytes);
         self.enqueue_one(write.op, task);
+    }
+
+    /// The write of the log for which there is room.
+    #[inline]
+    fn log_write(&mut self, lane: Lane, bytes: u64) -> Task {
+        let offset_bytes = self.log.reserve(bytes);
+        let length_bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        Task { member: 0, lane, operation: Operation::Write, offset_bytes, length_bytes }
     }
 
     pub(super) fn write_done(&mut self, op: u32, io: &GroupIo) {
