@@ -192,13 +192,13 @@ impl Cluster {
         object.whole_set(part.range.set, self.shape)
     }
 
-    /// Sends the I/Os of one phase. Sending changes nothing of the set.
+    /// Sends the I/Os of one phase.
     fn issue_one_unit(&mut self, key: Key, part: &Aim, io: OneUnitIo, operation: Operation) {
         let Some((client, lead)) = self.client_and_lead(key, part) else { return };
         let Some(head_start) = self.begin_phase(key, lead) else { return };
         let mut left = io.slots;
         while left != 0 {
-            let Some(note) = self.note_of(part) else { return };
+            let note = self.note_of(part).expect("sending changes nothing of the set");
             let target = note.target(left.trailing_zeros() as usize);
             self.issue(key, client, lead, head_start, &target, &io.wanted(&target, operation));
             left &= left - 1;
