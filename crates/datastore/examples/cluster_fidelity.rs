@@ -54,7 +54,7 @@ const WORKLOADS: [(&str, f64, u32); 6] = [
 
 /// SATA drives as they are, as they are when others use them most of the time (which leaves this host room, but lets a
 /// lone request take what it always takes), and the latter with hosts 1 ms apart, as between two sites: there a request
-/// takes long enough that what the host adds does not matter.
+/// takes long enough that what the host adds does not matter. And disks throughout, slow enough for any host.
 fn designs() -> Vec<Design> {
     let near = NetworkSpec { latency: Nanos::from_micros(50), bytes_per_second: 1_250_000_000 };
     let far = NetworkSpec { latency: Nanos::from_millis(1), bytes_per_second: 1_250_000_000 };
@@ -67,6 +67,13 @@ fn designs() -> Vec<Design> {
         spec
     };
     let (large, small) = (Bytes::from_gib(1), Bytes::from_mib(256));
+    let disks = |hosts| {
+        let mut spec = of_devices(hosts, &profile("hdd-7200"), &profile("hdd-7200"), near);
+        for group in spec.hosts.iter_mut().flat_map(|host| &mut host.groups) {
+            group.write_buffer.usable = small;
+        }
+        spec
+    };
     vec![
         Design { name: "sata/8, FTT=1", cluster: cluster(3, 8, near, small), policy: mirrored(1) },
         Design { name: "sata/8, RAID-5", cluster: cluster(4, 8, near, small), policy: raid_5() },
@@ -77,6 +84,8 @@ fn designs() -> Vec<Design> {
             policy: mirrored(1),
         },
         Design { name: "far sata/8, RAID-5", cluster: cluster(4, 8, far, small), policy: raid_5() },
+        Design { name: "disks, FTT=1", cluster: disks(3), policy: mirrored(1) },
+        Design { name: "disks, RAID-5", cluster: disks(4), policy: raid_5() },
     ]
 }
 
