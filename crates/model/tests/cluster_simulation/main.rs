@@ -35,11 +35,13 @@ const FRESH_SECONDS: u64 = 60;
 /// two members missing was made out of what the two that were being filled held. 1795351564044273322: the program was killed
 /// between a write that a replacement took alone and the state that says so; what was read then was gone when the replaced one was
 /// back. 1795351876014156759: parity of a row in doubt after a power cut decoded a member while another host was frozen.
-const ONCE_FAILED: [u64; 4] = [
+/// 1795358648565335260: the reference was wrong about a write that began after another one and ended at the moment at which that began.
+const ONCE_FAILED: [u64; 5] = [
     1_795_347_409_900_629_478,
     1_795_350_549_855_037_700,
     1_795_351_564_044_273_322,
     1_795_351_876_014_156_759,
+    1_795_358_648_565_335_260,
 ];
 
 /// Runs one seed; a failure names the command that repeats it.

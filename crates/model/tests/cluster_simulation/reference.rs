@@ -52,9 +52,11 @@ pub struct Expectation {
     disturbed: Vec<bool>,
 }
 
+/// Takes out what had ended before `by` began. Writes are numbered as they begin: a later one had not, even if it took no time
+/// and ended at the same moment.
 fn supersede(entries: &mut Vec<Entry>, by: Entry) {
     entries.retain(|entry| {
-        entry.write == by.write || entry.ended.is_none_or(|ended| ended > by.submitted)
+        entry.write >= by.write || entry.ended.is_none_or(|ended| ended > by.submitted)
     });
 }
 
