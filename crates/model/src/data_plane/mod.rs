@@ -1,7 +1,8 @@
 //! The data plane: what a cluster's data commands do to real bytes.
 //!
 //! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
-//! ([`row`], [`row_writing`], [`row_filling`], [`behind`]), what a kill must not leave half done ([`intent`]), and the [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
+//! ([`row`], [`row_writing`], [`row_filling`], [`behind`]), what a kill must not leave half done ([`intent`]), and the
+//! [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
 //!
 //! Everything here is a value: memory is one kind of store, files are another and live in the `datastore` crate. What is
 //! deliberately not here: time, policy, placement. The cluster has decided all that.
