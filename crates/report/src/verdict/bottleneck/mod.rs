@@ -4,46 +4,30 @@
 //! class of the time budget. Shares are of the sessions' time without think time. A verdict has at most
 //! medium confidence here, because only a perturbation of the storage could confirm it.
 
+mod classes;
+mod rules;
+mod shares;
+
 use super::gates;
 use super::situation::Situation;
-use crate::analysis::{Bottleneck, Confidence, Gate, GateState, LimitMode, RuledOut, TimeClass};
+use crate::analysis::{Bottleneck, Confidence, Gate, GateState, LimitMode, RuledOut};
 use crate::plan_view::Pacing;
 use crate::verdict::time_budget::TimeBudget;
 use crate::wording::percent;
 
-/// A thread of the generator busy for this share leaves no room.
-const SATURATED: f64 = 0.9;
-/// Clients idle for this share, and no server class above [`SMALL`]: the load is what limits.
-const OFFERED: f64 = 0.6;
-const SMALL: f64 = 0.2;
-/// Client-side time without think time that points at the network.
-const NETWORK: f64 = 0.4;
-/// Running and runnable time, as a share of the time not spent at the client.
-const CPU_TIME: f64 = 0.5;
-/// Processors in use, as a share of the server's allotment or of the host.
-const CPU_BUSY: f64 = 0.85;
-/// Share of the time in which a task had no processor.
-const CPU_PRESSURE: f64 = 0.4;
-/// A class decides from this share on, ...
-const DECIDES: f64 = 0.35;
-/// ... if it is this many times the second, ...
-const AHEAD: f64 = 1.5;
-/// ... and below this share only with low confidence.
+pub(crate) use classes::class_title;
+
+use rules::{
+    CPU_BUSY, CPU_TIME, DECIDES, NETWORK, Ruling, SATURATED, cpu_busy, inconclusive, rule, unmet,
+};
+use shares::Shares;
+
+/// Below this share a class decides with low confidence only.
 const CONFIDENT: f64 = 0.5;
-/// Shares of the host that count as starved by others.
-const STARVED: f64 = 0.05;
 /// Throughput follows the users with at least this exponent: limited by latency; ...
 const FOLLOWS: f64 = 0.7;
 /// ... with at most this: limited by capacity.
 const FLAT: f64 = 0.3;
-
-/// What the rules say, before words are made of it.
-#[derive(Clone, Debug, PartialEq)]
-struct Ruling {
-    class: &'static str,
-    sentence: String,
-    share: f64,
-}
 
 /// Judges one rung.
 pub(crate) fn judge(situation: &Situation, design: usize, users: u32) -> Bottleneck {
@@ -76,223 +60,9 @@ pub(crate) fn judge(situation: &Situation, design: usize, users: u32) -> Bottlen
     }
 }
 
-/// Shares of the session time without think time.
-#[derive(Clone, Debug)]
-struct Shares {
-    client: f64,
-    driver: f64,
-    cpu: f64,
-    run_queue: f64,
-    log: f64,
-    read: f64,
-    write: f64,
-    lock: f64,
-    latch: f64,
-    /// Of all session time, think time included: what clients spend outside the server.
-    thinking: f64,
-    /// Running and runnable, of the time not spent at the client.
-    cpu_of_busy: f64,
-    /// Largest class of the holders of locks.
-    holder: Option<(TimeClass, f64)>,
-}
-
-impl Shares {
-    fn of(budget: &TimeBudget, situation: &Situation) -> Shares {
-        let total = budget.total();
-        let thinking = situation.thinking_users().min(budget.of_class(TimeClass::Client));
-        let active = (total - thinking).max(f64::MIN_POSITIVE);
-        let share = |class| budget.of_class(class) / active;
-        let client = (budget.of_class(TimeClass::Client) - thinking) / active;
-        let driver = share(TimeClass::Driver);
-        let (cpu, run_queue) = (share(TimeClass::Cpu), share(TimeClass::RunQueue));
-        let busy = (1.0 - client - driver).max(f64::MIN_POSITIVE);
-        Shares {
-            client,
-            driver,
-            cpu,
-            run_queue,
-            log: share(TimeClass::Log),
-            read: share(TimeClass::DataRead),
-            write: share(TimeClass::DataWrite),
-            lock: share(TimeClass::Lock),
-            latch: share(TimeClass::Latch),
-            thinking: budget.of_class(TimeClass::Client) / total.max(f64::MIN_POSITIVE),
-            cpu_of_busy: (cpu + run_queue) / busy,
-            holder: budget
-                .holders
-                .iter()
-                .max_by(|a, b| a.1.total_cmp(b.1))
-                .map(|(class, share)| (*class, *share)),
-        }
-    }
-
-    /// The classes among which the largest decides, largest first.
-    fn candidates(&self) -> Vec<(&'static str, &'static str, f64)> {
-        let mut classes = vec![
-            ("log", "waiting for the log", self.log),
-            ("data-read", "waiting for data reads", self.read),
-            ("data-write", "waiting for data writes", self.write),
-            ("lock", "waiting for locks of other transactions", self.lock),
-            ("latch", "waiting for latches", self.latch),
-            ("cpu", "running or waiting for a processor", self.cpu + self.run_queue),
-        ];
-        classes.sort_by(|a, b| b.2.total_cmp(&a.2));
-        classes
-    }
-
-    fn largest_server_share(&self) -> f64 {
-        self.candidates().first().map_or(0.0, |class| class.2)
-    }
-}
-
 fn failed(gates: &[Gate]) -> Option<&Gate> {
     // Interference has a rule of its own: it is what starves a server of CPU.
     gates.iter().find(|gate| gate.state == GateState::Failed && gate.id != "G5")
-}
-
-fn unmet(condition: &str, found: &str) -> Ruling {
-    inconclusive(format!("a condition for it is not met: {condition} ({found})"))
-}
-
-fn inconclusive(why: String) -> Ruling {
-    Ruling { class: "inconclusive", sentence: format!("no verdict: {why}"), share: 0.0 }
-}
-
-fn rule(situation: &Situation, shares: &Shares) -> Ruling {
-    generator_rule(situation)
-        .or_else(|| offered_load_rule(situation, shares))
-        .or_else(|| network_rule(situation, shares))
-        .or_else(|| cpu_rule(situation, shares))
-        .or_else(|| interference_rule(situation))
-        .unwrap_or_else(|| largest_class_rule(shares))
-}
-
-fn generator_rule(situation: &Situation) -> Option<Ruling> {
-    let share = situation.driver_busiest_share.filter(|share| *share >= SATURATED)?;
-    Some(Ruling {
-        class: "load-generator",
-        sentence: format!(
-            "the load generator is the limit: its busiest thread ran or wanted to run {} of the time; \
-             the database was not measured",
-            percent(share)
-        ),
-        share: 1.0,
-    })
-}
-
-fn offered_load_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
-    let paced = match situation.pacing {
-        Pacing::Open => true,
-        Pacing::Closed { key_think } => key_think > 0.0,
-        Pacing::Unknown => false,
-    };
-    let largest = shares.largest_server_share() * (1.0 - shares.thinking);
-    (paced && shares.thinking >= OFFERED && largest < SMALL).then(|| Ruling {
-        class: "offered-load",
-        sentence: format!(
-            "nothing limits: sessions wait {} of the time for their users, so that throughput is the load \
-             that was offered",
-            percent(shares.thinking)
-        ),
-        share: shares.thinking,
-    })
-}
-
-fn network_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
-    (situation.pacing != Pacing::Open && shares.client >= NETWORK).then(|| Ruling {
-        class: "network",
-        sentence: format!(
-            "between client and server: {} of the sessions' time passes outside the server",
-            percent(shares.client)
-        ),
-        share: shares.client,
-    })
-}
-
-fn cpu_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
-    let busy = cpu_busy(situation);
-    let pressed = situation.pressure_share.is_some_and(|share| share >= CPU_PRESSURE);
-    let exhausted = busy.is_some_and(|share| share >= CPU_BUSY);
-    if shares.cpu_of_busy < CPU_TIME || !(exhausted || pressed) {
-        return None;
-    }
-    let numbers = format!(
-        "{} of the time in the server is running or runnable, and its processors are {} busy",
-        percent(shares.cpu_of_busy),
-        busy.map_or("an unknown part".to_string(), percent)
-    );
-    let starved = situation.interference_share.is_some_and(|share| share > STARVED)
-        || situation.steal_share.is_some_and(|share| share > 0.01);
-    let ruling = if starved {
-        let others =
-            situation.interference_share.unwrap_or(0.0) + situation.steal_share.unwrap_or(0.0);
-        Ruling {
-            class: "cpu-starved",
-            sentence: format!(
-                "CPU, of which others took {} of the host ({numbers})",
-                percent(others)
-            ),
-            share: shares.cpu_of_busy,
-        }
-    } else {
-        Ruling { class: "cpu", sentence: format!("CPU ({numbers})"), share: shares.cpu_of_busy }
-    };
-    Some(ruling)
-}
-
-/// Use of the server's processors, or of all of the host's if those are scarcer.
-fn cpu_busy(situation: &Situation) -> Option<f64> {
-    let server = situation.server_cores.zip(situation.server_allotment).map(|(used, of)| used / of);
-    let host = situation.idle_share.map(|idle| 1.0 - idle);
-    server.into_iter().chain(host).max_by(f64::total_cmp)
-}
-
-fn interference_rule(situation: &Situation) -> Option<Ruling> {
-    let others = situation.interference_share.filter(|share| *share > 0.25);
-    let steal = situation.steal_share.filter(|share| *share > 0.05);
-    let share = others.or(steal)?;
-    Some(unmet(
-        "nobody else used the host",
-        &format!("{} of its CPU went to others", percent(share)),
-    ))
-}
-
-fn largest_class_rule(shares: &Shares) -> Ruling {
-    let classes = shares.candidates();
-    let (class, words, share) = classes[0];
-    let (second_class, _, second) = classes[1];
-    if share >= DECIDES && share >= AHEAD * second {
-        let mut sentence =
-            format!("{} (sessions spend {} of their time {words})", title(class), percent(share));
-        if class == "lock"
-            && let Some((holder, held)) = shares.holder
-        {
-            sentence.push_str(&format!(
-                "; the holders of the locks spend {} of that time {}",
-                percent(held),
-                class_title(holder)
-            ));
-        }
-        return Ruling { class, sentence, share };
-    }
-    if share < SMALL {
-        return inconclusive(format!(
-            "no class of waiting is large; the largest is {} with {}",
-            title(class),
-            percent(share)
-        ));
-    }
-    Ruling {
-        class: "mixed",
-        sentence: format!(
-            "mixed ({} with {} and {} with {} of the sessions' time)",
-            title(class),
-            percent(share),
-            title(second_class),
-            percent(second)
-        ),
-        share,
-    }
 }
 
 fn confidence(ruling: &Ruling, gates: &[Gate]) -> Confidence {
@@ -353,35 +123,6 @@ fn ruled_out(situation: &Situation, shares: &Shares, verdict: &str) -> Vec<Ruled
         }
     }
     list
-}
-
-/// A class for readers.
-pub(crate) fn title(class: &str) -> String {
-    match class {
-        "data-read" => "data reads".to_string(),
-        "data-write" => "data writes".to_string(),
-        "log" => "the log".to_string(),
-        "lock" => "locks".to_string(),
-        "latch" => "latches".to_string(),
-        "cpu" => "CPU".to_string(),
-        other => other.replace('-', " "),
-    }
-}
-
-/// A class of the time budget for readers.
-pub(crate) fn class_title(class: TimeClass) -> &'static str {
-    match class {
-        TimeClass::Driver => "in the load generator",
-        TimeClass::Client => "at the client",
-        TimeClass::Cpu => "running on a processor",
-        TimeClass::RunQueue => "waiting for a processor",
-        TimeClass::Log => "waiting for the log",
-        TimeClass::DataRead => "waiting for data reads",
-        TimeClass::DataWrite => "waiting for data writes",
-        TimeClass::Lock => "waiting for locks",
-        TimeClass::Latch => "waiting for latches",
-        TimeClass::Other => "waiting for something else",
-    }
 }
 
 #[cfg(test)]
