@@ -5,7 +5,9 @@
 //! declarations as the headers, so that the two cannot differ.
 
 mod csv_file;
-mod tables;
+mod execution;
+mod happenings;
+mod measurements;
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +15,9 @@ use crate::error::ExportError;
 use crate::record::Record;
 
 use csv_file::{ColumnDoc, Directory};
-use tables::{
-    export_distributions, export_execution, export_happenings, export_runs, export_ticks,
-    export_transactions, export_waits,
-};
+use execution::{export_execution, export_runs};
+use happenings::export_happenings;
+use measurements::{export_distributions, export_ticks, export_transactions, export_waits};
 
 /// Writes the record into `directory`, which must not exist yet or be empty. Returns the files written.
 pub fn export_csv(record: &Record, directory: &Path) -> Result<Vec<PathBuf>, ExportError> {
