@@ -48,6 +48,7 @@ pub fn write_json(value: &serde_json::Value) -> Result<(), Failure> {
 
 /// Surroundings that vanish on drop (with `--ring on|off`: a host with FUSE over io_uring switched so meanwhile), and what a killed benchmark left behind vanishes with the next.
 pub struct Site {
+    state: StateDir,
     pub teardown: Teardown,
     pub scratch: PathBuf,
 }
@@ -62,7 +63,7 @@ impl Site {
         let scratch = state.scratch_dir(&std::process::id().to_string());
         teardown.create_directory(&scratch)?;
         super::ring::switch(&teardown)?;
-        Ok(Site { teardown, scratch: scratch.canonicalize()? })
+        Ok(Site { state, teardown, scratch: scratch.canonicalize()? })
     }
 
     /// An emulated datastore of one volume `data` with ext4 on one device.
@@ -114,6 +115,13 @@ impl Drop for Site {
     fn drop(&mut self) {
         for leftover in self.teardown.unwind() {
             eprintln!("left over: {leftover:?}");
+        }
+        // A folder that is not empty is of another benchmark, or of what was left over.
+        let root = self.state.root();
+        for folder in ["teardown", "runs", "templates", ""] {
+            if std::fs::remove_dir(root.join(folder)).is_err() {
+                break;
+            }
         }
     }
 }
