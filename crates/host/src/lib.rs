@@ -2,7 +2,8 @@
 //!
 //! Everything acquired is first written, durably, to a [`Teardown`] stack in the [`StateDir`], so
 //! that it can be removed by whoever comes next: by [`Teardown::unwind`] at the end of a run, or by
-//! [`clean`] after the owner was killed.
+//! [`clean`] after the owner was killed. The one exception is shared memory, whose names servers draw
+//! themselves: it is registered as soon as it is seen, and until then its server is.
 //!
 //! What is deliberately not here: anything that knows a database, a device model or a study; the
 //! FUSE export (the `datastore` crate); sampling over time (the `telemetry` crate). Linux only.
@@ -45,7 +46,8 @@ pub use kernel_setting::{FUSE_OVER_IO_URING, KernelSetting};
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
 pub use process::{Process, ProcessExit, ProcessSpec, Signal};
-pub use program::{ProgramSpec, find_program, run_program, run_program_with};
+pub use program::{ProgramSpec, find_program, run_program, run_program_tree, run_program_with};
+pub use shared_memory::Segment;
 pub use state_dir::{ExclusiveLock, StateDir};
 pub use teardown::{CleanReport, Leftover, Resource, Teardown, Ticket, clean};
 pub use ublk::{UblkDevice, UblkSpec};

@@ -1,6 +1,7 @@
 //! Long-running children: servers that must not outlive the run unnoticed.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ffi::OsString;
 use std::fs::OpenOptions;
 use std::os::fd::OwnedFd;
@@ -17,7 +18,7 @@ use crate::cgroup::Cgroup;
 use crate::child_setup::{ChildSetup, Lifetime, clean_command};
 use crate::error::HostError;
 use crate::process_table::{MARKER_VARIABLE, kill_marked, open_descriptor, wait_ended};
-use crate::shared_memory::{Segment, mapped_by, remove_unused};
+use crate::shared_memory::{self, Segment, mapped_by};
 use crate::teardown::{Resource, Teardown, Ticket, new_marker};
 use crate::user::User;
 
@@ -84,8 +85,8 @@ pub struct Process {
     pid: u32,
     descriptor: OwnedFd,
     child: Mutex<Child>,
-    /// What it and its descendants mapped when that was last looked at.
-    segments: Mutex<BTreeSet<Segment>>,
+    /// The shared memory that it was seen to use, registered.
+    segments: Mutex<BTreeMap<Segment, Ticket>>,
 }
 
 impl Process {
@@ -175,16 +176,41 @@ impl Process {
     /// gone.
     pub fn kill_tree(&self) -> Result<(), HostError> {
         kill_marked(&self.marker, &self.name)?;
-        let segments = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
-        remove_unused(&segments);
+        self.remove_shared_memory();
         Ok(())
     }
 
-    /// Remembers the shared memory that it maps now. Should somebody else kill it, nobody could tell any more what it left;
-    /// so it is removed with [`Process::kill_tree`] or [`Process::collect`], unless others use it.
-    pub fn note_shared_memory(&self) {
+    /// Registers the shared memory that it maps now. Should it be killed, alone or with us, nobody could tell
+    /// any more what it left. It is removed by [`Process::kill_tree`] and [`Process::collect`], or with the stack.
+    pub fn note_shared_memory(&self) -> Result<(), HostError> {
         let mapped = mapped_by(self.pid);
-        self.segments.lock().unwrap_or_else(PoisonError::into_inner).extend(mapped);
+        // One that has ended may have been collected, and its number given to a stranger. While it lives, what
+        // was just read was its own.
+        if wait_ended(&self.descriptor, Duration::ZERO)? {
+            return Ok(());
+        }
+        let mut known = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        for segment in mapped {
+            if let Entry::Vacant(place) = known.entry(segment) {
+                let resource = Resource::SharedMemory { segment: place.key().clone() };
+                place.insert(self.teardown.register(resource)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// What somebody uses, as a child that still ends, stays registered, and is removed with the stack.
+    fn remove_shared_memory(&self) {
+        let mut known = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
+        for (segment, ticket) in std::mem::take(&mut *known) {
+            match shared_memory::remove(&segment) {
+                Ok(_) => self.teardown.forget(ticket),
+                Err(error) => {
+                    tracing::debug!(%segment, %error, "shared memory stays for now");
+                    known.insert(segment, ticket);
+                }
+            }
+        }
     }
 
     /// Asks it to end with SIGTERM, kills what is left of it and its descendants after `grace`, and

@@ -12,7 +12,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use underlay_host::{ProgramSpec, run_program_with};
+use underlay_host::{ProgramSpec, Teardown, run_program_tree};
 
 use crate::Engine;
 use crate::managed::{
@@ -59,7 +59,11 @@ pub(crate) fn make_directories(spec: &ServerSpec) -> Result<(), ServerError> {
 /// The locale is C, whose sort order is the same on every host, with UTF-8 text. Data checksums are
 /// on: damage by the storage must be seen. initdb's own thousand fsyncs are replaced by one sync of
 /// each file system, which is as durable and takes no minute on a slow volume.
-pub(crate) fn initialise(spec: &ServerSpec, password: &Secret) -> Result<(), ServerError> {
+pub(crate) fn initialise(
+    teardown: &Teardown,
+    spec: &ServerSpec,
+    password: &Secret,
+) -> Result<(), ServerError> {
     for dir in [&spec.data, &spec.wal] {
         if !is_empty(dir)? {
             return Err(ServerError::NotEmpty(dir.clone()));
@@ -68,7 +72,7 @@ pub(crate) fn initialise(spec: &ServerSpec, password: &Secret) -> Result<(), Ser
     let owner = spec.run_as.as_ref();
     let password_file = spec.runtime_dir.join("initdb.password");
     write_private(&password_file, password.reveal(), owner)?;
-    let initialised = run_initdb(spec, &password_file);
+    let initialised = run_initdb(teardown, spec, &password_file);
     fs::remove_file(&password_file).map_err(ServerError::file("remove", &password_file))?;
     initialised?;
     claim(&spec.data, &spec.name, owner)?;
@@ -98,7 +102,12 @@ pub(crate) fn refuse_tablespaces(data: &Path) -> Result<(), ServerError> {
     if is_empty(&dir)? { Ok(()) } else { Err(ServerError::Tablespaces(data.to_path_buf())) }
 }
 
-fn run_initdb(spec: &ServerSpec, password_file: &Path) -> Result<(), ServerError> {
+/// initdb starts servers, which go on when it is killed, and have shared memory.
+fn run_initdb(
+    teardown: &Teardown,
+    spec: &ServerSpec,
+    password_file: &Path,
+) -> Result<(), ServerError> {
     let mut args: Vec<std::ffi::OsString> = vec!["--pgdata".into(), spec.data.clone().into()];
     args.extend(["--waldir".into(), spec.wal.clone().into()]);
     args.extend(["--username".into(), SUPERUSER.into()]);
@@ -108,12 +117,15 @@ fn run_initdb(spec: &ServerSpec, password_file: &Path) -> Result<(), ServerError
             .map(Into::into),
     );
     let program = spec.install.program("initdb");
-    run_program_with(&ProgramSpec {
-        program: &program,
-        args,
-        env: Vec::new(),
-        run_as: spec.run_as.as_ref(),
-        working_dir: Path::new("/"),
-    })?;
+    run_program_tree(
+        teardown,
+        &ProgramSpec {
+            program: &program,
+            args,
+            env: Vec::new(),
+            run_as: spec.run_as.as_ref(),
+            working_dir: Path::new("/"),
+        },
+    )?;
     Ok(())
 }

@@ -66,7 +66,7 @@ impl Server {
         cluster::make_directories(&spec)?;
         let password = random_password()?;
         let server = Server::prepared(teardown, spec, password)?;
-        cluster::initialise(&server.spec, &server.password)?;
+        cluster::initialise(teardown, &server.spec, &server.password)?;
         Ok(server)
     }
 
@@ -146,9 +146,6 @@ impl Server {
                 Ok(()) => break,
             }
         }
-        if let Some(process) = &self.process {
-            process.note_shared_memory();
-        }
         let duration = begin.elapsed();
         let warnings = self.check_in_force()?;
         Ok(StartReport { duration, recovered: self.has_recovered(), warnings })
@@ -198,7 +195,11 @@ impl Server {
         match &self.process {
             None => Ok(Liveness::Stopped),
             Some(process) => match process.try_wait()? {
-                None => Ok(Liveness::Running),
+                None => {
+                    // After a crash of a session's process it goes on with memory of another name.
+                    process.note_shared_memory()?;
+                    Ok(Liveness::Running)
+                }
                 Some(_) => Ok(Liveness::Died(self.log_tail())),
             },
         }
@@ -219,6 +220,8 @@ impl Server {
         let deadline = Instant::now() + limit;
         let ready = block_on(async {
             while process.try_wait()?.is_none() {
+                // It may be killed in its recovery already.
+                process.note_shared_memory()?;
                 if let Ok(client) = target.connect().await
                     && client.simple_query("SELECT 1").await.is_ok()
                 {

@@ -44,6 +44,12 @@ const RESERVED: [(&str, &str); 22] = [
 
 /// Underlay's defaults. Values that initdb would choose by the host's size or language are written
 /// down, so that every host and version starts from the same.
+///
+/// Dynamic shared memory stays what it is on any Linux server, `posix`, although a killed server leaves its
+/// segments behind: they are registered and removed ([`underlay_host::Segment`]). With `mmap` they would be files
+/// in the data directory, gone with it, but written back to the volume that is measured; `sysv` leaves its segments
+/// just the same; `min_dynamic_shared_memory` takes memory from the server and still has a segment that
+/// lists them.
 const BASE: [(&str, &str); 13] = [
     ("shared_buffers", "128MB"),
     ("max_connections", "100"),

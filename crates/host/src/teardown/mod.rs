@@ -5,7 +5,9 @@
 //! its stack stays in the [`StateDir`] and [`clean`] unwinds it.
 //!
 //! **Invariants:** a resource is registered, durably, before it is created. What exists already
-//! cannot be registered. Removing is idempotent, and touches nothing but what was registered.
+//! cannot be registered. Removing is idempotent, and touches nothing but what was registered. Shared
+//! memory alone is registered when it is there, because its server draws the name: until then the
+//! registered process leads to it.
 //!
 //! It deliberately has no notion of what a resource is for, and never asks a server to end politely:
 //! whoever wants that does it before.
@@ -194,10 +196,14 @@ pub(crate) fn new_marker(name: &str) -> String {
 
 /// Removes resources, last first, in passes as long as something yields: killing a server further
 /// down lets go of the mount further up. What cannot be removed is returned, first registered first.
+///
+/// Shared memory comes after all others: it was registered when its server was up, and is free when
+/// its server is gone.
 fn unwind_pending(
     mut pending: Vec<(u64, Resource)>,
     mut gone: impl FnMut(u64, &Resource, Removal) -> Result<(), HostError>,
 ) -> Vec<Leftover> {
+    pending.sort_by_key(|(_, resource)| !matches!(resource, Resource::SharedMemory { .. }));
     loop {
         let before = pending.len();
         let mut kept: Vec<(u64, Resource)> = Vec::new();
@@ -232,7 +238,8 @@ fn refuse_existing(resource: &Resource) -> Result<(), HostError> {
         | Resource::Loop { .. }
         | Resource::Ublk { .. }
         | Resource::KernelSetting { .. }
-        | Resource::Process { .. } => Ok(()),
+        | Resource::Process { .. }
+        | Resource::SharedMemory { .. } => Ok(()),
     }
 }
 
@@ -259,6 +266,7 @@ fn normalised(resource: Resource) -> Result<Resource, HostError> {
         other @ (Resource::Ublk { .. }
         | Resource::KernelSetting { .. }
         | Resource::Process { .. }
+        | Resource::SharedMemory { .. }
         | Resource::Cgroup { .. }) => other,
     })
 }

@@ -14,6 +14,7 @@ use crate::loop_device;
 use crate::mount;
 use crate::mount_table::mounted_below;
 use crate::process_table::kill_marked;
+use crate::shared_memory;
 use crate::teardown::resource::Resource;
 use crate::ublk;
 
@@ -38,6 +39,7 @@ pub(crate) fn remove(resource: &Resource) -> Result<Removal, HostError> {
         Resource::Ublk { number, token } => ublk::remove(*number, *token),
         Resource::KernelSetting { path, before } => kernel_setting::restore(path, before),
         Resource::Process { marker, name } => kill_marked(marker, name).map(counted),
+        Resource::SharedMemory { segment } => shared_memory::remove(segment),
         Resource::Cgroup { paths } => cgroup::remove(paths),
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::shared_memory::Segment;
+
 /// Something that exists on the host because of us.
 ///
 /// These are also the file's format: one JSON object per line, externally tagged. A field may be
@@ -53,6 +55,11 @@ pub enum Resource {
         /// For messages.
         name: String,
     },
+    /// Shared memory that a process of ours was seen to map.
+    SharedMemory {
+        /// Which.
+        segment: Segment,
+    },
     /// A control group in one or several hierarchies.
     Cgroup {
         /// One directory per hierarchy.
@@ -73,7 +80,9 @@ impl Resource {
             Resource::Mount { target } => vec![target],
             Resource::Loop { backing_file } => vec![backing_file],
             Resource::KernelSetting { path, .. } => vec![path],
-            Resource::Ublk { .. } | Resource::Process { .. } => Vec::new(),
+            Resource::Ublk { .. } | Resource::Process { .. } | Resource::SharedMemory { .. } => {
+                Vec::new()
+            }
             Resource::Cgroup { paths } => paths.iter().map(PathBuf::as_path).collect(),
         }
     }
@@ -93,6 +102,7 @@ impl fmt::Display for Resource {
                 write!(f, "changed setting {} (it was {before})", path.display())
             }
             Resource::Process { name, .. } => write!(f, "process {name}"),
+            Resource::SharedMemory { segment } => write!(f, "{segment}"),
             Resource::Cgroup { paths } => {
                 f.write_str("control group")?;
                 paths.iter().try_for_each(|path| write!(f, " {}", path.display()))

@@ -1,0 +1,306 @@
+//! Shared memory that a killed process could not remove.
+//!
+//! POSIX segments are files in `/dev/shm`, System V segments are objects of the kernel; both outlive
+//! the processes that use them. A server that is killed leaves its own behind, and nobody else ever
+//! removes them. The server draws their names, so they cannot be registered before they exist: they
+//! are known by being mapped by a process of ours while it lives ([`mapped_by`]), and what only its
+//! children map is found through those ([`postgresql`]).
+//!
+//! A segment is removed when no process maps it any more and it is still the one that was seen: same
+//! inode and owner, or same identifier, owner and time of creation. All others are left alone.
+
+mod postgresql;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::HostError;
+use crate::teardown::Removal;
+
+const POSIX_DIR: &str = "/dev/shm";
+/// How the kernel names a System V segment in a memory map; the key follows.
+const SYSTEM_V_NAME: &str = "/SYSV";
+/// Children of a server that was killed need a moment to notice and to end.
+const RELEASE_LIMIT: Duration = Duration::from_secs(2);
+const RELEASE_PAUSE: Duration = Duration::from_millis(20);
+
+/// One segment.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Segment {
+    /// A file in `/dev/shm`.
+    Posix {
+        /// Absolute.
+        path: PathBuf,
+        /// The file's inode number.
+        inode: u64,
+        /// The user number of the process that maps it, who must own it.
+        owner: u32,
+    },
+    /// An object of the kernel.
+    SystemV {
+        /// Its identifier (`shmid`).
+        id: i32,
+        /// The user number of the process that maps it, who must own it.
+        owner: u32,
+        /// When it was created, seconds since 1970.
+        created_seconds: i64,
+    },
+}
+
+/// What became of an attempt.
+enum Attempt {
+    Done(Removal),
+    /// A process maps it.
+    InUse,
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Segment::Posix { path, .. } => write!(f, "shared memory {}", path.display()),
+            Segment::SystemV { id, .. } => write!(f, "shared memory {id} (System V)"),
+        }
+    }
+}
+
+/// The segments that a process maps, or has opened and is about to map.
+pub(crate) fn mapped_by(pid: u32) -> BTreeSet<Segment> {
+    let Some(owner) = owner_of(pid) else { return BTreeSet::new() };
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let mapped = maps.lines().filter_map(Entry::parse).filter_map(|entry| match entry {
+        Entry::Posix { path, inode } => Some(Segment::Posix { path, inode, owner }),
+        Entry::SystemV { id } => {
+            let facts = system_v_facts(id)?;
+            Some(Segment::SystemV { id, owner, created_seconds: facts.created_seconds })
+        }
+    });
+    let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let opened = descriptors.filter_map(|entry| {
+        let path = fs::read_link(entry.path()).ok().filter(|path| is_posix_name(path))?;
+        let inode = path.symlink_metadata().ok()?.ino();
+        Some(Segment::Posix { path, inode, owner })
+    });
+    mapped.chain(opened).collect()
+}
+
+/// Removes a segment with those that it lists, waiting a moment for processes that map it to end.
+pub(crate) fn remove(segment: &Segment) -> Result<Removal, HostError> {
+    let deadline = Instant::now() + RELEASE_LIMIT;
+    loop {
+        match attempt(segment)? {
+            Attempt::Done(removal) => return Ok(removal),
+            Attempt::InUse if Instant::now() >= deadline => {
+                let source = io::ErrorKind::ResourceBusy.into();
+                return Err(match segment {
+                    Segment::Posix { path, .. } => HostError::File {
+                        action: "remove shared memory",
+                        path: path.clone(),
+                        source,
+                    },
+                    Segment::SystemV { .. } => {
+                        HostError::System { action: "remove shared memory", source }
+                    }
+                });
+            }
+            Attempt::InUse => thread::sleep(RELEASE_PAUSE),
+        }
+    }
+}
+
+/// Removes those segments that nobody maps any more.
+pub(crate) fn remove_unused(segments: &BTreeSet<Segment>) {
+    for segment in segments {
+        // One that is in use is left to the others that use it; failing otherwise means that somebody
+        // else removed it.
+        let _ = attempt(segment);
+    }
+}
+
+fn attempt(segment: &Segment) -> Result<Attempt, HostError> {
+    match segment {
+        Segment::Posix { path, inode, owner } => remove_posix(path, *inode, *owner),
+        Segment::SystemV { id, owner, created_seconds } => {
+            remove_system_v(*id, *owner, *created_seconds)
+        }
+    }
+}
+
+fn remove_posix(path: &Path, inode: u64, owner: u32) -> Result<Attempt, HostError> {
+    let Some(file) = open_same(path, inode, owner) else {
+        return Ok(Attempt::Done(Removal::WasGone));
+    };
+    let mapped = mapped_by_any();
+    if mapped.contains(path) {
+        return Ok(Attempt::InUse);
+    }
+    // The list goes last: whoever is interrupted finds it again.
+    let listed = postgresql::listed(path, &contents(file));
+    for other in listed.iter().filter(|other| is_owned(other, owner)) {
+        if mapped.contains(other) {
+            return Ok(Attempt::InUse);
+        }
+        remove_file(other)?;
+    }
+    Ok(Attempt::Done(remove_file(path)?))
+}
+
+fn remove_file(path: &Path) -> Result<Removal, HostError> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(Removal::Removed),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Removal::WasGone),
+        Err(error) => Err(HostError::file("remove", path)(error)),
+    }
+}
+
+/// The file, if it is still the one that was seen; nobody can exchange what was opened.
+fn open_same(path: &Path, inode: u64, owner: u32) -> Option<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let facts = file.metadata().ok()?;
+    (facts.is_file() && facts.ino() == inode && facts.uid() == owner).then_some(file)
+}
+
+fn is_owned(path: &Path, owner: u32) -> bool {
+    path.symlink_metadata().is_ok_and(|facts| facts.is_file() && facts.uid() == owner)
+}
+
+/// The beginning of a segment; a list is short.
+fn contents(file: File) -> Vec<u8> {
+    const LIST_BYTES_MAX: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    // What cannot be read lists nothing.
+    let _ = file.take(LIST_BYTES_MAX).read_to_end(&mut bytes);
+    bytes
+}
+
+/// The files in `/dev/shm` that are mapped by any process. Whoever cannot be asked counts as mapping
+/// nothing: those are strangers to the owner's segments.
+fn mapped_by_any() -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| fs::read_to_string(entry.path().join("maps")).ok())
+        .flat_map(|maps| {
+            let entries: Vec<Entry> = maps.lines().filter_map(Entry::parse).collect();
+            entries
+        })
+        .filter_map(|entry| match entry {
+            Entry::Posix { path, .. } => Some(path),
+            Entry::SystemV { .. } => None,
+        })
+        .collect()
+}
+
+fn owner_of(pid: u32) -> Option<u32> {
+    fs::metadata(format!("/proc/{pid}")).ok().map(|metadata| metadata.uid())
+}
+
+/// A line of a memory map that is of shared memory.
+#[derive(Debug, PartialEq, Eq)]
+enum Entry {
+    Posix { path: PathBuf, inode: u64 },
+    SystemV { id: i32 },
+}
+
+impl Entry {
+    /// proc(5): `address perms offset device inode path`. The inode of a System V segment is its number.
+    fn parse(line: &str) -> Option<Entry> {
+        // Most lines have neither; they are told apart without being taken apart.
+        if !line.contains(POSIX_DIR) && !line.contains(SYSTEM_V_NAME) {
+            return None;
+        }
+        let mut fields = line.split_ascii_whitespace();
+        let inode = fields.nth(4)?;
+        let name = fields.next()?;
+        // A deleted POSIX segment is gone already; a System V segment always reads as deleted.
+        let deleted = fields.next().is_some();
+        if name.starts_with(SYSTEM_V_NAME) {
+            return Some(Entry::SystemV { id: inode.parse().ok()? });
+        }
+        let path = PathBuf::from(name);
+        (is_posix_name(&path) && !deleted).then_some(())?;
+        Some(Entry::Posix { path, inode: inode.parse().ok()? })
+    }
+}
+
+/// Segments have no folders. A file in a folder below `/dev/shm` is a file, perhaps of the very database whose
+/// server was killed: InnoDB maps its log where it takes the file system for memory.
+fn is_posix_name(path: &Path) -> bool {
+    path.parent() == Some(Path::new(POSIX_DIR))
+}
+
+/// What the kernel knows about a System V segment.
+struct SystemVFacts {
+    owner: u32,
+    created_seconds: i64,
+    users: u64,
+}
+
+/// `None` when there is none of this number, or we may not ask.
+fn system_v_facts(id: i32) -> Option<SystemVFacts> {
+    // SAFETY: an all-zero shmid_ds is a valid value of this plain structure, which shmctl fills. A segment
+    // that does not exist is reported as an error.
+    let (answer, facts) = unsafe {
+        let mut facts: libc::shmid_ds = std::mem::zeroed();
+        (libc::shmctl(id, libc::IPC_STAT, &raw mut facts), facts)
+    };
+    (answer == 0).then_some(SystemVFacts {
+        owner: facts.shm_perm.uid,
+        created_seconds: facts.shm_ctime,
+        users: facts.shm_nattch,
+    })
+}
+
+fn remove_system_v(id: i32, owner: u32, created_seconds: i64) -> Result<Attempt, HostError> {
+    let is_same =
+        |facts: &SystemVFacts| facts.owner == owner && facts.created_seconds == created_seconds;
+    match system_v_facts(id).filter(is_same) {
+        None => Ok(Attempt::Done(Removal::WasGone)),
+        Some(facts) if facts.users > 0 => Ok(Attempt::InUse),
+        Some(_) => {
+            // SAFETY: IPC_RMID takes no structure.
+            match unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) } {
+                0 => Ok(Attempt::Done(Removal::Removed)),
+                _ => Err(HostError::system("remove shared memory")(io::Error::last_os_error())),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::Entry;
+
+    #[test]
+    fn reads_memory_maps() {
+        assert_eq!(
+            Entry::parse("7f00-7f01 rw-s 00000000 00:01 42 /SYSV0052e2c1 (deleted)"),
+            Some(Entry::SystemV { id: 42 })
+        );
+        assert_eq!(
+            Entry::parse("7f00-7f01 rw-s 00000000 00:18 43   /dev/shm/PostgreSQL.1"),
+            Some(Entry::Posix { path: PathBuf::from("/dev/shm/PostgreSQL.1"), inode: 43 })
+        );
+        assert_eq!(Entry::parse("7f00-7f01 rw-s 0 00:18 43 /dev/shm/x (deleted)"), None);
+        assert_eq!(Entry::parse("7f00-7f01 r-xp 0 fe:00 44 /usr/bin/cat"), None);
+        assert_eq!(Entry::parse("7f00-7f01 rw-p 0 00:00 0"), None);
+    }
+
+    #[test]
+    fn a_database_in_memory_is_no_segment() {
+        assert_eq!(
+            Entry::parse("7f00-7f01 rw-s 0 00:18 43 /dev/shm/run/data/db/ib_logfile0"),
+            None
+        );
+    }
+}
