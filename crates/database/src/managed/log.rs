@@ -44,7 +44,7 @@ pub struct LogTail {
 }
 
 /// How an engine's lines are read.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader {
     /// How bad a line is.
     pub severity: fn(&str) -> Severity,
@@ -52,6 +52,8 @@ pub(crate) struct Reader {
     pub cause: fn(&str) -> Option<LogCause>,
     /// A line without its prefix.
     pub message: fn(&str) -> &str,
+    /// Whether the server logs that a process of its was killed: one that has a single process cannot.
+    pub tells_of_kills: bool,
 }
 
 /// How bad a line is. The worst line names the cause; what follows it are consequences.

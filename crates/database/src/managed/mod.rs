@@ -9,6 +9,7 @@ mod backup;
 mod directory;
 mod engine;
 mod error;
+mod instance;
 mod log;
 mod query;
 mod setting;
@@ -30,6 +31,7 @@ pub(crate) use directory::{
     CLAIM, check_places, claim, clear, expand, free_port, is_ours, make_private, make_runtime_dir,
     make_socket_dir, password_file, random_password, require_reachable, write_private,
 };
+pub(crate) use instance::{Instance, StartCommand};
 pub(crate) use log::{Reader, Severity, read_since};
 pub(crate) use query::block_on;
 pub(crate) use setting::{merged, own_checks, problem};

@@ -8,7 +8,8 @@
 use crate::managed::{LogCause, Reader, Severity};
 
 /// How lines of this log are read.
-pub(crate) const READER: Reader = Reader { severity, cause: cause_of, message };
+pub(crate) const READER: Reader =
+    Reader { severity, cause: cause_of, message, tells_of_kills: false };
 
 /// Said when all of a database is on disk and the server ends.
 const SHUTDOWN_COMPLETE: &str = "Shutdown complete";

@@ -15,6 +15,7 @@ pub mod install;
 pub mod settings;
 
 mod backup;
+mod configuration;
 mod initial;
 mod log;
 pub mod server;

@@ -12,7 +12,8 @@ use crate::managed::{LogCause, Reader, Severity};
 pub(crate) const PREFIX: &str = "%m [%p] %b %e ";
 
 /// How lines of this log are read.
-pub(crate) const READER: Reader = Reader { severity, cause: cause_of, message };
+pub(crate) const READER: Reader =
+    Reader { severity, cause: cause_of, message, tells_of_kills: true };
 
 /// What a line says about a cause. Codes first: they are the server's own words; then texts, for the
 /// lines that the postmaster writes about others.

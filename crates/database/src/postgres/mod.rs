@@ -8,6 +8,7 @@ pub mod install;
 pub mod settings;
 
 mod cluster;
+mod configuration;
 mod log;
 mod query;
 pub mod server;
