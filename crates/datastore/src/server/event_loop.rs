@@ -63,8 +63,14 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
         if service.unsent() >= ANSWERS_TOGETHER {
             service.submit_answers()?;
         }
+        let gives_way = service.precedence.gives_way();
+        if gives_way {
+            service.completions.carry_out_some();
+        }
         match served {
             Served::Some => {}
+            // Whoever gets these answers may have more to ask for already.
+            Served::Nothing if gives_way && service.completions.carry_out() => {}
             Served::Nothing if is_worth_waiting(service, &arrivals) => {
                 service.submit_answers()?;
                 std::hint::spin_loop();
@@ -190,7 +196,8 @@ fn is_worth_waiting(service: &Service, arrivals: &Arrivals) -> bool {
     }
     let lead = service.engine.path.lead().max(SHORTEST_SLEEP);
     let is_answer_close = service.engine.next_answer().is_some_and(|next| next <= now + lead);
-    is_answer_close || arrivals.is_next_close(now)
+    // Who gives way does not keep a CPU from those who bring the next request.
+    is_answer_close || (!service.precedence.gives_way() && arrivals.is_next_close(now))
 }
 
 // What can end a sleep, by number.

@@ -23,6 +23,7 @@ mod buffers;
 mod clock;
 mod cluster;
 mod commands;
+mod completions;
 mod control_socket;
 mod engine;
 #[cfg(test)]

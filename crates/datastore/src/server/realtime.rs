@@ -33,7 +33,8 @@ pub(crate) fn prepare_process() {
 /// With real-time priority it runs as soon as it has something to do, which keeps time. But the loop device's worker is
 /// interrupted by each request that it brings, if both run on one CPU: they take turns request by request, and switching costs
 /// as much as serving. So while there is no time to keep and requests follow each other closely, the thread lets others finish
-/// what they do, finds more to serve at once, and completes more at once.
+/// what they do, finds more to serve at once, and completes more at once. Once it runs it is not interrupted in turn by the
+/// kernel's thread for what its answers complete: it has that done itself ([`super::completions`]), several at a time.
 #[derive(Debug, Default)]
 pub(crate) struct Precedence {
     /// None while nobody granted a priority.
@@ -58,6 +59,11 @@ impl Precedence {
     /// Whether the priority was granted.
     pub(crate) fn is_granted(&self) -> bool {
         self.priority.is_some()
+    }
+
+    /// Whether the thread gives way at present.
+    pub(crate) fn gives_way(&self) -> bool {
+        self.gives_way
     }
 
     /// Gives way from now on, or no longer. Costs a system call when that changes, else nothing.

@@ -17,6 +17,7 @@ use super::VolumeOpener;
 use super::buffers::BufferPool;
 use super::clock::Clock;
 use super::cluster::carried::Joint;
+use super::completions::Completions;
 use super::engine::{Due, Engine};
 use super::exported_volume::ExportedVolume;
 use super::fuse_device::FuseDevice;
@@ -57,6 +58,8 @@ pub(crate) struct Service {
     pub(crate) volumes: Vec<Option<ExportedVolume>>,
     pub(crate) seed: RootSeed,
     pub(crate) precedence: Precedence,
+    /// Of requests of the kernel's FUSE.
+    pub(crate) completions: Completions,
     /// Somebody asked for the end.
     pub(crate) is_ending: bool,
     opener: VolumeOpener,
@@ -104,6 +107,7 @@ impl Service {
             volumes: Vec::new(),
             seed,
             precedence: Precedence::default(),
+            completions: Completions::new(),
             is_ending: false,
             awake: None,
             buffers: BufferPool::new(READY_BUFFERS),
@@ -163,6 +167,7 @@ impl Service {
     /// Hands answers to the kernel that wait for others to go with.
     pub(crate) fn submit_answers(&mut self) -> io::Result<()> {
         if let Some(ring) = &mut self.ring {
+            self.completions.note(ring.unsent());
             ring.submit()?;
         }
         self.unrecorded.leave(self.clock, &mut self.engine);
