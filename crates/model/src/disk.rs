@@ -1,7 +1,7 @@
 //! A rotating disk: one arm, one angle.
 //!
-//! A request that continues where the last one ended streams at the media rate; a read that comes late
-//! is served from the drive's read-ahead, a write that comes late waits for the platter to come
+//! A request that continues where the last one ended streams at the media rate, if its command has been understood by then; a
+//! read that comes late is served from the drive's read-ahead, a write that comes late waits for the platter to come
 //! round again. Everything else costs a seek (shortest + span x sqrt(distance)) and a
 //! uniform rotational delay.
 //!
@@ -101,15 +101,19 @@ impl Arm {
         ArmService { done, service }
     }
 
+    /// From the moment at which the arm could begin until it does.
     fn continue_run(&self, now: Nanos, direction: Direction) -> Nanos {
-        if now <= self.last_done && self.last_done != Nanos::ZERO {
-            return Nanos::ZERO; // The command was there in time.
+        let understood = now + self.disk.command;
+        if understood <= self.last_done && self.last_done != Nanos::ZERO {
+            return Nanos::ZERO;
         }
-        let gap = now - self.last_done;
-        let turned = Nanos((gap + self.disk.command).0 % self.rotation.0);
+        let late = understood - self.last_done.max(now);
         match direction {
-            Direction::Read => self.disk.command,
-            Direction::Write => self.disk.command + (self.rotation - turned),
+            Direction::Read => late,
+            Direction::Write => {
+                let turned = Nanos((understood - self.last_done).0 % self.rotation.0);
+                late + (self.rotation - turned)
+            }
         }
     }
 
@@ -175,6 +179,30 @@ mod tests {
         assert!(per_write.abs_diff(rotation) < 100_000, "{per_write}");
         let read = arm.serve(now + Nanos::from_millis(3), Direction::Read, 101 * 4096, 4096);
         assert!(read.service < Nanos::from_micros(250), "{read:?}");
+    }
+
+    /// The drive takes its time to understand a command, whatever the platter does meanwhile: one that comes right before
+    /// its turn is too late for it, as one that comes right after it.
+    #[test]
+    fn a_command_must_be_understood_before_its_place_comes_round() {
+        for direction in [Direction::Read, Direction::Write] {
+            let next_after = |lead: Nanos| {
+                let mut arm = arm();
+                let done = arm.serve(Nanos::ZERO, direction, 0, 1 << 20).done;
+                (arm.serve(done - lead, direction, 1 << 20, 4096).done - done, arm)
+            };
+            let (in_time, arm) = next_after(arm().disk.command);
+            assert!(in_time < Nanos::from_micros(25), "{direction:?}: {in_time}");
+            for lead in [100, 1, 0].map(Nanos::from_micros) {
+                let waited = next_after(lead).0 - in_time;
+                let expected = match direction {
+                    // From the read-ahead, as soon as the command is understood.
+                    Direction::Read => arm.disk.command - lead,
+                    Direction::Write => arm.rotation,
+                };
+                assert_eq!(waited, expected, "{direction:?} {lead} before");
+            }
+        }
     }
 
     #[test]
