@@ -96,6 +96,11 @@ impl ClusterTarget {
         &self.cluster
     }
 
+    /// The same, to read what counts as it is read.
+    pub fn cluster_mut(&mut self) -> &mut Cluster {
+        &mut self.cluster
+    }
+
     /// When the next request leaves a stack, and of which host.
     fn next_passed(&self) -> Option<(Nanos, usize)> {
         let fronts = self.hosts.iter().enumerate();

@@ -3,6 +3,7 @@
 // Every benchmark uses its part of this.
 #![allow(dead_code)]
 
+pub mod buffers;
 pub mod clusters;
 pub mod cpu;
 pub mod fio;
@@ -10,3 +11,4 @@ pub mod peer;
 pub mod quiet;
 pub mod ring;
 pub mod site;
+pub mod virtual_cluster;
