@@ -165,4 +165,20 @@ impl Target for ClusterTarget {
         self.cluster.advance(now, &mut self.events);
         self.collect(finished);
     }
+
+    fn advance_to_finish(&mut self, limit: Nanos, finished: &mut Vec<TargetFinished>) -> Nanos {
+        loop {
+            let passed = self.next_passed().map(|(at, _)| at);
+            let until = passed.map_or(limit, |passed| passed.min(limit));
+            let now = self.cluster.advance_to_event(until, &mut self.events);
+            self.collect(finished);
+            if now >= until || !finished.is_empty() {
+                // What else happens at that moment comes before whatever is done about it.
+                self.advance(now, finished);
+            }
+            if now >= limit || !finished.is_empty() {
+                return now;
+            }
+        }
+    }
 }

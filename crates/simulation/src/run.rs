@@ -156,8 +156,12 @@ impl<'t, T: Target> Run<'t, T> {
     fn drive(&mut self, spec: &RunSpec) -> Nanos {
         let until = self.measured_from + spec.measure;
         let mut finished = Vec::new();
-        while let Some(now) = self.next_event().filter(|now| *now <= until) {
-            self.target.advance(now, &mut finished);
+        loop {
+            let limit = self.next_start().map_or(until, |start| start.min(until));
+            let now = self.target.advance_to_finish(limit, &mut finished);
+            if finished.is_empty() && self.next_start().is_none_or(|start| start > now) {
+                return until;
+            }
             for done in finished.drain(..) {
                 self.complete(&done);
                 let slot = &self.slots[done.slot as usize];
@@ -178,13 +182,13 @@ impl<'t, T: Target> Run<'t, T> {
                 self.arrive(now, client);
             }
         }
-        until
     }
 
-    fn next_event(&self) -> Option<Nanos> {
+    /// When something new is started next, unless something completes before.
+    fn next_start(&self) -> Option<Nanos> {
         let pause = self.pauses.peek().map(|Reverse((at, _))| *at);
         let arrival = self.arrivals.peek().map(|Reverse((at, _))| *at);
-        [self.target.next_wakeup(), pause, arrival].into_iter().flatten().min()
+        [pause, arrival].into_iter().flatten().min()
     }
 
     fn arrive(&mut self, now: Nanos, client: u32) {

@@ -37,6 +37,18 @@ pub trait Target {
 
     /// Moves the target to `now` and appends what completed by then, in order of time.
     fn advance(&mut self, now: Nanos, finished: &mut Vec<TargetFinished>);
+
+    /// Moves the target until something has completed, though not beyond `limit`; appends everything that completed at that
+    /// moment, and returns when that was.
+    fn advance_to_finish(&mut self, limit: Nanos, finished: &mut Vec<TargetFinished>) -> Nanos {
+        while let Some(now) = self.next_wakeup().filter(|now| *now <= limit) {
+            self.advance(now, finished);
+            if !finished.is_empty() {
+                return now;
+            }
+        }
+        limit
+    }
 }
 
 /// Volumes on devices as a target.
