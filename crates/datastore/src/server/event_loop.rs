@@ -46,6 +46,10 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
         if service.is_ending {
             break;
         }
+        // A command may have switched modelled times on, and dense requests leave no sleep in which that would be seen.
+        if service.precedence.gives_way() && service.engine.keeps_time() {
+            service.precedence.give_way(false);
+        }
         turn = turn.wrapping_add(1);
         if (service.nbd.has_clients() || turn.is_multiple_of(TURNS_BETWEEN_LOOKS))
             && service.serve_nbd()?
