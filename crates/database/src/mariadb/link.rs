@@ -103,6 +103,23 @@ impl Link {
         first.unwrap_or(Err(RequestError::NoRow))
     }
 
+    /// What `read` makes of each row of a statement.
+    pub(super) async fn list<T>(
+        &mut self,
+        statement: &Prepared,
+        parameters: &[Parameter<'_>],
+        mut read: impl FnMut(Row<'_>) -> Result<T, RequestError>,
+    ) -> Result<Vec<T>, RequestError> {
+        let mut list = Vec::new();
+        let mut failed = Ok(());
+        let mut look = |row: Row<'_>| match read(row) {
+            Ok(value) => list.push(value),
+            Err(error) => failed = Err(error),
+        };
+        self.rows(statement, parameters, &mut look).await?;
+        failed.map(|()| list)
+    }
+
     /// Carries out a statement that changes a row: one that is found, whether or not it is different then.
     pub(super) async fn change(
         &mut self,
@@ -111,6 +128,32 @@ impl Link {
     ) -> Result<Completed, RequestError> {
         let completed = self.execute(statement, parameters).await?;
         if completed.changed == 0 { Err(RequestError::NoRow) } else { Ok(completed) }
+    }
+
+    /// Carries out a statement that changes a row once for each row of values, in their order: as one array where the
+    /// server takes such, one by one where not. It changes one row at least each time, and as many as it is carried out
+    /// for when it names them by their whole key.
+    pub(super) async fn change_each<const N: usize>(
+        &mut self,
+        statement: &Prepared,
+        rows: &[[Parameter<'_>; N]],
+    ) -> Result<(), RequestError> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        if let (Link::Direct(direct), Prepared::Direct(statement)) = (&mut *self, statement)
+            && direct.takes_arrays()
+        {
+            let completed = direct.execute_array(*statement, rows.as_flattened()).await?;
+            return match completed.changed < rows.len() as u64 {
+                true => Err(RequestError::NoRow),
+                false => Ok(()),
+            };
+        }
+        for row in rows {
+            self.change(statement, row).await?;
+        }
+        Ok(())
     }
 
     /// Carries out a statement without parameters. Its rows, if it has any, are not looked at.

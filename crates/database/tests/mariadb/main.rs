@@ -2,6 +2,7 @@
 
 mod harness;
 mod other_plugin;
+mod round_trips;
 mod server;
 mod sysbench;
 

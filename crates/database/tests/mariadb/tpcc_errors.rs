@@ -7,7 +7,9 @@ use underlay_core::RootSeed;
 use underlay_database::ErrorClass;
 use underlay_database::mariadb::{Flavour, connect};
 use underlay_database::tpcc::{Mode, Session};
-use underlay_workload::tpcc::{CustomerSelector, Delivery, Ledger, Terminal, Transaction};
+use underlay_workload::tpcc::{
+    CustomerSelector, Delivery, Ledger, OrderStatus, Terminal, Transaction,
+};
 
 use crate::database_or_skip;
 use crate::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, loaded_database};
@@ -118,7 +120,7 @@ fn a_session_that_is_ended_at_work_leaves_the_commit_unknown_only_where_one_was_
     database.assert_consistent(None);
 }
 
-/// The result of a call has come by then, and says that there is an order.
+/// Nothing has come by then.
 #[test]
 fn a_server_that_is_killed_in_a_commit_leaves_it_unknown() {
     let mut database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
@@ -171,6 +173,52 @@ fn a_caller_who_stops_waiting_leaves_a_usable_session() {
     }
     assert_eq!(database.number("SELECT count(*) FROM history WHERE h_amount = 12.34"), 3);
     database.assert_consistent(None);
+}
+
+/// Rows are changed by several at once; one that the server refuses is in the middle of them.
+#[test]
+fn a_line_that_is_refused_undoes_its_order_and_the_session_goes_on() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let held = database.number("SELECT s_quantity FROM stock WHERE s_i_id = 3");
+    database.execute(&format!(
+        "ALTER TABLE stock ADD CONSTRAINT held CHECK (s_i_id <> 3 OR s_quantity = {held})"
+    ));
+    for mode in Mode::ALL {
+        let before = database.content();
+        let mut session = database.session(mode);
+        let error = database.run(&mut session, &order(1, 1, &LINES)).unwrap_err();
+        assert_eq!((error.class, error.commit_unknown), (ErrorClass::Constraint, false), "{error}");
+        let status = OrderStatus { warehouse: 1, district: 1, customer: CustomerSelector::ById(1) };
+        database.run(&mut session, &Transaction::OrderStatus(status)).unwrap();
+        assert_eq!(database.content(), before, "{mode}");
+        database.run(&mut session, &order(1, 1, &[(1, 1, 1), (2, 1, 1)])).unwrap();
+    }
+    database.assert_consistent(None);
+}
+
+/// An order in the middle of the ten has lost its customer, or itself.
+#[test]
+fn a_delivery_that_misses_a_row_delivers_nothing() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let oldest = database.number("SELECT min(no_o_id) FROM new_order WHERE no_d_id = 6");
+    let delivery = Transaction::Delivery(Delivery { warehouse: 1, carrier: 7 });
+    for missing in [
+        format!(
+            "DELETE FROM customer WHERE c_d_id = 6 AND c_id = \
+             (SELECT o_c_id FROM orders WHERE o_d_id = 6 AND o_id = {oldest})"
+        ),
+        format!("DELETE FROM orders WHERE o_d_id = 6 AND o_id = {oldest}"),
+    ] {
+        database.execute(&missing);
+        let before = database.content();
+        for mode in Mode::ALL {
+            let mut session = database.session(mode);
+            let error = database.run(&mut session, &delivery).unwrap_err();
+            assert_eq!((error.class, error.commit_unknown), (ErrorClass::Other, false), "{error}");
+            drop(session);
+            assert_eq!(database.content(), before, "{mode}");
+        }
+    }
 }
 
 /// The server describes columns again when they have changed, and not before.

@@ -32,24 +32,22 @@ impl Capabilities {
     fn of(handshake: &HandshakePacket<'_>) -> Capabilities {
         let offered = handshake.capabilities();
         let all = offered & wanted();
-        // A MySQL has this bit, and zeros or something else where MariaDB has more capabilities. Of ended definitions
-        // there is no need to speak when they are not sent.
-        let is_mariadb = !offered.contains(CapabilityFlags::CLIENT_LONG_PASSWORD)
-            && all.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF);
-        let own = match is_mariadb {
-            true => {
-                handshake.mariadb_ext_capabilities()
-                    & MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA
-            }
-            false => MariadbCapabilities::empty(),
+        // A MySQL has this bit, and zeros or something else where MariaDB has more capabilities.
+        let mut own = match offered.contains(CapabilityFlags::CLIENT_LONG_PASSWORD) {
+            true => MariadbCapabilities::empty(),
+            false => handshake.mariadb_ext_capabilities() & wanted_of_mariadb(),
         };
+        // Of ended definitions there is no need to speak when they are not sent.
+        if !all.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
+            own.remove(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA);
+        }
         Capabilities { all, own }
     }
 
     fn agreed(self) -> Agreed {
         Agreed {
             has_eof: !self.all.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
-            keeps_columns: !self.own.is_empty(),
+            keeps_columns: self.own.contains(MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA),
         }
     }
 }
@@ -112,6 +110,8 @@ impl Direct {
         }
         refused(&answer)?;
         self.answer = Answer::new(capabilities.agreed());
+        self.takes_arrays =
+            capabilities.own.contains(MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS);
         Ok((answer.first() == Some(&0)).then_some(self))
     }
 
@@ -154,4 +154,10 @@ fn wanted() -> CapabilityFlags {
         | CapabilityFlags::CLIENT_CONNECT_ATTRS
         | CapabilityFlags::CLIENT_DEPRECATE_EOF
         | CapabilityFlags::CLIENT_PLUGIN_AUTH
+}
+
+/// What is asked of a MariaDB besides.
+fn wanted_of_mariadb() -> MariadbCapabilities {
+    MariadbCapabilities::MARIADB_CLIENT_CACHE_METADATA
+        | MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS
 }

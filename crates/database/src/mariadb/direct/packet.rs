@@ -12,6 +12,12 @@ const UNKNOWN_ERROR: u16 = 1105;
 const TYPE_LONG: u8 = 0x03;
 const TYPE_NULL: u8 = 0x06;
 const TYPE_VAR_STRING: u8 = 0xfd;
+/// The flag of an array whose types come with it.
+const ARRAY_SENDS_TYPES: u16 = 128;
+/// Before a value of an array.
+const INDICATOR_NONE: u8 = 0;
+/// In place of a value of an array.
+const INDICATOR_NULL: u8 = 1;
 /// The longest number, its sign, and the point before two places.
 const DECIMAL_BYTES_MAX: usize = 22;
 
@@ -28,6 +34,17 @@ pub enum Parameter<'a> {
     Text(&'a [u8]),
 }
 
+impl Parameter<'_> {
+    /// The protocol's number for its type.
+    fn kind(&self) -> u8 {
+        match self {
+            Parameter::Null => TYPE_NULL,
+            Parameter::Int(_) => TYPE_LONG,
+            Parameter::Cents(_) | Parameter::Text(_) => TYPE_VAR_STRING,
+        }
+    }
+}
+
 /// The body of COM_STMT_EXECUTE: statement, no cursor, once; which values are NULL, types, values.
 pub(super) fn write_execution(output: &mut Vec<u8>, number: u32, parameters: &[Parameter<'_>]) {
     output.extend_from_slice(&number.to_le_bytes());
@@ -40,26 +57,57 @@ pub(super) fn write_execution(output: &mut Vec<u8>, number: u32, parameters: &[P
     output.resize(nulls + parameters.len().div_ceil(8), 0);
     output.push(1);
     for (index, parameter) in parameters.iter().enumerate() {
-        let kind = match parameter {
-            Parameter::Null => {
-                output[nulls + index / 8] |= 1 << (index % 8);
-                TYPE_NULL
-            }
-            Parameter::Int(_) => TYPE_LONG,
-            Parameter::Cents(_) | Parameter::Text(_) => TYPE_VAR_STRING,
-        };
-        output.extend_from_slice(&[kind, 0]);
+        if let Parameter::Null = parameter {
+            output[nulls + index / 8] |= 1 << (index % 8);
+        }
+        output.extend_from_slice(&[parameter.kind(), 0]);
     }
     for parameter in parameters {
-        match parameter {
-            Parameter::Null => {}
-            Parameter::Int(value) => output.extend_from_slice(&value.to_le_bytes()),
-            Parameter::Cents(cents) => {
-                let (digits, begin) = decimal(*cents);
-                write_text(output, &digits[begin..]);
-            }
-            Parameter::Text(text) => write_text(output, text),
+        write_value(output, parameter);
+    }
+}
+
+/// The body of COM_STMT_BULK_EXECUTE: statement, types, and the values of whole rows, each behind a byte that says
+/// whether it is NULL.
+///
+/// # Errors
+/// When values of a column are of different types: the server is told one for all of them.
+pub(super) fn write_array_execution(
+    output: &mut Vec<u8>,
+    number: u32,
+    columns: usize,
+    values: &[Parameter<'_>],
+) -> Result<(), Error> {
+    output.extend_from_slice(&number.to_le_bytes());
+    output.extend_from_slice(&ARRAY_SENDS_TYPES.to_le_bytes());
+    for column in 0..columns {
+        let mut kinds = values.iter().skip(column).step_by(columns).map(Parameter::kind);
+        let kind = kinds.find(|kind| *kind != TYPE_NULL).unwrap_or(TYPE_NULL);
+        if kinds.any(|other| other != kind && other != TYPE_NULL) {
+            return Err(protocol("an array with values of several types in a column"));
         }
+        output.extend_from_slice(&[kind, 0]);
+    }
+    for value in values {
+        output.push(match value {
+            Parameter::Null => INDICATOR_NULL,
+            _ => INDICATOR_NONE,
+        });
+        write_value(output, value);
+    }
+    Ok(())
+}
+
+/// A value in the binary protocol; of NULL there is none.
+fn write_value(output: &mut Vec<u8>, value: &Parameter<'_>) {
+    match value {
+        Parameter::Null => {}
+        Parameter::Int(value) => output.extend_from_slice(&value.to_le_bytes()),
+        Parameter::Cents(cents) => {
+            let (digits, begin) = decimal(*cents);
+            write_text(output, &digits[begin..]);
+        }
+        Parameter::Text(text) => write_text(output, text),
     }
 }
 
@@ -177,7 +225,10 @@ fn cut() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Parameter, decimal, server_error, take_length, write_execution, write_length};
+    use super::{
+        Parameter, decimal, server_error, take_length, write_array_execution, write_execution,
+        write_length,
+    };
 
     #[test]
     fn numbers_are_read_as_written() {
@@ -216,6 +267,36 @@ mod tests {
         assert_eq!(bytes[9..12], [0b10, 0b10, 1]);
         assert_eq!(bytes[12 + 2..12 + 4], [6, 0]);
         assert_eq!(bytes.len(), 12 + 20 + 8 * 4);
+    }
+
+    #[test]
+    fn an_array_has_its_types_once_and_says_of_each_value_whether_it_is_null() {
+        let mut bytes = Vec::new();
+        let rows = [
+            [Parameter::Null, Parameter::Cents(105)],
+            [Parameter::Int(-2), Parameter::Null],
+            [Parameter::Int(3), Parameter::Text(b"ab")],
+        ];
+        write_array_execution(&mut bytes, 0x0102, 2, rows.as_flattened()).unwrap();
+        let expected = [
+            &[2, 1, 0, 0, 128, 0, 3, 0, 0xfd, 0][..], // statement, types follow, types
+            &[1, 0, 4, b'1', b'.', b'0', b'5'],
+            &[0, 0xfe, 0xff, 0xff, 0xff, 1],
+            &[0, 3, 0, 0, 0, 0, 2, b'a', b'b'],
+        ];
+        assert_eq!(bytes, expected.concat());
+        // A column where all are NULL has no other type.
+        bytes.clear();
+        write_array_execution(&mut bytes, 1, 1, &[Parameter::Null; 2]).unwrap();
+        assert_eq!(bytes, [1, 0, 0, 0, 128, 0, 6, 0, 1, 1]);
+    }
+
+    #[test]
+    fn a_column_of_an_array_has_one_type() {
+        let mixed = [Parameter::Int(1), Parameter::Null, Parameter::Text(b"1")];
+        assert!(write_array_execution(&mut Vec::new(), 1, 1, &mixed).is_err());
+        // They are of different columns here.
+        write_array_execution(&mut Vec::new(), 1, 3, &mixed).unwrap();
     }
 
     #[test]

@@ -12,6 +12,7 @@ use super::{database_of, population_identity};
 use crate::dvdstore::{PASSWORD, Value, customer_values, net_cents};
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::mariadb::direct::Parameter::{self, Cents, Int, Text};
+use crate::mariadb::direct::Row;
 use crate::mariadb::error::RequestError;
 use crate::mariadb::link::{Link, Prepared};
 use crate::target::Target;
@@ -221,17 +222,8 @@ async fn prices(
     let last = lines.last().ok_or(RequestError::NoRow)?;
     let products = lines.iter().chain(std::iter::repeat(last)).map(|line| number(line.product));
     let values: Vec<Parameter<'_>> = products.take(LINES_MAX as usize).collect();
-    let mut prices: Vec<(i32, i64)> = Vec::with_capacity(lines.len());
-    let mut failed = Ok(());
-    link.rows(statement, &values, &mut |row| match row
-        .number(0)
-        .and_then(|product| Ok((product, row.number(1)?)))
-    {
-        Ok(price) => prices.push(price),
-        Err(error) => failed = Err(error),
-    })
-    .await?;
-    failed?;
+    let read = |row: Row<'_>| Ok((row.number(0)?, row.number(1)?));
+    let prices: Vec<(i32, i64)> = link.list(statement, &values, read).await?;
     let net_cents = net_cents(lines, &prices).ok_or(RequestError::NoRow)?;
     Ok(Outcome { net_cents, ..Outcome::read(prices.len() as u32) })
 }

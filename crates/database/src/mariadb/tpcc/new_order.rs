@@ -1,14 +1,14 @@
 //! New-Order, statement by statement.
 //!
-//! Its items are read at once, its stock is locked and read at once and taken line by line, its lines are inserted at
-//! once: as an application does that knows all lines from the beginning.
+//! Its items are read at once, its stock is locked and read at once and taken with an array of the lines' values, its
+//! lines are inserted at once: as an application does that knows all lines from the beginning.
 
 use underlay_workload::tpcc::NewOrder;
 use underlay_workload::tpcc::cardinality::LINES_PER_ORDER_MAX;
 
-use super::statements::{BEGIN, INSERT_LINES, Statements};
+use super::statements::{INSERT_LINES, Statements};
 use crate::mariadb::direct::Parameter::{self, Int};
-use crate::mariadb::direct::decimal;
+use crate::mariadb::direct::{Row, decimal};
 use crate::mariadb::error::RequestError;
 use crate::mariadb::link::Link;
 use crate::tpcc::{Outcome, SortedLines, int};
@@ -40,7 +40,6 @@ impl Statements {
         let (warehouse, district) = (int(order.warehouse), int(order.district));
         let customer = int(order.customer);
         let lines = SortedLines::of(order);
-        link.query(BEGIN).await?;
         let numbered = link.change(&self.district_next, &[warehouse, district].map(Int)).await?;
         let order_id = i32::try_from(numbered.last_insert_id).map_err(|_| RequestError::NoRow)?;
         link.row(&self.terms, &[warehouse, district, customer].map(Int), |_| Ok(())).await?;
@@ -57,6 +56,7 @@ impl Statements {
         let valid: Vec<usize> = (0..lines.items.len()).filter(exists).collect();
         if !valid.is_empty() {
             let mut stock = self.stock(link, district, &lines, &valid).await?;
+            let mut taken = Vec::with_capacity(valid.len());
             let mut text = INSERT_LINES.as_bytes().to_vec();
             for index in &valid {
                 let (item, supply) = (lines.items[*index], lines.supplies[*index]);
@@ -67,14 +67,14 @@ impl Statements {
                     .ok_or(RequestError::NoRow)?;
                 held.take(quantity);
                 let remote = i32::from(supply != warehouse);
-                let values = [held.quantity, quantity, remote, supply, item];
-                link.change(&self.take_stock, &values.map(Int)).await?;
+                taken.push([held.quantity, quantity, remote, supply, item].map(Int));
                 let price = items.iter().find(|known| known.id == item).map(|known| known.cents);
                 let cents = price.ok_or(RequestError::NoRow)? * i64::from(quantity);
                 let number = i32::from(lines.numbers[*index]);
                 let numbers = [warehouse, district, order_id, number, quantity, item, supply];
                 push_line(&mut text, &numbers, cents, &held.dist_info);
             }
+            link.change_each(&self.take_stock, &taken).await?;
             // Behind the last line.
             text.pop();
             link.query(text).await?;
@@ -90,17 +90,8 @@ impl Statements {
         let last = *wanted.last().ok_or(RequestError::NoRow)?;
         let mut values = [Int(last); LINES_MAX];
         fill(&mut values, wanted.iter().copied().map(Int))?;
-        let mut items = Vec::with_capacity(wanted.len());
-        let mut failed = Ok(());
-        link.rows(&self.items, &values, &mut |row| match row
-            .number(0)
-            .and_then(|id| Ok(Item { id, cents: row.number(1)? }))
-        {
-            Ok(item) => items.push(item),
-            Err(error) => failed = Err(error),
-        })
-        .await?;
-        failed.map(|()| items)
+        let read = |row: Row<'_>| Ok(Item { id: row.number(0)?, cents: row.number(1)? });
+        link.list(&self.items, &values, read).await
     }
 
     /// The rows of stock of those lines whose items exist.
@@ -119,24 +110,15 @@ impl Statements {
             pair[1] = item;
         }
         fill(&mut values[1..], valid.iter().flat_map(key))?;
-        let mut stock = Vec::with_capacity(valid.len());
-        let mut failed = Ok(());
-        link.rows(&self.stock, &values, &mut |row| {
-            let held = row.number(0).and_then(|warehouse| {
-                Ok(Stock {
-                    warehouse,
-                    item: row.number(1)?,
-                    quantity: row.number(2)?,
-                    dist_info: row.bytes(4)?,
-                })
-            });
-            match held {
-                Ok(held) => stock.push(held),
-                Err(error) => failed = Err(error),
-            }
-        })
-        .await?;
-        failed.map(|()| stock)
+        let read = |row: Row<'_>| {
+            Ok(Stock {
+                warehouse: row.number(0)?,
+                item: row.number(1)?,
+                quantity: row.number(2)?,
+                dist_info: row.bytes(4)?,
+            })
+        };
+        link.list(&self.stock, &values, read).await
     }
 }
 

@@ -1,5 +1,7 @@
 //! Transactions statement by statement: what a chatty application sends. One round trip each, nothing
-//! pipelined.
+//! pipelined. A statement that changes several rows alike is sent once, with an array of values, where the server takes
+//! such; where it does not, once per row. Sessions do not commit by themselves, as those of JDBC and ODBC with that
+//! turned off: a transaction begins with its first statement.
 //!
 //! The effects are those of the procedures in `sql/procedures.sql`; a test runs both over the same inputs
 //! and compares the databases. This mode exists to show what the round trips cost.
@@ -15,20 +17,32 @@ use underlay_workload::tpcc::{
 use super::session::Failure;
 use crate::error::CommitState;
 use crate::mariadb::direct::Parameter::{Cents, Int, Text};
+use crate::mariadb::direct::Row;
 use crate::mariadb::error::RequestError;
 use crate::mariadb::link::{Link, Prepared};
 use crate::tpcc::{Outcome, int, selector};
 
-const DISTRICTS: i32 = 10;
+const DISTRICTS: usize = 10;
 
 /// Sent with the lines' values.
 pub(super) const INSERT_LINES: &str = "INSERT INTO order_line (ol_w_id, ol_d_id, ol_o_id, ol_number, ol_quantity, \
     ol_i_id, ol_supply_w_id, ol_delivery_d, ol_amount, ol_dist_info) VALUES ";
-pub(super) const BEGIN: &str = "START TRANSACTION";
-const BEGIN_SNAPSHOT: [&str; 2] =
-    ["SET TRANSACTION ISOLATION LEVEL REPEATABLE READ", "START TRANSACTION READ ONLY"];
+const COMMIT_WHEN_TOLD: &str = "SET SESSION autocommit = 0";
+/// For the next transaction alone.
+const ONE_SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY";
 const COMMIT: &str = "COMMIT";
 const ROLLBACK: &str = "ROLLBACK";
+
+/// The oldest new order of a district.
+macro_rules! oldest {
+    ($district:literal) => {
+        concat!(
+            "(SELECT no_d_id, no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ",
+            $district,
+            " ORDER BY no_o_id LIMIT 1 FOR UPDATE)"
+        )
+    };
+}
 
 /// Declares the prepared statements: a name, a text.
 macro_rules! statements {
@@ -37,16 +51,18 @@ macro_rules! statements {
         pub struct Statements { $(pub(super) $name: Prepared,)+ }
 
         impl Statements {
-            /// Prepares all statements.
+            /// Prepares all statements, and the connection for them.
             pub async fn prepare(link: &mut Link) -> Result<Statements, RequestError> {
-                Ok(Statements { $($name: link.prepare($text).await?,)+ })
+                let statements = Statements { $($name: link.prepare($text).await?,)+ };
+                link.query(COMMIT_WHEN_TOLD).await?;
+                Ok(statements)
             }
         }
 
         /// The texts of all statements, for the workload's identity.
         pub fn texts() -> Vec<&'static str> {
             vec![
-                BEGIN, BEGIN_SNAPSHOT[0], BEGIN_SNAPSHOT[1], COMMIT, ROLLBACK, INSERT_LINES,
+                COMMIT_WHEN_TOLD, ONE_SNAPSHOT, COMMIT, ROLLBACK, INSERT_LINES,
                 $($text,)+
             ]
         }
@@ -79,19 +95,19 @@ statements! {
         ORDER BY c_first, c_id";
     pay_warehouse = "UPDATE warehouse SET w_ytd = w_ytd + ? WHERE w_id = ?";
     pay_district = "UPDATE district SET d_ytd = d_ytd + ? WHERE d_w_id = ? AND d_id = ?";
-    places = "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip, \
-          d_name, d_street_1, d_street_2, d_city, d_state, d_zip FROM warehouse, district \
-        WHERE w_id = ? AND d_w_id = w_id AND d_id = ?";
     pay_customer = "UPDATE customer SET c_balance = c_balance - ?, c_ytd_payment = c_ytd_payment + ?, \
           c_payment_cnt = c_payment_cnt + 1, \
           c_data = CASE WHEN c_credit = 'BC' \
                         THEN left(concat(concat_ws(' ', c_id, c_d_id, c_w_id, ?, ?, ?), '|', c_data), 500) \
                         ELSE c_data END \
         WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
-    customer = "SELECT c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, \
+    // Of rows that the transaction has changed.
+    receipt = "SELECT w_name, w_street_1, w_street_2, w_city, w_state, w_zip, \
+          d_name, d_street_1, d_street_2, d_city, d_state, d_zip, \
+          c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, \
           c_since, c_credit, c_credit_lim, c_discount, c_balance, \
-          CASE WHEN c_credit = 'BC' THEN left(c_data, 200) END FROM customer \
-        WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
+          CASE WHEN c_credit = 'BC' THEN left(c_data, 200) END FROM warehouse, district, customer \
+        WHERE w_id = ? AND d_w_id = w_id AND d_id = ? AND c_w_id = ? AND c_d_id = ? AND c_id = ?";
     insert_history = "INSERT INTO history \
         (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
         VALUES (?, ?, ?, ?, ?, now(), ?, ?)";
@@ -103,14 +119,20 @@ statements! {
     order_lines = "SELECT ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d FROM order_line \
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ? ORDER BY ol_number";
 
-    oldest_new_order = "SELECT no_o_id FROM new_order WHERE no_w_id = ? AND no_d_id = ? \
-        ORDER BY no_o_id LIMIT 1 FOR UPDATE";
+    // In the order of the districts, hence that in which all deliveries lock new orders.
+    oldest_new_orders = concat!(
+        oldest!(1), " UNION ALL ", oldest!(2), " UNION ALL ", oldest!(3), " UNION ALL ", oldest!(4), " UNION ALL ",
+        oldest!(5), " UNION ALL ", oldest!(6), " UNION ALL ", oldest!(7), " UNION ALL ", oldest!(8), " UNION ALL ",
+        oldest!(9), " UNION ALL ", oldest!(10)
+    );
     delete_new_order = "DELETE FROM new_order WHERE no_w_id = ? AND no_d_id = ? AND no_o_id = ?";
     carry_order = "UPDATE orders SET o_carrier_id = ? WHERE o_w_id = ? AND o_d_id = ? AND o_id = ?";
     deliver_lines = "UPDATE order_line SET ol_delivery_d = now() \
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id = ?";
-    delivered = "SELECT max(o_c_id), cast(sum(ol_amount) * 100 AS signed) FROM orders, order_line \
-        WHERE o_w_id = ? AND o_d_id = ? AND o_id = ? AND ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id";
+    delivered = "SELECT o_d_id, max(o_c_id), cast(sum(ol_amount) * 100 AS signed) FROM orders, order_line \
+        WHERE (o_w_id, o_d_id, o_id) IN ((?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), \
+          (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?), (?, ?, ?)) \
+          AND ol_w_id = o_w_id AND ol_d_id = o_d_id AND ol_o_id = o_id GROUP BY o_d_id ORDER BY o_d_id";
     credit_customer = "UPDATE customer SET c_balance = c_balance + ?, c_delivery_cnt = c_delivery_cnt + 1 \
         WHERE c_w_id = ? AND c_d_id = ? AND c_id = ?";
 
@@ -157,15 +179,8 @@ impl Statements {
             (Some(id), _) => return Ok(id),
             (None, last) => last.unwrap_or_default(),
         };
-        let mut ids: Vec<i32> = Vec::new();
-        let mut failed = Ok(());
         let values = [Int(warehouse), Int(district), Text(last.as_bytes())];
-        link.rows(&self.namesakes, &values, &mut |row| match row.number(0) {
-            Ok(id) => ids.push(id),
-            Err(error) => failed = Err(error),
-        })
-        .await?;
-        failed?;
+        let ids = link.list(&self.namesakes, &values, |row| row.number(0)).await?;
         ids.len().checked_sub(1).map(|top| ids[top / 2]).ok_or(RequestError::NoRow)
     }
 
@@ -174,15 +189,9 @@ impl Statements {
         let (c_warehouse, c_district) =
             (int(payment.customer_warehouse), int(payment.customer_district));
         let amount = Cents(payment.amount_cents);
-        link.query(BEGIN).await?;
         let customer = self.customer(link, c_warehouse, c_district, &payment.customer).await?;
         link.change(&self.pay_warehouse, &[amount, Int(warehouse)]).await?;
         link.change(&self.pay_district, &[amount, Int(warehouse), Int(district)]).await?;
-        let names = link
-            .row(&self.places, &[Int(warehouse), Int(district)], |row| {
-                Ok([row.bytes(0)?, row.bytes(6)?].join(&b"    "[..]))
-            })
-            .await?;
         let [home_warehouse, home_district] = [Int(warehouse), Int(district)];
         let [c_warehouse, c_district, customer] = [c_warehouse, c_district, customer].map(Int);
         let values = [
@@ -196,8 +205,12 @@ impl Statements {
             customer,
         ];
         link.change(&self.pay_customer, &values).await?;
-        let values = [c_warehouse, c_district, customer];
-        link.row(&self.customer, &values, |_| Ok(())).await?;
+        let values = [home_warehouse, home_district, c_warehouse, c_district, customer];
+        let names =
+            link.row(&self.receipt, &values, |row| {
+                Ok([row.bytes(0)?, row.bytes(6)?].join(&b"    "[..]))
+            })
+            .await?;
         let values = [
             customer,
             c_district,
@@ -218,9 +231,7 @@ impl Statements {
     ) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(status.warehouse), int(status.district));
         // Several statements must see one state of the order: hence one snapshot.
-        for sql in BEGIN_SNAPSHOT {
-            link.query(sql).await?;
-        }
+        link.query(ONE_SNAPSHOT).await?;
         let customer = self.customer(link, warehouse, district, &status.customer).await?;
         let values = [warehouse, district, customer].map(Int);
         link.row(&self.customer_status, &values, |_| Ok(())).await?;
@@ -232,41 +243,37 @@ impl Statements {
         Ok(Outcome::COMMITTED)
     }
 
+    /// Each step for all districts, so that rows are locked in one order of tables.
     async fn delivery(
         &self,
         link: &mut Link,
         delivery: &Delivery,
     ) -> Result<Outcome, RequestError> {
-        let (warehouse, carrier) = (int(delivery.warehouse), int(delivery.carrier));
-        let mut skipped = 0;
-        link.query(BEGIN).await?;
-        for district in 1..=DISTRICTS {
-            let values = [warehouse, district].map(Int);
-            match link.row(&self.oldest_new_order, &values, |row| row.number(0)).await {
-                Ok(order) => self.deliver(link, [warehouse, district, order], carrier).await?,
-                Err(RequestError::NoRow) => skipped += 1,
-                Err(error) => return Err(error),
-            }
+        let (warehouse, carrier) = (Int(int(delivery.warehouse)), Int(int(delivery.carrier)));
+        let read = |row: Row<'_>| Ok([warehouse, Int(row.number(0)?), Int(row.number(1)?)]);
+        let orders = link.list(&self.oldest_new_orders, &[warehouse; DISTRICTS], read).await?;
+        let skipped_deliveries = (DISTRICTS - orders.len()) as u32;
+        let outcome = Outcome { skipped_deliveries, ..Outcome::COMMITTED };
+        let Some(last) = orders.last() else { return Ok(outcome) };
+        link.change_each(&self.delete_new_order, &orders).await?;
+        let carried: Vec<_> = orders
+            .iter()
+            .map(|&[warehouse, district, id]| [carrier, warehouse, district, id])
+            .collect();
+        link.change_each(&self.carry_order, &carried).await?;
+        link.change_each(&self.deliver_lines, &orders).await?;
+        let mut named = [*last; DISTRICTS];
+        named[..orders.len()].copy_from_slice(&orders);
+        let read = |row: Row<'_>| {
+            let (district, customer) = (Int(row.number(0)?), Int(row.number(1)?));
+            Ok([Cents(row.number(2)?), warehouse, district, customer])
+        };
+        let credits = link.list(&self.delivered, named.as_flattened(), read).await?;
+        if credits.len() < orders.len() {
+            return Err(RequestError::NoRow);
         }
-        Ok(Outcome { skipped_deliveries: skipped, ..Outcome::COMMITTED })
-    }
-
-    async fn deliver(
-        &self,
-        link: &mut Link,
-        order: [i32; 3],
-        carrier: i32,
-    ) -> Result<(), RequestError> {
-        let order = order.map(Int);
-        let [warehouse, district, order_id] = order;
-        link.change(&self.delete_new_order, &order).await?;
-        link.change(&self.carry_order, &[Int(carrier), warehouse, district, order_id]).await?;
-        link.change(&self.deliver_lines, &order).await?;
-        let (customer, cents) =
-            link.row(&self.delivered, &order, |row| Ok((row.number(0)?, row.number(1)?))).await?;
-        let values = [Cents(cents), warehouse, district, Int(customer)];
-        link.change(&self.credit_customer, &values).await?;
-        Ok(())
+        link.change_each(&self.credit_customer, &credits).await?;
+        Ok(outcome)
     }
 
     async fn stock_level(
@@ -276,7 +283,6 @@ impl Statements {
     ) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(level.warehouse), int(level.district));
         // Read committed is enough here (clause 3.4): two statements, two snapshots.
-        link.query(BEGIN).await?;
         let next: i32 = link
             .row(&self.district_peek, &[warehouse, district].map(Int), |row| row.number(0))
             .await?;
