@@ -1,9 +1,11 @@
 //! What the transactions of TPC-C do on MariaDB, to the row, in both modes.
 
 use futures_util::future::join_all;
+use mysql_async::prelude::Queryable;
 use underlay_core::RootSeed;
 use underlay_database::ErrorClass;
 use underlay_database::managed::StopMode;
+use underlay_database::mariadb::connect;
 use underlay_database::tpcc::{CheckMoment, LoadOptions, Mode, Outcome, Session, TpccError};
 use underlay_database::tpcc::{describe, drop_schema, load};
 use underlay_workload::tpcc::{
@@ -197,6 +199,71 @@ fn a_delivery_delivers_the_oldest_order_of_each_district_once() {
         let outcome = database.run(&mut database.session(mode), &delivery).unwrap();
         assert_eq!((outcome.committed, outcome.skipped_deliveries), (true, 6), "{mode}");
     }
+}
+
+/// Values with tabs between them, in the last column.
+#[test]
+fn calls_return_what_the_specification_asks_for() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    let call = |sql: &str| -> Vec<String> {
+        let row: mysql_async::Row = database.place.runtime.block_on(async {
+            let mut client = connect(&database.target).await.unwrap();
+            client.query_first(format!("CALL {sql}")).await.unwrap().unwrap()
+        });
+        let answer: String = row.get(row.len() - 1).unwrap();
+        answer.split('\t').map(str::to_string).collect()
+    };
+    let places = "w_street_1, w_street_2, w_city, w_state, w_zip, \
+         d_street_1, d_street_2, d_city, d_state, d_zip FROM warehouse, district WHERE d_id = 2";
+    let fields = |sql: &str| -> Vec<String> {
+        let columns = sql.split_once(" FROM ").unwrap();
+        let text =
+            database.text(&format!("SELECT concat_ws('\t', {}) FROM {}", columns.0, columns.1));
+        text.split('\t').map(str::to_string).collect()
+    };
+
+    let ordered =
+        call("new_order_transaction(1, 2, 11, '0100000700000000010302000009000000000105')");
+    let terms = "w_tax, d_tax, c_discount, c_last, c_credit FROM warehouse, district, customer \
+         WHERE d_id = 2 AND c_d_id = 2 AND c_id = 11";
+    assert_eq!(ordered[1..6], fields(terms));
+    let total = database.text(
+        "SELECT round(sum(ol_amount) * (1 - c_discount) * (1 + w_tax + d_tax), 2) \
+           FROM order_line, warehouse, district, customer \
+          WHERE ol_d_id = 2 AND ol_o_id = 3001 AND d_id = 2 AND c_d_id = 2 AND c_id = 11",
+    );
+    assert_eq!(ordered[6], total);
+    let lines = database.texts(
+        "SELECT concat_ws('\t', ol_number, i_name, s_quantity, \
+                CASE WHEN i_data LIKE '%ORIGINAL%' AND s_data LIKE '%ORIGINAL%' THEN 'B' ELSE 'G' END, \
+                i_price, ol_amount) \
+           FROM order_line JOIN item ON i_id = ol_i_id JOIN stock ON s_i_id = ol_i_id \
+          WHERE ol_d_id = 2 AND ol_o_id = 3001 ORDER BY ol_number",
+    );
+    let mut given: Vec<String> = ordered[7..].chunks(6).map(|line| line.join("\t")).collect();
+    given.sort();
+    assert_eq!(given, lines);
+
+    for credit in ["GC", "BC"] {
+        let customer = database.text(&format!(
+            "SELECT min(c_id) FROM customer WHERE c_d_id = 2 AND c_credit = '{credit}' AND c_id <> 11"
+        ));
+        let paid = call(&format!("payment_transaction(1, 2, 1, 2, {customer}, NULL, 10.5)"));
+        assert_eq!(paid[0], customer);
+        assert_eq!(paid[2..12], fields(places));
+        let columns = "c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, \
+             c_since, c_credit, c_credit_lim, c_discount, c_balance, if(c_credit = 'BC', left(c_data, 200), '')";
+        let row = format!("{columns} FROM customer WHERE c_d_id = 2 AND c_id = {customer}");
+        assert_eq!(paid[12..], fields(&row), "{credit}");
+    }
+
+    let status = call("order_status_transaction(1, 2, 11, NULL)");
+    let row = "c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, '' FROM customer, orders \
+         WHERE c_d_id = 2 AND c_id = 11 AND o_d_id = 2 AND o_id = 3001";
+    assert_eq!(status[..8], fields(row));
+    let mut given: Vec<&str> = status[8..].chunks(5).map(|line| line[0].as_str()).collect();
+    given.sort_unstable();
+    assert_eq!((given, status.len()), (vec!["7", "9"], 8 + 2 * 5));
 }
 
 #[test]

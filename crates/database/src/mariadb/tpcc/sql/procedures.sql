@@ -1,5 +1,6 @@
 -- The five transactions as procedures: one round trip each, inputs chosen by the client, every output that
--- the specification asks for returned in one row. A procedure is separated from the next by a line `$$`.
+-- the specification asks for returned in one row: a few columns, with tabs between the values of a text, because the
+-- server describes all columns of a call's result each time. A procedure is separated from the next by a line `$$`.
 --
 -- Isolation. Sessions run at READ COMMITTED, and the transactions are nevertheless isolated from each other
 -- as the specification demands (clause 3.4), because
@@ -12,13 +13,15 @@
 -- Rows are locked in one order everywhere: warehouse, district, new order, order, lines, customer; stock
 -- rows by (warehouse, item), in which order the client sorts the lines.
 --
--- A row that must exist and does not raises SQLSTATE UL003. The answer is sent before the COMMIT, whose own
--- success ends the call: a client that has both knows that the transaction is committed.
+-- A row that must exist and does not raises SQLSTATE UL003. What a transaction changes is read before its COMMIT and sent
+-- behind it: the server sends a result and the end of the call by themselves, and a client that got one long before the
+-- other would wake up for each.
 
 -- New-Order (clause 2.4). `in_lines` holds the lines, sorted by (supplying warehouse, item), in 20 digits
 -- each: number (2), item (6), supplying warehouse (10), quantity (2). A procedure takes no arrays, and
--- cutting a text of fixed places is several times cheaper than parsing JSON. `out_lines` has per line: number,
--- item name, stock quantity, brand or generic, price, amount. When an item does not exist, everything is
+-- cutting a text of fixed places is several times cheaper than parsing JSON. `out_order` has entry date, taxes of
+-- warehouse and district, discount, last name, credit, total, and per line: number, item name, stock quantity, brand or
+-- generic, price, amount. When an item does not exist, everything is
 -- rolled back after all valid lines were carried out, and there is no order number: the intended rollback
 -- of 1 % of the orders.
 CREATE PROCEDURE new_order_transaction(
@@ -33,6 +36,7 @@ BEGIN
   DECLARE warehouse_tax, district_tax, discount decimal(4,4);
   DECLARE last_name varchar(16) CHARACTER SET latin1 COLLATE latin1_bin;
   DECLARE credit char(2) CHARACTER SET latin1 COLLATE latin1_bin;
+  DECLARE answer varchar(4000) CHARACTER SET latin1 COLLATE latin1_bin;
   DECLARE EXIT HANDLER FOR NOT FOUND
     SIGNAL SQLSTATE 'UL003' SET MESSAGE_TEXT = 'a row of the order''s customer or district is missing';
 
@@ -94,22 +98,25 @@ BEGIN
     ROLLBACK;
     SELECT NULL AS out_o_id;
   ELSE
-    SELECT order_id AS out_o_id, entered AS out_entry_d, warehouse_tax AS out_w_tax,
-           district_tax AS out_d_tax, discount AS out_discount, last_name AS out_last, credit AS out_credit,
-           round(sum(ol_amount) * (1 - discount) * (1 + warehouse_tax + district_tax), 2) AS out_total,
-           group_concat(concat_ws('\t', ol_number, i_name, s_quantity,
-                                  CASE WHEN i_data LIKE '%ORIGINAL%' AND s_data LIKE '%ORIGINAL%' THEN 'B'
-                                       ELSE 'G' END,
-                                  i_price, ol_amount) SEPARATOR '\n') AS out_lines
+    SELECT concat_ws('\t', entered, warehouse_tax, district_tax, discount, last_name, credit,
+             round(sum(ol_amount) * (1 - discount) * (1 + warehouse_tax + district_tax), 2),
+             group_concat(concat_ws('\t', ol_number, i_name, s_quantity,
+                                    CASE WHEN i_data LIKE '%ORIGINAL%' AND s_data LIKE '%ORIGINAL%' THEN 'B'
+                                         ELSE 'G' END,
+                                    i_price, ol_amount) SEPARATOR '\t'))
+      INTO answer
       FROM order_line, item, stock
      WHERE ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id = order_id
        AND i_id = ol_i_id AND s_w_id = ol_supply_w_id AND s_i_id = ol_i_id;
     COMMIT;
+    SELECT order_id AS out_o_id, answer AS out_order;
   END IF;
 END
 $$
 -- Payment (clause 2.5). The customer is named by number, or by last name (then `in_c_id` is null): the
--- customer in the middle, rounded up, of all with that name in the order of their first names.
+-- customer in the middle, rounded up, of all with that name in the order of their first names. `out_payment` has the
+-- customer's number, date, addresses of warehouse and district; first, middle and last name, address, phone, date, credit,
+-- limit, discount and balance of the customer; of one with bad credit what is known of him.
 CREATE PROCEDURE payment_transaction(
   IN in_w_id int, IN in_d_id int, IN in_c_w_id int, IN in_c_d_id int, IN in_c_id int,
   IN in_last varchar(16) CHARACTER SET latin1 COLLATE latin1_bin, IN in_amount decimal(6,2))
@@ -118,6 +125,7 @@ BEGIN
   DECLARE customer_id int DEFAULT in_c_id;
   DECLARE namesakes int;
   DECLARE paid datetime DEFAULT now();
+  DECLARE answer varchar(1000) CHARACTER SET latin1 COLLATE latin1_bin;
   DECLARE EXIT HANDLER FOR NOT FOUND
     SIGNAL SQLSTATE 'UL003' SET MESSAGE_TEXT = 'no customer has this name';
 
@@ -158,20 +166,23 @@ BEGIN
     FROM warehouse, district
    WHERE w_id = in_w_id AND d_w_id = in_w_id AND d_id = in_d_id;
 
-  SELECT customer_id AS out_c_id, paid AS out_date,
-         w_street_1, w_street_2, w_city, w_state, w_zip,
-         d_street_1, d_street_2, d_city, d_state, d_zip,
-         c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since,
-         c_credit, c_credit_lim, c_discount, c_balance,
-         CASE WHEN c_credit = 'BC' THEN left(c_data, 200) END AS out_data
+  SELECT concat_ws('\t', customer_id, paid,
+           w_street_1, w_street_2, w_city, w_state, w_zip,
+           d_street_1, d_street_2, d_city, d_state, d_zip,
+           c_first, c_middle, c_last, c_street_1, c_street_2, c_city, c_state, c_zip, c_phone, c_since,
+           c_credit, c_credit_lim, c_discount, c_balance,
+           CASE WHEN c_credit = 'BC' THEN left(c_data, 200) ELSE '' END)
+    INTO answer
     FROM warehouse, district, customer
    WHERE w_id = in_w_id AND d_w_id = in_w_id AND d_id = in_d_id
      AND c_w_id = in_c_w_id AND c_d_id = in_c_d_id AND c_id = customer_id;
   COMMIT;
+  SELECT answer AS out_payment;
 END
 $$
--- Order-Status (clause 2.6). `out_lines` has per line: item, supplying warehouse, quantity, amount,
--- delivery date.
+-- Order-Status (clause 2.6). `out_status` has number, first, middle and last name and balance of the customer, number,
+-- entry date and carrier of the order, and per line: item, supplying warehouse, quantity, amount, delivery date. What
+-- there is not is empty.
 CREATE PROCEDURE order_status_transaction(
   IN in_w_id int, IN in_d_id int, IN in_c_id int,
   IN in_last varchar(16) CHARACTER SET latin1 COLLATE latin1_bin)
@@ -179,7 +190,7 @@ READS SQL DATA SQL SECURITY INVOKER
 BEGIN
   DECLARE customer_id int DEFAULT in_c_id;
   DECLARE namesakes, order_id int;
-  DECLARE order_lines text CHARACTER SET latin1 COLLATE latin1_bin;
+  DECLARE order_lines, answer text CHARACTER SET latin1 COLLATE latin1_bin;
   DECLARE EXIT HANDLER FOR NOT FOUND
     SIGNAL SQLSTATE 'UL003' SET MESSAGE_TEXT = 'no customer has this name';
 
@@ -197,15 +208,18 @@ BEGIN
   SELECT max(o_id) INTO order_id FROM orders
    WHERE o_w_id = in_w_id AND o_d_id = in_d_id AND o_c_id = customer_id;
   SELECT group_concat(concat_ws('\t', ol_i_id, ol_supply_w_id, ol_quantity, ol_amount,
-                                coalesce(ol_delivery_d, '')) SEPARATOR '\n')
+                                coalesce(ol_delivery_d, '')) SEPARATOR '\t')
     INTO order_lines
     FROM order_line
    WHERE ol_w_id = in_w_id AND ol_d_id = in_d_id AND ol_o_id = order_id;
-  SELECT c_id, c_first, c_middle, c_last, c_balance, o_id, o_entry_d, o_carrier_id, order_lines AS out_lines
+  SELECT concat_ws('\t', c_id, c_first, c_middle, c_last, c_balance, coalesce(o_id, ''), coalesce(o_entry_d, ''),
+                   coalesce(o_carrier_id, ''), order_lines)
+    INTO answer
     FROM customer
     LEFT JOIN orders ON o_w_id = in_w_id AND o_d_id = in_d_id AND o_id = order_id
    WHERE c_w_id = in_w_id AND c_d_id = in_d_id AND c_id = customer_id;
   COMMIT;
+  SELECT answer AS out_status;
 END
 $$
 -- Delivery (clause 2.7): the oldest new order of each district, in one database transaction. Returns how
@@ -247,8 +261,8 @@ BEGIN
     END IF;
     SET district_id = district_id + 1;
   END WHILE;
-  SELECT delivered AS out_delivered, skipped AS out_skipped;
   COMMIT;
+  SELECT delivered AS out_delivered, skipped AS out_skipped;
 END
 $$
 -- Stock-Level (clause 2.8): one statement, hence one snapshot. With a COMMIT of its own, so that the server
@@ -256,12 +270,15 @@ $$
 CREATE PROCEDURE stock_level_transaction(IN in_w_id int, IN in_d_id int, IN in_threshold int)
 READS SQL DATA SQL SECURITY INVOKER
 BEGIN
+  DECLARE low_stock bigint;
+
   START TRANSACTION READ ONLY;
-  SELECT STRAIGHT_JOIN count(DISTINCT ol_i_id) AS out_low_stock
+  SELECT STRAIGHT_JOIN count(DISTINCT ol_i_id) INTO low_stock
     FROM district
     JOIN order_line ON ol_w_id = in_w_id AND ol_d_id = in_d_id
                    AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id
     JOIN stock ON s_w_id = in_w_id AND s_i_id = ol_i_id AND s_quantity < in_threshold
    WHERE d_w_id = in_w_id AND d_id = in_d_id;
   COMMIT;
+  SELECT low_stock AS out_low_stock;
 END
