@@ -187,7 +187,7 @@ pub struct DriveTick {
     pub connects: ConnectTick,
     /// Users at the end.
     pub users: Users,
-    /// How late the driver itself was, ns: each timer against its due time, a heartbeat of 10 ms per thread
+    /// How late the driver itself was, ns: each timer against its due time, a heartbeat of 50 ms per thread
     /// included.
     pub dispatch_lag: Histogram,
     /// CPU time of the driver's threads since their start, ns.
