@@ -171,7 +171,11 @@ impl Direct {
         self.begin(COM_STMT_BULK_EXECUTE).await?;
         let known = &self.statements[statement.0];
         let columns = usize::from(known.parameters);
-        if !self.takes_arrays || columns == 0 || values.is_empty() || values.len() % columns != 0 {
+        if !self.takes_arrays
+            || columns == 0
+            || values.is_empty()
+            || !values.len().is_multiple_of(columns)
+        {
             return Err(RequestError::NotSent(protocol("an array that the statement cannot take")));
         }
         write_array_execution(&mut self.output, known.number, columns, values)
