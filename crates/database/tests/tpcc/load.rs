@@ -68,4 +68,8 @@ fn many_loaders_load_the_same_rows() {
          WHERE nspname = 'tpcc' AND relkind = 'r' AND relname <> 'underlay_population' \
            AND (relallvisible < relpages OR reltuples < 1)";
     assert_eq!((few.number(unfrozen), many.number(unfrozen)), (0, 0));
+    // While they are used, autovacuum sees to them as the server has it.
+    let altered = "SELECT count(*) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+         WHERE nspname = 'tpcc' AND relkind = 'r' AND reloptions::text LIKE '%autovacuum%'";
+    assert_eq!((few.number(altered), many.number(altered)), (0, 0));
 }

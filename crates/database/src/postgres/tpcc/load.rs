@@ -34,8 +34,12 @@ const CHUNK_BYTES: usize = 128 << 10;
 const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET synchronous_commit = local; \
     SET statement_timeout = 0; SET lock_timeout = 0";
 
-/// How often tables are vacuumed at most. An autovacuum that began to look at a table before its last rows came keeps
-/// them from being frozen until it has ended.
+/// What keeps autovacuum away from a table while it is loaded: its look at a table before the last rows came keeps them
+/// from being frozen until it has ended, which takes it long where processors are busy.
+const LEFT_ALONE: &str = "SET (autovacuum_enabled = off)";
+/// As the table was created.
+const LEFT_ALONE_NO_MORE: &str = "RESET (autovacuum_enabled)";
+/// How often tables are vacuumed at most. Somebody else's snapshot in this database keeps rows from being frozen as well.
 const VACUUMS_MAX: usize = 20;
 /// Before the next time.
 const VACUUM_PAUSE: Duration = Duration::from_millis(250);
@@ -56,7 +60,10 @@ pub fn load(
     let target = target.with_application_name("underlay-load");
     // What is loaded is the same in both modes; the identity names the population.
     let population = identity(parameters, Mode::Procedures).to_string();
-    on_connection(&target, async |client| schema::create(client, parameters, &population).await)?;
+    on_connection(&target, async |client| {
+        schema::create(client, parameters, &population).await?;
+        alter_tables(client, LEFT_ALONE).await
+    })?;
 
     let counters = Counters::default();
     let expected = Table::ALL.iter().map(|table| table.rows(parameters.warehouses)).sum();
@@ -107,6 +114,7 @@ pub fn load(
         );
     }
     on_connection(&target, async |client| {
+        alter_tables(client, LEFT_ALONE_NO_MORE).await?;
         schema::mark_complete(client).await?;
         // Only some roles may ask for a checkpoint; without it the first run has a little more to write.
         if let Err(error) = client.batch_execute("CHECKPOINT").await {
@@ -121,6 +129,12 @@ pub fn load(
         keys_duration,
         settle_duration: began.elapsed(),
     })
+}
+
+/// Changes all tables of the population alike.
+async fn alter_tables(client: &Client, how: &str) -> Result<(), TpccError> {
+    let changes = Table::ALL.map(|table| format!("ALTER TABLE {} {how};", name(table)));
+    Ok(client.batch_execute(&changes.concat()).await?)
 }
 
 fn name(table: Table) -> String {
