@@ -23,6 +23,7 @@ pub mod dvdstore;
 mod link;
 mod parallel;
 pub(crate) mod place;
+mod settling;
 pub mod sysbench;
 pub mod tls;
 pub mod tpcc;

@@ -6,7 +6,7 @@ use crate::error::{CommitState, SessionError};
 use crate::parallel::{LoadError, on_runtime, spread};
 use crate::target::Target;
 
-fn refused(error: tokio_postgres::Error) -> SessionError {
+pub(super) fn refused(error: tokio_postgres::Error) -> SessionError {
     SessionError::from_postgres(&error, CommitState::NotSent)
 }
 

@@ -6,9 +6,11 @@ use bytes::Bytes;
 use futures_util::SinkExt;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
+use super::settling;
 use crate::error::{CommitState, SessionError};
+use crate::parallel::LoadError;
 use crate::target::Target;
-use crate::warehouse::Rows;
+use crate::warehouse::{Rows, TABLE_NAMES, WarehouseError};
 
 /// A connection.
 pub(crate) struct PostgresConnection {
@@ -17,6 +19,21 @@ pub(crate) struct PostgresConnection {
 
 fn refused(error: tokio_postgres::Error) -> SessionError {
     SessionError::from_postgres(&error, CommitState::NotSent)
+}
+
+fn tables() -> Vec<String> {
+    TABLE_NAMES.iter().rev().map(|table| format!("warehouse.{table}")).collect()
+}
+
+/// Keeps autovacuum away from the tables until [`settle`].
+pub(crate) async fn leave_alone(target: &Target) -> Result<(), WarehouseError> {
+    let client = target.connect().await?;
+    Ok(settling::leave_alone(&client, &tables()).await?)
+}
+
+/// Freezes the loaded rows and gathers statistics, the first table first.
+pub(crate) fn settle<E: LoadError>(target: &Target, parallel: usize) -> Result<(), E> {
+    settling::settle(target, parallel, &tables(), "")
 }
 
 impl PostgresConnection {

@@ -24,7 +24,7 @@ pub use others::others;
 pub use session::Session;
 pub use underlay_workload::tpcc::Outcome;
 
-pub(crate) use crate::parallel::{on_runtime, spread};
+pub(crate) use crate::parallel::on_runtime;
 pub(crate) use inputs::{SortedLines, int, selector, small};
 pub(crate) use load::{Counters, Piece, pieces};
 pub(crate) use session::{no_population, require_mode, require_population};

@@ -1,7 +1,5 @@
 //! Loading: generated rows streamed in parallel, then keys and indexes, then statistics.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -11,9 +9,10 @@ use underlay_workload::warehouse::Population;
 use super::connection::Connection;
 use super::rows::{Piece, Table, pieces};
 use super::{WarehouseError, on_runtime, schema};
-use crate::Engine;
 use crate::load_report::LoadReport;
+use crate::parallel::spread;
 use crate::target::Target;
+use crate::{Engine, postgres};
 
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -31,6 +30,9 @@ pub fn load(
 ) -> Result<LoadReport, WarehouseError> {
     let target = target.with_application_name("underlay-load");
     on_runtime(schema::create(&target, population))?;
+    if target.engine == Engine::Postgresql {
+        on_runtime(postgres::warehouse::leave_alone(&target))?;
+    }
     let (rows, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     let began = Instant::now();
     in_parallel(&target, parallel, pieces(population), async |connection, piece| {
@@ -51,13 +53,15 @@ pub fn load(
     let keys_duration = began.elapsed();
 
     let began = Instant::now();
-    let settle = |table: Table| match target.engine {
-        Engine::Postgresql => format!("VACUUM (FREEZE, ANALYZE) {}", table.name()),
-        Engine::Mariadb => format!("ANALYZE TABLE {}", table.name()),
-    };
-    in_parallel(&target, parallel, Table::ALL.map(settle).to_vec(), async |connection, sql| {
-        connection.execute("gathering statistics", &sql).await
-    })?;
+    match target.engine {
+        Engine::Postgresql => postgres::warehouse::settle::<WarehouseError>(&target, parallel)?,
+        Engine::Mariadb => {
+            let tables = Table::ALL.map(|table| format!("ANALYZE TABLE {}", table.name()));
+            in_parallel(&target, parallel, tables.to_vec(), async |connection, sql| {
+                connection.execute("gathering statistics", &sql).await
+            })?;
+        }
+    }
     on_runtime(schema::mark_complete(&target))?;
     Ok(LoadReport {
         rows: rows.into_inner(),
@@ -96,38 +100,13 @@ fn in_parallel<T: Send>(
     items: Vec<T>,
     work: impl AsyncFn(&mut Connection, T) -> Result<(), WarehouseError> + Sync,
 ) -> Result<(), WarehouseError> {
-    let threads = parallel.clamp(1, items.len().max(1));
-    let items = Mutex::new(VecDeque::from(items));
-    // A poisoned list belongs to a thread that panicked; joining that thread reports it.
-    let take = || items.lock().map_or(None, |mut items| items.pop_front());
-    let loader = || {
-        let done = on_runtime(async {
-            let mut connection = Connection::open(target, true).await?;
-            while let Some(item) = take() {
-                work(&mut connection, item).await?;
-            }
-            Ok(())
-        });
-        if done.is_err() {
-            // The others find nothing left to do.
-            while take().is_some() {}
+    // They are taken from the end.
+    let items = items.into_iter().rev().collect();
+    spread(parallel, items, async |take| {
+        let mut connection = Connection::open(target, true).await?;
+        while let Some(item) = take() {
+            work(&mut connection, item).await?;
         }
-        done
-    };
-    std::thread::scope(|scope| {
-        let handles: Vec<_> = (0..threads)
-            .map(|index| {
-                let named = std::thread::Builder::new().name(format!("load-{index}"));
-                named.spawn_scoped(scope, loader).map_err(WarehouseError::Thread)
-            })
-            .collect();
-        let mut result = Ok(());
-        for handle in handles {
-            let done = handle.and_then(|handle| {
-                handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
-            result = result.and(done);
-        }
-        result
+        Ok(())
     })
 }

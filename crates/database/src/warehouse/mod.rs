@@ -18,6 +18,7 @@ use underlay_core::RootSeed;
 use underlay_workload::warehouse::{Population, Refreshed, Scale};
 
 use crate::error::SessionError;
+use crate::parallel::on_runtime;
 
 pub use crate::load_report::LoadReport;
 pub use check::{Checked, check};
@@ -115,10 +116,4 @@ impl Described {
             refreshed: Refreshed { inserted: sets(inserted)?, deleted: sets(deleted)? },
         })
     }
-}
-
-fn on_runtime<T>(
-    work: impl Future<Output = Result<T, WarehouseError>>,
-) -> Result<T, WarehouseError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
 }

@@ -1,12 +1,15 @@
 //! What a load leaves in the database.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
 
-use underlay_database::postgres::tpcc::{CheckMoment, LoadOptions, LoadStage, describe, load};
+use underlay_database::postgres::tpcc::{
+    CheckMoment, LoadOptions, LoadProgress, LoadStage, describe, load,
+};
 use underlay_workload::tpcc::population::{Table, order_line_count};
 
 use crate::harness::{
-    TWO_WAREHOUSES, database_or_skip, empty_database, loaded_database, parameters,
+    ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, empty_database, loaded_database, parameters,
 };
 
 fn name(table: Table) -> String {
@@ -21,6 +24,15 @@ fn rows(table: Table) -> i64 {
     };
     rows.cast_signed()
 }
+
+/// Tables of which not all rows are known to be visible to everybody, or nothing is known.
+const UNFROZEN: &str = "SELECT relname || ': ' || relallvisible || ' of ' || relpages || ' pages, ' || reltuples \
+      FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+     WHERE nspname = 'tpcc' AND relkind = 'r' AND relname <> 'underlay_population' \
+       AND (relallvisible < relpages OR reltuples < 1)";
+/// How many tables autovacuum does not look at.
+const LEFT_ALONE: &str = "SELECT count(*) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+     WHERE nspname = 'tpcc' AND relkind = 'r' AND reloptions::text LIKE '%autovacuum_enabled=off%'";
 
 #[test]
 fn a_load_passes_every_check() {
@@ -64,12 +76,33 @@ fn many_loaders_load_the_same_rows() {
     let error = last.rows_expected.abs_diff(report.rows) as f64 / report.rows as f64;
     assert!(error < 0.01, "{last:?}");
     // Everything that is measured afterwards starts from frozen rows and known statistics.
-    let unfrozen = "SELECT count(*) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
-         WHERE nspname = 'tpcc' AND relkind = 'r' AND relname <> 'underlay_population' \
-           AND (relallvisible < relpages OR reltuples < 1)";
-    assert_eq!((few.number(unfrozen), many.number(unfrozen)), (0, 0));
+    assert_eq!((few.texts(UNFROZEN), many.texts(UNFROZEN)), (vec![], vec![]));
     // While they are used, autovacuum sees to them as the server has it.
-    let altered = "SELECT count(*) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
-         WHERE nspname = 'tpcc' AND relkind = 'r' AND reloptions::text LIKE '%autovacuum%'";
-    assert_eq!((few.number(altered), many.number(altered)), (0, 0));
+    assert_eq!((few.number(LEFT_ALONE), many.number(LEFT_ALONE)), (0, 0));
+}
+
+#[test]
+fn rows_are_frozen_whatever_is_written_elsewhere() {
+    let elsewhere = database_or_skip!(empty_database());
+    let database = database_or_skip!(empty_database());
+    // Every snapshot that is taken from now on reaches back to this, in all databases.
+    let writer = elsewhere.runtime.block_on(elsewhere.target.connect()).unwrap();
+    let begin = writer.batch_execute("BEGIN; SELECT pg_current_xact_id()");
+    elsewhere.runtime.block_on(begin).unwrap();
+    let left_alone = AtomicI64::new(0);
+    let progress = |progress: LoadProgress| {
+        if progress.stage == LoadStage::Rows && left_alone.load(Ordering::Relaxed) == 0 {
+            // Loaders are at work in a runtime of their own.
+            let count = std::thread::scope(|scope| {
+                scope.spawn(|| database.number(LEFT_ALONE)).join().unwrap()
+            });
+            left_alone.store(count, Ordering::Relaxed);
+        }
+    };
+    let options = LoadOptions { parallel: 6, progress: &progress };
+    load(&database.target, &parameters(ONE_WAREHOUSE), &options).unwrap();
+    assert_eq!(database.texts(UNFROZEN), Vec::<String>::new());
+    assert_eq!(left_alone.into_inner(), 9, "autovacuum is kept away during the load");
+    assert_eq!(database.number(LEFT_ALONE), 0);
+    elsewhere.runtime.block_on(writer.batch_execute("ROLLBACK")).unwrap();
 }

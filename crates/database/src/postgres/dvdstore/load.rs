@@ -11,6 +11,7 @@ use super::{keys_sql, population_identity, references_sql, schema};
 use crate::dvdstore::{Counters, DvdStoreError, Piece, RowText, ShopLoad, UNIT_BYTES_MAX, pieces};
 use crate::load_report::LoadReport;
 use crate::postgres::parallel::{in_parallel, on_connection};
+use crate::postgres::settling::{leave_alone, settle};
 use crate::target::Target;
 
 /// Settings of the loaders' connections; see the load of TPC-C.
@@ -39,7 +40,12 @@ pub fn load(
 ) -> Result<ShopLoad, DvdStoreError> {
     let target = target.with_application_name("underlay-load");
     let identity = population_identity(parameters);
-    on_connection(&target, async |client| schema::create(client, parameters, &identity).await)?;
+    let tables = Table::ALL.map(Table::as_str).into_iter().chain(["reorder"]);
+    let tables: Vec<String> = tables.map(|table| format!("dvdstore.{table}")).collect();
+    on_connection(&target, async |client| {
+        schema::create(client, parameters, &identity).await?;
+        Ok::<_, DvdStoreError>(leave_alone(client, &tables).await?)
+    })?;
     let counters = Counters::default();
     let began = Instant::now();
     in_parallel(
@@ -73,12 +79,8 @@ pub fn load(
     let keys_duration = began.elapsed();
 
     let began = Instant::now();
-    let tables = Table::ALL.map(Table::as_str).into_iter().chain(["reorder"]);
-    in_parallel(&target, (parallel, SETTINGS), tables.collect(), async |client, table| {
-        let vacuum = format!("VACUUM (FREEZE, ANALYZE) dvdstore.{table}");
-        Ok::<_, DvdStoreError>(client.batch_execute(&vacuum).await?)
-    })?;
-    let stored_bytes = on_connection(&target, settle)?;
+    settle::<DvdStoreError>(&target, parallel, &tables, "")?;
+    let stored_bytes = on_connection(&target, complete)?;
     let report = LoadReport {
         rows: counters.rows.into_inner(),
         bytes: counters.bytes.into_inner(),
@@ -90,7 +92,7 @@ pub fn load(
 }
 
 /// Marks the load complete; gives the bytes that it takes.
-async fn settle(client: &Client) -> Result<u64, DvdStoreError> {
+async fn complete(client: &Client) -> Result<u64, DvdStoreError> {
     schema::mark_complete(client).await?;
     // Only some roles may ask for a checkpoint; without it the first run has a little more to write.
     if let Err(error) = client.batch_execute("CHECKPOINT").await {

@@ -15,6 +15,7 @@ use underlay_workload::sysbench::{Parameters, Row, Sampler};
 
 use super::schema::{self, KEYS_SQL};
 use crate::postgres::parallel::{in_parallel, on_connection};
+use crate::postgres::settling::{leave_alone, settle};
 use crate::sysbench::{
     LoadReport, Piece, Spent, Stage, SysbenchError, has_table_per_connection, numbered, pieces,
     whole,
@@ -105,6 +106,11 @@ fn divided(
     sampler: &Sampler,
     spent: &Spent,
 ) -> Result<(), SysbenchError> {
+    let names: Vec<String> =
+        tables(parameters).into_iter().map(|table| format!("sbtest{table}")).collect();
+    on_connection(target, async |client| {
+        Ok::<_, SysbenchError>(leave_alone(client, &names).await?)
+    })?;
     let began = Instant::now();
     in_parallel(target, (parallel, SETTINGS), pieces(parameters), async |client, piece| {
         copy_piece(client, parameters, sampler, *piece, "", &spent.bytes).await
@@ -114,11 +120,7 @@ fn divided(
         Ok::<_, SysbenchError>(client.batch_execute(&keys_of(parameters, *table)).await?)
     })?;
     let began = spent.add(Stage::Keys, began);
-    let settings = format!("{SETTINGS}; {STATISTICS}");
-    in_parallel(target, (parallel, &settings), tables(parameters), async |client, table| {
-        let vacuum = format!("VACUUM (FREEZE, ANALYZE) sbtest{table}");
-        Ok::<_, SysbenchError>(client.batch_execute(&vacuum).await?)
-    })?;
+    settle::<SysbenchError>(target, parallel, &names, STATISTICS)?;
     spent.add(Stage::Settle, began);
     Ok(())
 }

@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use futures_util::SinkExt;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio_postgres::Client;
 use underlay_workload::tpcc::Parameters;
 use underlay_workload::tpcc::population::Table;
@@ -21,8 +21,10 @@ use super::{
     LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, TpccError, identity, keys_sql,
 };
 use crate::place::tpcc_name;
+use crate::postgres::parallel::{in_parallel, on_connection};
+use crate::postgres::settling::{leave_alone, settle};
 use crate::target::Target;
-use crate::tpcc::{Counters, Piece, on_runtime, pieces, spread};
+use crate::tpcc::{Counters, Piece, pieces};
 
 /// From this many threads on, tables are divided among them; a whole one can be frozen as it is copied.
 const DIVIDE_FROM: usize = 5;
@@ -33,19 +35,6 @@ const CHUNK_BYTES: usize = 128 << 10;
 /// vacuum can mark its rows as visible to all, and the first run would do it instead.
 const SETTINGS: &str = "SET maintenance_work_mem = '256MB'; SET synchronous_commit = local; \
     SET statement_timeout = 0; SET lock_timeout = 0";
-
-/// What keeps autovacuum away from a table while it is loaded: its look at a table before the last rows came keeps them
-/// from being frozen until it has ended, which takes it long where processors are busy.
-const LEFT_ALONE: &str = "SET (autovacuum_enabled = off)";
-/// As the table was created.
-const LEFT_ALONE_NO_MORE: &str = "RESET (autovacuum_enabled)";
-/// How often tables are vacuumed at most. Somebody else's snapshot in this database keeps rows from being frozen as well.
-const VACUUMS_MAX: usize = 20;
-/// Before the next time.
-const VACUUM_PAUSE: Duration = Duration::from_millis(250);
-/// Tables of the population with pages that not everybody may see all of.
-const NOT_VISIBLE_TO_ALL: &str = "SELECT 'tpcc.' || relname FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
-    WHERE nspname = 'tpcc' AND relkind = 'r' AND relname <> 'underlay_population' AND relallvisible < relpages";
 
 /// Creates the schema and loads the population. Blocks; must not be called from within a runtime.
 ///
@@ -60,9 +49,10 @@ pub fn load(
     let target = target.with_application_name("underlay-load");
     // What is loaded is the same in both modes; the identity names the population.
     let population = identity(parameters, Mode::Procedures).to_string();
+    let tables = Table::ALL.map(name);
     on_connection(&target, async |client| {
         schema::create(client, parameters, &population).await?;
-        alter_tables(client, LEFT_ALONE).await
+        Ok::<_, TpccError>(leave_alone(client, &tables).await?)
     })?;
 
     let counters = Counters::default();
@@ -74,7 +64,7 @@ pub fn load(
     let began = Instant::now();
     in_parallel(
         &target,
-        options.parallel,
+        (options.parallel, SETTINGS),
         pieces(parameters.warehouses, options.parallel, DIVIDE_FROM),
         async |client, piece| {
             copy_piece(client, parameters, *piece, &counters, &|| report(LoadStage::Rows)).await
@@ -85,42 +75,21 @@ pub fn load(
     report(LoadStage::Keys);
     let began = Instant::now();
     let keys: Vec<&str> = keys_sql().lines().filter(|line| line.ends_with(';')).collect();
-    in_parallel(&target, options.parallel, keys, async |client, key| {
-        Ok(client.batch_execute(key).await?)
+    in_parallel(&target, (options.parallel, SETTINGS), keys, async |client, key| {
+        Ok::<_, TpccError>(client.batch_execute(key).await?)
     })?;
     let keys_duration = began.elapsed();
 
     report(LoadStage::Settle);
     let began = Instant::now();
-    let mut tables = Table::ALL.map(name).to_vec();
-    for _ in 0..VACUUMS_MAX {
-        let vacuums = tables.iter().map(|table| format!("VACUUM (FREEZE, ANALYZE) {table}"));
-        in_parallel(&target, options.parallel, vacuums.collect(), async |client, vacuum| {
-            Ok(client.batch_execute(vacuum).await?)
-        })?;
-        tables = on_connection(&target, async |client| {
-            let rows = client.query(NOT_VISIBLE_TO_ALL, &[]).await?;
-            Ok(rows.iter().map(|row| row.get(0)).collect())
-        })?;
-        if tables.is_empty() {
-            break;
-        }
-        std::thread::sleep(VACUUM_PAUSE);
-    }
-    if !tables.is_empty() {
-        tracing::warn!(
-            ?tables,
-            "not everybody may see all rows yet; the first run does what is left"
-        );
-    }
+    settle::<TpccError>(&target, options.parallel, &tables, "")?;
     on_connection(&target, async |client| {
-        alter_tables(client, LEFT_ALONE_NO_MORE).await?;
         schema::mark_complete(client).await?;
         // Only some roles may ask for a checkpoint; without it the first run has a little more to write.
         if let Err(error) = client.batch_execute("CHECKPOINT").await {
             tracing::debug!(%error, "no checkpoint after the load");
         }
-        Ok(())
+        Ok::<_, TpccError>(())
     })?;
     Ok(LoadReport {
         rows: counters.rows.into_inner(),
@@ -129,12 +98,6 @@ pub fn load(
         keys_duration,
         settle_duration: began.elapsed(),
     })
-}
-
-/// Changes all tables of the population alike.
-async fn alter_tables(client: &Client, how: &str) -> Result<(), TpccError> {
-    let changes = Table::ALL.map(|table| format!("ALTER TABLE {} {how};", name(table)));
-    Ok(client.batch_execute(&changes.concat()).await?)
 }
 
 fn name(table: Table) -> String {
@@ -182,32 +145,4 @@ async fn copy_piece(
         client.batch_execute("COMMIT").await?;
     }
     Ok(())
-}
-
-/// Carries out `work` on each of `items` on `parallel` threads with a connection each.
-fn in_parallel<T: Send>(
-    target: &Target,
-    parallel: usize,
-    items: Vec<T>,
-    work: impl AsyncFn(&Client, &T) -> Result<(), TpccError> + Sync,
-) -> Result<(), TpccError> {
-    spread(parallel, items, async |take| {
-        let client = target.connect().await?;
-        client.batch_execute(SETTINGS).await?;
-        while let Some(item) = take() {
-            work(&client, &item).await?;
-        }
-        Ok(())
-    })
-}
-
-/// Carries out `work` on a connection of its own, on this thread.
-fn on_connection<T>(
-    target: &Target,
-    work: impl AsyncFnOnce(&Client) -> Result<T, TpccError>,
-) -> Result<T, TpccError> {
-    on_runtime(async {
-        let client = target.connect().await?;
-        work(&client).await
-    })
 }

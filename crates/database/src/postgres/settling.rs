@@ -1,0 +1,93 @@
+//! What follows the loading of tables: their rows are frozen, so that the first run does not have to, and counted.
+//!
+//! A row can be frozen once no snapshot is older than the transaction that brought it. A vacuum is kept from it by every
+//! snapshot in its own database and by those of connections that are only being opened. As long as a transaction of *any* database
+//! of the server writes, even a new snapshot is as old as that transaction. So the snapshots of the load itself must not meet
+//! its vacuums: nothing is analysed, by us or by autovacuum, before everything is frozen.
+//!
+//! What is deliberately not here: other people's snapshots. They are waited for a few seconds, then the load goes on and says so.
+
+use std::time::Duration;
+
+use tokio_postgres::Client;
+
+use super::parallel::{in_parallel, on_connection, refused};
+use crate::error::SessionError;
+use crate::parallel::LoadError;
+use crate::target::Target;
+
+/// Settings of the connections.
+const SETTINGS: &str =
+    "SET synchronous_commit = local; SET statement_timeout = 0; SET lock_timeout = 0";
+/// How often tables are vacuumed at most.
+const VACUUMS_MAX: usize = 20;
+/// Before the next time.
+const PAUSE: Duration = Duration::from_millis(250);
+/// Those of the named tables with pages that not everybody may see all of.
+const NOT_VISIBLE_TO_ALL: &str = "SELECT name FROM unnest($1::text[]) AS name JOIN pg_class ON pg_class.oid = name::regclass \
+    WHERE relallvisible < relpages";
+
+/// Keeps autovacuum away from tables that are about to be loaded: what it analyses in the meantime keeps rows from being frozen,
+/// and for long where processors are busy. [`settle`] gives back to them what the server has.
+pub(super) async fn leave_alone(client: &Client, tables: &[String]) -> Result<(), SessionError> {
+    alter(client, tables, "SET (autovacuum_enabled = off)").await
+}
+
+/// Freezes the rows of loaded tables, then gathers statistics, on `parallel` connections, the last table first. `statistics` are
+/// settings of the connections that gather them.
+pub(super) fn settle<E: LoadError>(
+    target: &Target,
+    parallel: usize,
+    tables: &[String],
+    statistics: &str,
+) -> Result<(), E> {
+    let mut unfrozen = tables.to_vec();
+    let mut connections = parallel;
+    for round in 0..VACUUMS_MAX {
+        if round > 0 {
+            std::thread::sleep(PAUSE);
+            // A second connection has a snapshot while it is opened.
+            connections = 1;
+        }
+        in_parallel(target, (connections, SETTINGS), unfrozen, async |client, table| {
+            Ok::<_, E>(run(client, &format!("VACUUM (FREEZE) {table}")).await?)
+        })?;
+        unfrozen = on_connection(target, async |client| {
+            Ok::<_, E>(not_visible_to_all(client, tables).await?)
+        })?;
+        if unfrozen.is_empty() {
+            break;
+        }
+    }
+    if !unfrozen.is_empty() {
+        tracing::warn!(
+            tables = ?unfrozen,
+            "not everybody may see all rows yet; the first run does what is left"
+        );
+    }
+    let settings = format!("{SETTINGS}; {statistics}");
+    in_parallel(target, (parallel, &settings), tables.to_vec(), async |client, table| {
+        Ok::<_, E>(run(client, &format!("ANALYZE {table}")).await?)
+    })?;
+    on_connection(target, async |client| {
+        Ok(alter(client, tables, "RESET (autovacuum_enabled)").await?)
+    })
+}
+
+async fn not_visible_to_all(
+    client: &Client,
+    tables: &[String],
+) -> Result<Vec<String>, SessionError> {
+    let rows = client.query(NOT_VISIBLE_TO_ALL, &[&tables]).await.map_err(refused)?;
+    rows.iter().map(|row| row.try_get(0).map_err(refused)).collect()
+}
+
+/// Changes all tables alike.
+async fn alter(client: &Client, tables: &[String], how: &str) -> Result<(), SessionError> {
+    let changes = tables.iter().map(|table| format!("ALTER TABLE {table} {how};"));
+    run(client, &changes.collect::<String>()).await
+}
+
+async fn run(client: &Client, sql: &str) -> Result<(), SessionError> {
+    client.batch_execute(sql).await.map_err(refused)
+}
