@@ -39,7 +39,8 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
     let mut arrivals = Arrivals::default();
     let mut turn = 0u32;
     loop {
-        if service.answer_due() {
+        // Where times are kept, an answer leaves at once; else with others, below.
+        if service.answer_due() && service.engine.keeps_time() {
             service.submit_answers()?;
         }
         commands.obey_waiting(service);

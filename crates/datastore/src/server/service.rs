@@ -292,7 +292,7 @@ impl Service {
             return Ok(());
         }
         if in_cluster {
-            return self.carry_read(client, volume, offset, length);
+            return self.carry_read(client, volume, offset, length, arrived);
         }
         if let (Client::Fuse(FuseTag { place: Some(place), .. }), Some(ring)) =
             (client, &mut self.ring)
@@ -360,7 +360,7 @@ impl Service {
         let length = data.len() as u32;
         let request = Request { force_unit_access: forced, ..Request::write(offset, length) };
         let Some(file) = &mut target.data else {
-            return self.carry_write(client, volume, offset, data, request);
+            return self.carry_write(client, volume, offset, data, request, arrived);
         };
         let outcome = file.write(offset, data);
         self.moved(outcome)?;

@@ -7,6 +7,7 @@
 //! can be) becomes several; the answer goes out when all of them are done.
 
 use rustix::io::Errno;
+use underlay_core::Nanos;
 use underlay_model::Request;
 
 use super::request::{Carried, Payload, widened};
@@ -31,8 +32,8 @@ impl Service {
         volume: usize,
         offset: u64,
         length: u32,
+        arrived: Nanos,
     ) -> Result<(), Errno> {
-        let arrived = self.clock.now();
         let (start, wide) = widened(offset, u64::from(length));
         let request = Request::read(start, wide as u32);
         let from = (offset - start) as usize;
@@ -50,8 +51,8 @@ impl Service {
         offset: u64,
         data: &[u8],
         request: Request,
+        arrived: Nanos,
     ) -> Result<(), Errno> {
-        let arrived = self.clock.now();
         let (start, wide) = widened(offset, data.len() as u64);
         let from = (offset - start) as usize;
         let given = from..from + data.len();

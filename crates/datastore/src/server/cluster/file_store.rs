@@ -5,8 +5,8 @@
 //! <directory>/g0-d1/c7.sums   four bytes per block of 4 KiB
 //! ```
 //!
-//! A lost device is a folder that nobody reads any more; a rebuild really fills another one. Nothing is kept in
-//! memory, so that the emulator's does not grow with the volumes.
+//! A lost device is a folder that nobody reads any more; a rebuild really fills another one. Nothing is copied to
+//! memory, so that the emulator's does not grow with the volumes; how checksums are reached is said in [`super::sums_file`].
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -21,11 +21,7 @@ use underlay_model::cluster::{ComponentId, ComponentRecord, DeviceId, GroupId};
 use underlay_model::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 
 use super::print_file::next_data;
-
-/// Bytes of a checksum.
-const SUM_BYTES: u64 = 4;
-/// Checksums that are read or written without asking for memory: those of a request of 1 MiB.
-const SUMS_AT_ONCE: usize = 256;
+use super::sums_file::{SUM_BYTES, SUMS_AT_ONCE, SumsFile};
 
 /// A component and where it lies.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +54,7 @@ pub(crate) struct FileStores {
 pub(crate) struct FileStore {
     component: ComponentId,
     bytes: File,
-    sums: File,
+    sums: SumsFile,
     path: PathBuf,
     length: u64,
 }
@@ -120,7 +116,10 @@ impl FileStores {
             Ok((File::open(&path)?, File::open(sums_path(&path))?))
         };
         match open() {
-            Ok((bytes, sums)) => Ok(Some(FileStore { component, bytes, sums, path, length })),
+            Ok((bytes, sums)) => {
+                let sums = SumsFile::to_look_at(sums);
+                Ok(Some(FileStore { component, bytes, sums, path, length }))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
@@ -143,7 +142,7 @@ impl FileStores {
             Ok((bytes, sums))
         };
         let (bytes, sums) = open().map_err(|error| failed(component, "open", 0, length, &error))?;
-        Ok(FileStore { component, bytes, sums, path, length })
+        Ok(FileStore { component, bytes, sums: SumsFile::of(sums), path, length })
     }
 }
 
@@ -235,7 +234,7 @@ impl FileStore {
         let mut ranges = data_of(&self.bytes)
             .map_err(|error| failed(self.component, "survey", 0, self.length, &error))?;
         // A block that is known to be lost may hold no bytes, but has a checksum.
-        let summed = data_of(&self.sums)
+        let summed = data_of(self.sums.file())
             .map_err(|error| failed(self.component, "survey", 0, self.length, &error))?;
         let block = BLOCK_BYTES as u64;
         for (offset, length) in summed {
@@ -297,34 +296,22 @@ impl BlockStore for FileStore {
         }
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let block = BLOCK_BYTES as u64;
-        let sums = (offset / block * SUM_BYTES, length / block * SUM_BYTES);
         #[cfg(test)]
         if !super::mortality::changes() {
             return Ok(());
         }
-        let bytes = fallocate(&self.bytes, flags, offset, length);
+        let bytes = fallocate(&self.bytes, flags, offset, length).map_err(io::Error::from);
         #[cfg(test)]
         if !super::mortality::changes() {
             return Ok(());
         }
-        let outcome = bytes.and_then(|()| fallocate(&self.sums, flags, sums.0, sums.1));
-        self.report("discard", offset, length, outcome.map_err(io::Error::from))
+        let outcome = bytes.and_then(|()| self.sums.discard(offset / block, length / block));
+        self.report("discard", offset, length, outcome)
     }
 
     fn read_sums(&mut self, first: u64, sums: &mut [u32]) -> Result<(), StoreError> {
-        let mut encoded = [0; SUMS_AT_ONCE * SUM_BYTES as usize];
-        let mut at = first;
-        for part in sums.chunks_mut(SUMS_AT_ONCE) {
-            let bytes = &mut encoded[..part.len() * SUM_BYTES as usize];
-            let outcome = self.sums.read_exact_at(bytes, at * SUM_BYTES);
-            self.report("read the checksums of", at, part.len() as u64, outcome)?;
-            let (words, _) = encoded.as_chunks::<4>();
-            for (sum, word) in part.iter_mut().zip(words) {
-                *sum = u32::from_le_bytes(*word);
-            }
-            at += part.len() as u64;
-        }
-        Ok(())
+        let outcome = self.sums.read(first, sums);
+        self.report("read the checksums of", first, sums.len() as u64, outcome)
     }
 
     fn write_sums(&mut self, first: u64, sums: &[u32]) -> Result<(), StoreError> {
@@ -332,30 +319,24 @@ impl BlockStore for FileStore {
         if !super::mortality::changes() {
             return Ok(());
         }
-        let mut encoded = [0; SUMS_AT_ONCE * SUM_BYTES as usize];
-        let mut at = first;
-        for part in sums.chunks(SUMS_AT_ONCE) {
-            let (words, _) = encoded.as_chunks_mut::<4>();
-            for (sum, word) in part.iter().zip(words) {
-                *word = sum.to_le_bytes();
-            }
-            let bytes = &encoded[..part.len() * SUM_BYTES as usize];
-            let outcome = self.sums.write_all_at(bytes, at * SUM_BYTES);
-            self.report("write the checksums of", at, part.len() as u64, outcome)?;
-            at += part.len() as u64;
-        }
-        Ok(())
+        let outcome = self.sums.write(first, sums);
+        self.report("write the checksums of", first, sums.len() as u64, outcome)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::FileStores;
-    use proptest::prelude::{Strategy, any, prop_assert_eq, prop_oneof, proptest};
+    use super::{FileStore, FileStores};
+    use crate::server::cluster::test_directory::on_disk_and_in_memory;
+    use proptest::prelude::{
+        Just, Strategy, TestCaseError, any, prop_assert_eq, prop_oneof, proptest,
+    };
+    use std::path::Path;
     use underlay_model::cluster::{ComponentId, DeviceId, GroupId};
     use underlay_model::data_plane::{BlockStore, MemoryStore, StoreMaker};
 
-    const BLOCKS: u64 = 600;
+    /// Their checksums take two pages and a part of a third one.
+    const BLOCKS: u64 = 2_600;
     const DEVICE: DeviceId = DeviceId { group: GroupId(2), member: 1 };
 
     #[derive(Clone, Debug)]
@@ -363,6 +344,7 @@ mod tests {
         Write { sector: u64, sectors: usize, value: u8 },
         Discard { block: u64, blocks: u64 },
         Sums { first: u64, sums: Vec<u32> },
+        Reopen,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -372,6 +354,11 @@ mod tests {
             (0..BLOCKS - 20, 0..20u64).prop_map(|(block, blocks)| Step::Discard { block, blocks }),
             (0..BLOCKS - 300, proptest::collection::vec(any::<u32>(), 1..300))
                 .prop_map(|(first, sums)| Step::Sums { first, sums }),
+            (0..BLOCKS, 1..BLOCKS).prop_map(|(block, blocks)| Step::Discard {
+                block,
+                blocks: blocks.min(BLOCKS - block)
+            }),
+            Just(Step::Reopen),
         ]
     }
 
@@ -382,6 +369,7 @@ mod tests {
             }
             Step::Discard { block, blocks } => store.discard(block * 4096, blocks * 4096).unwrap(),
             Step::Sums { first, sums } => store.write_sums(*first, sums).unwrap(),
+            Step::Reopen => {}
         }
     }
 
@@ -391,30 +379,47 @@ mod tests {
         /// A file behaves like memory, also after it was closed and opened again.
         #[test]
         fn files_behave_like_memory(steps in proptest::collection::vec(step(), 1..40)) {
-            let directory = tempfile::tempdir().unwrap();
-            let mut stores = FileStores::new(directory.path());
-            let mut memory = MemoryStore::new(BLOCKS * 4096);
-            let mut file = stores.create(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
-            for step in &steps {
-                apply(&mut memory, step);
-                apply(&mut file, step);
+            for directory in on_disk_and_in_memory() {
+                behaves_like_memory(directory.path(), &steps)?;
             }
-            drop(file);
-            let mut file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
-            prop_assert_eq!(file.len_bytes(), memory.len_bytes());
-            let (mut expected, mut found) = (vec![0; 4096], vec![1; 4096]);
-            for block in 0..BLOCKS {
-                memory.read(block * 4096, &mut expected).unwrap();
-                file.read(block * 4096, &mut found).unwrap();
-                prop_assert_eq!(&found, &expected);
-            }
-            let (mut expected, mut found) = ([0; BLOCKS as usize], [1; BLOCKS as usize]);
-            memory.read_sums(0, &mut expected).unwrap();
-            file.read_sums(0, &mut found).unwrap();
-            prop_assert_eq!(found, expected);
-            stores.remove(ComponentId(7), file);
-            prop_assert_eq!(std::fs::read_dir(directory.path().join("g2-d1")).unwrap().count(), 0);
         }
+    }
+
+    fn behaves_like_memory(directory: &Path, steps: &[Step]) -> Result<(), TestCaseError> {
+        let mut stores = FileStores::new(directory);
+        let mut memory = MemoryStore::new(BLOCKS * 4096);
+        let mut file = stores.create(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
+        for step in steps {
+            apply(&mut memory, step);
+            apply(&mut file, step);
+            if let Step::Reopen = step {
+                file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
+            }
+            same_sums(&mut file, &mut memory)?;
+        }
+        let mut looker = stores.look(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap().unwrap();
+        same_sums(&mut looker, &mut memory)?;
+        drop(file);
+        let mut file = stores.open(ComponentId(7), DEVICE, BLOCKS * 4096).unwrap();
+        prop_assert_eq!(file.len_bytes(), memory.len_bytes());
+        let (mut expected, mut found) = (vec![0; 4096], vec![1; 4096]);
+        for block in 0..BLOCKS {
+            memory.read(block * 4096, &mut expected).unwrap();
+            file.read(block * 4096, &mut found).unwrap();
+            prop_assert_eq!(&found, &expected);
+        }
+        same_sums(&mut file, &mut memory)?;
+        stores.remove(ComponentId(7), file);
+        prop_assert_eq!(std::fs::read_dir(directory.join("g2-d1")).unwrap().count(), 0);
+        Ok(())
+    }
+
+    fn same_sums(file: &mut FileStore, memory: &mut MemoryStore) -> Result<(), TestCaseError> {
+        let (mut expected, mut found) = (vec![0; BLOCKS as usize], vec![1; BLOCKS as usize]);
+        memory.read_sums(0, &mut expected).unwrap();
+        file.read_sums(0, &mut found).unwrap();
+        prop_assert_eq!(found, expected);
+        Ok(())
     }
 
     #[test]

@@ -17,6 +17,7 @@ use super::faults::FaultRefusal;
 use super::mortality;
 use super::plane::ClusterPlane;
 use super::request::{Carried, Payload};
+use super::test_directory::in_memory;
 
 const BLOCK: u64 = 4096;
 const HOSTS: u32 = 5;
@@ -58,6 +59,21 @@ struct Allowed {
     on_its_way: u8,
 }
 
+/// Where the files are: how checksums are reached depends on it.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    Disk,
+    /// As far as there is such a place; else on a disk as well.
+    Memory,
+}
+
+impl Place {
+    fn directory(self) -> TempDir {
+        let memory = matches!(self, Place::Memory).then(in_memory).flatten();
+        memory.unwrap_or_else(|| tempfile::tempdir().unwrap())
+    }
+}
+
 /// One server after the other over the same files.
 struct Lives {
     directory: TempDir,
@@ -72,8 +88,8 @@ fn open(directory: &Path) -> ClusterPlane<()> {
 }
 
 impl Lives {
-    fn new(steps: u32, policy: Policy) -> Lives {
-        let directory = tempfile::tempdir().unwrap();
+    fn new(steps: u32, policy: Policy, place: Place) -> Lives {
+        let directory = place.directory();
         let plane = open(directory.path());
         let nothing = Allowed { acknowledged: 0, on_its_way: 0 };
         let blocks = vec![nothing; VOLUME_BLOCKS];
@@ -216,13 +232,13 @@ impl Lives {
 
 /// Returns whether the server was killed: otherwise it had no more steps.
 fn killed_after(steps: u32) -> bool {
-    looks_after_it(Lives::new(steps, MIRROR))
+    looks_after_it(Lives::new(steps, MIRROR, Place::Disk))
 }
 
 /// The same in the midst of a step: between two changes of components.
-fn killed_after_changes(changes: u32) -> bool {
+fn killed_after_changes(changes: u32, place: Place) -> bool {
     mortality::ends_after(Some(changes));
-    looks_after_it(Lives::new(u32::MAX, MIRROR))
+    looks_after_it(Lives::new(u32::MAX, MIRROR, place))
 }
 
 fn looks_after_it(mut lives: Lives) -> bool {
@@ -247,7 +263,7 @@ fn looks_after_it(mut lives: Lives) -> bool {
 /// While nothing can be stored, what destroys bytes does not happen; so a kill then loses nothing either.
 #[test]
 fn what_destroys_bytes_is_refused_while_nothing_can_be_stored() {
-    let mut lives = Lives::new(u32::MAX, MIRROR);
+    let mut lives = Lives::new(u32::MAX, MIRROR, Place::Disk);
     lives.write(0, VOLUME_BLOCKS, 1);
     lives.rest();
     // Where the next state would be written before it takes its name.
@@ -285,8 +301,17 @@ fn a_kill_at_any_step_loses_nothing() {
 
 #[test]
 fn a_kill_in_the_midst_of_a_step_loses_nothing() {
+    kill_after_each_change(Place::Disk);
+}
+
+#[test]
+fn a_kill_in_the_midst_of_a_step_loses_nothing_in_memory() {
+    kill_after_each_change(Place::Memory);
+}
+
+fn kill_after_each_change(place: Place) {
     let mut changes = 1;
-    while std::panic::catch_unwind(|| killed_after_changes(changes))
+    while std::panic::catch_unwind(|| killed_after_changes(changes, place))
         .unwrap_or_else(|_| panic!("killed after {changes} changes, something is lost"))
     {
         changes += 1;
@@ -297,12 +322,17 @@ fn a_kill_in_the_midst_of_a_step_loses_nothing() {
 /// Nobody else holds what is half stored.
 #[test]
 fn a_single_copy_survives_a_kill_in_the_midst_of_a_write() {
+    kill_in_the_midst_of_a_write(Place::Disk);
+    kill_in_the_midst_of_a_write(Place::Memory);
+}
+
+fn kill_in_the_midst_of_a_write(place: Place) {
     let mut changes = 0;
     let mut killed = true;
     while killed {
         changes += 1;
         mortality::ends_after(Some(changes));
-        let mut lives = Lives::new(u32::MAX, SINGLE);
+        let mut lives = Lives::new(u32::MAX, SINGLE, place);
         lives.write(0, 8, 1);
         lives.write(4, 8, 2);
         killed = lives.is_killed();

@@ -1,6 +1,6 @@
 //! A hyper-converged cluster under the server: the model by the wall clock, its data commands on real files.
 //!
-//! In reading order: where components are ([`file_store`]), requests on their way ([`request`]), the plane that drives model and
+//! In reading order: where components are ([`file_store`]) and their checksums ([`sums_file`]), requests on their way ([`request`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
 //! [`recollection`]) or left half done ([`intent_file`]), what happened for the time line ([`journal`]), deduplication and compression of the
 //! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), and what the service does with a request to a
@@ -25,5 +25,8 @@ mod reduction;
 #[cfg(test)]
 mod reduction_tests;
 pub(crate) mod request;
+mod sums_file;
+#[cfg(test)]
+mod test_directory;
 
 pub(crate) use print_file::next_data;
