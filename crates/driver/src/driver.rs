@@ -1,13 +1,13 @@
 //! The running driver: worker threads, and the merging of what they count.
 
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::io;
+use std::sync::mpsc::{Receiver, RecvError, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::LocalSet;
+use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use underlay_core::{Bytes, Nanos};
 use underlay_database::session::Connector;
 use underlay_workload::transactional::{Books as WorkloadBooks, Mix, Shape, Workload};
@@ -43,7 +43,8 @@ pub struct Driver<B: WorkloadBooks> {
 
 struct WorkerThread<B> {
     commands: UnboundedSender<Command>,
-    handle: JoinHandle<ThreadEnd<B>>,
+    /// None where a runtime could not be had: then starting has failed.
+    handle: JoinHandle<Option<ThreadEnd<B>>>,
 }
 
 /// What is known over all threads.
@@ -217,7 +218,7 @@ impl<B: WorkloadBooks> Driver<B> {
     fn end_threads(&mut self, grace: Nanos) -> std::thread::Result<Vec<ThreadEnd<B>>> {
         self.tell_all(|| Command::Stop { grace });
         let results: Vec<_> = self.threads.drain(..).map(|thread| thread.handle.join()).collect();
-        results.into_iter().collect()
+        results.into_iter().filter_map(Result::transpose).collect()
     }
 }
 
@@ -298,15 +299,16 @@ fn add_thread(tick: &mut DriveTick, thread: ThreadTick) {
 /// Opens one session and closes it. On a thread of its own, because the caller may be inside a runtime.
 fn probe<C: Connector>(connector: C) -> Result<(), DriveError> {
     let name = "drive-probe".to_string();
-    let runtime = build_runtime(&name)?;
-    let thread = std::thread::Builder::new().name(name.clone());
-    let handle = thread
-        .spawn(move || runtime.block_on(async { connector.connect().await.map(drop) }))
-        .map_err(|source| DriveError::Thread { thread: name, source })?;
+    let failed = |source| DriveError::Thread { thread: name.clone(), source };
+    let handle = std::thread::Builder::new()
+        .name(name.clone())
+        .spawn(move || Ok(build_runtime()?.block_on(connector.connect()).map(drop)))
+        .map_err(failed)?;
     let result = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    result.map_err(DriveError::Connect)
+    result.map_err(failed)?.map_err(DriveError::Connect)
 }
 
+/// Starts a thread, and returns when it has what it needs.
 fn spawn<C: Connector>(
     spec: &DriveSpec,
     connector: C,
@@ -314,37 +316,45 @@ fn spawn<C: Connector>(
     share: Share,
 ) -> Result<WorkerThread<BooksOf<C>>, DriveError> {
     let name = format!("drive-{}", share.index);
-    let runtime = build_runtime(&name)?;
     let failed = |source| DriveError::Thread { thread: name.clone(), source };
-    let alarm = {
-        let _inside = runtime.enter();
-        Alarm::kernel().map_err(failed)?
-    };
     let (commands, receiver) = unbounded_channel();
+    let (failure_to, failure) = channel();
     let spec = spec.clone();
     let handle = std::thread::Builder::new()
         .name(name.clone())
-        .spawn(move || {
-            let worker = Worker::new(&spec, connector, share, Timers::new(clock, alarm));
-            run_on(&runtime, worker, receiver)
+        .spawn(move || match equipment() {
+            Ok((runtime, alarm)) => {
+                drop(failure_to);
+                let worker = Worker::new(&spec, connector, share, Timers::new(clock, alarm));
+                Some(runtime.block_on(run_worker(worker, receiver)))
+            }
+            Err(error) => {
+                // Whoever starts the thread waits for this.
+                let _ = failure_to.send(error);
+                None
+            }
         })
         .map_err(failed)?;
-    Ok(WorkerThread { commands, handle })
+    match failure.recv() {
+        Ok(error) => Err(failed(error)),
+        Err(RecvError) => Ok(WorkerThread { commands, handle }),
+    }
 }
 
-fn run_on<C: Connector>(
-    runtime: &Runtime,
-    worker: Worker<C>,
-    commands: UnboundedReceiver<Command>,
-) -> ThreadEnd<BooksOf<C>> {
-    LocalSet::new().block_on(runtime, run_worker(worker, commands))
+/// What a thread needs of the system. Both stay on the thread that asked for them.
+fn equipment() -> io::Result<(LocalRuntime, Alarm)> {
+    let runtime = build_runtime()?;
+    let alarm = {
+        let _inside = runtime.enter();
+        Alarm::kernel()?
+    };
+    Ok((runtime, alarm))
 }
 
-fn build_runtime(thread: &str) -> Result<Runtime, DriveError> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|source| DriveError::Thread { thread: thread.to_string(), source })
+/// A runtime whose tasks are of its thread alone. A set of local tasks on a runtime of any tasks would look at the thread's
+/// commands and wake itself through the runtime at each wake-up.
+fn build_runtime() -> io::Result<LocalRuntime> {
+    Builder::new_current_thread().enable_all().build_local(LocalOptions::default())
 }
 
 /// Resident memory of the process; zero where the system does not say.

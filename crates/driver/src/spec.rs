@@ -110,3 +110,23 @@ pub(crate) fn check_rate(rate_per_second: f64) -> Result<(), DriveError> {
         Err(DriveError::Rate(rate_per_second))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use underlay_core::RootSeed;
+
+    use super::DriveSpec;
+
+    #[test]
+    fn no_thread_is_without_a_session() {
+        let spec = |users, connections, threads| DriveSpec {
+            connections,
+            threads,
+            ..DriveSpec::new(RootSeed(1), users)
+        };
+        assert_eq!(spec(3, None, Some(5)).thread_count(), 3);
+        assert_eq!(spec(30, Some(2), Some(5)).thread_count(), 2);
+        assert_eq!(spec(30, Some(2), Some(1)).thread_count(), 1);
+        assert_eq!(spec(1, None, None).thread_count(), 1);
+    }
+}

@@ -314,7 +314,7 @@ impl<C: Connector> Worker<C> {
     }
 }
 
-/// Runs a thread's users until it is stopped and they have all finished. Needs a `LocalSet`.
+/// Runs a thread's users until it is stopped and they have all finished. Needs a runtime of local tasks.
 pub(crate) async fn run_worker<C: Connector>(
     worker: Worker<C>,
     mut commands: UnboundedReceiver<Command>,

@@ -66,6 +66,8 @@ struct Known {
     parameters: u16,
     /// How its rows were described last.
     columns: Vec<Column>,
+    /// Its last answer consisted of several results, each of which the server sends by itself.
+    has_parts: bool,
 }
 
 /// A statement that this connection has prepared: its place among them.
@@ -127,7 +129,7 @@ impl Direct {
             unreachable!("a preparation ends in a statement");
         };
         let columns = self.answer.described().unwrap_or_default().to_vec();
-        self.statements.push(Known { number, parameters, columns });
+        self.statements.push(Known { number, parameters, columns, has_parts: false });
         Ok(Prepared(self.statements.len() - 1))
     }
 
@@ -258,11 +260,18 @@ impl Direct {
         &mut self,
         look: &mut dyn FnMut(Row<'_>),
     ) -> Result<Result<End, Error>, Error> {
+        // The server sends each result of a call by itself.
+        let has_parts =
+            self.executed.is_some_and(|statement| self.statements[statement.0].has_parts);
         loop {
             let body = match body(self.transport.received(), self.sequence) {
                 Ok(Some(body)) => body,
                 Ok(None) => {
-                    self.transport.receive().await.map_err(broken)?;
+                    match has_parts {
+                        true => self.transport.peek().await,
+                        false => self.transport.receive().await,
+                    }
+                    .map_err(broken)?;
                     continue;
                 }
                 Err(error) => {
@@ -290,19 +299,21 @@ impl Direct {
             self.sequence = self.sequence.wrapping_add(1);
             self.transport.consume(length);
             if let Some(end) = end {
-                self.keep_columns();
+                self.learn();
                 return Ok(end);
             }
         }
     }
 
-    /// The server describes columns again only when they change: what it said must not be forgotten, however the answer
-    /// ended.
-    fn keep_columns(&mut self) {
-        if let (Some(statement), Some(columns)) = (self.executed.take(), self.answer.described()) {
-            let known = &mut self.statements[statement.0].columns;
-            known.clear();
-            known.extend_from_slice(columns);
+    /// Keeps what the answer told about the statement. The server describes columns again only when they change: what it
+    /// said must not be forgotten, however the answer ended.
+    fn learn(&mut self) {
+        let Some(statement) = self.executed.take() else { return };
+        let known = &mut self.statements[statement.0];
+        known.has_parts = self.answer.has_parts();
+        if let Some(columns) = self.answer.described() {
+            known.columns.clear();
+            known.columns.extend_from_slice(columns);
         }
     }
 
