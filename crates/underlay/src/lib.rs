@@ -4,6 +4,12 @@
 //! drives them, records every layer and removes everything again. Storage behaviour, workloads,
 //! statistics and pages are deliberately not here: they live in their own crates.
 
+// Printing is for `output`, which does not panic when nobody reads.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod output;
+
 pub mod cli;
 pub mod exit_code;
 pub mod lab;

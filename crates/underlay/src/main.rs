@@ -1,6 +1,7 @@
 //! The `underlay` program: hands the command line to the library and turns the outcome into an exit
 //! code. The only place that exits.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -9,7 +10,8 @@ fn main() -> ExitCode {
         Err(stop) => {
             let message = stop.to_string();
             if !message.is_empty() {
-                eprintln!("underlay: {message}");
+                // The terminal may be gone; the exit code still tells.
+                let _ = writeln!(std::io::stderr(), "underlay: {message}");
             }
             ExitCode::from(stop.code())
         }

@@ -30,6 +30,39 @@ fn wrong_usage_exits_2() {
 }
 
 #[test]
+fn a_reader_that_leaves_ends_a_command_quietly() {
+    let bench = Bench::new();
+    let closed = || std::io::pipe().expect("a pipe").1;
+    for arguments in [
+        &["list"][..],
+        &["list", "--json"],
+        &["schema"],
+        &["show", "example"],
+        &["check", "quickstart"],
+        &["completions", "bash"],
+        &["--help"],
+    ] {
+        let ended = bench.underlay().args(arguments).stdout(closed()).output().expect("started");
+        let ended = Ended::of(ended);
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+    // A terminal that is closed takes no messages: the exit code still tells.
+    for arguments in [&["run", "no-such-study"][..], &["walk"]] {
+        let ended = bench.underlay().args(arguments).stderr(closed()).output().expect("started");
+        assert_eq!(Ended::of(ended).code, Some(2), "{arguments:?}");
+    }
+}
+
+#[test]
+fn output_that_does_not_fit_the_disk_is_an_error() {
+    let full = std::fs::File::create("/dev/full").expect("Linux has it");
+    let ended = Bench::new().underlay().arg("schema").stdout(full).output().expect("started");
+    let ended = Ended::of(ended);
+    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+    assert!(ended.stderr.contains("could not write to standard output"), "{}", ended.stderr);
+}
+
+#[test]
 fn a_bad_study_exits_2_names_all_problems_and_leaves_no_trace() {
     let bench = Bench::new();
     let text = SMALL_STUDY

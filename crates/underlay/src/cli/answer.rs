@@ -25,11 +25,11 @@ pub fn print(analysis: &Analysis, form: Form) -> Result<(), Stop> {
         Form::Json => {
             let json =
                 serde_json::to_string_pretty(analysis).map_err(|error| Stop::internal(&error))?;
-            println!("{json}");
+            outln!("{json}");
         }
         Form::Text => {
             let colour = if terminal::colours_on_stdout() { Colour::Always } else { Colour::Never };
-            print!("{}", terminal_summary(analysis, terminal::width(), colour));
+            out!("{}", terminal_summary(analysis, terminal::width(), colour));
         }
     }
     Ok(())

@@ -73,7 +73,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         (measure_target(&target, arguments)?, target.kind(), target.size())
     };
     for doubt in &measured.doubts {
-        eprintln!("underlay: {doubt}");
+        errln!("underlay: {doubt}");
     }
     let identity = identity(arguments, &measured, kind, size);
     let seed = RootSeed(arguments.seed);
@@ -176,7 +176,7 @@ fn tell() -> impl FnMut(Phase) -> bool {
     let mut last = None;
     move |phase| {
         if last != Some(phase) {
-            eprintln!("measuring: {}", words(phase));
+            errln!("measuring: {}", words(phase));
             last = Some(phase);
         }
         !interrupt::requested()
@@ -245,7 +245,7 @@ fn stop(error: &BlockIoError) -> Stop {
 fn print(arguments: &Arguments, calibration: &Calibration, measured: &Measured, profile: &str) {
     if arguments.json {
         let points: Vec<_> = calibration.points.iter().map(point_json).collect();
-        println!(
+        outln!(
             "{:#}",
             json!({
                 "profile": profile,
@@ -256,10 +256,10 @@ fn print(arguments: &Arguments, calibration: &Calibration, measured: &Measured, 
             })
         );
     } else if arguments.out.is_some() {
-        print!("{}", table(calibration));
+        out!("{}", table(calibration));
     } else {
-        print!("{profile}");
-        eprint!("\n{}", table(calibration));
+        out!("{profile}");
+        err!("\n{}", table(calibration));
     }
 }
 

@@ -25,8 +25,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let form = if arguments.json { Form::Json } else { Form::Text };
     let (_, plan) = studies::plan(&source, &arguments.overrides.to_options(None), form)?;
     match form {
-        Form::Json => println!("{:#}", plan_json(&plan)),
-        Form::Text => print!("{}", render_plan(&plan, terminal::width())),
+        Form::Json => outln!("{:#}", plan_json(&plan)),
+        Form::Text => out!("{}", render_plan(&plan, terminal::width())),
     }
     Ok(())
 }

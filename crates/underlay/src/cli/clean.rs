@@ -35,16 +35,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             "in-use": report.skipped_alive,
             "failed": report.failed,
         });
-        println!("{value:#}");
+        outln!("{value:#}");
     } else {
         for line in &removed {
-            println!("removed {line}");
+            outln!("removed {line}");
         }
         for line in &report.skipped_alive {
-            println!("in use  {line}");
+            outln!("in use  {line}");
         }
         if removed.is_empty() && report.failed.is_empty() {
-            println!("nothing to remove");
+            outln!("nothing to remove");
         }
     }
     if report.failed.is_empty() {

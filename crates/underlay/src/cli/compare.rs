@@ -41,11 +41,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         Form::Json => {
             let json = serde_json::to_string_pretty(&comparison)
                 .map_err(|error| Stop::internal(&error))?;
-            println!("{json}");
+            outln!("{json}");
         }
         Form::Text => {
             let colour = if terminal::colours_on_stdout() { Colour::Always } else { Colour::Never };
-            print!("{}", comparison_summary(&comparison, terminal::width(), colour));
+            out!("{}", comparison_summary(&comparison, terminal::width(), colour));
         }
     }
     Ok(())

@@ -36,11 +36,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 })
             })
             .collect();
-        println!("{:#}", json!({ "host": facts, "capabilities": listed }));
+        outln!("{:#}", json!({ "host": facts, "capabilities": listed }));
         return Ok(());
     }
     let unknown = || "unknown".to_string();
-    println!(
+    outln!(
         "{}, Linux {}, {} x {}, {}",
         facts.distribution.unwrap_or_else(unknown),
         facts.kernel,
@@ -51,9 +51,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let widest = all.iter().map(|capability| capability.name.len()).max().unwrap_or(0);
     for capability in all {
         let mark = if capability.available { "yes" } else { "NO " };
-        println!("  {mark}  {:widest$}  {}", capability.name, capability.detail);
+        outln!("  {mark}  {:widest$}  {}", capability.name, capability.detail);
         if !capability.available && !capability.remedy.is_empty() {
-            println!("       {:widest$}  -> {}", "", capability.remedy);
+            outln!("       {:widest$}  -> {}", "", capability.remedy);
         }
     }
     Ok(())

@@ -31,14 +31,14 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let record = answer::open(&arguments.record)?;
     if let Some(folder) = &arguments.csv {
         export_csv(&record, folder).map_err(|error| Stop::host(chain(&error)))?;
-        println!("{}", folder.display());
+        outln!("{}", folder.display());
     }
     if let Some(path) = &arguments.jsonl {
         let file = std::fs::File::create(path)
             .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
         export_json_lines(&record, &mut std::io::BufWriter::new(file))
             .map_err(|error| Stop::host(chain(&error)))?;
-        println!("{}", path.display());
+        outln!("{}", path.display());
     }
     Ok(())
 }

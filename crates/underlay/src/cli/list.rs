@@ -117,15 +117,15 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 (kind.word().to_string(), Value::from(entries))
             })
             .collect();
-        println!("{:#}", Value::from(listed));
+        outln!("{:#}", Value::from(listed));
         return Ok(());
     }
     for kind in kinds {
-        println!("{}", kind.word());
+        outln!("{}", kind.word());
         let entries = kind.entries();
         let widest = entries.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
         for (name, title) in entries {
-            println!("  {name:widest$}  {title}");
+            outln!("  {name:widest$}  {title}");
         }
     }
     Ok(())

@@ -27,6 +27,7 @@ mod terminal;
 mod volume;
 
 use crate::exit_code;
+use crate::output;
 use crate::stop::Stop;
 use clap::{CommandFactory, Parser, Subcommand};
 
@@ -105,7 +106,12 @@ pub fn main() -> Result<(), Stop> {
             return if code == exit_code::OK { Ok(()) } else { Err(Stop::silent(code)) };
         }
     };
-    match cli.command {
+    carry_out(cli.command)?;
+    output::ended()
+}
+
+fn carry_out(command: Command) -> Result<(), Stop> {
+    match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::List(arguments) => list::run(&arguments),
@@ -124,7 +130,9 @@ pub fn main() -> Result<(), Stop> {
         Command::DatastoreKeeper(arguments) => datastore_keeper::run(&arguments),
         Command::DatastoreServer(arguments) => datastore_server::run(&arguments),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "underlay", &mut std::io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "underlay", &mut script);
+            out!("{}", String::from_utf8_lossy(&script));
             Ok(())
         }
     }

@@ -23,6 +23,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let analysis = answer::read(&arguments.record)?;
     let out = arguments.out.clone().unwrap_or_else(|| arguments.record.with_extension("html"));
     answer::write_report(&analysis, &out)?;
-    println!("{}", out.display());
+    outln!("{}", out.display());
     if arguments.open { answer::open_in_browser(&out) } else { Ok(()) }
 }

@@ -54,7 +54,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             answer::print(&analysis, form)?;
             let report = path.with_extension("html");
             write_report(&analysis, &report)?;
-            eprintln!("record: {}\nreport: {}", path.display(), report.display());
+            errln!("record: {}\nreport: {}", path.display(), report.display());
             if arguments.open { answer::open_in_browser(&report) } else { Ok(()) }
         });
         // The reason why the execution ended is more important than what became of its report.

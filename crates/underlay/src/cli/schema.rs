@@ -9,6 +9,6 @@ pub struct Arguments {}
 
 /// Prints the schema.
 pub fn run(_arguments: &Arguments) -> Result<(), Stop> {
-    println!("{:#}", underlay_study::json_schema());
+    outln!("{:#}", underlay_study::json_schema());
     Ok(())
 }

@@ -22,7 +22,7 @@ pub struct Arguments {
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if let Some(text) = builtin_text(&arguments.what) {
-        print!("{text}");
+        out!("{text}");
         return Ok(());
     }
     let path = Path::new(&arguments.what);

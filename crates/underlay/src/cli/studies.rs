@@ -53,8 +53,8 @@ pub fn plan(source: &Source, options: &PlanOptions, form: Form) -> Result<(Study
 
 fn print_problems(problems: &Problems, form: Form) {
     match form {
-        Form::Json => println!("{:#}", problems.to_json()),
-        Form::Text => eprint!("{}", problems.render(super::terminal::width(), colour())),
+        Form::Json => outln!("{:#}", problems.to_json()),
+        Form::Text => err!("{}", problems.render(super::terminal::width(), colour())),
     }
 }
 

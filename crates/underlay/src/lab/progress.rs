@@ -50,7 +50,7 @@ impl Progress {
 
     fn line(&self, text: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{text}");
+            errln!("{text}");
         } else {
             self.bar.println(text);
         }

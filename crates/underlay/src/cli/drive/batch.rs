@@ -91,7 +91,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         result.insert("dropped".to_string(), Value::Bool(true));
     }
     if arguments.json {
-        println!("{:#}", Value::from(result));
+        outln!("{:#}", Value::from(result));
     }
     verdict
 }
@@ -199,20 +199,20 @@ fn judge(verdict: &Verdict) -> Result<(), Stop> {
 
 fn print_report(engine: Engine, report: &BatchReport) {
     let BatchOptions { parameters, mode, sessions, rollback } = report.options;
-    println!(
+    outln!(
         "{} rows in {:.3} s: {:.0} rows/s ({mode}, {sessions} sessions, {engine}, seed {})",
         report.rows(),
         report.duration.as_secs_f64(),
         report.rate_per_second(),
         parameters.seed.0
     );
-    println!(
+    outln!(
         "of {} rows {} acknowledged as committed{}",
         parameters.rows,
         report.rows_acknowledged(),
         if rollback { ", the others undone as asked" } else { "" }
     );
-    println!(
+    outln!(
         "{:8} {:>10} {}",
         "",
         "count",
@@ -225,13 +225,13 @@ fn print_report(engine: Engine, report: &BatchReport) {
             let cells = QUANTILES.map(|(_, q)| {
                 format!("{:>9}", Nanos(histogram.quantile(q).unwrap_or(0)).to_string())
             });
-            println!("{name:8} {:>10} {}", histogram.count(), cells.join(" "));
+            outln!("{name:8} {:>10} {}", histogram.count(), cells.join(" "));
         }
     }
-    println!("rows per second, by the second in which the server {}:", taken(mode));
+    outln!("rows per second, by the second in which the server {}:", taken(mode));
     for (line, seconds) in report.rows_per_second.chunks(10).enumerate() {
         let numbers: Vec<String> = seconds.iter().map(|rows| format!("{rows:>8}")).collect();
-        println!("  {:>5} s {}", line * 10, numbers.join(" "));
+        outln!("  {:>5} s {}", line * 10, numbers.join(" "));
     }
 }
 

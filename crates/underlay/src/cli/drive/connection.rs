@@ -20,7 +20,7 @@ pub(super) fn target(arguments: &Arguments) -> Result<Target, Stop> {
     }
     let is_typed = std::env::var(URL_VARIABLE).ok().as_deref() != Some(url);
     if target.password.is_some() && is_typed {
-        eprintln!(
+        errln!(
             "warning: everybody on this host can read the password in --url: use {}, --password-file or {URL_VARIABLE}",
             variable(target.engine)
         );
@@ -72,7 +72,7 @@ fn listed(target: &Target) -> Option<Secret> {
     match password_file::look_up(&path, target) {
         Ok(found) => found,
         Err(reason) => {
-            eprintln!("warning: {reason}");
+            errln!("warning: {reason}");
             None
         }
     }

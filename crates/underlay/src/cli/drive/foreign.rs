@@ -71,7 +71,7 @@ pub(super) fn replace(
     }
     // Before it is done, and whatever the form of the result.
     for line in in_words(target.engine, &found) {
-        eprintln!("{line}");
+        errln!("{line}");
     }
     runtime.block_on(clear(target, workload, &found, afterwards)).map_err(|error| match error {
         PlaceError::Session(error) => Stop::run_failed(format!(

@@ -285,7 +285,7 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
         result.insert("dropped".to_string(), Value::Bool(true));
     }
     if arguments.form() == Form::Json {
-        println!("{:#}", Value::from(result));
+        outln!("{:#}", Value::from(result));
     }
     verdict
 }
@@ -334,7 +334,7 @@ fn run_noop<W: WorkloadTrait>(arguments: &Arguments, workload: W) -> Result<(), 
     let ceiling = noop_ceiling(workload, seed, arguments.users(), arguments.duration.into())
         .map_err(|error| Stop::bad_input(chain(&error)))?;
     if arguments.json {
-        println!(
+        outln!(
             "{:#}",
             json!({
                 "transactions_per_second": ceiling.transactions_per_second,
@@ -343,7 +343,7 @@ fn run_noop<W: WorkloadTrait>(arguments: &Arguments, workload: W) -> Result<(), 
             })
         );
     } else {
-        println!(
+        outln!(
             "the generator alone: {:.0} transactions/s ({:.0} {}), {} of CPU per transaction",
             ceiling.transactions_per_second,
             ceiling.headline_rate,
@@ -376,7 +376,7 @@ impl Arguments {
     /// A line for people; nothing for programs.
     fn say(&self, text: &str) {
         if self.form() == Form::Text {
-            println!("{text}");
+            outln!("{text}");
         }
     }
 

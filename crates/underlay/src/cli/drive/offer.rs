@@ -93,7 +93,7 @@ pub(super) fn measure<S: Subject>(
         let go_on = interrupt::sleep_until(next);
         while let Some(change) = pending.next_if(|change| due(change) <= Instant::now()) {
             set(driver, change)?;
-            eprintln!("weights from now on: {}", change.text);
+            errln!("weights from now on: {}", change.text);
         }
         let tick = driver.tick();
         tell(&tick);
@@ -128,7 +128,7 @@ pub(super) fn search<B: Books>(
     while let Some(step) = search.next() {
         let Some((ticks, cpu_ns)) = carry_out(driver, &step)? else { break };
         let taken = search.observe(step, judge(&objective, &ticks));
-        eprintln!("{}", describe(&taken, &objective));
+        errln!("{}", describe(&taken, &objective));
         let mut window = DriveTick::default();
         ticks.iter().for_each(|tick| append(&mut window, tick));
         last = (window, cpu_ns);
@@ -186,7 +186,7 @@ fn carry_out<B: Books>(
 
 fn tell(tick: &DriveTick) {
     let p99 = tick.headline_response().quantile(0.99).unwrap_or(0);
-    eprintln!(
+    errln!(
         "{:>8.0} {}  p99 {:>8}  {} errors",
         tick.headline_rate(),
         tick.shape.headline.unit,

@@ -31,11 +31,11 @@ pub(super) fn print<B>(
     changes: &[WeightsAt],
 ) {
     let headline = &measured.tick.shape.headline;
-    println!();
+    outln!();
     if let Some(search) = &measured.search {
         print_search(search);
     }
-    println!(
+    outln!(
         "{} {:.0} over {:.1} s (committed {}, counted by the client)",
         headline.unit,
         measured.tick.headline_rate(),
@@ -43,25 +43,25 @@ pub(super) fn print<B>(
         headline.counted,
     );
     if let Some(rate) = rate_with_rollbacks(measured) {
-        println!("{} {rate:.0} when intended rollbacks are counted too", headline.unit);
+        outln!("{} {rate:.0} when intended rollbacks are counted too", headline.unit);
     }
     if let Some((counted, engine, definition)) = database_rates(measured) {
         if let Some(counted) = counted {
-            println!("{} {counted:.0} by the database's own sequence", headline.unit);
+            outln!("{} {counted:.0} by the database's own sequence", headline.unit);
         }
-        println!("TPM {engine:.0} ({definition})");
+        outln!("TPM {engine:.0} ({definition})");
     }
-    after.said.iter().for_each(|line| println!("{line}"));
+    after.said.iter().for_each(|line| outln!("{line}"));
     for change in changes {
         match change.after {
-            None => println!("weights, not the prescribed mix: {}", change.text),
-            Some(at) => println!("weights from {at} of the measured load on: {}", change.text),
+            None => outln!("weights, not the prescribed mix: {}", change.text),
+            Some(at) => outln!("weights from {at} of the measured load on: {}", change.text),
         }
     }
     print_types(measured);
     print_generator(measured);
     for outage in &summary.outages {
-        println!(
+        outln!(
             "outage: first error after {}, {} errors, {} users, recovered {}",
             outage.first_error,
             outage.errors,
@@ -72,16 +72,16 @@ pub(super) fn print<B>(
             ))
         );
     }
-    after.ended.iter().for_each(|line| println!("{line}"));
-    println!("{}", measured.tick.shape.notice);
+    after.ended.iter().for_each(|line| outln!("{line}"));
+    outln!("{}", measured.tick.shape.notice);
 }
 
 fn print_search(search: &Search) {
-    println!("search for the highest rate with {}:", search.objective);
+    outln!("search for the highest rate with {}:", search.objective);
     for step in &search.steps {
-        println!("  {}", describe(step, &search.objective));
+        outln!("  {}", describe(step, &search.objective));
     }
-    println!("{}", conclusion(search));
+    outln!("{}", conclusion(search));
 }
 
 fn conclusion(search: &Search) -> String {
@@ -104,9 +104,17 @@ fn conclusion(search: &Search) -> String {
 }
 
 fn print_types(measured: &Measured) {
-    println!(
+    outln!(
         "{:16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
-        "transaction", "committed", "rolled b", "errors", "p50", "p95", "p99", "p99.9", "max"
+        "transaction",
+        "committed",
+        "rolled b",
+        "errors",
+        "p50",
+        "p95",
+        "p99",
+        "p99.9",
+        "max"
     );
     for (name, counts) in measured.tick.named().filter(|(_, counts)| counts.ended() > 0) {
         let latency: Vec<String> = QUANTILES
@@ -116,7 +124,7 @@ fn print_types(measured: &Measured) {
                 format!("{:>9}", value.map_or("-".to_string(), |ns| Nanos(ns).to_string()))
             })
             .collect();
-        println!(
+        outln!(
             "{:16} {:>10} {:>8} {:>7} {}",
             name,
             counts.committed,
@@ -129,7 +137,7 @@ fn print_types(measured: &Measured) {
 
 fn print_generator(measured: &Measured) {
     let saturation = Saturation::of(&measured.tick);
-    println!(
+    outln!(
         "driver: {:.1} % of one CPU, busiest thread awake {:.0} %, dispatch lag p99 {}{}",
         measured.cpu_ns as f64 / measured.tick.length().0.max(1) as f64 * 100.0,
         saturation.awake_share * 100.0,

@@ -83,7 +83,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     }
     if arguments.json {
         result.insert("notice".to_string(), NOTICE.into());
-        println!("{:#}", Value::from(result));
+        outln!("{:#}", Value::from(result));
     }
     verdict
 }
@@ -145,7 +145,7 @@ fn run(arguments: &Arguments, target: &Target) -> Result<(Value, Result<(), Stop
     if !arguments.json {
         print_steps("power", &power.iter().collect::<Vec<_>>());
         print_steps("throughput", &throughput.iter().collect::<Vec<_>>());
-        println!("{NOTICE}");
+        outln!("{NOTICE}");
     }
     let json = json!({
         "scale": scale.factor(),
@@ -181,7 +181,7 @@ fn print_steps(name: &str, runs: &[&Measured]) {
     if runs.is_empty() {
         return;
     }
-    println!("{name:12} {:>7} {:>9} {:>9} {:>9} {:>9}", "count", "min", "p50", "p95", "max");
+    outln!("{name:12} {:>7} {:>9} {:>9} {:>9} {:>9}", "count", "min", "p50", "p95", "max");
     for step in Step::all() {
         let latency = merged(runs, step);
         if latency.is_empty() {
@@ -189,7 +189,7 @@ fn print_steps(name: &str, runs: &[&Measured]) {
         }
         let at = |q: f64| Nanos(latency.quantile(q).unwrap_or(0)).to_string();
         let least = Nanos(latency.min().unwrap_or(0)).to_string();
-        println!(
+        outln!(
             "{:12} {:>7} {least:>9} {:>9} {:>9} {:>9}",
             step.to_string(),
             latency.count(),

@@ -61,7 +61,7 @@ fn find(name: &str) -> Result<IoProfile, Stop> {
     parse_io_profile(&Source { name: name.to_string(), text }).map_err(|problems| {
         let width = crate::cli::terminal::width();
         let ansi = crate::cli::terminal::colours_on_stderr();
-        eprint!("{}", problems.render(width, if ansi { Colour::Ansi } else { Colour::Plain }));
+        err!("{}", problems.render(width, if ansi { Colour::Ansi } else { Colour::Plain }));
         Stop::silent(exit_code::BAD_INPUT)
     })
 }

@@ -55,8 +55,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         session::run(options, &profile, targets)
     })?;
     match options.json {
-        true => println!("{:#}", json::outcome(options, &profile, &outcome)),
-        false => print!("{}", text::outcome(options, &profile, &outcome)),
+        true => outln!("{:#}", json::outcome(options, &profile, &outcome)),
+        false => out!("{}", text::outcome(options, &profile, &outcome)),
     }
     left.and(verdict(options, &outcome))
 }

@@ -58,7 +58,7 @@ pub fn with_targets<T>(
         tickets.into_iter().for_each(|ticket| teardown.forget(ticket));
         for intent in &intents {
             if let Intent::Create(path) = intent {
-                eprintln!("kept: {}", path.display());
+                errln!("kept: {}", path.display());
             }
         }
     }

@@ -58,8 +58,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         reports.push((path.clone(), report.map_err(|error| stop(&error))?));
     }
     match arguments.json {
-        true => println!("{:#}", in_json(&reports, tolerance)),
-        false => print!("{}", in_text(&reports, tolerance, header.unit_bytes)),
+        true => outln!("{:#}", in_json(&reports, tolerance)),
+        false => out!("{}", in_text(&reports, tolerance, header.unit_bytes)),
     }
     let wrong: u64 = reports.iter().map(|(_, report)| report.violation_count()).sum();
     if wrong == 0 {

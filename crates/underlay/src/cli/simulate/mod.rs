@@ -61,9 +61,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             };
             let outcome = design::simulate(&run)?;
             if arguments.json {
-                println!("{:#}", workload_text::json(name, &outcome));
+                outln!("{:#}", workload_text::json(name, &outcome));
             } else {
-                print!("{}", workload_text::render(name, &outcome));
+                out!("{}", workload_text::render(name, &outcome));
             }
             Ok(())
         }
@@ -86,7 +86,7 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
     let effort = Effort { requests: arguments.requests };
     let mut comparisons: Vec<Comparison> = Vec::new();
     for testbed in &wanted {
-        eprintln!("simulating: {}", testbed.title);
+        errln!("simulating: {}", testbed.title);
         let compared = compare(testbed, effort, RootSeed(arguments.seed));
         comparisons.push(compared.map_err(|error| Stop::bad_input(chain(&error)))?);
     }
@@ -96,9 +96,9 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
             .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
     }
     if arguments.json {
-        println!("{:#}", comparisons_json(&comparisons, arguments.seed));
+        outln!("{:#}", comparisons_json(&comparisons, arguments.seed));
     } else {
-        print!("{}", comparison_text::render(&comparisons));
+        out!("{}", comparison_text::render(&comparisons));
     }
     Ok(())
 }

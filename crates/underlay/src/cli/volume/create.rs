@@ -152,7 +152,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 fn undo(home: Home, connection: Connection) {
     let stopped = connection.stop(Forced::Yes).and_then(|()| home.wait_stopped());
     if let Err(error) = stopped.and_then(|()| home.remove()) {
-        eprintln!("underlay: the new datastore stays: {}", chain(&error));
+        errln!("underlay: the new datastore stays: {}", chain(&error));
     }
 }
 

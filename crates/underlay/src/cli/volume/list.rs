@@ -74,19 +74,19 @@ fn stopped(directory: &str, description: &Description) -> serde_json::Value {
 }
 
 fn print(directory: &str, description: &Description) {
-    println!("{directory}  stopped; `underlay volume start {directory}` brings it back");
+    outln!("{directory}  stopped; `underlay volume start {directory}` brings it back");
     for device in &description.devices {
         let capacity = device.profile.capacity;
-        println!("  device {}: {}, {capacity}", device.name, device.profile.name);
+        outln!("  device {}: {}, {capacity}", device.name, device.profile.name);
     }
     if let Some(cluster) = &description.cluster {
-        println!("  a cluster of {} hosts", cluster.hosts.len());
+        outln!("  a cluster of {} hosts", cluster.hosts.len());
     }
     for volume in &description.volumes {
         let form = volume.file_system.map_or("bare", |system| system.as_str());
         let capacity = Bytes(volume.capacity_bytes);
         let place =
             volume.policy.map_or_else(|| volume.device.clone(), |policy| policy.to_string());
-        println!("\n{}  {capacity}, {form}, on {place}", volume.name);
+        outln!("\n{}  {capacity}, {form}, on {place}", volume.name);
     }
 }

@@ -8,7 +8,7 @@ use underlay_datastore::persistent::{Status, VolumeStatus};
 /// Prints anything as JSON.
 pub fn json<T: Serialize>(value: &T) -> Result<(), Stop> {
     let text = serde_json::to_string_pretty(value).map_err(|error| Stop::internal(&error))?;
-    println!("{text}");
+    outln!("{text}");
     Ok(())
 }
 
@@ -16,25 +16,25 @@ pub fn json<T: Serialize>(value: &T) -> Result<(), Stop> {
 pub fn volume(volume: &VolumeStatus) {
     let form = volume.file_system.as_deref().unwrap_or("bare");
     let place = volume.policy.as_deref().unwrap_or(&volume.device);
-    println!("{}  {}, {form}, on {place}", volume.name, Bytes(volume.capacity_bytes));
+    outln!("{}  {}, {form}, on {place}", volume.name, Bytes(volume.capacity_bytes));
     if let Some(mount) = &volume.mount {
-        println!("  mounted on    {}", mount.display());
+        outln!("  mounted on    {}", mount.display());
     }
     if let (Some(device), Some(link)) = (&volume.block_device, &volume.link) {
-        println!("  block device  {} ({})", device.display(), link.display());
+        outln!("  block device  {} ({})", device.display(), link.display());
     }
-    println!("  NBD           {}", volume.nbd_uri);
+    outln!("  NBD           {}", volume.nbd_uri);
     if let Some(uri) = &volume.nbd_tcp_uri {
-        println!("  NBD (TCP)     {uri}");
+        outln!("  NBD (TCP)     {uri}");
     }
 }
 
 /// Prints a running datastore.
 pub fn datastore(status: &Status) {
     let power = if status.powered { "runs" } else { "runs without power" };
-    println!("{}  {power}", status.directory.display());
+    outln!("{}  {power}", status.directory.display());
     for device in &status.devices {
-        println!(
+        outln!(
             "  device {}: {}, {}, {} of {} free",
             device.name,
             device.profile,
@@ -48,14 +48,14 @@ pub fn datastore(status: &Status) {
         .map(|(_, bytes)| bytes)
         .sum();
     if left > 0.0 {
-        println!("  {} to be copied", Bytes(left as u64));
+        outln!("  {} to be copied", Bytes(left as u64));
     }
     match &status.no_block_devices {
-        Some(reason) => println!("  no block devices: {reason}"),
-        None => println!("  exported by {}", status.export.as_str()),
+        Some(reason) => outln!("  no block devices: {reason}"),
+        None => outln!("  exported by {}", status.export.as_str()),
     }
     for one in &status.volumes {
-        println!();
+        outln!();
         volume(one);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::stat_cluster::ClusterView;
 use super::{running, show, stop};
+use crate::output;
 use crate::stop::Stop;
 use clap::Args;
 use serde_json::json;
@@ -65,6 +66,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let seconds = begin.elapsed().as_secs_f64();
         let observed = Observed { seconds, before, now, latencies, backend };
         print(&observed, arguments)?;
+        if output::is_lost() {
+            break;
+        }
         before = observed.now;
     }
     Ok(())
@@ -85,9 +89,9 @@ fn print_totals(status: &Status, arguments: &Arguments) -> Result<(), Stop> {
         return show::json(status);
     }
     for volume in wanted(status, arguments) {
-        println!("{}", volume.name);
+        outln!("{}", volume.name);
         for counted in volume.operations.iter().filter(|counted| counted.ios > 0) {
-            println!(
+            outln!(
                 "  {:8}{:>12} I/Os  {:>10}  mean {}",
                 counted.operation,
                 counted.ios,
@@ -119,7 +123,7 @@ fn print_cluster(
         notices: &status.notices,
         unix_ns: Nanos::from(since_1970).0,
     };
-    println!("{}", view.text());
+    outln!("{}", view.text());
 }
 
 fn mean(counted: &OperationStatus) -> Nanos {
@@ -136,9 +140,16 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
             "now": observed.now,
         }));
     }
-    println!(
+    outln!(
         "{:16}{:10}{:>10}{:>10}{:>12}{:>12}{:>12}{:>6}",
-        "volume", "operation", "IOPS", "MB/s", "p50", "p99", "longest", "open"
+        "volume",
+        "operation",
+        "IOPS",
+        "MB/s",
+        "p50",
+        "p99",
+        "longest",
+        "open"
     );
     for volume in wanted(&observed.now, arguments) {
         let earlier = observed.before.volumes.iter().find(|earlier| earlier.name == volume.name);
@@ -154,7 +165,7 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
                 latency.volume == volume.name && latency.operation == counted.operation
             });
             let Some(latency) = latency else { continue };
-            println!(
+            outln!(
                 "{:16}{:10}{:>10.0}{:>10.1}{:>12}{:>12}{:>12}{:>6}",
                 volume.name,
                 counted.operation,
@@ -177,7 +188,7 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
 fn print_host(status: &Status) {
     let all = status.delayed + status.host_limited;
     let limited = if all == 0 { 0.0 } else { 100.0 * status.host_limited as f64 / all as f64 };
-    println!(
+    outln!(
         "host: {limited:.1} % of requests faster than it, {} of CPU, {} of memory, {} errors",
         Nanos(status.cpu_ns),
         Bytes(status.memory_bytes),

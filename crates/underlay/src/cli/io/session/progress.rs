@@ -43,9 +43,9 @@ impl Progress {
             return;
         }
         if let Some(what) = self.what.take() {
-            eprintln!("{what}");
+            errln!("{what}");
         }
         self.last = Some(std::time::Instant::now());
-        eprintln!("  {}", text());
+        errln!("  {}", text());
     }
 }
