@@ -1,5 +1,6 @@
 //! Why a file or device could not be measured.
 
+use crate::target::TargetKind;
 use std::io;
 use std::path::PathBuf;
 use underlay_core::Bytes;
@@ -33,6 +34,16 @@ pub enum BlockIoError {
     WrongKind {
         /// The target.
         path: PathBuf,
+    },
+    /// Not of the kind that may be overwritten.
+    #[error("{} is {found}, not {wanted}", path.display())]
+    OtherKind {
+        /// The target.
+        path: PathBuf,
+        /// What it is.
+        found: TargetKind,
+        /// What it should be.
+        wanted: TargetKind,
     },
     /// A file with holes: reading them costs nothing.
     #[error(

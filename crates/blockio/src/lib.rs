@@ -32,4 +32,4 @@ pub mod signature;
 pub use closed_loop::{Job, JobResult, run};
 pub use error::BlockIoError;
 pub use measure::{MeasureSpec, Measured, Phase, fill, measure};
-pub use target::{Caching, Existing, Target, TargetKind, kind_of};
+pub use target::{Caching, Existing, SIZE_MIN, Target, TargetKind, kind_of};

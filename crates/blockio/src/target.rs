@@ -6,6 +6,7 @@
 
 use crate::error::BlockIoError;
 use rustix::fs::{FileType, Mode, OFlags};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use underlay_core::Bytes;
 
 /// Less than this cannot show anything.
-const SIZE_MIN: Bytes = Bytes::from_mib(16);
+pub const SIZE_MIN: Bytes = Bytes::from_mib(16);
 
 /// What a target is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +23,15 @@ pub enum TargetKind {
     File,
     /// A block device.
     BlockDevice,
+}
+
+impl fmt::Display for TargetKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            TargetKind::File => "a regular file",
+            TargetKind::BlockDevice => "a block device",
+        })
+    }
 }
 
 /// What the caller allows to overwrite.
@@ -110,15 +120,15 @@ impl Target {
             Existing::OverwriteDevice => (TargetKind::BlockDevice, OFlags::EXCL),
         };
         // Looked at before it is opened for writing.
-        if kind_of(path)? != kind {
-            return Err(BlockIoError::WrongKind { path: path.to_path_buf() });
+        let other =
+            |found| BlockIoError::OtherKind { path: path.to_path_buf(), found, wanted: kind };
+        let found = kind_of(path)?;
+        if found != kind {
+            return Err(other(found));
         }
         let direct = Caching::Direct.flag();
         let target = open(path, OFlags::RDWR | exclusive | direct, Mutability::Writable)?;
-        if target.kind == kind {
-            return Ok(target);
-        }
-        Err(BlockIoError::WrongKind { path: path.to_path_buf() })
+        if target.kind == kind { Ok(target) } else { Err(other(target.kind)) }
     }
 
     /// Creates a file of that size. It has holes until it is written to.

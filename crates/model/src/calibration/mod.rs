@@ -23,7 +23,7 @@ pub use measurements::{
 };
 pub use virtual_measurement::{MeasurementPlan, Sequential, WritePlan, measure_device};
 
-use crate::profile::{Basis, DeviceProfile, Duplex, Flash, Link, Medium};
+use crate::profile::{Basis, DeviceProfile, Duplex, Flash, Link, Medium, ProfileProblem};
 use underlay_core::{Bytes, Nanos, RootSeed};
 
 /// Random reads move at most this share of the link, so that the link never is what limits them.
@@ -108,6 +108,9 @@ pub enum CalibrationError {
         /// Its value.
         value: f64,
     },
+    /// The fitted profile would violate a rule of profiles.
+    #[error("the profile is not usable: {0}")]
+    Unusable(ProfileProblem),
 }
 
 /// Fits a profile to measurements. Takes a second or two of processor time.
@@ -142,6 +145,9 @@ pub fn calibrate(
         divisor: 1,
     };
     write_fit::fit(&mut profile, measured.writes.as_ref(), seed, &mut assumptions);
+    if let Some(problem) = profile.problems().pop() {
+        return Err(CalibrationError::Unusable(problem));
+    }
     let plan = MeasurementPlan::like(measured);
     let modelled = measure_device(&profile, &plan, seed);
     let points: Vec<FitPoint> = measured

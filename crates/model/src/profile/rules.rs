@@ -64,18 +64,15 @@ impl DeviceProfile {
         checker.0
     }
 
+    /// What is wrong with a name, for who wants to know it before there is a profile.
+    pub fn name_problem(name: &str) -> Option<ProfileProblem> {
+        let mut checker = Checker(Vec::new());
+        check_name(name, &mut checker);
+        checker.0.pop()
+    }
+
     fn check_identity(&self, checker: &mut Checker) {
-        let name_holds = !self.name.is_empty()
-            && self
-                .name
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.');
-        checker.require(
-            "name",
-            format!("{:?}", self.name),
-            "use lower case letters, digits, `-` and `.`",
-            name_holds,
-        );
+        check_name(&self.name, checker);
         checker.require(
             "capacity",
             self.capacity,
@@ -104,6 +101,15 @@ impl DeviceProfile {
             self.medium != Medium::Instant || self.write_buffer.is_none(),
         );
     }
+}
+
+fn check_name(name: &str, checker: &mut Checker) {
+    let holds = !name.is_empty()
+        && name
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.');
+    let rule = "use lower case letters, digits, `-` and `.`";
+    checker.require("name", format!("{name:?}"), rule, holds);
 }
 
 fn check_flash(flash: &Flash, checker: &mut Checker) {

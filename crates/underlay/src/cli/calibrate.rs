@@ -10,10 +10,12 @@ use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use underlay_blockio::{
-    BlockIoError, Existing, MeasureSpec, Measured, Phase, Target, TargetKind, fill, measure,
+    BlockIoError, Existing, MeasureSpec, Measured, Phase, SIZE_MIN, Target, TargetKind, fill,
+    measure,
 };
 use underlay_core::{Bytes, RootSeed};
 use underlay_host::{Resource, StateDir, Teardown};
+use underlay_model::DeviceProfile;
 use underlay_model::calibration::{
     Calibration, DeviceIdentity, FitPoint, PointKind, calibrate as fit,
 };
@@ -64,6 +66,17 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if !(0.05..=3600.0).contains(&arguments.seconds) {
         return Err(Stop::bad_input("--seconds must lie in 0.05 to 3600"));
     }
+    // A measurement of minutes must not end in a name that no profile can have, or show nothing.
+    if let Some(problem) = DeviceProfile::name_problem(&arguments.name) {
+        let said = format!("--name is {}; {}", problem.value, problem.rule);
+        return Err(Stop::bad_input(said).with_hint("for example --name my-nvme"));
+    }
+    if arguments.size < SIZE_MIN {
+        return Err(Stop::bad_input(format!(
+            "--size is {}; less than {SIZE_MIN} cannot show anything",
+            arguments.size
+        )));
+    }
     let out = arguments.out.as_deref().map(reserve).transpose()?;
     interrupt::install();
     let (measured, kind, size) = if arguments.path.is_dir() {
@@ -79,9 +92,6 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let seed = RootSeed(arguments.seed);
     let calibration = fit(&measured.measurements, &identity, seed)
         .map_err(|error| Stop::run_failed(chain(&error)))?;
-    if let Some(problem) = calibration.profile.problems().first() {
-        return Err(Stop::bad_input(problem.to_string()));
-    }
     let profile = profile_toml(&calibration.profile);
     if let (Some(path), Some(mut file)) = (&arguments.out, out) {
         std::io::Write::write_all(&mut file, profile.as_bytes())
@@ -109,10 +119,10 @@ fn open(arguments: &Arguments) -> Result<Target, Stop> {
     opened.map_err(|error| {
         let stop = stop(&error);
         match error {
-            BlockIoError::WrongKind { .. } if arguments.overwrite_file => stop.with_hint(
+            BlockIoError::OtherKind { .. } if arguments.overwrite_file => stop.with_hint(
                 "--overwrite-file is for regular files; for a block device say --overwrite-device",
             ),
-            BlockIoError::WrongKind { .. } if arguments.overwrite_device => stop.with_hint(
+            BlockIoError::OtherKind { .. } if arguments.overwrite_device => stop.with_hint(
                 "--overwrite-device is for block devices; for a file say --overwrite-file",
             ),
             _ => stop,
@@ -160,15 +170,15 @@ fn measure_target(target: &Target, arguments: &Arguments) -> Result<Measured, St
     let spec = MeasureSpec {
         depths: vec![1, 8, 32, 256],
         phase: Duration::from_secs_f64(arguments.seconds),
-        working_set: used(target, arguments),
+        working_set: used(target.size(), arguments),
         seed: RootSeed(arguments.seed),
     };
     measure(target, &spec, &mut tell()).map_err(|error| stop(&error))
 }
 
 /// The part of the target that is used: whole blocks of 1 MiB.
-fn used(target: &Target, arguments: &Arguments) -> Bytes {
-    Bytes((target.size().0.min(arguments.size.0.max(16 << 20)) >> 20) << 20)
+fn used(size: Bytes, arguments: &Arguments) -> Bytes {
+    Bytes((size.0.min(arguments.size.0) >> 20) << 20)
 }
 
 /// Says each phase once, and whether the user wants to go on.
@@ -217,7 +227,7 @@ fn identity(
             "Measured by `underlay calibrate` on {what} through direct I/O, {writes}, {} s per phase, {} in use, seed \
              {}; this host's own cost is in every latency.",
             arguments.seconds,
-            Bytes(size.0.min(arguments.size.0)),
+            used(size, arguments),
             arguments.seed
         ),
         capacity: size,
@@ -232,6 +242,7 @@ fn stop(error: &BlockIoError) -> Stop {
         | BlockIoError::NoDirectIo { .. }
         | BlockIoError::NoMemory { .. } => Stop::host(text),
         BlockIoError::WrongKind { .. }
+        | BlockIoError::OtherKind { .. }
         | BlockIoError::Sparse { .. }
         | BlockIoError::TooSmall { .. }
         | BlockIoError::ReadOnly { .. }

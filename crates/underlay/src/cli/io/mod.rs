@@ -103,6 +103,7 @@ fn stop(error: &BlockIoError) -> Stop {
                 )
         }
         BlockIoError::WrongKind { .. }
+        | BlockIoError::OtherKind { .. }
         | BlockIoError::Sparse { .. }
         | BlockIoError::TooSmall { .. }
         | BlockIoError::ReadOnly { .. }
