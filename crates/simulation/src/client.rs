@@ -7,8 +7,10 @@ use underlay_workload::block::{
     BlockWorkload, Concurrency, Pace, RequestGenerator, Worker, WorkloadProblem,
 };
 
-/// Arrivals that may wait for a free place in the queue before they are dropped and counted.
+/// Arrivals of all clients that may wait for a free place in the queue; more end the run.
 const BACKLOG_MAX: usize = 1 << 20;
+/// Arrivals of each client that may wait, however many clients there are.
+const CLIENT_BACKLOG_MIN: usize = 1 << 10;
 
 /// One workload on one volume. Clients of the same name are reported together.
 #[derive(Clone, Debug)]
@@ -46,13 +48,13 @@ pub(crate) struct Client {
     free: Vec<u32>,
     /// Arrivals without a place.
     backlog: VecDeque<Nanos>,
-    pub(crate) dropped: u64,
+    backlog_max: usize,
 }
 
 impl Client {
     pub(crate) fn new(
         spec: &ClientSpec<'_>,
-        number: usize,
+        (number, of): (usize, usize),
         first_stream: usize,
         begin: Nanos,
         seed: RootSeed,
@@ -78,7 +80,7 @@ impl Client {
             schedule,
             free: Vec::new(),
             backlog: VecDeque::new(),
-            dropped: 0,
+            backlog_max: (BACKLOG_MAX / of).max(CLIENT_BACKLOG_MIN),
         }
     }
 
@@ -98,12 +100,13 @@ impl Client {
         if let Some(slot) = self.free.pop() {
             return Some((due, slot));
         }
-        if self.backlog.len() < BACKLOG_MAX {
-            self.backlog.push_back(due);
-        } else {
-            self.dropped += 1;
-        }
+        self.backlog.push_back(due);
         None
+    }
+
+    /// Whether more wait than may.
+    pub(crate) fn is_swamped(&self) -> bool {
+        self.backlog.len() > self.backlog_max
     }
 
     /// Whether an arrival is due by `now`.

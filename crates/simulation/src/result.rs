@@ -77,7 +77,7 @@ pub struct SimulationResult {
     pub begin: Nanos,
     /// The measured window.
     pub measured_from: Nanos,
-    /// Its end: earlier than asked for when the limit of requests was reached.
+    /// Its end: earlier than asked for when the limit of requests or of the backlog was reached.
     pub measured_until: Nanos,
     /// When the last request in flight had completed.
     pub end: Nanos,
@@ -87,8 +87,9 @@ pub struct SimulationResult {
     pub seconds: Vec<Second>,
     /// Arrivals that still waited for a free place in the queue at the end: open loops only.
     pub backlog_at_end: u64,
-    /// Arrivals dropped because the backlog was full.
-    pub dropped: u64,
+    /// The run ended early, because more arrivals waited for a place in the queue than a simulation holds: the target
+    /// cannot keep the rate. Perhaps before the measured window began.
+    pub swamped: bool,
     /// Requests in the measured window that ended with an I/O error; they are in no histogram.
     pub failed: u64,
     /// Requests completed in all, warm-up included.

@@ -16,6 +16,9 @@ use underlay_workload::block::Access;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
+/// So many completions without a nanosecond between them, beyond those of everything in flight, are a loop without end.
+const TIMELESS_MAX: u64 = 1 << 20;
+
 /// How long to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunSpec {
@@ -57,12 +60,15 @@ struct Run<'t, T> {
     failed: u64,
     completed: u64,
     measured: u64,
+    /// An open client has a backlog that only grows.
+    swamped: bool,
 }
 
 /// Runs the clients on the target.
 ///
 /// # Panics
-/// If a client's workload has [`ClientSpec::problems`], or the target hands back what it was not given.
+/// If a client's workload has [`ClientSpec::problems`], the target hands back what it was not given, or a closed client
+/// without pauses drives a target without delay: virtual time would never pass.
 pub fn simulate<T: Target>(
     target: &mut T,
     clients: &[ClientSpec<'_>],
@@ -82,7 +88,7 @@ pub fn simulate<T: Target>(
         streams: run.streams,
         seconds: run.seconds,
         backlog_at_end,
-        dropped: run.clients.iter().map(|client| client.dropped).sum(),
+        swamped: run.swamped,
         failed: run.failed,
         completed: run.completed,
     }
@@ -109,6 +115,7 @@ impl<'t, T: Target> Run<'t, T> {
                 }));
                 first
             });
+            let number = (number, specs.len());
             clients.push(Client::new(client, number, first, spec.begin, seed));
         }
         Run {
@@ -125,6 +132,7 @@ impl<'t, T: Target> Run<'t, T> {
             failed: 0,
             completed: 0,
             measured: 0,
+            swamped: false,
         }
     }
 
@@ -156,12 +164,19 @@ impl<'t, T: Target> Run<'t, T> {
     fn drive(&mut self, spec: &RunSpec) -> Nanos {
         let until = self.measured_from + spec.measure;
         let mut finished = Vec::new();
+        // A moment, and how many completions it may end with.
+        let crowd = TIMELESS_MAX + self.slots.len() as u64;
+        let mut moment = (self.begin, crowd);
         loop {
             let limit = self.next_start().map_or(until, |start| start.min(until));
             let now = self.target.advance_to_finish(limit, &mut finished);
             if finished.is_empty() && self.next_start().is_none_or(|start| start > now) {
                 return until;
             }
+            if now > moment.0 {
+                moment = (now, self.completed + crowd);
+            }
+            assert!(self.completed <= moment.1, "a closed loop on a target without delay");
             for done in finished.drain(..) {
                 self.complete(&done);
                 let slot = &self.slots[done.slot as usize];
@@ -181,6 +196,10 @@ impl<'t, T: Target> Run<'t, T> {
             while let Some(Reverse((_, client))) = self.arrivals.pop_if_due(now) {
                 self.arrive(now, client);
             }
+            if self.swamped {
+                // Perhaps nothing was to be measured yet.
+                return now.max(self.measured_from);
+            }
         }
     }
 
@@ -195,6 +214,9 @@ impl<'t, T: Target> Run<'t, T> {
         while self.clients[client as usize].is_due(now) {
             if let Some((due, slot)) = self.clients[client as usize].arrive(now) {
                 self.issue(now, due, slot);
+            } else if self.clients[client as usize].is_swamped() {
+                self.swamped = true;
+                return;
             }
         }
         if let Some(due) = self.clients[client as usize].next_arrival() {

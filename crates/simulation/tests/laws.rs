@@ -206,8 +206,27 @@ proptest! {
             prop_assert!(total.service.sum() <= total.response.sum());
             prop_assert!(total.queue.sum() <= total.service.sum());
         }
-        prop_assert_eq!(result.failed + result.dropped, 0);
+        prop_assert!(result.failed == 0 && !result.swamped);
         prop_assert!(result.end >= result.measured_until);
         prop_assert_eq!(result, run());
     }
+}
+
+#[test]
+fn a_rate_beyond_all_measure_ends_with_its_backlog() {
+    let pace = Pace::Open { rate_per_second: 1e9, arrivals: Arrivals::Poisson };
+    let result = alone("hdd-7200", "4k-random-read", 4, pace, span(500, 10_000));
+    assert!(result.swamped && result.backlog_at_end > 1 << 20, "{}", result.backlog_at_end);
+    assert_eq!(result.total().response.count(), 0, "it ended in the warm-up");
+    // Swamped in the measured window: what was measured until then stays.
+    let pace = Pace::Open { rate_per_second: 1e6, arrivals: Arrivals::Poisson };
+    let result = alone("hdd-7200", "4k-random-read", 4, pace, span(500, 10_000));
+    assert!(result.swamped && result.total().response.count() > 0);
+    assert!(result.duration() < Nanos::from_secs(1), "{}", result.duration());
+}
+
+#[test]
+#[should_panic(expected = "a closed loop on a target without delay")]
+fn a_closed_loop_without_delay_is_no_endless_one() {
+    alone("null", "4k-random-read", 4, Pace::CLOSED, span(0, 1000));
 }

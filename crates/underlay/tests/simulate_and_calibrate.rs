@@ -69,6 +69,15 @@ fn an_open_loop_beyond_the_storage_is_called_overload() {
 }
 
 #[test]
+fn a_rate_that_nothing_can_keep_ends_soon_and_says_so() {
+    let state = tempfile::tempdir().expect("a folder");
+    let output = underlay(&["simulate", "--design", "hdd", "--rate", "1e9"], state.path());
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(6), "{text}");
+    assert!(text.contains("cannot keep 1000000000 requests per second"), "{text}");
+}
+
+#[test]
 fn published_experiments_become_rows_and_a_page() {
     let state = tempfile::tempdir().expect("a folder");
     let page = state.path().join("page.html");
@@ -98,6 +107,22 @@ fn wrong_names_are_refused_with_the_right_ones() {
         (vec!["simulate", "--design", "null", "--workload", "5k"], "4k-random-read"),
         (vec!["simulate", "--design", "null", "--size", "64KiB", "--threads", "99"], "--size"),
         (vec!["simulate"], "--design"),
+        // Virtual time would not pass.
+        (vec!["simulate", "--design", "null", "--warm-up", "0", "--seconds", "1"], "--rate"),
+        (vec!["simulate", "--design", "null", "--curve"], "--rate"),
+        // What would be ignored.
+        (vec!["simulate", "--design", "hdd", "--html", "page.html"], "--html"),
+        (vec!["simulate", "--design", "hdd", "--stack", "5"], "--stack"),
+        (vec!["simulate", "--study", "kingston", "--rate", "5"], "--rate"),
+        (vec!["simulate", "--study", "kingston", "--queue-depth", "5"], "--queue-depth"),
+        (vec!["simulate", "--design", "hdd", "--seconds", "0"], "--seconds"),
+        // Before minutes of simulation.
+        (vec!["simulate", "--study", "kingston", "--html", "/nonexistent/x"], "/nonexistent/x"),
+        // Before anything is measured.
+        (vec!["calibrate", "/tmp", "--name", "Bad_Name"], "lower case letters"),
+        (vec!["calibrate", "/tmp", "--name", "\u{dc}ber"], "lower case letters"),
+        (vec!["calibrate", "/tmp", "--name", ""], "lower case letters"),
+        (vec!["calibrate", "/tmp", "--size", "1KiB"], "16 MiB"),
     ] {
         let output = underlay(&arguments, state.path());
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -157,5 +182,6 @@ fn a_device_is_not_overwritten_by_the_word_for_files() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{text}");
     assert!(text.contains("--overwrite-file"), "{text}");
+    assert!(text.contains("is a regular file, not a block device"), "{text}");
     assert_eq!(std::fs::read(&file).expect("readable"), vec![7u8; 17 << 20]);
 }

@@ -22,35 +22,35 @@ use underlay_workload::block::{BlockWorkload, Concurrency, Pace};
 #[derive(Debug, Args)]
 pub struct Load {
     /// A built-in block workload; `underlay list io-profiles` shows them.
-    #[arg(long, default_value = "4k-random-70-30", value_name = "NAME")]
+    #[arg(long, default_value = "4k-random-70-30", value_name = "NAME", conflicts_with = "study")]
     workload: String,
     /// Number of equal volumes.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, conflicts_with = "study")]
     volumes: u32,
     /// Bytes used of each volume.
-    #[arg(long, default_value_t = default_size())]
+    #[arg(long, default_value_t = default_size(), conflicts_with = "study")]
     size: Bytes,
     /// Threads per volume.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, conflicts_with = "study")]
     threads: u32,
     /// Requests in flight per thread.
-    #[arg(long, default_value_t = 32)]
+    #[arg(long, default_value_t = 32, conflicts_with = "study")]
     queue_depth: u32,
     /// Requests per second over all volumes, by a clock; as fast as possible when left out.
-    #[arg(long, value_name = "PER_SECOND")]
+    #[arg(long, value_name = "PER_SECOND", conflicts_with = "study")]
     rate: Option<f64>,
     /// A rate curve: the maximum first, then 10 to 120 % of it.
-    #[arg(long, conflicts_with = "rate")]
+    #[arg(long, conflicts_with_all = ["rate", "study"])]
     curve: bool,
     /// Virtual seconds measured at most.
-    #[arg(long, default_value_t = 10.0)]
+    #[arg(long, default_value_t = 10.0, conflicts_with = "study")]
     seconds: f64,
     /// Virtual seconds before that are not measured.
-    #[arg(long, default_value_t = 0.5)]
+    #[arg(long, default_value_t = 0.5, conflicts_with = "study")]
     warm_up: f64,
     /// Microseconds that a host's storage stack is occupied per I/O (clusters only).
-    #[arg(long, default_value_t = 0.0, value_name = "MICROSECONDS")]
-    stack: f64,
+    #[arg(long, value_name = "MICROSECONDS", conflicts_with = "study")]
+    stack: Option<f64>,
 }
 
 /// One simulation.
@@ -85,6 +85,14 @@ pub fn simulate(run: &Run<'_>) -> Result<Outcome, Stop> {
         ))),
         DatastoreKind::Emulated { devices, .. } => {
             check_space(&devices, load)?;
+            check_delay(&devices, run)?;
+            if load.stack.is_some() {
+                return Err(Stop::bad_input(format!(
+                    "--stack is of a cluster's hosts; design `{}` has none",
+                    run.design
+                ))
+                .with_hint("leave it out"));
+            }
             outcome(|| Ok(on_devices(&devices, load, seed)), &clients, run)
         }
         DatastoreKind::Cluster(plan) => outcome(|| on_cluster(&plan, load, seed), &clients, run),
@@ -102,9 +110,21 @@ fn outcome<T: Target>(
         measure: nanos(run.load.seconds, "--seconds")?,
         requests_max: run.requests,
     };
+    if spec.measure == Nanos::ZERO {
+        return Err(Stop::bad_input("--seconds must lie above 0: nothing would be measured"));
+    }
     let mut target = fresh()?;
     if !run.load.curve {
         let result = drive(&mut target, clients, &spec, run.seed);
+        if result.swamped && result.total().response.is_empty() {
+            return Err(Stop::load_not_delivered(format!(
+                "design `{}` cannot keep {:.0} requests per second: {} waited before anything was measured",
+                run.design,
+                run.load.rate.unwrap_or_default(),
+                result.backlog_at_end
+            ))
+            .with_hint("ask for a lower --rate; without one, the highest is shown"));
+        }
         return Ok(Outcome::Once(Box::new(result)));
     }
     let spec = CurveSpec {
@@ -189,6 +209,19 @@ fn check_space(devices: &[(String, DeviceProfile)], load: &Load) -> Result<(), S
     Ok(())
 }
 
+/// A closed loop starts a request when one has completed: on a device without delay at the same moment, for ever.
+fn check_delay(devices: &[(String, DeviceProfile)], run: &Run<'_>) -> Result<(), Stop> {
+    let mut used = devices.iter().take(run.load.volumes as usize);
+    if run.load.rate.is_none() && used.any(|(_, profile)| profile.is_instant()) {
+        return Err(Stop::bad_input(format!(
+            "design `{}` has devices without delay: a closed loop has no rate there, and no virtual time passes",
+            run.design
+        ))
+        .with_hint("give a --rate, without --curve"));
+    }
+    Ok(())
+}
+
 fn on_devices(devices: &[(String, DeviceProfile)], load: &Load, seed: RootSeed) -> StoreTarget {
     let volume =
         |number: u32| StoreVolume { device: number as usize % devices.len(), capacity: load.size };
@@ -201,10 +234,11 @@ fn on_devices(devices: &[(String, DeviceProfile)], load: &Load, seed: RootSeed) 
 }
 
 fn on_cluster(plan: &ClusterPlan, load: &Load, seed: RootSeed) -> Result<ClusterTarget, Stop> {
-    if !(0.0..=1e6).contains(&load.stack) {
+    let per_io = load.stack.unwrap_or(0.0);
+    if !(0.0..=1e6).contains(&per_io) {
         return Err(Stop::bad_input("--stack must lie in 0 to 1000000 microseconds"));
     }
-    let stack = Stack { per_io: Nanos((load.stack * 1e3) as u64), ..Stack::NONE };
+    let stack = Stack { per_io: Nanos((per_io * 1e3) as u64), ..Stack::NONE };
     let capacity = Bytes(load.size.0 >> 20 << 20);
     let volumes = vec![capacity; load.volumes as usize];
     let policy: Policy = plan.policy;

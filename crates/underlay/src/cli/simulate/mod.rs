@@ -9,7 +9,8 @@ mod workload_text;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use serde_json::json;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
 use underlay_simulation::experiments::{Comparison, Effort, compare, median, testbeds};
 
@@ -38,7 +39,7 @@ pub struct Arguments {
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Also write the comparison as one self-contained HTML file (with --study).
-    #[arg(long, value_name = "FILE", requires = "study")]
+    #[arg(long, value_name = "FILE", conflicts_with = "design")]
     html: Option<PathBuf>,
     /// Print as JSON.
     #[arg(long)]
@@ -83,6 +84,9 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
         return Err(Stop::bad_input(format!("no block experiments of `{study}` are known"))
             .with_hint(format!("use one of {}, or all", known.join(", "))));
     }
+    if let Some(path) = &arguments.html {
+        make_sure_of(path)?;
+    }
     let effort = Effort { requests: arguments.requests };
     let mut comparisons: Vec<Comparison> = Vec::new();
     for testbed in &wanted {
@@ -90,17 +94,27 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
         let compared = compare(testbed, effort, RootSeed(arguments.seed));
         comparisons.push(compared.map_err(|error| Stop::bad_input(chain(&error)))?);
     }
-    if let Some(path) = &arguments.html {
-        let page = comparison_page::render(&comparisons, arguments.seed);
-        std::fs::write(path, page)
-            .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
-    }
     if arguments.json {
         outln!("{:#}", comparisons_json(&comparisons, arguments.seed));
     } else {
         out!("{}", comparison_text::render(&comparisons));
     }
+    // Last, so that a disk that filled up meanwhile takes nothing away from what was printed.
+    if let Some(path) = &arguments.html {
+        let page = comparison_page::render(&comparisons, arguments.seed);
+        std::fs::write(path, page)
+            .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
+    }
     Ok(())
+}
+
+/// Opens what will be written at the end, before anything is simulated. What is there stays until then.
+fn make_sure_of(path: &Path) -> Result<(), Stop> {
+    let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
+    opened.map(drop).map_err(|error| {
+        Stop::bad_input(format!("could not write {}: {error}", path.display()))
+            .with_hint("name a file in a folder that exists")
+    })
 }
 
 /// The median error over the predicted rows of all test beds, in percent.

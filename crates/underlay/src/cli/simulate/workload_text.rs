@@ -52,12 +52,18 @@ fn once(text: &mut String, result: &SimulationResult) {
             text.push('\n');
         }
     }
-    if result.backlog_at_end > 0 || result.dropped > 0 {
+    if result.swamped {
         let _ = writeln!(
             text,
-            "\noverload: {} arrivals still waited at the end, {} were dropped; response times grow with the length \
-             of the run",
-            result.backlog_at_end, result.dropped
+            "\noverload: the design cannot keep this rate; {} arrivals waited when the run was ended after {}",
+            result.backlog_at_end,
+            result.measured_until - result.begin
+        );
+    } else if result.backlog_at_end > 0 {
+        let _ = writeln!(
+            text,
+            "\noverload: {} arrivals still waited at the end; response times grow with the length of the run",
+            result.backlog_at_end
         );
     }
     if result.failed > 0 {
@@ -138,7 +144,7 @@ fn result_json(result: &SimulationResult) -> Value {
         "bytes_per_second": result.bytes_per_second(),
         "duration_ns": result.duration().0,
         "backlog_at_end": result.backlog_at_end,
-        "dropped": result.dropped,
+        "ended_by_overload": result.swamped,
         "failed": result.failed,
         "streams": streams.collect::<Vec<_>>(),
         "seconds": seconds.collect::<Vec<_>>(),
