@@ -2,90 +2,18 @@
 
 mod common;
 
-use common::{Bench, Ended};
+#[path = "io/harness.rs"]
+mod harness;
+
+#[path = "io/verify.rs"]
+mod verify;
+
+use common::Bench;
+use harness::{Running, Store, disk, io, is_empty, json, number, refused, text, wait_for};
 use serde_json::Value;
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A folder on a file system that takes direct I/O.
-fn disk() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder")
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("a readable path")
-}
-
-fn json(ended: &Ended) -> Value {
-    serde_json::from_str(&ended.stdout)
-        .unwrap_or_else(|error| panic!("{error}\n{}\n{}", ended.stdout, ended.stderr))
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
-}
-
-fn is_empty(folder: &Path) -> bool {
-    fs::read_dir(folder).expect("a folder").next().is_none()
-}
-
-fn io(bench: &Bench, arguments: &[&str]) -> Ended {
-    bench.run(&[&["io"], arguments].concat())
-}
-
-#[track_caller]
-fn refused(ended: &Ended, code: i32, said: &[&str]) {
-    assert_eq!(ended.code, Some(code), "{}\n{}", ended.stdout, ended.stderr);
-    for said in said {
-        assert!(ended.stderr.contains(said), "`{said}` is missing:\n{}", ended.stderr);
-    }
-}
-
-/// A program that is ended with the test.
-struct Running(Child);
-
-impl Running {
-    fn start(bench: &Bench, arguments: &[&str]) -> Running {
-        let mut command = bench.underlay();
-        command.arg("io").args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
-        Running(command.spawn().expect("the program starts"))
-    }
-
-    fn signal(&self, signal: i32) {
-        // SAFETY: the process is our child and was not waited for.
-        assert_eq!(unsafe { libc::kill(self.0.id() as i32, signal) }, 0);
-    }
-
-    fn ended(mut self) -> Ended {
-        let read = |stream: Option<&mut dyn std::io::Read>| {
-            let mut text = String::new();
-            stream.expect("piped").read_to_string(&mut text).expect("text");
-            text
-        };
-        let stdout = read(self.0.stdout.as_mut().map(|s| s as &mut dyn std::io::Read));
-        let stderr = read(self.0.stderr.as_mut().map(|s| s as &mut dyn std::io::Read));
-        let code = self.0.wait().expect("our child").code();
-        Ended { code, stdout, stderr }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn wait_for(what: &str, mut there: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !there() {
-        assert!(Instant::now() < deadline, "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 
 #[test]
 fn a_load_is_delivered_and_its_file_removed() {
@@ -275,91 +203,6 @@ fn user_profiles_run_as_they_are_written() {
 }
 
 #[test]
-fn corruption_is_found_where_it_is() {
-    let (bench, disk) = (Bench::new(), disk());
-    let journal = bench.path().join("journal");
-    let common = [
-        "4k-random-70-30",
-        text(disk.path()),
-        "--size",
-        "32MiB",
-        "--duration",
-        "1s",
-        "--warm-up",
-        "0s",
-        "--verify",
-        "--json",
-    ];
-    let kept = ["--journal", text(&journal), "--keep"];
-    let outcome = json(&io(&bench, &[&common[..], &kept].concat()).expect_ok());
-    assert_eq!(outcome["verified"]["units"], (32 << 20) / 4096);
-    assert_eq!(outcome["verified"]["violations"], 0);
-    assert!(number(&outcome["result"]["verified_units"]) > 0.0, "reads are compared");
-    let file = PathBuf::from(outcome["targets"][0]["path"].as_str().expect("a path"));
-    let verify =
-        |arguments: &[&str]| io(&bench, &[&["verify", text(&journal)], arguments].concat());
-    let sound = verify(&["--json"]).expect_ok();
-    let found = &json(&sound)["targets"][0];
-    assert_eq!(found["units"]["last"], 8192, "{found}");
-    assert_eq!(found["writes_begun"], found["writes_acknowledged"]);
-
-    let bytes = OpenOptions::new().read(true).write(true).open(&file).expect("kept");
-    let mut byte = [0];
-    bytes.read_exact_at(&mut byte, 5_000_000).expect("there");
-    bytes.write_all_at(&[byte[0] ^ 16], 5_000_000).expect("flipped");
-    let ended = verify(&[]);
-    refused(&ended, 5, &["1 blocks do not hold"]);
-    assert!(ended.stdout.contains("CORRUPT"), "{}", ended.stdout);
-    let place = format!("at byte {}: corrupt", 5_000_000 / 4096 * 4096);
-    assert!(ended.stdout.contains(&place), "{}", ended.stdout);
-    refused(&verify(&["--power-cut"]), 5, &["1 blocks"]);
-    bytes.write_all_at(&byte, 5_000_000).expect("mended");
-    verify(&[]).expect(0);
-
-    // A block at another's place is sound in itself, and still wrong.
-    let mut block = vec![0; 4096];
-    bytes.read_exact_at(&mut block, 8192).expect("there");
-    bytes.write_all_at(&block, 16384).expect("misplaced");
-    let ended = verify(&["--json"]);
-    assert_eq!(ended.code, Some(5));
-    let violation = &json(&ended)["targets"][0]["first_violations"][0];
-    assert_eq!(
-        (&violation["offset_bytes"], &violation["finding"]),
-        (&16384.into(), &"misplaced".into())
-    );
-}
-
-#[test]
-fn nothing_acknowledged_is_lost_by_killing_the_generator() {
-    let (bench, disk) = (Bench::new(), disk());
-    let journal = bench.path().join("journal");
-    let arguments = [
-        "redo-log-and-data",
-        text(disk.path()),
-        "--size",
-        "64MiB",
-        "--duration",
-        "60s",
-        "--verify",
-        "--journal",
-        text(&journal),
-    ];
-    let running = Running::start(&bench, &arguments);
-    // Past the filling of the file: 64 writes with two records each.
-    wait_for("the load", || fs::metadata(&journal).is_ok_and(|file| file.len() > 100_000));
-    running.signal(libc::SIGKILL);
-    running.ended();
-    let ended = io(&bench, &["verify", text(&journal), "--json"]).expect_ok();
-    let found = &json(&ended)["targets"][0];
-    assert!(number(&found["writes_durable"]) > 64.0, "{found}");
-    assert_eq!(found["violations"], 0);
-    // The file of the dead generator is known to `clean`.
-    assert!(!is_empty(disk.path()));
-    bench.run(&["clean"]).expect(0);
-    assert!(is_empty(disk.path()));
-}
-
-#[test]
 fn an_interrupted_load_says_what_it_measured() {
     let (bench, disk) = (Bench::new(), disk());
     let arguments = [
@@ -414,113 +257,6 @@ fn rounds_end_when_they_are_steady() {
     assert!((5..=8).contains(&rounds.len()));
     assert_eq!(rounds.iter().filter(|round| round["counts"] == true).count(), 5);
     assert_eq!(outcome["result"]["duration_ns"], 5_000_000_000_u64);
-}
-
-/// Emulated volumes, stopped at the end.
-struct Store {
-    bench: Bench,
-    directory: PathBuf,
-}
-
-impl Store {
-    /// A bare block device of 64 MiB on a device with that durability; none where that cannot be.
-    fn with_device(durability: &str) -> Option<(Store, PathBuf)> {
-        // SAFETY: geteuid has no preconditions.
-        let root = unsafe { libc::geteuid() } == 0;
-        if !root || !Path::new("/dev/fuse").exists() || !Path::new("/dev/loop-control").exists() {
-            eprintln!("skip: block devices need root, /dev/fuse and /dev/loop-control");
-            return None;
-        }
-        let bench = Bench::new();
-        let directory = bench.path().canonicalize().expect("a folder").join("store");
-        let store = Store { bench, directory };
-        let created = store.volume(
-            "create",
-            &[
-                "data",
-                "--size",
-                "64MiB",
-                "--device",
-                "dc1500m-960",
-                "--durability",
-                durability,
-                "--json",
-            ],
-        );
-        let volume: Value = serde_json::from_str(&created.expect(0)).expect("JSON");
-        let device = PathBuf::from(volume["link"].as_str().expect("a device"));
-        Some((store, device))
-    }
-
-    fn volume(&self, command: &str, arguments: &[&str]) -> Ended {
-        self.bench.run(&[&["volume", command, text(&self.directory)], arguments].concat())
-    }
-}
-
-impl Drop for Store {
-    fn drop(&mut self) {
-        self.volume("stop", &["--force"]);
-        self.bench.run(&["clean"]);
-    }
-}
-
-/// Writes, each thread flushing after so many of them, until the power goes, and returns the journal.
-fn write_into_power_cut(store: &Store, device: &Path, flush_every: &str) -> PathBuf {
-    let journal = store.bench.path().join("journal");
-    let arguments = [
-        "4k-random-write",
-        text(device),
-        "--threads",
-        "4",
-        "--queue-depth",
-        "4",
-        "--flush-every",
-        flush_every,
-        "--fill",
-        "--duration",
-        "60s",
-        "--verify",
-        "--journal",
-        text(&journal),
-    ];
-    let running = Running::start(&store.bench, &arguments);
-    wait_for("the load", || fs::metadata(&journal).is_ok_and(|file| file.len() > 200_000));
-    store.volume("fault", &["power-cut"]).expect(0);
-    let ended = running.ended();
-    assert_eq!(ended.code, Some(4), "the load ends with an I/O error: {}", ended.stderr);
-    store.volume("fault", &["power-on"]).expect(0);
-    journal
-}
-
-#[test]
-fn a_power_cut_loses_what_was_not_flushed_and_nothing_else() {
-    let Some((store, device)) = Store::with_device("flushed") else { return };
-    let journal = write_into_power_cut(&store, &device, "200");
-    let verify = |arguments: &[&str]| {
-        io(
-            &store.bench,
-            &[&["verify", text(&journal), text(&device), "--json"], arguments].concat(),
-        )
-    };
-    let ended = verify(&["--power-cut"]).expect_ok();
-    let found = &json(&ended)["targets"][0];
-    assert_eq!(found["violations"], 0, "{found}");
-    assert!(number(&found["writes_durable"]) > 64.0, "{found}");
-    let lost = number(&found["units"]["unflushed-lost"]) + number(&found["units"]["torn"]);
-    assert!(lost > 0.0, "the cut lost something: {found}");
-    // Had only the generator died, the same would be a violation.
-    let strict = verify(&[]);
-    refused(&strict, 5, &["--power-cut"]);
-    assert!(number(&json(&strict)["targets"][0]["units"]["lost"]) > 0.0);
-}
-
-#[test]
-fn a_device_that_lies_about_flushes_is_caught() {
-    let Some((store, device)) = Store::with_device("lying") else { return };
-    let journal = write_into_power_cut(&store, &device, "1");
-    let ended = io(&store.bench, &["verify", text(&journal), text(&device), "--power-cut"]);
-    refused(&ended, 5, &["do not hold what they must"]);
-    assert!(ended.stdout.contains("LOST"), "{}", ended.stdout);
 }
 
 #[test]
