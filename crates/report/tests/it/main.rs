@@ -5,5 +5,6 @@ mod compare;
 mod fixture;
 mod simulation;
 mod synthetic;
+mod synthetic_run;
 mod terminal;
 mod verdicts;

@@ -1,0 +1,424 @@
+//! One run of a simulated execution: what samplers, driver and lab would have recorded of it.
+
+use std::collections::BTreeMap;
+
+use rand::RngExt;
+use serde_json::{Value, json};
+use underlay_core::series::{Layer, SeriesSpec};
+use underlay_core::{Histogram, Nanos, RootSeed};
+use underlay_record::conventions::{DISPATCH_LAG, LATENESS, MODELLED, document, histogram_scope};
+use underlay_record::{
+    Check, CheckMoment, CheckOutcome, Event, Interval, NewPhase, NewRun, PhaseKind, PhaseStatus,
+    Recorder, RunEnd, RunId, RunStatus, Source, SourceStatus, TransactionTick, WaitCount, WaitKey,
+    WaitWindow,
+};
+
+use crate::simulation::{MIX, SAMPLES, Second, Simulation};
+use crate::synthetic::Scenario;
+
+/// One run of a scenario.
+pub struct SimulatedRun<'a> {
+    pub scenario: &'a Scenario,
+    pub design: usize,
+    pub repeat: u32,
+    pub order: u32,
+}
+
+/// The cumulative values behind the ticks of a run.
+#[derive(Default)]
+struct Counters {
+    seconds: f64,
+    on_cpu_ns: f64,
+    run_queue_ns: f64,
+    driver_ns: f64,
+    busiest_ns: f64,
+    commits: f64,
+    log_bytes: f64,
+    reads: (f64, f64),
+    log_writes: (f64, f64),
+}
+
+impl SimulatedRun<'_> {
+    /// Writes it into a record, second by second.
+    pub fn carry_out(&self, recorder: &mut Recorder) {
+        let run = recorder
+            .begin_run(&NewRun {
+                design: self.design as u32,
+                repeat: self.repeat + 1,
+                order: self.order,
+                at: Nanos::ZERO,
+                origin_wall_ns: 1_790_000_000_000_000_000 + u64::from(self.order) * 300_000_000_000,
+            })
+            .unwrap();
+        self.declare(recorder, run);
+        let mut second = 3;
+        self.phase(recorder, run, PhaseKind::Restore, None, 0, 3, |_, _| {});
+        if self.scenario.failed_run == Some(self.order) {
+            let reason = "the server crashed: signal 9".to_string();
+            let end =
+                RunEnd { at: Nanos::from_secs(4), status: RunStatus::Failed, reason: Some(reason) };
+            recorder.end_run(run, &end).unwrap();
+            return;
+        }
+        let mut simulation = self.simulation();
+        let mut counters = Counters::default();
+        for users in &self.scenario.users {
+            simulation.set_users(*users);
+            let mut drive = |recorder: &mut Recorder, at: u64| {
+                let happened = simulation.second();
+                self.tick(recorder, run, at, &happened, &mut counters);
+            };
+            self.phase(recorder, run, PhaseKind::RampUp, Some(*users), second, 3, &mut drive);
+            second += 3;
+            let length = self.scenario.measure_s;
+            self.phase(recorder, run, PhaseKind::Measure, Some(*users), second, length, &mut drive);
+            second += length;
+        }
+        self.write_ending(recorder, run, second);
+        let at = Nanos::from_secs(second + 2);
+        let end = RunEnd { at, status: RunStatus::Finished, reason: None };
+        recorder.end_run(run, &end).unwrap();
+    }
+
+    fn simulation(&self) -> Simulation {
+        let mut random = RootSeed(self.scenario.seed).stream("run", u64::from(self.order));
+        let noise: f64 = (0..12).map(|_| random.random::<f64>()).sum::<f64>() - 6.0;
+        let slower = 1.0 + noise * self.scenario.run_noise;
+        let mut demands = self.scenario.designs[self.design].demands;
+        demands.cpu_ns *= slower;
+        demands.read_ns *= slower;
+        demands.log_ns *= slower;
+        Simulation::new(demands, random)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a phase has that many properties")]
+    fn phase(
+        &self,
+        recorder: &mut Recorder,
+        run: RunId,
+        kind: PhaseKind,
+        users: Option<u32>,
+        begin: u64,
+        seconds: u64,
+        mut act: impl FnMut(&mut Recorder, u64),
+    ) {
+        let label = users.map_or(kind.to_string(), |users| format!("{kind}, {users} users"));
+        let at = Nanos::from_secs(begin);
+        let phase =
+            recorder.begin_phase(&NewPhase { run: Some(run), kind, label, users, at }).unwrap();
+        for second in begin..begin + seconds {
+            act(recorder, second);
+            recorder.commit().unwrap();
+        }
+        let end = Nanos::from_secs(begin + seconds);
+        recorder.end_phase(phase, end, PhaseStatus::Finished).unwrap();
+    }
+
+    fn declare(&self, recorder: &mut Recorder, run: RunId) {
+        for (index, (name, layer, series)) in sources().into_iter().enumerate() {
+            let absent = self.scenario.absent.contains(&name);
+            let status = if absent {
+                SourceStatus::Absent("not offered by this kernel".into())
+            } else {
+                SourceStatus::Available
+            };
+            let series = if absent { Vec::new() } else { series };
+            let source = Source { index: index as u32, name: name.into(), layer, status, series };
+            recorder.source(run, &source).unwrap();
+        }
+    }
+
+    fn tick(
+        &self,
+        recorder: &mut Recorder,
+        run: RunId,
+        second: u64,
+        happened: &Second,
+        counters: &mut Counters,
+    ) {
+        let interval =
+            Interval { begin: Nanos::from_secs(second), end: Nanos::from_secs(second + 1) };
+        self.count(happened, counters);
+        for (kind, (name, ..)) in MIX.iter().enumerate() {
+            let tick = self.transactions(interval, name, &happened.responses[kind], second);
+            recorder.transactions(run, &tick).unwrap();
+        }
+        let mut lag = Histogram::new();
+        lag.record_n(30_000, 100);
+        recorder.histogram(run, interval, histogram_scope::DRIVER, DISPATCH_LAG, &lag).unwrap();
+        let demands = self.scenario.designs[self.design].demands;
+        for (name, ns) in [("data.read", demands.read_ns), ("wal.write", demands.log_ns)] {
+            let mut latency = Histogram::new();
+            for step in 0..20u64 {
+                latency.record((ns * (0.5 + step as f64 / 20.0)) as u64);
+            }
+            recorder.histogram(run, interval, histogram_scope::DATASTORE, name, &latency).unwrap();
+        }
+        if !self.scenario.absent.contains(&"waits") {
+            recorder.waits(run, &waits(interval, happened, self.top_users())).unwrap();
+        }
+        for (index, (name, values)) in self.values(counters).into_iter().enumerate() {
+            if !self.scenario.absent.contains(&name) {
+                // Samplers read shortly after the whole second.
+                let at = Nanos(interval.end.0 + 200_000);
+                let window = Interval { begin: at, end: Nanos(at.0 + 100_000) };
+                recorder.tick(run, index as u32, window, &values).unwrap();
+            }
+        }
+    }
+
+    fn transactions(
+        &self,
+        interval: Interval,
+        name: &str,
+        responses: &[u64],
+        second: u64,
+    ) -> TransactionTick {
+        let mut response = Histogram::new();
+        responses.iter().for_each(|ns| response.record(*ns));
+        let completed = responses.len() as u64;
+        // A drift is made by leaving out transactions: the shape is what counts.
+        let ladder_s = (self.scenario.measure_s + 3) * self.scenario.users.len() as u64;
+        let factor = 1.0 + (self.scenario.drift - 1.0) * second as f64 / ladder_s as f64;
+        let rolled_back = if name == "new_order" { completed / 100 } else { 0 };
+        let errors = completed * self.scenario.errors_per_mille / 1000;
+        TransactionTick {
+            interval,
+            transaction: name.into(),
+            committed: ((completed - rolled_back) as f64 * factor) as u64,
+            rolled_back,
+            failed: errors,
+            unknown: 0,
+            errors: if errors > 0 {
+                BTreeMap::from([("deadlock".to_string(), errors)])
+            } else {
+                BTreeMap::new()
+            },
+            retries: 0,
+            response: (&response).into(),
+            service: (&response).into(),
+        }
+    }
+
+    fn count(&self, happened: &Second, counters: &mut Counters) {
+        let completed: usize = happened.responses.iter().map(Vec::len).sum();
+        counters.seconds += 1.0;
+        counters.on_cpu_ns += happened.on_cpu_ns;
+        counters.run_queue_ns += happened.run_queue_ns;
+        counters.driver_ns += happened.driver_ns;
+        counters.busiest_ns += happened.driver_ns / 2.0 + self.scenario.driver_busy * 1e9;
+        counters.commits += completed as f64;
+        counters.log_bytes += completed as f64 * 6_000.0;
+        counters.reads.0 += happened.reads.0 as f64;
+        counters.reads.1 += happened.reads.1;
+        counters.log_writes.0 += happened.log_writes.0 as f64;
+        counters.log_writes.1 += happened.log_writes.1;
+    }
+
+    /// The rows of all sources, in the order of [`sources`].
+    fn values(&self, counters: &Counters) -> Vec<(&'static str, Vec<f64>)> {
+        let seconds = counters.seconds;
+        let interference = self.scenario.interference_cores * 1e9 * seconds;
+        let busy = counters.on_cpu_ns + counters.driver_ns + interference;
+        let idle = self.scenario.host_cores * 1e9 * seconds - busy;
+        let sampled = f64::from(SAMPLES) * seconds;
+        let read_sectors = counters.reads.0 * 16.0;
+        let log_sectors = counters.log_bytes * 1.4 / 512.0;
+        vec![
+            ("host_cpu", vec![busy * 0.8, 0.0, busy * 0.2, idle * 0.7, idle * 0.3, 0.0, 0.0, 0.0]),
+            (
+                "process",
+                vec![counters.on_cpu_ns, counters.run_queue_ns, counters.driver_ns, 0.0, 1.0],
+            ),
+            (
+                "postgres",
+                vec![
+                    counters.commits + 4.0 * seconds,
+                    0.0,
+                    counters.log_bytes,
+                    counters.commits * 200.0,
+                    counters.reads.0,
+                    // A checkpoint every 15 s that takes 5 s.
+                    (seconds / 15.0).floor(),
+                    ((seconds - 5.0) / 15.0).floor().max(0.0) * 5_000.0,
+                    4.0 * seconds,
+                ],
+            ),
+            ("waits", vec![sampled, 0.0]),
+            ("underlay", vec![seconds, seconds * 2e6]),
+            (
+                "block",
+                vec![
+                    counters.reads.0,
+                    read_sectors,
+                    counters.reads.1 / 1e6,
+                    counters.reads.1 / 1e6,
+                    counters.log_writes.0,
+                    log_sectors,
+                    counters.log_writes.1 / 1e6,
+                    counters.log_writes.1 / 1e6,
+                ],
+            ),
+            ("driver", vec![counters.driver_ns, counters.busiest_ns, f64::from(self.top_users())]),
+            ("pressure", vec![]),
+        ]
+    }
+
+    fn top_users(&self) -> u32 {
+        self.scenario.users.iter().copied().max().unwrap_or(1)
+    }
+
+    fn write_ending(&self, recorder: &mut Recorder, run: RunId, second: u64) {
+        let at = Nanos::from_secs(second);
+        let note = Event {
+            run: Some(run),
+            at: Nanos::from_secs(3),
+            kind: "note".into(),
+            text: "volume.data: device loop3".into(),
+            data: Value::Null,
+        };
+        recorder.event(&note).unwrap();
+        for (moment, id, title) in [
+            (CheckMoment::Before, "C1", "W_YTD = sum(D_YTD)"),
+            (CheckMoment::After, "C1", "W_YTD = sum(D_YTD)"),
+            (CheckMoment::After, "ledger", "every acknowledged order exists"),
+        ] {
+            let violated = self.scenario.violated_run == Some(self.order) && id == "ledger";
+            let outcome = if violated {
+                CheckOutcome::Violated { rows: 3, example: "order 17 of district 4".into() }
+            } else {
+                CheckOutcome::Ok
+            };
+            let check = Check { run, moment, id: id.into(), title: title.into(), outcome };
+            recorder.check(&check).unwrap();
+        }
+        self.write_documents(recorder, run, at);
+    }
+
+    fn write_documents(&self, recorder: &mut Recorder, run: RunId, at: Nanos) {
+        let mut settings = json!({
+            "shared_buffers": { "value": "16384", "source": "configuration file" },
+            "checkpoint_timeout": { "value": "300", "source": "default" },
+            "fsync": { "value": "on", "source": "default" },
+            "data_directory": { "value": format!("/run/{}", run.0), "source": "override" },
+        });
+        for (name, value) in &self.scenario.designs[self.design].settings {
+            settings[*name] = json!({ "value": value, "source": "configuration file" });
+        }
+        recorder.write_document(Some(run), document::ENGINE_SETTINGS, &settings).unwrap();
+        let engine = json!({ "engine": "postgresql", "version": "15.18" });
+        recorder.write_document(Some(run), document::ENGINE, &engine).unwrap();
+        let timing = json!({
+            "valid": self.scenario.timing_valid,
+            "reason": (!self.scenario.timing_valid).then_some("lateness p99 of 400 us exceeds 10 % of 700 us"),
+            "host_limited_share": 0.001,
+            "floor_ns": 9_000,
+            "compensation_ns": 12_000,
+        });
+        recorder.write_document(Some(run), document::TIMING, &timing).unwrap();
+        if self.scenario.at_least.contains(&self.design) {
+            let search =
+                json!({ "found": { "kind": "at-least", "holds_per_second": 100.0 }, "steps": [] });
+            recorder.write_document(Some(run), document::RATE_SEARCH, &search).unwrap();
+        }
+        let whole = Interval { begin: Nanos::ZERO, end: at };
+        for (name, ns) in [(LATENESS, 5_000), (MODELLED, 120_000)] {
+            let mut histogram = Histogram::new();
+            (0..100).for_each(|step| histogram.record(ns + ns * step / 100));
+            recorder.histogram(run, whole, histogram_scope::TIMING, name, &histogram).unwrap();
+        }
+    }
+}
+
+/// All sources with their series: the names are those of the samplers.
+fn sources() -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
+    let counters = |names: &[&str], unit: &str| -> Vec<SeriesSpec> {
+        names.iter().map(|name| SeriesSpec::counter(*name, unit)).collect()
+    };
+    let states = ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
+    let states: Vec<SeriesSpec> =
+        states.iter().map(|state| SeriesSpec::counter(format!("cpu.{state}"), "ns")).collect();
+    let mut process = counters(
+        &["postgres.on_cpu", "postgres.run_queue", "driver.on_cpu", "driver.run_queue"],
+        "ns",
+    );
+    process.push(SeriesSpec::gauge("driver.processes", "processes"));
+    let block = |volume: &str, operation: &str| {
+        let name = |field: &str| format!("volume.{volume}.{field}");
+        vec![
+            SeriesSpec::counter(name(&format!("{operation}.ios")), "ios"),
+            SeriesSpec::counter(name(&format!("{operation}.sectors")), "sectors"),
+            SeriesSpec::counter(name(&format!("{operation}.time")), "ms"),
+            SeriesSpec::counter(name("queue_time"), "ms"),
+        ]
+    };
+    vec![
+        ("host_cpu", Layer::Host, states),
+        ("process", Layer::Host, process),
+        (
+            "postgres",
+            Layer::Database,
+            counters(
+                &[
+                    "database.xact_commit",
+                    "database.xact_rollback",
+                    "wal.position",
+                    "database.blks_hit",
+                    "database.blks_read",
+                    "bgwriter.checkpoints_timed",
+                    "bgwriter.checkpoint_write_time",
+                    "observer.transactions",
+                ],
+                "events",
+            ),
+        ),
+        ("waits", Layer::Database, counters(&["samples", "holders"], "samples")),
+        ("underlay", Layer::Underlay, counters(&["tier.postgres.ticks", "collector.cpu"], "ns")),
+        ("block", Layer::Block, [block("data", "read"), block("wal", "write")].concat()),
+        (
+            "driver",
+            Layer::Driver,
+            [
+                counters(&["cpu", "busiest_thread.awake"], "ns"),
+                vec![SeriesSpec::gauge("sessions", "sessions")],
+            ]
+            .concat(),
+        ),
+        ("pressure", Layer::Host, Vec::new()),
+    ]
+}
+
+/// All sessions are open from the start: those of users that are not active yet are idle.
+fn waits(interval: Interval, happened: &Second, top_users: u32) -> WaitWindow {
+    let active: u32 = happened.samples.iter().sum();
+    let mut samples = happened.samples;
+    samples[0] += top_users * SAMPLES - active;
+    let keys = [
+        ("idle", "Client", "ClientRead"),
+        ("active", "", ""),
+        ("active", "IO", "DataFileRead"),
+        ("active", "IO", "WALSync"),
+    ];
+    let clients = keys
+        .iter()
+        .zip(samples)
+        .filter(|(_, sessions)| *sessions > 0)
+        .map(|((state, class, event), sessions)| WaitCount {
+            key: WaitKey {
+                state: state.to_string(),
+                class: class.to_string(),
+                event: event.to_string(),
+                backend_type: "client backend".into(),
+            },
+            sessions,
+        })
+        .collect();
+    WaitWindow {
+        interval,
+        samples: SAMPLES,
+        clients,
+        holder_samples: 5,
+        holders: Vec::new(),
+        background: Vec::new(),
+    }
+}
