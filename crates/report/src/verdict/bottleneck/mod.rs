@@ -17,9 +17,7 @@ use crate::wording::percent;
 
 pub(crate) use classes::class_title;
 
-use rules::{
-    CPU_BUSY, CPU_TIME, DECIDES, NETWORK, Ruling, SATURATED, cpu_busy, inconclusive, rule, unmet,
-};
+use rules::{CPU_BUSY, DECIDES, NETWORK, Ruling, SATURATED, cpu_busy, inconclusive, rule, unmet};
 use shares::Shares;
 
 /// Below this share a class decides with low confidence only.
@@ -113,12 +111,13 @@ fn ruled_out(situation: &Situation, shares: &Shares, verdict: &str) -> Vec<Ruled
     }
     if let Some(busy) = cpu_busy(situation).filter(|_| verdict != "cpu-starved") {
         let time = percent(shares.cpu + shares.run_queue);
-        if busy < CPU_BUSY || shares.cpu_of_busy < CPU_TIME {
+        if busy < CPU_BUSY {
             add("cpu", format!("{time} of the time, processors {} busy", percent(busy)));
         }
     }
     for (class, words, share) in shares.candidates() {
-        if class != "cpu" && share < DECIDES && verdict != "mixed" {
+        // Several shares that are too small to decide may be the limit together.
+        if class != "cpu" && share < DECIDES && !matches!(verdict, "mixed" | "inconclusive") {
             add(class, format!("{} of the time {words}", percent(share)));
         }
     }
@@ -165,6 +164,23 @@ mod tests {
 
     fn class(situation: &Situation) -> String {
         judge(situation, 0, 8).class
+    }
+
+    #[test]
+    fn nothing_is_ruled_out_by_a_share_that_only_did_not_decide() {
+        let mut busy = situation(&[
+            (TimeClass::Log, 0.34),
+            (TimeClass::Lock, 0.32),
+            (TimeClass::DataRead, 0.26),
+            (TimeClass::Cpu, 0.08),
+        ]);
+        busy.idle_share = Some(0.02);
+        busy.server_cores = Some(3.9);
+        let verdict = judge(&busy, 0, 8);
+        assert_eq!(verdict.class, "inconclusive", "{verdict:?}");
+        for class in ["log", "lock", "data-read", "cpu"] {
+            assert!(verdict.ruled_out.iter().all(|out| out.class != class), "{verdict:?}");
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ const SMALL: f64 = 0.2;
 /// Client-side time without think time that points at the network.
 pub(super) const NETWORK: f64 = 0.4;
 /// Running and runnable time, as a share of the time not spent at the client.
-pub(super) const CPU_TIME: f64 = 0.5;
+const CPU_TIME: f64 = 0.5;
 /// Processors in use, as a share of the server's allotment or of the host.
 pub(super) const CPU_BUSY: f64 = 0.85;
 /// Share of the time in which a task had no processor.
