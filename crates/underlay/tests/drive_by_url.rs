@@ -10,11 +10,14 @@ mod certificates;
 #[path = "drive_by_url/foreign.rs"]
 mod foreign;
 
+#[path = "drive_by_url/lost_server.rs"]
+mod lost_server;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use certificates::Certificates;
 use common::{Bench, Ended, cannot_run_servers};
@@ -140,6 +143,10 @@ impl Stranger {
     }
 
     fn drive_at(&self, url: &str, workload: &str, arguments: &[&str]) -> Ended {
+        self.ended(self.begin_at(url, workload, arguments), workload)
+    }
+
+    fn begin_at(&self, url: &str, workload: &str, arguments: &[&str]) -> Child {
         let variable = match self.server.target().engine {
             Engine::Postgresql => "PGPASSWORD",
             Engine::Mariadb => "MYSQL_PWD",
@@ -155,10 +162,16 @@ impl Stranger {
             .stderr(Stdio::piped());
         let child = command.spawn().expect("the program starts");
         let shown = fs::read_to_string(format!("/proc/{}/cmdline", child.id())).unwrap();
+        assert!(
+            !shown.contains(&self.password()),
+            "the password is in the command line of {workload}"
+        );
+        child
+    }
+
+    fn ended(&self, child: Child, workload: &str) -> Ended {
         let ended = Ended::of(child.wait_with_output().unwrap());
-        for (text, what) in
-            [(&shown, "command line"), (&ended.stdout, "output"), (&ended.stderr, "messages")]
-        {
+        for (text, what) in [(&ended.stdout, "output"), (&ended.stderr, "messages")] {
             assert!(
                 !text.contains(&self.password()),
                 "the password is in the {what} of {workload}"

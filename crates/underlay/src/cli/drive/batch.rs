@@ -17,12 +17,10 @@ use underlay_database::{Engine, ErrorClass, Target};
 use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
 
 use super::connection::Sessions;
-use super::{Arguments, foreign, job};
+use super::{Arguments, RETURN_LIMIT, foreign, job};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
-/// How long a server that went away may take to come back.
-const RETURN_LIMIT: Duration = Duration::from_secs(60);
 /// Sessions have a thread each.
 const MAX_SESSIONS: u32 = 1024;
 const QUANTILES: [(&str, f64); 5] =
@@ -228,18 +226,20 @@ fn print_report(engine: Engine, report: &BatchReport) {
             outln!("{name:8} {:>10} {}", histogram.count(), cells.join(" "));
         }
     }
-    outln!("rows per second, by the second in which the server {}:", taken(mode));
+    outln!("rows per second, by the second in which the server {}:", taken(mode, rollback));
     for (line, seconds) in report.rows_per_second.chunks(10).enumerate() {
         let numbers: Vec<String> = seconds.iter().map(|rows| format!("{rows:>8}")).collect();
         outln!("  {:>5} s {}", line * 10, numbers.join(" "));
     }
 }
 
-fn taken(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Implicit => "acknowledged their commit",
-        Mode::Explicit => "answered their statement (they are committed at the end)",
-        Mode::Bulk => "took them from the stream (they are committed at the end)",
+fn taken(mode: Mode, rollback: bool) -> &'static str {
+    match (mode, rollback) {
+        (Mode::Implicit, _) => "acknowledged their commit",
+        (Mode::Explicit, false) => "answered their statement (they are committed at the end)",
+        (Mode::Explicit, true) => "answered their statement (they are undone at the end)",
+        (Mode::Bulk, false) => "took them from the stream (they are committed at the end)",
+        (Mode::Bulk, true) => "took them from the stream (they are undone at the end)",
     }
 }
 

@@ -24,7 +24,7 @@ use crate::stop::{Stop, chain};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::place::Afterwards;
@@ -45,6 +45,8 @@ const URL_VARIABLE: &str = "UNDERLAY_URL";
 /// Users of a closed loop, and those that an open loop may keep busy at once.
 const USERS_CLOSED: u32 = 8;
 const USERS_OPEN: u32 = 64;
+/// A server that went away under load is waited for so long.
+const RETURN_LIMIT: Duration = Duration::from_secs(60);
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
 const SEARCH_QUEUE: u32 = 100_000;
 
@@ -310,11 +312,13 @@ fn run_load<S: Subject>(
         None => offer::measure(arguments, &changes, subject, &driver)?,
     };
     let summary = driver.stop();
-    let after = subject.after(before, &summary)?;
+    wait_for_the_server(arguments, subject);
+    let after = subject.after(before, &summary).unwrap_or_else(After::unjudged);
     if arguments.form() == Form::Text {
         page::print(&measured, &summary, &after, &changes);
     }
-    let json = page::json(&measured, &summary, &after, &changes);
+    let mut json = page::json(&measured, &summary, &after, &changes);
+    json["asked"] = arguments.asked();
     let delivered = match Delivery::of(&measured.tick).map(|delivery| delivery.verdict) {
         Some(DeliveryVerdict::Missed) if measured.search.is_none() => {
             Err(Stop::load_not_delivered(
@@ -326,6 +330,20 @@ fn run_load<S: Subject>(
     let interrupted =
         if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
     Ok((json, after.verdict.and(interrupted).and(delivered)))
+}
+
+/// A server that went away under load may come back, and can then be judged.
+fn wait_for_the_server<S: Subject>(arguments: &Arguments, subject: &S) {
+    let deadline = Instant::now() + RETURN_LIMIT;
+    let mut is_said = false;
+    while subject.reading().is_err() && Instant::now() < deadline {
+        if !std::mem::replace(&mut is_said, true) {
+            arguments.say("the database does not answer; waiting for it, to see what it kept");
+        }
+        if !interrupt::sleep_until(Instant::now() + Duration::from_millis(500)) {
+            return;
+        }
+    }
 }
 
 fn run_noop<W: WorkloadTrait>(arguments: &Arguments, workload: W) -> Result<(), Stop> {
@@ -385,6 +403,25 @@ impl Arguments {
             ArrivalKind::Poisson => Arrivals::Poisson,
             ArrivalKind::Uniform => Arrivals::Uniform,
         }
+    }
+
+    /// What tells this run from another one of the same workload.
+    fn asked(&self) -> Value {
+        let arrivals = self.is_open().then_some(match self.arrivals {
+            ArrivalKind::Poisson => "poisson",
+            ArrivalKind::Uniform => "uniform",
+        });
+        json!({
+            "users": self.users(),
+            "connections": self.connections,
+            "threads": self.threads,
+            "duration_ns": self.duration.0,
+            "warm_up_ns": self.warm_up.0,
+            "rate_per_second": self.rate,
+            "arrivals": arrivals,
+            "ramp_ns": self.ramp.0,
+            "key_think": (!self.is_open()).then_some(self.key_think),
+        })
     }
 
     fn spec(&self) -> DriveSpec {

@@ -37,10 +37,23 @@ pub(super) struct Measured {
     pub(super) tick: DriveTick,
     /// CPU time of the driver's threads within it.
     pub(super) cpu_ns: u64,
-    /// The database's own counts at its two ends.
+    /// What was counted in each second or so of it; of a search nothing.
+    pub(super) seconds: Vec<Second>,
+    /// The database's own counts at its two ends, if it could be asked at both.
     pub(super) readings: Option<(Reading, Reading)>,
     /// The steps of a search, and what it came to; none when it was stopped.
     pub(super) search: Option<Search>,
+}
+
+/// What users saw within about a second.
+pub(super) struct Second {
+    /// Its end, since the begin of the measured load.
+    pub(super) end: Nanos,
+    /// What the headline counts.
+    pub(super) headline_rate: f64,
+    /// Their response times.
+    pub(super) response_p99: Option<Nanos>,
+    pub(super) errors: u64,
 }
 
 /// A search as it went.
@@ -77,13 +90,17 @@ pub(super) fn measure<S: Subject>(
     driver: &Driver<S::Books>,
 ) -> Result<Measured, Stop> {
     driver.set_users(arguments.users());
-    interrupt::sleep_until(Instant::now() + Duration::from(arguments.warm_up));
-    let first = subject.reading()?;
+    if !interrupt::sleep_until(Instant::now() + Duration::from(arguments.warm_up)) {
+        return Err(Stop::interrupted("stopped by the user before anything was measured"));
+    }
+    // A server that is away now may be back later; what the users see of it is counted meanwhile.
+    let first = ask(subject);
     let cpu_ns_before = driver.tick().cpu_ns;
     let began = Instant::now();
     let end = began + Duration::from(arguments.duration);
     let mut pending = changes.iter().filter(|change| change.after.is_some()).peekable();
     let mut window = DriveTick::default();
+    let mut seconds = Vec::new();
     loop {
         let mut next = end.min(Instant::now() + Duration::from_secs(1));
         let due = |change: &WeightsAt| began + Duration::from(change.after.unwrap_or(Nanos::ZERO));
@@ -98,12 +115,18 @@ pub(super) fn measure<S: Subject>(
         let tick = driver.tick();
         tell(&tick);
         append(&mut window, &tick);
+        seconds.push(Second {
+            end: tick.end.saturating_sub(window.begin),
+            headline_rate: tick.headline_rate(),
+            response_p99: tick.headline_response().quantile(0.99).map(Nanos),
+            errors: tick.errors(),
+        });
         if !go_on || Instant::now() >= end {
-            let last = subject.reading()?;
             return Ok(Measured {
                 cpu_ns: window.cpu_ns.saturating_sub(cpu_ns_before),
                 tick: window,
-                readings: Some((first, last)),
+                seconds,
+                readings: first.zip(ask(subject)),
                 search: None,
             });
         }
@@ -138,6 +161,7 @@ pub(super) fn search<B: Books>(
     Ok(Measured {
         tick: last.0,
         cpu_ns: last.1,
+        seconds: Vec::new(),
         readings: None,
         search: Some(Search { objective, steps, found }),
     })
@@ -182,6 +206,12 @@ fn carry_out<B: Books>(
     }
     let cpu_ns = ticks.last().map_or(0, |tick| tick.cpu_ns.saturating_sub(cpu_ns_before));
     Ok(Some((ticks, cpu_ns)))
+}
+
+/// The database's own counts, if it can be asked.
+fn ask<S: Subject>(subject: &S) -> Option<Reading> {
+    let reading = subject.reading();
+    reading.inspect_err(|stop| errln!("{stop}")).ok()
 }
 
 fn tell(tick: &DriveTick) {

@@ -20,6 +20,22 @@ pub(super) struct After {
     pub(super) verdict: Result<(), Stop>,
 }
 
+impl After {
+    /// Of a database that could not be asked any more: what the users saw is known all the same.
+    pub(super) fn unjudged(stop: Stop) -> After {
+        let mut members = Map::new();
+        members.insert("checks".to_string(), json!({ "could_not_be_made": stop.to_string() }));
+        After {
+            said: Vec::new(),
+            ended: vec![format!(
+                "checks: could not be made, so nothing is said of the data: {stop}"
+            )],
+            members,
+            verdict: Err(stop),
+        }
+    }
+}
+
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
@@ -45,11 +61,22 @@ pub(super) fn print<B>(
     if let Some(rate) = rate_with_rollbacks(measured) {
         outln!("{} {rate:.0} when intended rollbacks are counted too", headline.unit);
     }
-    if let Some((counted, engine, definition)) = database_rates(measured) {
-        if let Some(counted) = counted {
-            outln!("{} {counted:.0} by the database's own sequence", headline.unit);
+    match database_rates(measured, summary) {
+        Some(DatabaseRates { headline: counted, tpm, tpm_is }) => {
+            if let Some(counted) = counted {
+                outln!("{} {counted:.0} by the database's own sequence", headline.unit);
+            }
+            match tpm {
+                Some(tpm) => outln!("TPM {tpm:.0} ({tpm_is})"),
+                None => outln!(
+                    "TPM unknown: connections were lost, and a server that restarts counts from 0 ({tpm_is})"
+                ),
+            }
         }
-        outln!("TPM {engine:.0} ({definition})");
+        None if measured.search.is_none() => {
+            outln!("TPM unknown: the database could not be asked")
+        }
+        None => {}
     }
     after.said.iter().for_each(|line| outln!("{line}"));
     for change in changes {
@@ -82,6 +109,13 @@ fn print_search(search: &Search) {
         outln!("  {}", describe(step, &search.objective));
     }
     outln!("{}", conclusion(search));
+    match search.steps.last() {
+        Some(last) => outln!(
+            "what follows is of the last step, at {:.1} transactions/s, which is not the result:",
+            last.step.rate_per_second
+        ),
+        None => outln!("no step was completed: what follows counts nothing"),
+    }
 }
 
 fn conclusion(search: &Search) -> String {
@@ -160,8 +194,18 @@ fn rate_with_rollbacks(measured: &Measured) -> Option<f64> {
     (rolled_back > 0).then(|| headline.rate(committed + rolled_back, measured.tick.length()))
 }
 
-/// The headline by the database's own sequence, the engine's transactions per minute, and what they are.
-fn database_rates(measured: &Measured) -> Option<(Option<f64>, f64, &'static str)> {
+/// What the database itself counted.
+struct DatabaseRates {
+    /// The headline by a sequence of its own.
+    headline: Option<f64>,
+    /// The engine's transactions per minute; none where its counters may have begun anew on the way.
+    tpm: Option<f64>,
+    /// What they are.
+    tpm_is: &'static str,
+}
+
+/// None where it could not be asked at both ends.
+fn database_rates<B>(measured: &Measured, summary: &DriveSummary<B>) -> Option<DatabaseRates> {
     let (first, last) = measured.readings.as_ref()?;
     let length: Nanos = last.at.saturating_duration_since(first.at).into();
     let headline = &measured.tick.shape.headline;
@@ -171,7 +215,14 @@ fn database_rates(measured: &Measured) -> Option<(Option<f64>, f64, &'static str
         .map(|(last, first)| headline.rate(last.saturating_sub(first), length));
     let transactions = last.engine_transactions.saturating_sub(first.engine_transactions);
     let per_minute = transactions as f64 * 60.0 / length.as_secs_f64().max(f64::MIN_POSITIVE);
-    Some((counted, per_minute, last.engine_definition))
+    // Counters live in the server's memory: after a restart they begin anew, and may by now be above what they were.
+    let went_on =
+        summary.outages.is_empty() && last.engine_transactions >= first.engine_transactions;
+    Some(DatabaseRates {
+        headline: counted,
+        tpm: went_on.then_some(per_minute),
+        tpm_is: last.engine_definition,
+    })
 }
 
 /// The run as JSON.
@@ -191,9 +242,19 @@ pub(super) fn json<B>(
         let name = format!("{}_with_rollbacks", shape.headline.unit.to_lowercase());
         put(&name, json!(rate));
     }
-    if let Some((counted, engine, definition)) = database_rates(measured) {
-        put("by_the_database", json!({ "headline": counted, "tpm": engine, "tpm_is": definition }));
+    if let Some(rates) = database_rates(measured, summary) {
+        let DatabaseRates { headline, tpm, tpm_is } = rates;
+        put("by_the_database", json!({ "headline": headline, "tpm": tpm, "tpm_is": tpm_is }));
     }
+    let seconds = measured.seconds.iter().map(|second| {
+        json!({
+            "end_ns": second.end.0,
+            "rate": second.headline_rate,
+            "response_p99_ns": second.response_p99.map(|p99| p99.0),
+            "errors": second.errors,
+        })
+    });
+    put("seconds", seconds.collect());
     put("transactions", types_json(measured));
     // With what came before the window and after it.
     let completed = |counts: &TypeTick| counts.committed + counts.rolled_back;

@@ -6,9 +6,9 @@ use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::Target;
 use underlay_database::tpcc::{
-    CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
-    TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity_for, load,
-    order_numbers, others,
+    CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, LoadOptions, Mode,
+    OrderNumbers, TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity_for,
+    load, order_numbers, others,
 };
 use underlay_driver::DriveSummary;
 use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccBooks};
@@ -223,6 +223,7 @@ impl Subject for TpccSubject<'_> {
             "identity": identity,
             "warehouses": parameters.warehouses,
             "seed": parameters.seed.0,
+            "mode": self.arguments.tpcc.mode().as_str(),
             "profile": profile.as_str(),
             "deviations": profile.deviations(),
             "new_orders": {
@@ -264,12 +265,16 @@ fn refusal(what: &str, error: TpccError) -> Stop {
 }
 
 fn verdict_of(when: &str, report: &CheckReport) -> Result<(), Stop> {
-    match report.failures().next() {
-        None => Ok(()),
-        Some(result) => Err(Stop::check_violated(format!(
-            "consistency{when}: {}",
-            in_words(result.id, result.title, &result.outcome)
-        ))),
+    let is_violated =
+        |result: &&CheckResult| matches!(result.outcome, CheckOutcome::Violated { .. });
+    let said = |result: &CheckResult| {
+        format!("consistency{when}: {}", in_words(result.id, result.title, &result.outcome))
+    };
+    match (report.failures().find(is_violated), report.failures().next()) {
+        (Some(violated), _) => Err(Stop::check_violated(said(violated))),
+        // What nobody could look at may well be right.
+        (None, Some(not_made)) => Err(Stop::run_failed(said(not_made))),
+        (None, None) => Ok(()),
     }
 }
 

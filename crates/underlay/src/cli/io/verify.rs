@@ -43,7 +43,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     for (number, described) in header.targets.iter().enumerate() {
         let path = arguments.targets.get(number).unwrap_or(&described.path);
         let opened = Target::open_to_read(path, Caching::Direct);
-        let target = opened.map_err(|error| stop(&error))?;
+        let target = opened.map_err(|error| match path.try_exists() {
+            Ok(false) => stop(&error).with_hint(
+                "a file that the load made itself is removed at its end: keep it with --keep, or verify a load that was killed",
+            ),
+            _ => stop(&error),
+        })?;
         if target.size() < described.working_set {
             return Err(Stop::bad_input(format!(
                 "{} is {} long; the journal is about {} of it",

@@ -69,7 +69,14 @@ pub async fn check(
     if let Some((ledger, before)) = options.ledger {
         results.push(ledger::check(&mut clients[0], options.tables, ledger, before).await);
     }
-    if fingerprint(&mut clients[0], options.tables).await.ok() != before {
+    let after = match (fingerprint(&mut clients[0], options.tables).await, &before) {
+        // It could be read before: it is the connection that is gone, and nobody knows what the results are worth.
+        (Err(error), Some(_)) => {
+            return Err(SessionError::from_mariadb(&error, CommitState::NotSent));
+        }
+        (after, _) => after.ok(),
+    };
+    if after != before {
         disbelieve(&mut results);
     }
     for client in clients {
