@@ -95,6 +95,8 @@ mod replacement;
 
 mod resync;
 
+mod resync_pace;
+
 mod resync_search;
 
 mod reshape;

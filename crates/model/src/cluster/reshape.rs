@@ -133,6 +133,7 @@ impl Cluster {
         let offset = unit * self.settings.stripe_unit.0 + u64::from(start);
         let range = state.object.geometry.locate(offset, length);
         let purpose = Purpose::Reshape { epoch, unit };
+        self.resync.pace.begin(self.now);
         let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
         let reads = self
             .piece(volume, Layout::Present, &range, &Failed::NONE)

@@ -12,6 +12,7 @@ use super::geometry::RowRange;
 use super::ids::{ComponentId, GroupId, VolumeId};
 use super::object::{Copy, Layout};
 use super::operation::{Part, Phase, Purpose};
+use super::resync_pace::ResyncPace;
 use super::resync_search::Next;
 use super::row_plan::row_is_known;
 use super::slab::Key;
@@ -43,10 +44,7 @@ pub(super) struct ResyncState {
     pub(super) copied_bytes: [u64; 4],
     /// Slices written by copies, likewise.
     pub(super) slices: [u64; 4],
-    /// Slowly moving average of the pace, bytes per second, and what it is made of.
-    pace: f64,
-    measured_since: Nanos,
-    measured_bytes: u64,
+    pub(super) pace: ResyncPace,
     /// Whether a retry is scheduled.
     pub(super) retry_scheduled: bool,
 }
@@ -62,21 +60,7 @@ impl ResyncState {
     pub(super) fn count(&mut self, now: Nanos, reason: ResyncReason, bytes: u64) {
         self.copied_bytes[reason as usize] += bytes;
         self.slices[reason as usize] += 1;
-        self.measured_bytes += bytes;
-        let span = now.saturating_sub(self.measured_since);
-        if span >= Nanos::from_secs(1) {
-            let pace = self.measured_bytes as f64 / span.as_secs_f64();
-            // A pause longer than 10 s says nothing about the pace of what follows.
-            let fresh = self.pace == 0.0 || span > Nanos::from_secs(10);
-            self.pace = if fresh { pace } else { 0.7 * self.pace + 0.3 * pace };
-            self.measured_since = now;
-            self.measured_bytes = 0;
-        }
-    }
-
-    /// Bytes per second, when known.
-    pub(super) fn pace(&self) -> Option<f64> {
-        (self.pace > 0.0).then_some(self.pace)
+        self.pace.count(now, bytes);
     }
 }
 
@@ -175,6 +159,7 @@ impl Cluster {
         let (epoch, volume) = (copy.epoch, component.volume);
         let purpose = Purpose::Resync { component: id, group, epoch };
         self.groups[group.0 as usize].resync_in_flight += 1;
+        self.resync.pace.begin(self.now);
         let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
         let client = self.host_of(group);
         let wants = self.slice_reads(id, &range);

@@ -194,7 +194,7 @@ impl Cluster {
         let mut status = ResyncStatus {
             copied_bytes: self.resync.copied_bytes,
             slices: self.resync.slices,
-            bytes_per_second: self.resync.pace(),
+            bytes_per_second: self.resync.pace.known(),
             ..ResyncStatus::default()
         };
         for component in self.components.iter().flatten().filter(|component| component.reachable) {
