@@ -275,7 +275,12 @@ impl Cluster {
         let Some(component) = self.component_mut(id) else { return };
         if component.stale.insert(row) {
             let (volume, layout, set) = (component.volume, component.layout, component.set);
-            if component.stale.count() == 1 {
+            // It was complete until now: whatever it was once filled for is over.
+            let first = component.stale.count() == 1;
+            if first && !component.reachable {
+                component.reason = ResyncReason::Stale;
+            }
+            if first {
                 self.shape_changed();
             }
             if layout == Layout::Present {

@@ -4,8 +4,8 @@
 
 use super::{
     Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole, ComponentState,
-    DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec, Outcome,
-    PlacementRefusal, Policy, Restart, ReturnedContent, VolumeId,
+    DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec, Notice, Outcome,
+    PlacementRefusal, Policy, Restart, ResyncReason, ReturnedContent, VolumeId,
 };
 use crate::disk_group::DiskGroupSpec;
 use crate::store::RequestId;
@@ -335,6 +335,39 @@ fn what_was_left_to_copy_is_left_after_a_restart() {
         assert!(status.components.iter().all(|c| c.state == ComponentState::Active), "{status:?}");
         assert_eq!(again.resync_status().copied_bytes.iter().sum::<u64>(), stale);
         assert!(again.space_is_exact());
+    }
+}
+
+/// What a host that comes back missed is copied because it is stale, whatever its components were once filled for.
+#[test]
+fn what_a_returned_host_missed_is_counted_as_stale() {
+    for restart in [None, Some(Restart::Clean), Some(Restart::Unclean)] {
+        let mut cluster = cluster(3, 1);
+        let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
+        write_all(&mut cluster, volume, Nanos::ZERO);
+        run(&mut cluster, Nanos::from_secs(1));
+        let host = cluster.volume_status(volume).expect("exists").components[1].host;
+        cluster.inject(Nanos::from_secs(1), Fault::HostLost { host }).expect("possible");
+        run(&mut cluster, Nanos::from_secs(10));
+        cluster.submit(Nanos::from_secs(10), volume, &Request::write(0, 4096), RequestId(99));
+        run(&mut cluster, Nanos::from_secs(12));
+        if let Some(restart) = restart {
+            let state = cluster.state();
+            cluster =
+                Cluster::restore(spec(3, 1), RootSeed(2), &state, restart).expect("its own state");
+        }
+        cluster.inject(Nanos::from_secs(12), Fault::HostReturned { host }).expect("possible");
+        let events = run(&mut cluster, Nanos::from_secs(30));
+        let began = events.iter().filter_map(|event| match event {
+            ClusterEvent::Notice { notice: Notice::ResyncStarted { reason, .. }, .. } => {
+                Some(*reason)
+            }
+            _ => None,
+        });
+        assert_eq!(began.collect::<Vec<_>>(), [ResyncReason::Stale], "{restart:?}");
+        let copied = cluster.resync_status().copied_bytes;
+        assert_eq!(copied[ResyncReason::Stale as usize], copied.iter().sum::<u64>());
+        assert!(copied[ResyncReason::Stale as usize] > 0);
     }
 }
 
