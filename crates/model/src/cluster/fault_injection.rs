@@ -9,6 +9,7 @@ use super::operation::{FailedHow, SubState};
 use super::timers::Timer;
 use super::topology::{Condition, MAIN_SIDE};
 use crate::disk_group::MemberState;
+use std::collections::BTreeSet;
 use underlay_core::Nanos;
 
 impl Cluster {
@@ -109,7 +110,14 @@ impl Cluster {
                 for host in hosts {
                     self.check_host_exists(*host)?;
                 }
-                argument("hosts", &hosts.len(), "name at least one host", !hosts.is_empty())
+                argument("hosts", &hosts.len(), "name at least one host", !hosts.is_empty())?;
+                let different: BTreeSet<HostId> = hosts.iter().copied().collect();
+                let named = hosts.iter().map(|id| self.hosts[id.0 as usize].name.as_str());
+                let named = named.collect::<Vec<_>>().join(", ");
+                let rule = "name each host once";
+                argument("hosts", &named, rule, different.len() == hosts.len())?;
+                let rule = "leave at least one host on the other side";
+                argument("hosts", &named, rule, different.len() < self.hosts.len())
             }
             Fault::PowerCut | Fault::PowerOn => Ok(()),
             Fault::BitRot { component, offset_bytes, bit } => {
@@ -274,7 +282,7 @@ impl Cluster {
     }
 
     fn describe(&self, fault: &Fault) -> String {
-        let host = |id: &HostId| format!("host {}", self.hosts[id.0 as usize].name);
+        let host = |id: &HostId| self.host_in_words(*id);
         match fault {
             Fault::DeviceSlow { device, factor } => {
                 format!("{} slower by a factor of {factor}", self.device_name(*device))
@@ -306,6 +314,15 @@ impl Cluster {
             Fault::TornWrite { component, .. } => {
                 format!("next write to component {component} torn")
             }
+        }
+    }
+
+    /// A host in a sentence: `host a`, and `host-1` as it is.
+    pub fn host_in_words(&self, host: HostId) -> String {
+        match self.hosts.get(host.0 as usize) {
+            Some(host) if host.name.starts_with("host") => host.name.clone(),
+            Some(host) => format!("host {}", host.name),
+            None => format!("host {}", host.0),
         }
     }
 

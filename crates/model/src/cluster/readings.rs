@@ -4,7 +4,8 @@ use super::cluster::Cluster;
 use super::event::ComponentState;
 use super::ids::{DeviceId, GroupId, HostId, VolumeId};
 use super::status::ComponentRole;
-use crate::disk_group::{GroupCounters, LatencyOf};
+use super::topology::MAIN_SIDE;
+use crate::disk_group::{GroupCounters, LatencyOf, MemberState};
 use crate::request::Operation;
 use underlay_core::Histogram;
 
@@ -59,6 +60,18 @@ impl Cluster {
         member.is_some_and(|member| member.failed)
     }
 
+    /// How a device works: what faults made of it. Whether the cluster has noticed says [`Cluster::has_failed`].
+    pub fn device_condition(&self, device: DeviceId) -> Option<MemberState> {
+        self.groups.get(device.group.0 as usize)?.engine.member_state(usize::from(device.member))
+    }
+
+    /// Counts a request that ended well here and that nobody has the bytes of: its client gets an I/O error.
+    pub fn count_unreadable(&mut self, volume: VolumeId) {
+        if let Some(volume) = self.volume_mut(volume) {
+            volume.counters.errors += 1;
+        }
+    }
+
     /// Components that are not what their volumes count on: not reachable, failed, old, or being filled.
     pub fn impaired_components(&self) -> usize {
         let volumes = self.volumes().filter_map(|id| self.volume_status(id));
@@ -79,8 +92,8 @@ impl Cluster {
         self.volume(volume).is_some_and(|volume| volume.available)
     }
 
-    /// Whether the cluster sees a host.
+    /// Whether the cluster sees a host among the others: one behind a partition can be reached by its own side at most.
     pub fn is_reachable(&self, host: HostId) -> bool {
-        self.hosts.get(host.0 as usize).is_some_and(|host| host.seen.is_some())
+        self.hosts.get(host.0 as usize).is_some_and(|host| host.seen == Some(MAIN_SIDE))
     }
 }

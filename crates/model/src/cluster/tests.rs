@@ -372,6 +372,45 @@ fn what_a_returned_host_missed_is_counted_as_stale() {
 }
 
 #[test]
+fn a_partitioned_host_is_not_reachable_until_it_returns() {
+    let mut cluster = cluster(3, 1);
+    let host = HostId(1);
+    cluster.inject(Nanos::ZERO, Fault::HostsPartitioned { hosts: vec![host] }).expect("possible");
+    run(&mut cluster, Nanos::from_secs(10));
+    let seen: Vec<bool> = cluster.hosts().map(|host| cluster.is_reachable(host)).collect();
+    assert_eq!(seen, [true, false, true]);
+    cluster.inject(Nanos::from_secs(10), Fault::HostReturned { host }).expect("possible");
+    assert!(cluster.is_reachable(host));
+}
+
+#[test]
+fn a_partition_has_two_sides_and_names_nobody_twice() {
+    let mut cluster = cluster(3, 1);
+    let mut partition = |hosts: &[u32]| {
+        let hosts = hosts.iter().map(|host| HostId(*host)).collect();
+        cluster.inject(Nanos::ZERO, Fault::HostsPartitioned { hosts })
+    };
+    let refusal = partition(&[0, 1, 2]).expect_err("nobody is left");
+    assert_eq!(
+        refusal.to_string(),
+        "hosts is h0, h1, h2; leave at least one host on the other side"
+    );
+    let refusal = partition(&[1, 1]).expect_err("twice");
+    assert_eq!(refusal.to_string(), "hosts is h1, h1; name each host once");
+    assert_eq!(partition(&[0, 1]), Ok(()));
+}
+
+/// A host's name says that it is a host, or the sentence does.
+#[test]
+fn a_host_is_called_one_once() {
+    let mut named = spec(2, 1);
+    named.hosts[1].name = "host-1".to_string();
+    let cluster = Cluster::new(named, RootSeed(1)).expect("valid");
+    assert_eq!(cluster.host_in_words(HostId(0)), "host h0");
+    assert_eq!(cluster.host_in_words(HostId(1)), "host-1");
+}
+
+#[test]
 fn a_state_of_another_cluster_is_refused() {
     let mut cluster = cluster(5, 1);
     create(&mut cluster, Policy { failures_to_tolerate: 2, ..Policy::DEFAULT }).expect("room");

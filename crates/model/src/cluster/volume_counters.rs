@@ -10,7 +10,7 @@ pub struct VolumeCounters {
     pub operations: [u64; 4],
     /// Bytes of finished requests, in the same order.
     pub bytes: [u64; 4],
-    /// Requests that ended with an I/O error.
+    /// Requests that ended with an I/O error. One of blocks that no member has any more counts with the finished ones too.
     pub errors: u64,
     /// Latency of successful reads and writes in nanoseconds, from submission.
     pub latency_read: Histogram,

@@ -36,6 +36,11 @@ impl DiskGroup {
         }
     }
 
+    /// How a device works at present, by its place: the cache device first.
+    pub fn member_state(&self, member: usize) -> Option<MemberState> {
+        self.members.get(member).map(|member| member.state)
+    }
+
     /// Cuts the power: requests in flight vanish and are never answered; the write buffer keeps what was
     /// acknowledged. Answers that were given before are still handed out.
     ///

@@ -3,6 +3,7 @@
 use crate::topology::Power;
 use crate::world::World;
 use rand::RngExt;
+use std::collections::BTreeSet;
 use underlay_model::cluster::{
     Checksum, ComponentStatus, DeviceId, Fault, HostId, ReturnedContent,
 };
@@ -76,8 +77,13 @@ impl World {
 
     fn partition(&mut self) {
         let count = self.cluster.hosts().count();
-        let hosts: Vec<HostId> =
+        let drawn: BTreeSet<HostId> =
             (0..self.random.random_range(1..=count.div_ceil(2))).map(|_| self.any_host()).collect();
+        if drawn.len() == count {
+            // A host alone has nobody to be separated from.
+            return;
+        }
+        let hosts: Vec<HostId> = drawn.into_iter().collect();
         for host in &hosts {
             self.hit(*host);
             self.down.insert(*host);
