@@ -11,6 +11,8 @@ mod outcome;
 
 mod spec;
 
+mod lateness;
+
 mod ring;
 
 mod slot;

@@ -6,6 +6,7 @@
 
 mod request;
 
+use super::lateness::Lateness;
 use super::outcome::{KindResult, Operation};
 use super::ring::{LoadRing, Wait};
 use super::slot::Slot;
@@ -18,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
-use underlay_core::{Histogram, Nanos};
+use underlay_core::Nanos;
 use underlay_workload::arrivals::{ArrivalSchedule, Share};
 use underlay_workload::block::{Durability, Pace, RequestGenerator, Worker as Thread};
 
@@ -84,7 +85,7 @@ pub(super) struct Worker<'a> {
     split: bool,
     second: Second,
     kinds: Vec<KindResult>,
-    lag: Histogram,
+    lateness: Lateness,
     processor: u64,
     journal: Vec<u8>,
     end: WorkerEnd,
@@ -142,7 +143,7 @@ impl<'a> Worker<'a> {
             schedule,
             second: shared.seconds.at(0),
             kinds: vec![KindResult::default(); streams * OPERATIONS],
-            lag: Histogram::new(),
+            lateness: Lateness::default(),
             processor: processor_time(),
             journal: Vec::new(),
             end: WorkerEnd::default(),
@@ -280,7 +281,7 @@ impl<'a> Worker<'a> {
             begin: self.second.begin,
             end: self.second.end.min(now.max(self.second.begin)),
             kinds: std::mem::replace(&mut self.kinds, fresh),
-            lag: std::mem::take(&mut self.lag),
+            lag: self.lateness.take(),
             backlog,
             processor: processor - self.processor,
         };

@@ -29,7 +29,11 @@ impl Worker<'_> {
         state.request = self.generators[state.thread as usize].next_request();
         state.operation = state.request.access.into();
         state.intended = intended;
-        if !self.try_start(slot, now) {
+        let started = self.try_start(slot, now);
+        if self.schedule_lags() {
+            self.lateness.record(intended, self.slots[slot as usize].started);
+        }
+        if !started {
             self.end.conflicts += 1;
             self.blocked.push(slot);
         } else if self.ring.unsubmitted() >= BATCH && self.journal.is_empty() {
@@ -88,10 +92,6 @@ impl Worker<'_> {
                 self.ring.write(slot, offset, length, through);
             }
         }
-        let state = &self.slots[slot as usize];
-        if self.schedule_lags() {
-            self.lag.record(state.started.saturating_sub(state.intended));
-        }
         true
     }
 
@@ -139,6 +139,9 @@ impl Worker<'_> {
                 return Err(self.error(&state, result));
             }
             std::thread::sleep(ERROR_PAUSE);
+        }
+        if self.free.is_empty() {
+            self.lateness.room_came(now);
         }
         self.free.push(slot);
         Ok(())
