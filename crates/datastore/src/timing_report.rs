@@ -16,6 +16,8 @@
 
 use underlay_core::{Histogram, Nanos};
 
+use crate::control::{EncodedHistogram, TimingEntry};
+use crate::error::DatastoreError;
 use crate::export_way::ExportWay;
 
 /// Lateness p99 above this share of the median modelled latency makes a run not timing-valid.
@@ -96,6 +98,33 @@ impl TimingReport {
     pub fn host_cost_share(&self) -> Option<f64> {
         let (seen, modelled) = (self.block_mean?.0 as f64, self.modelled_mean?.0 as f64);
         (seen > 0.0).then(|| (1.0 - modelled / seen).max(0.0))
+    }
+}
+
+impl TimingEntry {
+    /// The report on what a server counted.
+    pub(crate) fn judge(
+        &self,
+        floor: Nanos,
+        block_mean: Option<Nanos>,
+    ) -> Result<TimingReport, DatastoreError> {
+        let decode = |histogram: &EncodedHistogram| {
+            histogram.decode().map_err(|source| DatastoreError::BadAnswer {
+                command: "timing".to_string(),
+                answer: source.to_string(),
+            })
+        };
+        let all = self.delayed + self.host_limited;
+        Ok(TimingReport::judge(Observed {
+            lateness: decode(&self.lateness)?,
+            modelled: decode(&self.modelled)?,
+            host_limited_share: if all == 0 { 0.0 } else { self.host_limited as f64 / all as f64 },
+            floor,
+            compensation: Nanos(self.compensation_ns),
+            modelled_mean: self.modelled_ns.checked_div(self.modelled_ios).map(Nanos),
+            block_mean,
+            export: self.export,
+        }))
     }
 }
 

@@ -411,7 +411,12 @@ fn faults_are_felt_and_mended() {
     synced("mended").expect("it works");
 
     let stat = store.volume("stat", &["data", "--interval", "100ms"]).expect(0);
-    assert!(stat.contains("host:"), "{stat}");
+    assert!(stat.contains("host:") && stat.contains("latencies: emulated"), "{stat}");
+    assert!(stat.contains("times: "), "{stat}");
+    let watched = store.json("stat", &["--interval", "100ms"]);
+    assert_eq!(watched["evidence"], "emulated");
+    assert!(watched["timing"]["valid"].is_boolean(), "{watched}");
+    store.refusal("stat", &["--count", "0"], "--count");
     let totals = store.json("stat", &["--interval", "0s"]);
     assert!(totals["volumes"][0]["operations"][1]["bytes"].as_u64() >= Some(3 << 20), "{totals}");
 

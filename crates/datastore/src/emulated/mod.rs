@@ -36,7 +36,7 @@ use crate::error::DatastoreError;
 use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::path::is_read_only;
 use crate::spec::{ClusterStorage, Context, Durability, MountedVolume, Timing, VolumeRequest};
-use crate::timing_report::{Observed, TimingReport};
+use crate::timing_report::TimingReport;
 use block_counters::BlockCounters;
 use layout::Layout;
 use mounted::{MountedFile, VolumeSite};
@@ -293,21 +293,9 @@ impl Datastore for EmulatedDatastore {
             Answer::Timing(entry) => entry,
             other => return Err(unexpected(&Command::Timing, &other)),
         };
-        let mean = |ns: u64, ios: u64| ns.checked_div(ios).map(Nanos);
         let block = self.take_block_counters().0.total();
-        let all = entry.delayed + entry.host_limited;
-        let host_limited_share =
-            if all == 0 { 0.0 } else { entry.host_limited as f64 / all as f64 };
-        Ok(Some(TimingReport::judge(Observed {
-            lateness: decode(&entry.lateness)?,
-            modelled: decode(&entry.modelled)?,
-            host_limited_share,
-            floor: self.calibration.map_or(Nanos::ZERO, |calibration| calibration.floor),
-            compensation: Nanos(entry.compensation_ns),
-            modelled_mean: mean(entry.modelled_ns, entry.modelled_ios),
-            block_mean: mean(block.ns, block.ios),
-            export: entry.export,
-        })))
+        let floor = self.calibration.map_or(Nanos::ZERO, |calibration| calibration.floor);
+        entry.judge(floor, block.ns.checked_div(block.ios).map(Nanos)).map(Some)
     }
 
     fn latency(&mut self) -> Result<Vec<VolumeLatency>, DatastoreError> {
@@ -438,7 +426,7 @@ fn condition_of(fault: &ClusterFault) -> Option<(&str, Condition)> {
 
 fn decode(histogram: &EncodedHistogram) -> Result<Histogram, DatastoreError> {
     histogram.decode().map_err(|source| DatastoreError::BadAnswer {
-        command: "latency or timing".to_string(),
+        command: "latency".to_string(),
         answer: source.to_string(),
     })
 }

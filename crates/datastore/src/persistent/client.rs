@@ -8,7 +8,7 @@ use std::time::Duration;
 use underlay_model::DeviceCondition;
 
 use super::protocol::{
-    BackendLatencyStatus, Latency, NewVolume, Question, Reply, Status, VolumeStatus,
+    BackendLatencyStatus, Latency, NewVolume, Question, Reply, Status, TimingStatus, VolumeStatus,
 };
 use crate::error::DatastoreError;
 use crate::fault::{ClusterFault, DatastoreNotice};
@@ -61,6 +61,14 @@ impl Connection {
         match self.ask(&Question::BackendLatencies)? {
             Reply::BackendLatencies(latencies) => Ok(latencies),
             other => Err(unexpected(&Question::BackendLatencies, &other)),
+        }
+    }
+
+    /// How well modelled times were kept since the last such call of anybody.
+    pub fn timing(&self) -> Result<TimingStatus, DatastoreError> {
+        match self.ask(&Question::Timing)? {
+            Reply::Timing(timing) => Ok(timing),
+            other => Err(unexpected(&Question::Timing, &other)),
         }
     }
 

@@ -218,6 +218,7 @@ impl Keeper {
             Question::Status => self.status().map(|status| Reply::Status(Box::new(status))),
             Question::Latencies => self.latencies().map(Reply::Latencies),
             Question::BackendLatencies => self.backend_latencies().map(Reply::BackendLatencies),
+            Question::Timing => self.timing().map(Reply::Timing),
             Question::Create(volume) => {
                 self.create(volume).map(|status| Reply::Created(Box::new(status)))
             }

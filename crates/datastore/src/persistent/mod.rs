@@ -44,5 +44,5 @@ pub use home::Home;
 pub use keeper::keep;
 pub use protocol::{
     BackendLatencyStatus, DeviceStatus, Latency, NewPolicy, NewVolume, OperationStatus,
-    RecentNotice, Status, VolumeStatus,
+    RecentNotice, Status, TimingStatus, VolumeStatus,
 };

@@ -23,6 +23,8 @@ pub(super) enum Question {
     Latencies,
     /// Latencies inside a cluster since the last such question.
     BackendLatencies,
+    /// How well times were kept since the last such question.
+    Timing,
     Create(NewVolume),
     Remove {
         name: String,
@@ -50,6 +52,7 @@ pub(super) enum Reply {
     Status(Box<Status>),
     Latencies(Vec<Latency>),
     BackendLatencies(Vec<BackendLatencyStatus>),
+    Timing(TimingStatus),
     Notices(Vec<DatastoreNotice>),
     Created(Box<VolumeStatus>),
     /// It would not be right to do it; nothing was done.
@@ -243,6 +246,24 @@ pub struct BackendLatencyStatus {
     pub p99_ns: u64,
     /// The longest.
     pub max_ns: u64,
+}
+
+/// How well modelled times were kept over some span; see [`crate::TimingReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct TimingStatus {
+    /// Whether latencies may be read as the modelled device's.
+    pub valid: bool,
+    /// Why not, if not.
+    pub reason: Option<String>,
+    /// Requests held back until the model said they were done.
+    pub delayed: u64,
+    /// Of those, the 99th percentile of how late they were answered; none when there were none.
+    pub lateness_p99_ns: Option<u64>,
+    /// And the median of their modelled latencies.
+    pub modelled_p50_ns: Option<u64>,
+    /// Share of all requests, 0..=1, for which this host was slower than the modelled device.
+    pub host_limited_share: f64,
 }
 
 /// Something that happened in a cluster.

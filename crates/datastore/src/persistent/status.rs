@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use underlay_core::Nanos;
 use underlay_model::Operation;
 use underlay_model::cluster::ClusterSpec;
 
 use super::description::VolumeDescription;
 use super::keeper::{Keeper, Problem};
 use super::protocol::{
-    BackendLatencyStatus, DeviceStatus, Latency, OperationStatus, Status, VolumeStatus,
+    BackendLatencyStatus, DeviceStatus, Latency, OperationStatus, Status, TimingStatus,
+    VolumeStatus,
 };
 use super::volumes::{Attached, stored_bytes};
 use crate::control::{Answer, Command, Condition, Stat};
@@ -146,6 +148,26 @@ impl Keeper {
             volatile_bytes: counted.map_or(0, |counted| counted.volatile_bytes),
             operations: operations.collect(),
         }
+    }
+
+    /// The verdict that studies give on their runs, over what happened since the last such question.
+    pub(super) fn timing(&mut self) -> Result<TimingStatus, Problem> {
+        let entry = match self.server.ask(&Command::Timing)? {
+            Answer::Timing(entry) => entry,
+            other => return Err(unexpected(&Command::Timing, &other).into()),
+        };
+        let floor = self.calibration.map_or(Nanos::ZERO, |calibration| calibration.floor);
+        // What the block layer saw is the follower's to read.
+        let delayed = entry.delayed;
+        let report = entry.judge(floor, None)?;
+        Ok(TimingStatus {
+            valid: report.valid,
+            delayed,
+            lateness_p99_ns: report.lateness.quantile(0.99),
+            modelled_p50_ns: report.modelled.quantile(0.5),
+            host_limited_share: report.host_limited_share,
+            reason: report.reason,
+        })
     }
 
     pub(super) fn latencies(&mut self) -> Result<Vec<Latency>, Problem> {

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use underlay_core::{Bytes, Nanos};
 use underlay_datastore::persistent::{
-    BackendLatencyStatus, Latency, OperationStatus, Status, VolumeStatus,
+    BackendLatencyStatus, Latency, OperationStatus, Status, TimingStatus, VolumeStatus,
 };
 
 /// Arguments of `underlay volume stat`.
@@ -39,10 +39,16 @@ struct Observed {
     now: Status,
     latencies: Vec<Latency>,
     backend: Vec<BackendLatencyStatus>,
+    /// A keeper that an older program started does not tell.
+    timing: Option<TimingStatus>,
 }
 
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
+    if arguments.count == 0 {
+        return Err(Stop::bad_input("--count must be at least 1")
+            .with_hint("for the counters since the start say --interval 0s"));
+    }
     let connection = running(&arguments.directory)?;
     let ask = || connection.status().map_err(|error| stop(&error));
     let mut before = ask()?;
@@ -57,14 +63,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     // What was recorded before this interval is nobody's.
     connection.latencies().map_err(|error| stop(&error))?;
     connection.backend_latencies().map_err(|error| stop(&error))?;
+    let _ = connection.timing();
     for _ in 0..arguments.count {
         let begin = Instant::now();
         thread::sleep(Duration::from_nanos(arguments.interval.0));
         let latencies = connection.latencies().map_err(|error| stop(&error))?;
         let backend = connection.backend_latencies().map_err(|error| stop(&error))?;
+        let timing = connection.timing().ok();
         let now = ask()?;
         let seconds = begin.elapsed().as_secs_f64();
-        let observed = Observed { seconds, before, now, latencies, backend };
+        let observed = Observed { seconds, before, now, latencies, backend, timing };
         print(&observed, arguments)?;
         if output::is_lost() {
             break;
@@ -86,7 +94,9 @@ fn wanted<'a>(
 
 fn print_totals(status: &Status, arguments: &Arguments) -> Result<(), Stop> {
     if arguments.json {
-        return show::json(status);
+        let mut status = json!(status);
+        status["evidence"] = json!("emulated");
+        return show::json(&status);
     }
     for volume in wanted(status, arguments) {
         outln!("{}", volume.name);
@@ -99,6 +109,10 @@ fn print_totals(status: &Status, arguments: &Arguments) -> Result<(), Stop> {
                 mean(counted),
             );
         }
+    }
+    outln!("{LATENCIES_ARE}");
+    if let Some(late) = status.lateness_ns.checked_div(status.delayed) {
+        outln!("times: answers since the start were {} late on average", Nanos(late));
     }
     print_cluster(status, None, &[], arguments);
     print_host(status);
@@ -133,6 +147,8 @@ fn mean(counted: &OperationStatus) -> Nanos {
 fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
     if arguments.json {
         return show::json(&json!({
+            "evidence": "emulated",
+            "timing": observed.timing,
             "interval-seconds": observed.seconds,
             "latencies": observed.latencies,
             "backend-latencies": observed.backend,
@@ -178,10 +194,44 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
             );
         }
     }
-    let Observed { seconds, before, now, backend, .. } = observed;
+    let Observed { seconds, before, now, backend, timing, .. } = observed;
+    outln!("{LATENCIES_ARE}");
+    outln!("{}", times(timing.as_ref()));
     print_cluster(now, Some((before, *seconds)), backend, arguments);
     print_host(now);
     Ok(())
+}
+
+/// What the latencies shown are.
+const LATENCIES_ARE: &str = "latencies: emulated, the model's times and what the server was late by; a program on a busy \
+                             host waits longer";
+
+/// Whether times were kept, in the words of a study's report.
+fn times(timing: Option<&TimingStatus>) -> String {
+    let Some(timing) = timing else {
+        return "times: not told by this datastore; stop and start it with this version"
+            .to_string();
+    };
+    let verdict = match (&timing.reason, timing.lateness_p99_ns, timing.modelled_p50_ns) {
+        _ if timing.valid && timing.delayed == 0 && timing.host_limited_share > 0.0 => {
+            "none was kept: this host was always the slower one".to_string()
+        }
+        (Some(reason), ..) => format!("not timing-valid: {reason}"),
+        (None, Some(late), Some(modelled)) => format!(
+            "timing-valid: 99 % of answers at most {} late, of typically {} modelled",
+            Nanos(late),
+            Nanos(modelled)
+        ),
+        (None, ..) => "no request had a modelled time".to_string(),
+    };
+    let limited = match timing.host_limited_share {
+        share if share > 0.0 => format!(
+            "; host-limited: for {:.1} % of requests this host was slower than the modelled device",
+            100.0 * share
+        ),
+        _ => String::new(),
+    };
+    format!("times: {verdict}{limited}")
 }
 
 /// What emulating cost this host.
@@ -189,9 +239,50 @@ fn print_host(status: &Status) {
     let all = status.delayed + status.host_limited;
     let limited = if all == 0 { 0.0 } else { 100.0 * status.host_limited as f64 / all as f64 };
     outln!(
-        "host: {limited:.1} % of requests faster than it, {} of CPU, {} of memory, {} errors",
+        "host: slower than the modelled device for {limited:.1} % of requests since the start, {} of CPU, {} of memory, \
+         {} errors",
         Nanos(status.cpu_ns),
         Bytes(status.memory_bytes),
         status.errors,
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::times;
+    use underlay_datastore::persistent::TimingStatus;
+
+    fn kept() -> TimingStatus {
+        TimingStatus {
+            valid: true,
+            reason: None,
+            delayed: 900,
+            lateness_p99_ns: Some(4_000),
+            modelled_p50_ns: Some(90_000),
+            host_limited_share: 0.0,
+        }
+    }
+
+    #[test]
+    fn the_verdict_on_times_uses_the_words_of_reports() {
+        let text = times(Some(&kept()));
+        assert!(
+            text.starts_with("times: timing-valid: 99 % of answers at most 4 us late"),
+            "{text}"
+        );
+        assert!(!text.contains("host-limited"), "{text}");
+        let reason = Some("the host was too busy to keep time".to_string());
+        let late = TimingStatus { valid: false, reason, host_limited_share: 0.912, ..kept() };
+        let text = times(Some(&late));
+        assert!(text.starts_with("times: not timing-valid: the host was too busy"), "{text}");
+        assert!(
+            text.contains("host-limited: for 91.2 % of requests this host was slower"),
+            "{text}"
+        );
+        let none =
+            TimingStatus { delayed: 0, lateness_p99_ns: None, modelled_p50_ns: None, ..kept() };
+        assert_eq!(times(Some(&none)), "times: no request had a modelled time");
+        let text = times(Some(&TimingStatus { host_limited_share: 1.0, ..none }));
+        assert!(text.starts_with("times: none was kept"), "{text}");
+    }
 }
