@@ -56,7 +56,7 @@ pub enum DeliveryVerdict {
 impl Delivery {
     /// Judges a tick, or several that were appended to one; none when nothing was due.
     pub fn of(tick: &DriveTick) -> Option<Delivery> {
-        let requested = tick.arrivals.due;
+        let requested = tick.arrivals.due + tick.arrivals.overdue;
         if requested == 0 {
             return None;
         }
@@ -99,5 +99,8 @@ mod tests {
         assert_eq!(verdict(tick(1000, 0, 980)), Some(DeliveryVerdict::Missed));
         assert_eq!(verdict(tick(1000, 1, 999)), Some(DeliveryVerdict::Missed));
         assert_eq!(verdict(tick(0, 0, 10)), None);
+        let mut behind = tick(1000, 0, 1000);
+        behind.arrivals.overdue = 500;
+        assert_eq!(verdict(behind), Some(DeliveryVerdict::Missed));
     }
 }

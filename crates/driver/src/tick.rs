@@ -79,6 +79,9 @@ pub struct ArrivalTick {
     pub overflowed: u64,
     /// Arrivals in the queue at the end.
     pub queued: u64,
+    /// Arrivals that were due by the end, and that the generator itself had not come to: they are in none of the counts
+    /// above.
+    pub overdue: u64,
 }
 
 impl ArrivalTick {
@@ -88,6 +91,7 @@ impl ArrivalTick {
         self.taken += later.taken;
         self.overflowed += later.overflowed;
         self.queued = later.queued;
+        self.overdue = later.overdue;
     }
 
     /// Adds those of another thread.
@@ -96,6 +100,7 @@ impl ArrivalTick {
         self.taken += other.taken;
         self.overflowed += other.overflowed;
         self.queued += other.queued;
+        self.overdue += other.overdue;
     }
 }
 

@@ -33,6 +33,9 @@ const ROUNDS_PER_SCAN: u64 = 2;
 const STALLED: Nanos = Nanos::from_secs(1);
 /// The server's word that it cancelled a statement may take this long.
 const ANSWER_GRACE: Nanos = Nanos::from_secs(1);
+/// Arrivals handed out in one go: less than a tenth of a millisecond. Where they fall due faster than that, commands and
+/// users must still have their turn.
+const ARRIVALS_AT_ONCE: u32 = 1_000;
 /// Sessions being opened at the same time, over all threads.
 const CONNECTING_MAX: u32 = 16;
 
@@ -210,12 +213,17 @@ impl<C: Connector> Worker<C> {
         self.dispatch_arrivals(self.timers.clock().now());
     }
 
-    /// Offers the arrivals that are due to the users, and sets the timer to the next one.
+    /// Offers arrivals that are due to the users, and sets the timer to the next one; when there are many, to as soon as
+    /// everybody else has had a turn.
     fn dispatch_arrivals(&self, now: Nanos) {
         let mut schedule = self.schedule.borrow_mut();
         let Some(schedule) = schedule.as_mut().filter(|_| self.is_running()) else { return };
         let mut counts = self.counts.borrow_mut();
-        while let Some(due) = schedule.take_due(now) {
+        let mut left = ARRIVALS_AT_ONCE;
+        while left > 0
+            && let Some(due) = schedule.take_due(now)
+        {
+            left -= 1;
             counts.dispatch_lag.record((now - due).0);
             counts.arrivals.due += 1;
             match self.backlog.offer(due, &self.slots) {
@@ -224,7 +232,8 @@ impl<C: Connector> Worker<C> {
                 Offered::Queued => {}
             }
         }
-        let next = schedule.next_due();
+        // After `now`, or the timer would be handed out in the same round.
+        let next = schedule.next_due().map(|due| due.max(now + Nanos(1)));
         if next != self.arrival_set.replace(next)
             && let Some(due) = next
         {
@@ -236,8 +245,12 @@ impl<C: Connector> Worker<C> {
         if !self.is_running() {
             return;
         }
-        let until = self.timers.clock().now() + grace;
-        self.stage.set(Stage::Stopping { until });
+        let now = self.timers.clock().now();
+        self.stage.set(Stage::Stopping { until: now + grace });
+        if let Some(schedule) = &mut *self.schedule.borrow_mut() {
+            // Nothing falls due any more.
+            schedule.set_rate(now, 0.0, Nanos::ZERO);
+        }
         for slot in &self.slots {
             if matches!(slot.doing.get(), Doing::Connecting(_)) {
                 slot.cut.set(true);
@@ -292,6 +305,9 @@ impl<C: Connector> Worker<C> {
         let mut tick = self.counts.replace(ThreadTick::new(types));
         tick.users = self.users();
         tick.arrivals.queued = self.backlog.len();
+        if let Some(schedule) = &*self.schedule.borrow() {
+            tick.arrivals.overdue = schedule.overdue(self.timers.clock().now());
+        }
         tick.load = thread_load();
         tick
     }

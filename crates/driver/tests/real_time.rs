@@ -153,6 +153,30 @@ fn an_open_loop_delivers_at_any_rate() {
     assert_eq!(driver.tick().arrivals.due, 0);
 }
 
+/// Arrivals that fall due faster than they are handed out must not keep a thread from hearing its commands, and count as
+/// load that was not delivered.
+#[test]
+fn a_rate_that_nobody_can_keep_ends_when_it_is_told_to() {
+    let _alone = alone();
+    for arrivals in [Arrivals::Uniform, Arrivals::Poisson] {
+        let (done, waiting) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let pacing = Pacing::open(2e9, arrivals);
+            let driver = start(DriveSpec { pacing, ..spec(8) }).unwrap();
+            driver.set_users(8);
+            wait(300);
+            let tick = driver.tick();
+            let _ = done.send((tick, driver.stop()));
+        });
+        let (tick, summary) = waiting.recv_timeout(Duration::from_secs(20)).expect("it ends");
+        assert_eq!(tick.late_threads, 0);
+        assert!(completed(&summary.totals) > 0);
+        assert!(tick.arrivals.overdue > 100_000_000, "{:?}", tick.arrivals);
+        let delivery = summary.delivery.unwrap();
+        assert_eq!(delivery.verdict, DeliveryVerdict::Missed, "{delivery:?}");
+    }
+}
+
 #[test]
 fn a_thread_that_is_held_up_shows_in_the_dispatch_lag() {
     let _alone = alone();

@@ -79,6 +79,13 @@ impl ArrivalSchedule {
         Some(due)
     }
 
+    /// How many of this share were due by `now` and are not taken yet, as the rate says it.
+    pub fn overdue(&self, now: Nanos) -> u64 {
+        let elapsed = now.saturating_sub(self.rate.turned).0 as f64;
+        let behind = self.rate.cumulated_after(elapsed) - self.unit;
+        (behind.max(0.0) / f64::from(self.share.of)) as u64
+    }
+
     fn skip_others(&mut self) {
         while self.number % u64::from(self.share.of) != u64::from(self.share.index) {
             self.advance();
@@ -212,6 +219,17 @@ mod tests {
         let due = take_all(&mut schedule, Nanos::from_secs(2));
         assert_eq!(due.len(), 1000);
         assert!(due.windows(2).all(|pair| (pair[1] - pair[0]).0.abs_diff(2_000_000) <= 1));
+    }
+
+    #[test]
+    fn what_is_not_taken_is_overdue() {
+        let mut half = schedule(Arrivals::Uniform, Share { index: 1, of: 2 });
+        assert_eq!(half.overdue(Nanos::from_secs(9)), 0);
+        half.set_rate(Nanos::from_secs(1), 1000.0, Nanos::from_secs(2));
+        assert_eq!(half.overdue(Nanos::from_millis(500)), 0);
+        assert!((498..=500).contains(&half.overdue(Nanos::from_secs(3))));
+        assert_eq!(take_all(&mut half, Nanos::from_secs(3)).len(), 500);
+        assert_eq!(half.overdue(Nanos::from_secs(3)), 0);
     }
 
     #[test]
