@@ -4,6 +4,8 @@ use std::error::Error;
 
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
+use crate::tls::plain;
+
 /// What an error means for the one who met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
@@ -72,11 +74,25 @@ pub enum TargetError {
     /// Passwords are text here.
     #[error("the password in the database URL is not UTF-8")]
     PasswordNotText,
-    /// It would have no effect; not quoted, because what stands there may be part of a password.
-    #[error("the database URL has an option that would have no effect; known are {}", .known.join(", "))]
+    /// It would have no effect.
+    #[error(
+        "the database URL has an option{} that would have no effect; known are {}",
+        .name.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default(),
+        .known.join(", ")
+    )]
     UnknownOption {
+        /// What it is called, where it cannot be part of a password.
+        name: Option<String>,
         /// Those that have one.
         known: Vec<&'static str>,
+    },
+    /// One of them would have no effect.
+    #[error(
+        "the database URL has the option `{name}` twice, perhaps under two names; write it once"
+    )]
+    RepeatedOption {
+        /// What it is called.
+        name: &'static str,
     },
     /// What it asks of TLS is not known or cannot be had.
     #[error("the database URL cannot have the TLS it asks for: {reason}")]
@@ -264,7 +280,7 @@ fn describe(error: &tokio_postgres::Error) -> String {
         }
         source = cause.source();
     }
-    text
+    plain(&text).to_string()
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@
 //! **Invariant:** no cluster that Underlay did not create is ever stopped, changed or removed here;
 //! a given URL is only connected to.
 
+pub mod connection_limit;
 pub mod engine;
 pub mod error;
 pub mod load_report;
@@ -18,6 +19,7 @@ pub mod password_file;
 mod percent;
 pub mod place;
 pub mod session;
+pub mod stop;
 pub mod target;
 pub mod tls;
 mod transport;

@@ -5,6 +5,7 @@
 use std::sync::Mutex;
 
 use crate::error::SessionError;
+use crate::stop::StopWhen;
 
 /// What a load can fail with: the server's refusal, or a thread that could not be started.
 pub(crate) trait LoadError: From<SessionError> + From<std::io::Error> + Send {}
@@ -12,9 +13,9 @@ pub(crate) trait LoadError: From<SessionError> + From<std::io::Error> + Send {}
 impl<E: From<SessionError> + From<std::io::Error> + Send> LoadError for E {}
 
 /// Spreads `items` over `parallel` threads, each with a runtime of its own. `work` takes one after the
-/// other, the last first, until there is none. Ends early at the first error.
+/// other, the last first, until there is none. Ends early at the first error, and when it is asked to.
 pub(crate) fn spread<T: Send, E: LoadError>(
-    parallel: usize,
+    (parallel, stop): (usize, StopWhen),
     items: Vec<T>,
     work: impl AsyncFn(&dyn Fn() -> Option<T>) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
@@ -23,7 +24,7 @@ pub(crate) fn spread<T: Send, E: LoadError>(
     // A poisoned list belongs to a thread that panicked; joining that thread reports it.
     let take = || items.lock().map_or(None, |mut items| items.pop());
     let loader = || {
-        let done = on_runtime(work(&take));
+        let done = on_runtime(stop.unless(work(&take)));
         if done.is_err() {
             // The others find nothing left to do.
             while take().is_some() {}
@@ -59,4 +60,41 @@ pub(crate) fn on_runtime<T, E: LoadError>(
         .build()
         .map_err(|error: std::io::Error| E::from(error))?
         .block_on(work)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+    use std::time::{Duration, Instant};
+
+    use super::spread;
+    use crate::batch::BatchError;
+    use crate::stop::StopWhen;
+
+    static IS_ASKED: AtomicBool = AtomicBool::new(false);
+
+    /// All threads give up what they wait for, and begin nothing more.
+    #[test]
+    fn work_ends_soon_after_it_is_asked_to() {
+        let asked = StopWhen::new(|| IS_ASKED.load(Ordering::Relaxed));
+        let begun = AtomicUsize::new(0);
+        let began = Instant::now();
+        let ended = spread::<_, BatchError>((2, asked), vec![(); 100], async |take| {
+            while take().is_some() {
+                if begun.fetch_add(1, Ordering::Relaxed) == 1 {
+                    IS_ASKED.store(true, Ordering::Relaxed);
+                }
+                tokio::time::sleep(Duration::from_secs(3600)).await;
+            }
+            Ok(())
+        });
+        assert!(ended.unwrap_err().to_string().contains("stopped"));
+        assert_eq!(begun.into_inner(), 2);
+        assert!(began.elapsed() < Duration::from_secs(60));
+        let never = spread::<_, BatchError>((2, StopWhen::default()), vec![1], async |take| {
+            while take().is_some() {}
+            Ok(())
+        });
+        never.unwrap();
+    }
 }

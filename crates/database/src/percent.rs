@@ -1,4 +1,4 @@
-//! Percent-encoding in URLs.
+//! Text in URLs: percent-encoding, and what of it may be shown.
 
 /// Percent-decoded; a percent sign that begins no code stands for itself.
 ///
@@ -27,9 +27,24 @@ pub(crate) fn decoded(text: &str) -> Result<String, ()> {
     String::from_utf8(plain).map_err(|_| ())
 }
 
+/// The name of an option of a URL with this `query`, if an error may show it: where no `@` follows, nothing of it can belong to
+/// a password.
+pub(crate) fn quotable(name: &str, query: &str) -> Option<String> {
+    let is_word = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let is_name = (1..=40).contains(&name.len()) && name.bytes().all(is_word);
+    (is_name && !query.contains('@')).then(|| name.to_string())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::decoded;
+    use super::{decoded, quotable};
+
+    #[test]
+    fn what_may_be_a_part_of_a_password_is_not_shown() {
+        assert_eq!(quotable("ssl-mood", "ssl-mood=1&x=2"), Some("ssl-mood".to_string()));
+        assert_eq!(quotable("word", "word=1@h/db"), None);
+        assert_eq!(quotable("a b", "a b=1"), None);
+    }
 
     #[test]
     fn codes_become_what_they_stand_for() {

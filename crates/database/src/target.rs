@@ -10,6 +10,7 @@ use tokio_postgres::config::{ChannelBinding, SslMode, SslNegotiation};
 use tokio_postgres::{Client, Config};
 
 use crate::error::{CommitState, SessionError, TargetError};
+use crate::stop::StopWhen;
 use crate::tls::Tls;
 use crate::{Engine, mariadb, postgres};
 
@@ -61,6 +62,8 @@ pub struct Target {
     pub negotiation: SslNegotiation,
     /// What its sessions do about TLS.
     pub tls: Tls,
+    /// When loads and checks are given up.
+    pub stop: StopWhen,
 }
 
 /// The home directory, where clients keep what nobody else shall read.
@@ -88,6 +91,19 @@ impl Target {
         if let Some((scheme @ ("mysql" | "mariadb"), rest)) = url.split_once("://") {
             return mariadb::url::parse(scheme, rest);
         }
+        // Pairs may have a `://` too, in a value.
+        let scheme = url.split_once("://").map(|(scheme, _)| scheme);
+        let is_scheme = |text: &str| {
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+        };
+        let is_other_url = scheme.is_some_and(|scheme| {
+            is_scheme(scheme) && !matches!(scheme, "postgres" | "postgresql")
+        });
+        if is_other_url || !(scheme.is_some() || url.contains('=')) {
+            return Err(TargetError::Malformed {
+                reason: "it is not a postgres:// or mysql:// URL".to_string(),
+            });
+        }
         postgres::url::parse(url)
     }
 
@@ -108,6 +124,7 @@ impl Target {
             channel_binding: ChannelBinding::Prefer,
             negotiation: SslNegotiation::Postgres,
             tls: Tls::disabled(),
+            stop: StopWhen::default(),
         }
     }
 
@@ -133,6 +150,12 @@ impl Target {
     /// The same database, with statements that the server cancels after `limit`.
     pub fn with_statement_timeout(&self, limit: Duration) -> Target {
         Target { statement_timeout: Some(limit), ..self.clone() }
+    }
+
+    /// The same database, where loads and checks end early, with an error, soon after `asked` says so. What was loaded is then
+    /// not marked complete.
+    pub fn with_stop(&self, asked: fn() -> bool) -> Target {
+        Target { stop: StopWhen::new(asked), ..self.clone() }
     }
 
     /// PostgreSQL's client library's view of this target, for those who need further parameters and connect with
@@ -256,7 +279,10 @@ mod tests {
             assert!(!error.to_string().contains("s3cret"), "{error}");
         }
         assert!(matches!(check("user=ann dbname=x"), TargetError::NoHost));
-        assert!(matches!(check("oracle://ann@a/x"), TargetError::Malformed { .. }));
+        for other in ["oracle://ann@a/x", "oracle://x/y", "localhost", ""] {
+            assert!(check(other).to_string().contains("not a postgres:// or mysql:// URL"));
+        }
+        assert!(Target::from_url("host=a user=ann password=x://y").is_ok());
         assert!(matches!(check("postgres://ann@a:port/x"), TargetError::Malformed { .. }));
     }
 

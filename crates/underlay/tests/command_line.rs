@@ -228,6 +228,27 @@ fn a_shop_refuses_visitors_who_cannot_be() {
     assert!(ended.stderr.contains("MB, GB or TB"), "{}", ended.stderr);
 }
 
+/// Nothing listens at the port: who had connected would end with exit code 4.
+#[test]
+fn drive_refuses_bad_arguments_before_it_connects() {
+    let bench = Bench::new();
+    for (line, named) in [
+        ("tpcc --rate 1e300", "--rate"),
+        ("tpcc --users 0 --duration 0s", "--duration 0 s is not between 1 s"),
+        ("sysbench --connections 0", "--connections 0 is not between 1 and"),
+        ("sysbench --script read_only --range-size 0", "--range-size 0 is not between 1 and"),
+        ("dvdstore --key-think=nan", "--key-think NaN is not between 0 and 100"),
+        ("tpcc --run --warehouses 5 --table-size 3", "--table-size has no meaning for tpcc"),
+        ("warehouse --run --scale 1", "--scale says what --load makes"),
+    ] {
+        let url = ["--url", "postgres://ann@127.0.0.1:1/x"];
+        let words: Vec<&str> = ["drive"].into_iter().chain(line.split(' ')).chain(url).collect();
+        let ended = bench.run(&words);
+        assert_eq!(ended.code, Some(2), "{line}: {}", ended.stderr);
+        assert!(ended.stderr.contains(named), "{line}: {}", ended.stderr);
+    }
+}
+
 /// A job with an end has neither users nor rates, and all that is wrong is said at once.
 #[test]
 fn jobs_with_an_end_refuse_what_has_no_meaning_for_them() {

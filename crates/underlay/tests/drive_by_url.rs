@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use certificates::Certificates;
 use common::{Bench, Ended, cannot_run_servers};
@@ -147,20 +148,7 @@ impl Stranger {
     }
 
     fn begin_at(&self, url: &str, workload: &str, arguments: &[&str]) -> Child {
-        let variable = match self.server.target().engine {
-            Engine::Postgresql => "PGPASSWORD",
-            Engine::Mariadb => "MYSQL_PWD",
-        };
-        let mut command = self.bench.underlay();
-        command
-            .args(["drive", workload, "--url", url])
-            .args(arguments)
-            .env(variable, self.password())
-            .env("HOME", self.bench.path())
-            .env("RUST_LOG", "trace")
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let child = command.spawn().expect("the program starts");
+        let child = self.command(url, workload, arguments).spawn().expect("the program starts");
         let shown = fs::read_to_string(format!("/proc/{}/cmdline", child.id())).unwrap();
         assert!(
             !shown.contains(&self.password()),
@@ -178,6 +166,23 @@ impl Stranger {
             );
         }
         ended
+    }
+
+    fn command(&self, url: &str, workload: &str, arguments: &[&str]) -> Command {
+        let variable = match self.server.target().engine {
+            Engine::Postgresql => "PGPASSWORD",
+            Engine::Mariadb => "MYSQL_PWD",
+        };
+        let mut command = self.bench.underlay();
+        command
+            .args(["drive", workload, "--url", url])
+            .args(arguments)
+            .env(variable, self.password())
+            .env("HOME", self.bench.path())
+            .env("RUST_LOG", "trace")
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
     }
 
     fn succeed(&self, workload: &str, arguments: &[&str]) -> Value {
@@ -228,7 +233,7 @@ fn size(workload: &str) -> &'static [&'static str] {
 }
 
 fn every_step_of_every_workload(stranger: &Stranger) {
-    const BRIEFLY: [&str; 6] = ["--users", "2", "--warm-up", "0s", "--duration", "300ms"];
+    const BRIEFLY: [&str; 6] = ["--users", "2", "--warm-up", "0s", "--duration", "1s"];
     for workload in WORKLOADS {
         let run: &[&str] = match workload {
             "batch" => &["--run", "--rows", "500"],
@@ -245,6 +250,38 @@ fn every_step_of_every_workload(stranger: &Stranger) {
         // Nothing of ours is there any more.
         let again = stranger.drive(workload, &["--drop"]);
         assert_eq!(again.code, Some(2), "{workload}: {}", again.stderr);
+    }
+}
+
+/// Ctrl-C while a population is loaded that would take minutes: it ends at once, cannot be used by mistake, and can be dropped.
+fn a_load_that_is_stopped_is_incomplete(stranger: &Stranger) {
+    for (workload, size) in [
+        ("tpcc", &["--warehouses", "200"][..]),
+        ("sysbench", &["--tables", "2", "--table-size", "50000000"]),
+        ("dvdstore", &["--db-size", "1GB"]),
+        ("warehouse", &["--scale", "10"]),
+    ] {
+        let load = [&["--load"][..], size].concat();
+        let mut command = stranger.command(&stranger.url(), workload, &load);
+        // Nobody reads its messages before its end.
+        let mut child = command.env("RUST_LOG", "warn").spawn().unwrap();
+        let is_incomplete = || {
+            let ended = stranger.drive(workload, &["--check"]);
+            assert_ne!(ended.code, Some(0), "{workload}: {}", ended.stdout);
+            ended.code == Some(2) && ended.stderr.contains("incomplete")
+        };
+        while !is_incomplete() {
+            assert!(child.try_wait().unwrap().is_none(), "{workload}: it ended by itself");
+        }
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let signalled = Instant::now();
+        let ended = Ended::of(child.wait_with_output().unwrap());
+        assert!(signalled.elapsed() < Duration::from_secs(20), "{workload}");
+        assert_eq!(ended.code, Some(130), "{workload}: {}", ended.stderr);
+        assert!(ended.stderr.contains("--drop"), "{workload}: {}", ended.stderr);
+        assert!(is_incomplete(), "{workload}");
+        stranger.succeed(workload, &["--drop"]);
     }
 }
 
@@ -276,6 +313,16 @@ fn what_is_not_ours_stays(stranger: &Stranger) {
     }
 }
 
+/// Before anything is loaded or driven, with what would fit.
+fn too_many_users_are_refused(stranger: &Stranger) {
+    let ended = stranger.drive("tpcc", &["--load", "--run", "--users", "99000"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    for said in ["99000 users need 99000 connections", "add --connections"] {
+        assert!(ended.stderr.contains(said), "{}", ended.stderr);
+    }
+    assert_eq!(stranger.drive("tpcc", &["--drop"]).code, Some(2), "nothing was loaded");
+}
+
 /// No file that the commands wrote holds the password.
 fn the_password_is_in_no_file(stranger: &Stranger) {
     let password = stranger.password();
@@ -302,6 +349,8 @@ fn whole(engine: Engine) {
         underlay_host::skip!("needs the server programs of {engine}");
     };
     every_step_of_every_workload(&stranger);
+    a_load_that_is_stopped_is_incomplete(&stranger);
+    too_many_users_are_refused(&stranger);
     what_is_not_ours_stays(&stranger);
     foreign::tables_are_replaced_only_by_name(&stranger);
     foreign::what_is_in_use_is_not_replaced(&stranger);

@@ -121,10 +121,13 @@ pub async fn check(
     parameters: &Parameters,
     run: Option<(&Tally, &DvdStoreBooks)>,
 ) -> Result<Vec<CheckResult>, DvdStoreError> {
-    match target.engine {
-        Engine::Postgresql => {
-            postgres::dvdstore::check(&target.connect().await?, parameters, run).await
+    let checks = async {
+        match target.engine {
+            Engine::Postgresql => {
+                postgres::dvdstore::check(&target.connect().await?, parameters, run).await
+            }
+            Engine::Mariadb => mariadb::dvdstore::check(target, parameters, run).await,
         }
-        Engine::Mariadb => mariadb::dvdstore::check(target, parameters, run).await,
-    }
+    };
+    target.stop.unless(checks).await
 }

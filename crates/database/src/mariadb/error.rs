@@ -5,6 +5,7 @@ use std::error::Error as _;
 use mysql_async::{DriverError, Error};
 
 use crate::error::{CommitState, ErrorClass, SessionError};
+use crate::tls::plain;
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -142,7 +143,7 @@ fn describe(error: &Error) -> String {
         }
         source = cause.source();
     }
-    text
+    plain(&text).to_string()
 }
 
 #[cfg(test)]

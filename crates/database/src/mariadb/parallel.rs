@@ -25,7 +25,7 @@ pub(super) fn in_parallel<T: Send, E: LoadError>(
     items: Vec<T>,
     work: impl AsyncFn(&mut Conn, &T) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    spread(parallel, items, async |take| {
+    spread((parallel, target.stop), items, async |take| {
         let mut conn = connect(target).await?;
         for sql in settings.iter().chain([&SETTINGS]) {
             execute(&mut conn, sql).await?;

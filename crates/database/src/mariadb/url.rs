@@ -10,9 +10,14 @@ use tokio_postgres::config::{ChannelBinding, SslNegotiation};
 use crate::Engine;
 use crate::error::TargetError;
 use crate::mariadb::connection::DEFAULT_PORT;
-use crate::percent::decoded;
+use crate::percent::{decoded, quotable};
+use crate::stop::StopWhen;
 use crate::target::{Address, DEFAULT_APPLICATION_NAME, DEFAULT_CONNECT_TIMEOUT, Secret, Target};
 use crate::tls::{MARIADB_WORDS, Tls, TlsOptions};
+
+/// All that an option can be.
+const OPTIONS: [&str; 7] =
+    ["socket", "ssl-mode", "ssl-ca", "ssl-cert", "ssl-key", "connect_timeout", "application_name"];
 
 /// What follows `mysql://` or `mariadb://`. Options: `socket`, `ssl-mode`, `ssl-ca`, `ssl-cert`, `ssl-key`,
 /// `connect_timeout` in seconds, `application_name`.
@@ -55,14 +60,30 @@ pub(crate) fn parse(scheme: &str, rest: &str) -> Result<Target, TargetError> {
         channel_binding: ChannelBinding::Prefer,
         negotiation: SslNegotiation::Postgres,
         tls: Tls::disabled(),
+        stop: StopWhen::default(),
     };
     let mut of_tls = Vec::new();
+    let mut seen = Vec::new();
     for option in query.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        let name = known(name).ok_or_else(|| TargetError::UnknownOption {
+            name: quotable(name, query),
+            known: OPTIONS.to_vec(),
+        })?;
+        if seen.contains(&name) {
+            return Err(TargetError::RepeatedOption { name });
+        }
+        seen.push(name);
         let value = decoded(value).map_err(|()| malformed("an option is not UTF-8"))?;
-        match is_of_tls(name) {
-            true => of_tls.push((name.to_string(), value)),
-            false => apply(&mut target, name, value)?,
+        match name {
+            "socket" => target.address = Address::UnixSocket(PathBuf::from(value)),
+            "application_name" => target.application_name = value,
+            "connect_timeout" => {
+                let seconds =
+                    value.parse().map_err(|_| malformed("connect_timeout is not a number"))?;
+                target.connect_timeout = Duration::from_secs(seconds);
+            }
+            of_tls_only => of_tls.push((of_tls_only.to_string(), value)),
         }
     }
     if target.address == Address::Tcp(String::new()) {
@@ -74,23 +95,11 @@ pub(crate) fn parse(scheme: &str, rest: &str) -> Result<Target, TargetError> {
     Ok(target)
 }
 
-fn is_of_tls(name: &str) -> bool {
-    let name = name.replace('_', "-").to_ascii_lowercase();
-    matches!(name.as_str(), "ssl-mode" | "sslmode" | "ssl-ca" | "ssl-cert" | "ssl-key")
-}
-
-fn apply(target: &mut Target, name: &str, value: String) -> Result<(), TargetError> {
-    match name {
-        "socket" => target.address = Address::UnixSocket(PathBuf::from(value)),
-        "application_name" => target.application_name = value,
-        "connect_timeout" => {
-            let seconds =
-                value.parse().map_err(|_| malformed("connect_timeout is not a number"))?;
-            target.connect_timeout = Duration::from_secs(seconds);
-        }
-        _ => return Err(malformed("it has an option that is not known")),
-    }
-    Ok(())
+/// The one name of an option; those of TLS are written in several ways, also as PostgreSQL has them.
+fn known(name: &str) -> Option<&'static str> {
+    let of_tls = name.replace('_', "-").to_ascii_lowercase();
+    let of_tls = if of_tls == "sslmode" { "ssl-mode" } else { &of_tls };
+    OPTIONS.into_iter().find(|option| *option == name || *option == of_tls)
 }
 
 fn host_and_port(place: &str) -> Result<(String, u16), TargetError> {
@@ -159,7 +168,20 @@ mod tests {
             let url = format!("mysql://ann:s3cret@a/x?{option}");
             assert!(matches!(check(&url), TargetError::Tls { .. }), "{option}");
         }
-        assert!(matches!(check("mysql://ann:s3cret@a/x?s3cret=1"), TargetError::Malformed { .. }));
+        // What comes before an `@` may be a password's.
+        let unknown = check("mysql://ann:x@a/x?s3cret@b=1");
+        assert!(matches!(unknown, TargetError::UnknownOption { name: None, .. }));
+        let unknown = check("mysql://ann:s3cret@a/x?ssl-mood=1").to_string();
+        assert!(
+            unknown.contains("`ssl-mood`") && unknown.contains("ssl-mode, ssl-ca"),
+            "{unknown}"
+        );
+        for twice in
+            ["sslmode=verify-full&ssl-mode=disabled", "ssl_mode=required&ssl-mode=required"]
+        {
+            let error = check(&format!("mysql://ann:s3cret@a/x?{twice}"));
+            assert_eq!(error, TargetError::RepeatedOption { name: "ssl-mode" });
+        }
         assert!(matches!(check("mysql://ann:%ff@a/x"), TargetError::PasswordNotText));
     }
 }

@@ -18,7 +18,7 @@ pub(super) fn in_parallel<T: Send, E: LoadError>(
     items: Vec<T>,
     work: impl AsyncFn(&Client, &T) -> Result<(), E> + Sync,
 ) -> Result<(), E> {
-    spread(parallel, items, async |take| {
+    spread((parallel, target.stop), items, async |take| {
         let client = target.connect().await?;
         client.batch_execute(settings).await.map_err(refused)?;
         while let Some(item) = take() {
@@ -33,8 +33,8 @@ pub(super) fn on_connection<T, E: LoadError>(
     target: &Target,
     work: impl AsyncFnOnce(&Client) -> Result<T, E>,
 ) -> Result<T, E> {
-    on_runtime(async {
+    on_runtime(target.stop.unless(async {
         let client = target.connect().await?;
         work(&client).await
-    })
+    }))
 }

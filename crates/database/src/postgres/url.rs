@@ -10,7 +10,8 @@ use tokio_postgres::config::Host;
 
 use crate::Engine;
 use crate::error::TargetError;
-use crate::percent::decoded;
+use crate::percent::{decoded, quotable};
+use crate::stop::StopWhen;
 use crate::target::{
     Address, DEFAULT_APPLICATION_NAME, DEFAULT_CONNECT_TIMEOUT, Secret, Target, home,
 };
@@ -78,6 +79,7 @@ pub(crate) fn parse(text: &str) -> Result<Target, TargetError> {
         channel_binding: config.get_channel_binding(),
         negotiation: config.get_ssl_negotiation(),
         tls: Tls::new(options, &POSTGRES_WORDS, home().as_deref())?,
+        stop: StopWhen::default(),
     })
 }
 
@@ -90,19 +92,19 @@ fn take_from_url(url: &str) -> Result<Split, TargetError> {
     let Some(at) = url[login_end..].find('?').map(|at| login_end + at) else {
         return Ok((url.to_string(), Vec::new()));
     };
+    let query = &url[at + 1..];
+    let mut seen = Seen::default();
     let mut taken = Vec::new();
     let mut left = Vec::new();
-    for option in url[at + 1..].split('&').filter(|option| !option.is_empty()) {
+    for option in query.split('&').filter(|option| !option.is_empty()) {
         let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        seen.add(name, || quotable(name, query))?;
         match TAKEN.contains(&name) {
             true => {
                 let value = decoded(value).map_err(|()| malformed("an option is not UTF-8"))?;
                 taken.push((name.to_string(), value));
             }
-            false => {
-                keep(name)?;
-                left.push(option);
-            }
+            false => left.push(option),
         }
     }
     let question = if left.is_empty() { "" } else { "?" };
@@ -111,6 +113,7 @@ fn take_from_url(url: &str) -> Result<Split, TargetError> {
 
 /// Pairs are separated by spaces; a value may be quoted, and `\` takes the next character as it is.
 fn take_from_pairs(text: &str) -> Result<Split, TargetError> {
+    let mut seen = Seen::default();
     let mut taken = Vec::new();
     let mut left = String::new();
     let mut rest = text.trim_start();
@@ -120,10 +123,11 @@ fn take_from_pairs(text: &str) -> Result<Split, TargetError> {
         let after = rest[equals + 1..].trim_start();
         let (value, length) = value(after)?;
         let end = rest.len() - after.len() + length;
+        // A password with a space in it, and no quotes, would be a name here.
+        seen.add(name, || None)?;
         match TAKEN.contains(&name) {
             true => taken.push((name.to_string(), value)),
             false => {
-                keep(name)?;
                 left.push_str(&rest[..end]);
                 left.push(' ');
             }
@@ -133,11 +137,28 @@ fn take_from_pairs(text: &str) -> Result<Split, TargetError> {
     Ok((left, taken))
 }
 
-/// Refuses an option that would have no effect.
-fn keep(name: &str) -> Result<(), TargetError> {
-    match KEPT.contains(&name) {
-        true => Ok(()),
-        false => Err(TargetError::UnknownOption { known: [&KEPT[4..], &TAKEN[..]].concat() }),
+/// Options that were met.
+#[derive(Default)]
+struct Seen(Vec<&'static str>);
+
+impl Seen {
+    /// Refuses an option that would have no effect: an unknown one, which is called as `quoted` says, and one that is there
+    /// already.
+    fn add(
+        &mut self,
+        name: &str,
+        quoted: impl FnOnce() -> Option<String>,
+    ) -> Result<(), TargetError> {
+        let known = KEPT.into_iter().chain(TAKEN).find(|known| *known == name);
+        let name = known.ok_or_else(|| TargetError::UnknownOption {
+            name: quoted(),
+            known: [&KEPT[4..], &TAKEN[..]].concat(),
+        })?;
+        if self.0.contains(&name) {
+            return Err(TargetError::RepeatedOption { name });
+        }
+        self.0.push(name);
+        Ok(())
     }
 }
 
@@ -167,6 +188,7 @@ fn malformed(reason: &str) -> TargetError {
 #[cfg(test)]
 mod tests {
     use super::{take_from_pairs, take_from_url};
+    use crate::error::TargetError;
 
     fn taken(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
         pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
@@ -178,10 +200,14 @@ mod tests {
         let (left, found) = take_from_url(url).unwrap();
         assert_eq!(left, "postgres://ann:a?sslmode=x@h/db?options=-c%20a");
         assert_eq!(found, taken(&[("sslmode", "verify-full"), ("sslrootcert", "/a b")]));
-        assert!(
-            take_from_url("postgres://ann@h/db?keepalives_idle=3").is_err(),
-            "it would be forgotten"
-        );
+        let forgotten = take_from_url("postgres://ann@h/db?keepalives_idle=3").unwrap_err();
+        assert!(forgotten.to_string().contains("`keepalives_idle`"), "{forgotten}");
+        // What comes before an `@` may be a password's.
+        let hidden = take_from_url("postgres://ann:a@b?s3cret@h/db").unwrap_err();
+        assert!(!hidden.to_string().contains("s3cret"), "{hidden}");
+        let twice = take_from_url("postgres://ann@h/db?sslmode=verify-full&sslmode=disable");
+        assert_eq!(twice, Err(TargetError::RepeatedOption { name: "sslmode" }));
+        assert!(take_from_pairs("host=h sslmode=require sslmode=disable").is_err());
         assert_eq!(take_from_url("postgres://ann@h/db?").unwrap().0, "postgres://ann@h/db");
         assert!(take_from_pairs("host=h user=ann hostaddr=10.0.0.1").is_err());
         let (left, found) = take_from_url("postgres://ann@h/db?sslmode=prefer").unwrap();

@@ -85,12 +85,15 @@ pub async fn check(
     parameters: &Parameters,
     run: Option<(&Tally, &SysbenchBooks)>,
 ) -> Result<Vec<CheckResult>, SysbenchError> {
-    match target.engine {
-        Engine::Postgresql => {
-            postgres::sysbench::check(&target.connect().await?, parameters, run).await
+    let checks = async {
+        match target.engine {
+            Engine::Postgresql => {
+                postgres::sysbench::check(&target.connect().await?, parameters, run).await
+            }
+            Engine::Mariadb => mariadb::sysbench::check(target, parameters, run).await,
         }
-        Engine::Mariadb => mariadb::sysbench::check(target, parameters, run).await,
-    }
+    };
+    target.stop.unless(checks).await
 }
 
 /// Removes the tables, if Underlay made them.

@@ -38,7 +38,11 @@ impl fmt::Display for TlsFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TlsFailure::Lost(error) => {
-                write!(f, "the connection ended in the handshake of TLS: {error}")
+                write!(
+                    f,
+                    "the connection ended in the handshake of TLS: {}",
+                    plain(&error.to_string())
+                )
             }
             TlsFailure::Refused(text) => f.write_str(text),
         }
@@ -88,6 +92,17 @@ pub(crate) fn describe(error: &rustls::Error, host: &str) -> String {
     }
 }
 
+/// A name in a certificate without what the library puts around it: `DnsName("h")` and `IpAddress(10.0.0.1)`.
+fn plain_name(name: &str) -> &str {
+    let inner = name.split_once('(').and_then(|(_, rest)| rest.strip_suffix(')'));
+    inner.map_or(name, |inner| inner.trim_matches('"'))
+}
+
+/// A message without the library's address of its manual, which is for programmers.
+pub(crate) fn plain(message: &str) -> &str {
+    message.split_once(": https://docs.rs/").map_or(message, |(said, _)| said)
+}
+
 fn of_certificate(reason: &CertificateError, host: &str) -> String {
     const DAY_S: u64 = 86_400;
     match reason {
@@ -106,7 +121,8 @@ fn of_certificate(reason: &CertificateError, host: &str) -> String {
             )
         }
         CertificateError::NotValidForNameContext { presented, .. } => {
-            format!("it is for {}, not for `{host}` (name mismatch)", presented.join(", "))
+            let names: Vec<&str> = presented.iter().map(|name| plain_name(name)).collect();
+            format!("it is for {}, not for `{host}` (name mismatch)", names.join(", "))
         }
         CertificateError::Other(reason) => reason.to_string(),
         reason => format!("{reason}"),
@@ -130,6 +146,13 @@ mod tests {
         assert!(describe(&expired.into(), "h").contains("expired 10 days ago"));
         let early = CertificateError::NotValidYetContext { time: at(1), not_before: at(3) };
         assert!(describe(&early.into(), "h").contains("in 2 days"));
+        let name = rustls::pki_types::ServerName::try_from("h").unwrap();
+        let presented =
+            vec!["DnsName(\"localhost\")".to_string(), "IpAddress(10.0.0.1)".to_string()];
+        let other = CertificateError::NotValidForNameContext { expected: name, presented };
+        assert!(
+            describe(&other.into(), "h").contains("it is for localhost, 10.0.0.1, not for `h`")
+        );
         let asks = Error::AlertReceived(AlertDescription::CertificateRequired);
         assert!(describe(&asks, "h").contains("asks for a certificate"));
     }
@@ -138,6 +161,9 @@ mod tests {
     fn a_lost_connection_is_not_a_refusal() {
         let lost = TlsFailure::of(io::Error::from(io::ErrorKind::ConnectionReset), "h");
         assert!(matches!(lost, TlsFailure::Lost(_)), "{lost}");
+        let text = "peer closed connection without sending TLS close_notify: https://docs.rs/rustls/latest/rustls/x";
+        let lost = TlsFailure::of(io::Error::new(io::ErrorKind::UnexpectedEof, text), "h");
+        assert!(lost.to_string().ends_with("close_notify"), "{lost}");
         let refused = Error::AlertReceived(AlertDescription::UnknownCA);
         let refused = TlsFailure::of(io::Error::new(io::ErrorKind::InvalidData, refused), "h");
         assert!(refused.to_string().contains("does not accept"), "{refused}");

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use crate::error::TargetError;
 
 pub use encryption::{Encryption, encryption};
-pub(crate) use failure::{TlsFailure, describe, refusal};
+pub(crate) use failure::{TlsFailure, describe, plain, refusal};
 pub(crate) use handshake::handshake;
 pub(crate) use identity::{digest_for_channel_binding, public_key};
 pub(crate) use material::Material;

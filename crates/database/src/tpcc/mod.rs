@@ -172,10 +172,13 @@ pub async fn check(
     target: &Target,
     options: CheckOptions<'_>,
 ) -> Result<CheckReport, SessionError> {
-    match target.engine {
-        Engine::Postgresql => postgres::tpcc::check(target, options).await,
-        Engine::Mariadb => mariadb::tpcc::check(target, options).await,
-    }
+    let checks = async {
+        match target.engine {
+            Engine::Postgresql => postgres::tpcc::check(target, options).await,
+            Engine::Mariadb => mariadb::tpcc::check(target, options).await,
+        }
+    };
+    target.stop.unless(checks).await
 }
 
 /// Reads D_NEXT_O_ID of all districts.

@@ -55,7 +55,7 @@ const TOTALS: (&str, &str) = (
 pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, WarehouseError> {
     let population = described.population;
     let tables = Tables::generate(population, described.refreshed);
-    on_runtime(async {
+    on_runtime(target.stop.unless(async {
         let mut connection = Connection::open(target, true).await?;
         let mut checked = Vec::new();
         for table in Table::ALL {
@@ -89,7 +89,7 @@ pub fn check(target: &Target, described: &Described) -> Result<Vec<Checked>, War
             checked.push(Checked { title, violation });
         }
         Ok(checked)
-    })
+    }))
 }
 
 async fn none(

@@ -102,7 +102,7 @@ fn in_parallel<T: Send>(
 ) -> Result<(), WarehouseError> {
     // They are taken from the end.
     let items = items.into_iter().rev().collect();
-    spread(parallel, items, async |take| {
+    spread((parallel, target.stop), items, async |take| {
         let mut connection = Connection::open(target, true).await?;
         while let Some(item) = take() {
             work(&mut connection, item).await?;

@@ -29,7 +29,7 @@ mod volume;
 use crate::exit_code;
 use crate::output;
 use crate::stop::Stop;
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Shows what a storage design does to a database.
 #[derive(Debug, Parser)]
@@ -97,8 +97,13 @@ fn after_help() -> String {
 /// # Errors
 /// A [`Stop`] with its exit code. Usage errors are printed by the parser itself.
 pub fn main() -> Result<(), Stop> {
-    let cli = match Cli::try_parse() {
-        Ok(cli) => cli,
+    let parsed = Cli::command().try_get_matches().and_then(|matches| {
+        let cli =
+            Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
+        Ok((cli, matches))
+    });
+    let (cli, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => {
             let code = if error.use_stderr() { exit_code::BAD_INPUT } else { exit_code::OK };
             // Printing fails only when nobody reads: then there is nobody to tell.
@@ -106,11 +111,11 @@ pub fn main() -> Result<(), Stop> {
             return if code == exit_code::OK { Ok(()) } else { Err(Stop::silent(code)) };
         }
     };
-    carry_out(cli.command)?;
+    carry_out(cli.command, &matches)?;
     output::ended()
 }
 
-fn carry_out(command: Command) -> Result<(), Stop> {
+fn carry_out(command: Command, matches: &ArgMatches) -> Result<(), Stop> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
@@ -119,7 +124,10 @@ fn carry_out(command: Command) -> Result<(), Stop> {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Drive(arguments) => drive::run(&arguments),
+        Command::Drive(arguments) => {
+            let given = matches.subcommand().map(|(_, matches)| drive::Given::of(matches));
+            drive::run(&arguments, &given.unwrap_or_default())
+        }
         Command::Io(arguments) => io::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),

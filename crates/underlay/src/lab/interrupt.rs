@@ -15,11 +15,22 @@ extern "C" fn on_signal(_signal: libc::c_int) {
 
 /// Takes over SIGINT and SIGTERM for this process.
 pub fn install() {
+    take_over(0);
+}
+
+/// Takes over one SIGINT and one SIGTERM; a second one ends the process at once. For commands that leave nothing on the
+/// host.
+pub fn install_for_one() {
+    take_over(libc::SA_RESETHAND);
+}
+
+fn take_over(flags: libc::c_int) {
     // SAFETY: `on_signal` only increments an atomic, which is async-signal-safe, and the action
-    // struct is fully initialised (zeroed, then its handler and mask are set).
+    // struct is fully initialised (zeroed, then its handler, flags and mask are set).
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as usize;
+        action.sa_flags = flags;
         libc::sigemptyset(&mut action.sa_mask);
         for signal in [libc::SIGINT, libc::SIGTERM] {
             libc::sigaction(signal, &action, std::ptr::null_mut());

@@ -4,7 +4,8 @@
 
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tokio::runtime::Builder;
+use tokio::runtime::{Builder, Runtime};
+use underlay_database::connection_limit::connection_limit;
 use underlay_database::tls::{Encryption, TlsMode, Verification, encryption};
 use underlay_database::{Address, Engine, Secret, Target, password_file};
 
@@ -37,7 +38,7 @@ pub(super) fn target(arguments: &Arguments) -> Result<Target, Stop> {
             .map(Secret::new)
             .or_else(|| listed(&target));
     }
-    Ok(target)
+    Ok(target.with_stop(super::shall_give_up))
 }
 
 /// Where MariaDB's tables go when the URL names no database: PostgreSQL has schemas of these names.
@@ -78,6 +79,51 @@ fn listed(target: &Target) -> Option<Secret> {
     }
 }
 
+/// Refuses a run that needs more sessions than the server lets its user have.
+pub(super) fn refuse_too_many(arguments: &Arguments, target: &Target) -> Result<(), Stop> {
+    let anywhere = server_of(target);
+    let limit = runtime()?.block_on(connection_limit(&anywhere));
+    // Who does not say it says it in the run.
+    let Ok(limit) = limit else { return Ok(()) };
+    match too_many(arguments.users(), arguments.connections, limit) {
+        Some(reason) => Err(Stop::bad_input(reason)),
+        None => Ok(()),
+    }
+}
+
+/// What is wrong with so many users, if anything.
+fn too_many(users: u32, connections: Option<u32>, limit: u32) -> Option<String> {
+    let needed = connections.map_or(users, |connections| connections.min(users));
+    // One more reads the counts meanwhile.
+    if needed < limit {
+        return None;
+    }
+    // Others need some too.
+    let fit = limit.saturating_sub(1 + limit / 16).max(1);
+    let remedy = match connections {
+        Some(_) => format!("ask for --connections {fit}"),
+        None => format!("add --connections {fit}"),
+    };
+    Some(format!(
+        "{users} users need {needed} connections and one to watch, the server allows {limit}: {remedy}, or raise its limit"
+    ))
+}
+
+/// The server alone: the database may be made only now.
+fn server_of(target: &Target) -> Target {
+    match target.engine {
+        Engine::Postgresql => target.clone(),
+        Engine::Mariadb => target.with_database(""),
+    }
+}
+
+fn runtime() -> Result<Runtime, Stop> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Stop::host(format!("could not start threads: {error}")))
+}
+
 /// How the sessions of a command are encrypted: all are opened the same way.
 pub(super) struct Sessions {
     encryption: Option<Encryption>,
@@ -88,17 +134,8 @@ impl Sessions {
     /// Opens one and looks; says it to people. What keeps sessions from being opened is an error here, before
     /// anything is touched.
     pub(super) fn look(arguments: &Arguments, target: &Target) -> Result<Sessions, Stop> {
-        // The database may be made only now.
-        let anywhere = match target.engine {
-            Engine::Postgresql => target.clone(),
-            Engine::Mariadb => target.with_database(""),
-        };
-        let runtime = Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
-        let encryption = runtime
-            .block_on(encryption(&anywhere))
+        let encryption = runtime()?
+            .block_on(encryption(&server_of(target)))
             .map_err(|error| Stop::run_failed(format!("could not connect to {target}: {error}")))?;
         let is_socket = matches!(target.address, Address::UnixSocket(_));
         let sessions = Sessions { encryption, is_socket };
@@ -137,5 +174,23 @@ impl Sessions {
             "certificate_verified":
                 self.encryption.as_ref().map(|encryption| encryption.verified.as_str()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_many;
+
+    #[test]
+    fn users_whom_the_server_has_no_room_for_are_refused_with_what_fits() {
+        let said = too_many(300, None, 97).unwrap();
+        for part in ["300 users need 300 connections", "allows 97", "add --connections 90"] {
+            assert!(said.contains(part), "{said}");
+        }
+        assert!(too_many(300, Some(97), 97).unwrap().contains("ask for --connections 90"));
+        assert_eq!(too_many(300, Some(90), 97), None);
+        assert_eq!((too_many(96, None, 97), too_many(10, Some(200), 97)), (None, None));
+        assert!(too_many(97, None, 97).is_some(), "no room for the counts");
+        assert!(too_many(3, None, 1).unwrap().contains("--connections 1"));
     }
 }

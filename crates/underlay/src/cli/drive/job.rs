@@ -17,8 +17,11 @@ pub(super) fn meaningless_options(arguments: &Arguments, workload: &str) -> Vec<
     ]
     .into_iter()
     .filter(|(is_given, _)| *is_given)
-    .map(|(_, option)| {
-        format!("{option} has no meaning for {workload}, which is a job with an end")
-    })
+    .map(|(_, option)| meaningless(option, workload))
     .collect()
+}
+
+/// That an option is one of the load generator.
+pub(super) fn meaningless(option: &str, workload: &str) -> String {
+    format!("{option} has no meaning for {workload}, which is a job with an end")
 }

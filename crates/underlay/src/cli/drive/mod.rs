@@ -13,6 +13,7 @@ mod foreign;
 mod job;
 mod loaded;
 mod offer;
+mod options;
 mod page;
 mod sysbench;
 mod tpcc;
@@ -24,6 +25,7 @@ use crate::stop::{Stop, chain};
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
@@ -38,6 +40,7 @@ use underlay_workload::transactional::{Books, Workload as WorkloadTrait};
 
 use self::connection::{Sessions, target};
 use self::offer::WeightsAt;
+pub(super) use self::options::Given;
 use self::page::After;
 
 /// Environment variable with the database's URL.
@@ -49,6 +52,9 @@ const USERS_OPEN: u32 = 64;
 const RETURN_LIMIT: Duration = Duration::from_secs(60);
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
 const SEARCH_QUEUE: u32 = 100_000;
+
+/// What was run is being checked: a request to stop ends the load, not that.
+static MUST_FINISH: AtomicBool = AtomicBool::new(false);
 
 /// Arguments of `underlay drive`.
 #[derive(Debug, Args)]
@@ -173,6 +179,24 @@ enum ArrivalKind {
     Uniform,
 }
 
+impl Workload {
+    /// As it is written.
+    fn name(self) -> &'static str {
+        match self {
+            Workload::Tpcc => "tpcc",
+            Workload::Sysbench => "sysbench",
+            Workload::Dvdstore => "dvdstore",
+            Workload::Batch => "batch",
+            Workload::Warehouse => "warehouse",
+        }
+    }
+
+    /// Whether it has an end of its own, and neither users nor rates.
+    fn is_job(self) -> bool {
+        matches!(self, Workload::Batch | Workload::Warehouse)
+    }
+}
+
 /// A workload on the database of the command.
 trait Subject {
     /// Opens its sessions.
@@ -218,9 +242,10 @@ struct Reading {
     engine_definition: &'static str,
 }
 
-/// Carries out the command.
-pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    interrupt::install();
+/// Carries out the command; of the arguments `given` were written.
+pub(super) fn run(arguments: &Arguments, given: &Given) -> Result<(), Stop> {
+    interrupt::install_for_one();
+    options::check(arguments, given)?;
     foreign::meaningless_options(arguments)?;
     match arguments.workload {
         Workload::Tpcc if arguments.noop => {
@@ -256,23 +281,27 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
     let mut result = Map::new();
     let sessions = Sessions::look(arguments, subject.target())?;
     result.insert("sessions".to_string(), sessions.json());
+    let nothing_else = !arguments.load && !arguments.check && !arguments.drop;
+    if arguments.run || nothing_else {
+        connection::refuse_too_many(arguments, subject.target())?;
+    }
     if arguments.load {
         if let Some(replaced) = foreign::replace(arguments, subject.target(), Afterwards::Load)? {
             result.insert("replaced".to_string(), replaced);
         } else if arguments.drop {
             subject.drop_if_there()?;
         }
-        result.insert("load".to_string(), subject.load()?);
+        let loaded = subject.load().map_err(|stop| given_up(arguments, stop))?;
+        result.insert("load".to_string(), loaded);
     }
-    let nothing_else = !arguments.load && !arguments.check && !arguments.drop;
     let mut verdict = Ok(());
     if arguments.run || nothing_else {
         let (run, checked) = run_load(arguments, subject)?;
         result.insert("run".to_string(), run);
         verdict = checked;
     }
-    if arguments.check {
-        let (report, checked) = subject.check()?;
+    if arguments.check && !interrupt::requested() {
+        let (report, checked) = subject.check().map_err(|stop| given_up(arguments, stop))?;
         result.insert("check".to_string(), report);
         verdict = verdict.and(checked);
     }
@@ -292,12 +321,32 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
     verdict
 }
 
+/// Whether a load of rows or a check shall end early.
+fn shall_give_up() -> bool {
+    interrupt::requested() && !MUST_FINISH.load(Ordering::Relaxed)
+}
+
+/// Why a load of rows or a check ended: what the user stopped did not fail.
+fn given_up(arguments: &Arguments, stop: Stop) -> Stop {
+    if !shall_give_up() {
+        return stop;
+    }
+    let stop = Stop::interrupted("stopped by the user");
+    match arguments.load {
+        true => stop.with_hint(format!(
+            "a load that did not come to its end is removed by `underlay drive {} --drop`",
+            arguments.workload.name()
+        )),
+        false => stop,
+    }
+}
+
 fn run_load<S: Subject>(
     arguments: &Arguments,
     subject: &S,
 ) -> Result<(Value, Result<(), Stop>), Stop> {
     // What is wrong in the arguments must be said before anything is touched.
-    let before = subject.before()?;
+    let before = subject.before().map_err(|stop| given_up(arguments, stop))?;
     let connector = subject.connector(&before);
     let shape = connector.workload().shape();
     let changes = arguments.weights_at(shape)?;
@@ -312,6 +361,8 @@ fn run_load<S: Subject>(
         None => offer::measure(arguments, &changes, subject, &driver)?,
     };
     let summary = driver.stop();
+    // Without what is read and checked now, the run would be lost.
+    MUST_FINISH.store(true, Ordering::Relaxed);
     wait_for_the_server(arguments, subject);
     let after = subject.after(before, &summary).unwrap_or_else(After::unjudged);
     if arguments.form() == Form::Text {

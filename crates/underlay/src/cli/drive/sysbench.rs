@@ -1,5 +1,7 @@
 //! Sysbench's OLTP transactions, as `underlay drive` sees them.
 
+use std::ops::RangeInclusive;
+
 use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
@@ -15,6 +17,9 @@ use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, Sy
 use super::page::After;
 use super::{Arguments, Reading, Subject, loaded};
 use crate::stop::{Stop, chain};
+
+/// Ids in a range, as in studies.
+const RANGE_SIZE: RangeInclusive<u32> = 1..=1_000_000;
 
 /// Arguments of sysbench.
 #[derive(Debug, Args)]
@@ -43,6 +48,13 @@ impl SysbenchArguments {
         let mut parameters =
             Parameters::new(self.tables, self.table_size, seed, self.rand_type, self.script)
                 .map_err(|error| Stop::bad_input(error.to_string()))?;
+        if !RANGE_SIZE.contains(&self.range_size) {
+            let (least, most) = (RANGE_SIZE.start(), RANGE_SIZE.end());
+            return Err(Stop::bad_input(format!(
+                "--range-size {} is not between {least} and {most}",
+                self.range_size
+            )));
+        }
         parameters.composition.range_size = self.range_size;
         Ok(parameters)
     }

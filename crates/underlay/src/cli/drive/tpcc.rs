@@ -84,7 +84,7 @@ impl<'a> TpccSubject<'a> {
         let described = self
             .runtime
             .block_on(describe(&self.target))
-            .map_err(|error| refusal("could not connect", error))?;
+            .map_err(|error| refusal("could not read what is loaded", error))?;
         Ok(described.parameters)
     }
 

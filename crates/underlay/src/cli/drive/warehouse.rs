@@ -64,9 +64,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         result.insert("run".to_string(), run);
         verdict = ended;
     }
-    if arguments.check {
+    if arguments.check && !interrupt::requested() {
         let described = describe(target).map_err(|error| stop(&error))?;
-        let checked = check(target, &described).map_err(|error| stop(&error))?;
+        let checked =
+            check(target, &described).map_err(|error| super::given_up(arguments, stop(&error)))?;
         print_checks(arguments, &checked);
         result.insert("check".to_string(), checks_json(&checked));
         verdict = verdict.and(judge(&checked));
@@ -100,7 +101,8 @@ fn stop(error: &WarehouseError) -> Stop {
 fn load_population(arguments: &Arguments, target: &Target) -> Result<Value, Stop> {
     let population =
         Population { scale: arguments.warehouse.scale, seed: RootSeed(arguments.seed) };
-    let report = load(target, &population, arguments.loaders()).map_err(|error| stop(&error))?;
+    let report = load(target, &population, arguments.loaders())
+        .map_err(|error| super::given_up(arguments, stop(&error)))?;
     arguments.say(&format!(
         "loaded scale factor {}: {} rows in {}",
         population.scale,

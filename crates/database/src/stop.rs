@@ -1,0 +1,55 @@
+//! Giving up on something long that is done with a database: a load, a check.
+//!
+//! Whoever works there waits for the server nearly all the time, so it is enough to look beside the waiting. What is given up
+//! is dropped with its connections, and the server undoes what was not committed.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::SessionError;
+
+/// How often it is asked.
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// Says whether to stop. No part of where a database is: all are equal.
+#[derive(Clone, Copy, Default)]
+pub struct StopWhen(Option<fn() -> bool>);
+
+impl StopWhen {
+    /// When `asked` says so.
+    pub const fn new(asked: fn() -> bool) -> StopWhen {
+        StopWhen(Some(asked))
+    }
+
+    /// What `work` comes to, or an error once it is asked to stop.
+    pub(crate) async fn unless<T, E: From<SessionError>>(
+        self,
+        work: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, E> {
+        let Some(asked) = self.0 else { return work.await };
+        let until_asked = async {
+            while !asked() {
+                tokio::time::sleep(INTERVAL).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            () = until_asked => Err(E::from(SessionError::refusal("stopped as asked"))),
+            done = work => done,
+        }
+    }
+}
+
+impl PartialEq for StopWhen {
+    fn eq(&self, _: &StopWhen) -> bool {
+        true
+    }
+}
+
+impl Eq for StopWhen {}
+
+impl fmt::Debug for StopWhen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "when asked" } else { "never" })
+    }
+}
