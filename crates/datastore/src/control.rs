@@ -62,6 +62,8 @@ pub(crate) enum Command {
     ClusterSeries,
     /// Latencies of disk groups and their devices since the last such command.
     ClusterLatency,
+    /// How the devices of the cluster work, and where the components of its volumes lie.
+    ClusterParts,
     /// Stop serving, even if nothing was unmounted.
     End,
 }
@@ -124,6 +126,7 @@ pub(crate) enum Answer {
     Notices(Vec<DatastoreNotice>),
     Series(Vec<SeriesEntry>),
     ClusterLatency(Vec<ClusterLatencyEntry>),
+    ClusterParts(ClusterParts),
     Refused { reason: String },
 }
 
@@ -189,6 +192,8 @@ pub(crate) struct VolumeStat {
     pub(crate) number: usize,
     /// In the order of `Operation::ALL`.
     pub(crate) operations: [OperationStat; 4],
+    /// Requests answered with an I/O error of the model or of its data; none of them for want of power.
+    pub(crate) errors: u64,
     pub(crate) in_flight: u64,
     /// Bytes that a power cut could take away now.
     pub(crate) volatile_bytes: u64,
@@ -231,6 +236,42 @@ pub(crate) struct ClusterLatencyEntry {
     /// `group.HOST/GROUP.CLASS.OPERATION` or `device.HOST/GROUP/DEVICE.OPERATION`.
     pub(crate) name: String,
     pub(crate) histogram: EncodedHistogram,
+}
+
+/// What a cluster is made of; nothing without one.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ClusterParts {
+    /// Cache devices too.
+    pub(crate) devices: Vec<PartEntry>,
+    pub(crate) components: Vec<ComponentEntry>,
+}
+
+/// One device of a cluster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct PartEntry {
+    /// `HOST/GROUP/cache` or `HOST/GROUP/disk0`.
+    pub(crate) name: String,
+    /// How it works.
+    pub(crate) condition: Condition,
+    /// Whether the cluster has given it up.
+    pub(crate) has_failed: bool,
+}
+
+/// One component of a volume.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ComponentEntry {
+    pub(crate) component: u32,
+    pub(crate) volume: String,
+    pub(crate) device: String,
+    pub(crate) state: String,
+    pub(crate) role: String,
+    pub(crate) length_bytes: u64,
+    pub(crate) stale_bytes: u64,
+    /// Where its bytes are.
+    pub(crate) file: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -53,6 +53,7 @@ pub use fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange
 pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};
 pub use io_profile::{builtin_io_profiles, find_io_profile, parse_io_profile, suggest_io_profile};
+pub use limits::{TORN_KEEP, TORN_UNIT};
 pub use options::{PlanOptions, ScaleError};
 pub use parse::{Study, read};
 pub use plan::{

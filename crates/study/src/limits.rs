@@ -64,8 +64,8 @@ pub(crate) const EXT4_MIN: Bytes = Bytes::from_mib(64);
 /// Least volume that mkfs.xfs makes.
 pub(crate) const XFS_MIN: Bytes = Bytes::from_mib(300);
 /// What a torn write stores is a multiple of a sector.
-pub(crate) const TORN_UNIT: Bytes = Bytes(512);
+pub const TORN_UNIT: Bytes = Bytes(512);
 /// Bytes that a torn write can store.
-pub(crate) const TORN_KEEP: RangeInclusive<u64> = 512..=65_024;
+pub const TORN_KEEP: RangeInclusive<u64> = 512..=65_024;
 /// Longest name that becomes part of a file name.
 pub(crate) const NAME_LENGTH_MAX: usize = 64;

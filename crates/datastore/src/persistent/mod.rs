@@ -43,6 +43,6 @@ pub use description::{BlockDeviceKind, Description, DeviceDescription, VolumeDes
 pub use home::Home;
 pub use keeper::keep;
 pub use protocol::{
-    BackendLatencyStatus, DeviceStatus, Latency, NewPolicy, NewVolume, OperationStatus,
-    RecentNotice, Status, TimingStatus, VolumeStatus,
+    BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, NewPolicy, NewVolume,
+    OperationStatus, RecentNotice, Status, TimingStatus, VolumeStatus,
 };

@@ -122,8 +122,11 @@ pub struct Status {
     pub nbd_socket: PathBuf,
     /// Where NBD clients are accepted over TCP.
     pub nbd_address: Option<SocketAddr>,
-    /// The devices; of a cluster its capacity devices.
+    /// The devices; of a cluster also its cache devices, on which no volume lies.
     pub devices: Vec<DeviceStatus>,
+    /// Where the volumes of a cluster lie; empty without one.
+    #[serde(default)]
+    pub components: Vec<ComponentStatus>,
     /// Counters and gauges of a cluster by name; empty without one.
     pub cluster: BTreeMap<String, f64>,
     /// What happened in a cluster lately, oldest first; at most 200 entries.
@@ -152,7 +155,7 @@ pub struct DeviceStatus {
     pub name: String,
     /// Its profile.
     pub profile: String,
-    /// `healthy`, `slow`, `stuck`, `erroring` or `lost`; of a cluster's devices `healthy` or `failed`.
+    /// `healthy`, `slow`, `stuck`, `erroring` or `lost`; of a cluster's devices also `failed`: given up by the cluster.
     pub condition: String,
     /// What it holds.
     pub capacity_bytes: u64,
@@ -190,12 +193,37 @@ pub struct VolumeStatus {
     pub nbd_uri: String,
     /// For NBD clients that only speak TCP.
     pub nbd_tcp_uri: Option<String>,
+    /// Requests that were answered with an I/O error while there was power.
+    #[serde(default)]
+    pub errors: u64,
     /// Requests under way.
     pub in_flight: u64,
     /// Bytes that a power cut could take away.
     pub volatile_bytes: u64,
     /// Per operation: read, write, flush, discard.
     pub operations: Vec<OperationStatus>,
+}
+
+/// One component of a volume of a cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ComponentStatus {
+    /// Its name, as faults and notices call it: `c0`.
+    pub name: String,
+    /// Whose it is.
+    pub volume: String,
+    /// Where it lies: `HOST/GROUP/disk0`.
+    pub device: String,
+    /// `active`, `absent`, `degraded`, `stale` or `resyncing`.
+    pub state: String,
+    /// `current`, `replacement` (being filled to take another one's place), or `next-layout` (of a policy change).
+    pub role: String,
+    /// Its length.
+    pub length_bytes: u64,
+    /// What must be copied before it is current.
+    pub stale_bytes: u64,
+    /// What its data takes on this host.
+    pub stored_bytes: u64,
 }
 
 /// What a volume did of one kind.

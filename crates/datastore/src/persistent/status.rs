@@ -5,17 +5,17 @@ use std::fs;
 use std::path::Path;
 
 use underlay_core::Nanos;
-use underlay_model::Operation;
 use underlay_model::cluster::ClusterSpec;
+use underlay_model::{DeviceProfile, Operation};
 
 use super::description::VolumeDescription;
 use super::keeper::{Keeper, Problem};
 use super::protocol::{
-    BackendLatencyStatus, DeviceStatus, Latency, OperationStatus, Status, TimingStatus,
-    VolumeStatus,
+    BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, OperationStatus, Status,
+    TimingStatus, VolumeStatus,
 };
 use super::volumes::{Attached, stored_bytes};
-use crate::control::{Answer, Command, Condition, Stat};
+use crate::control::{Answer, ClusterParts, Command, ComponentEntry, Condition, Stat};
 use crate::emulated::server_process::unexpected;
 use crate::error::DatastoreError;
 use crate::fault::DatastoreNotice;
@@ -32,6 +32,7 @@ impl Keeper {
         // Names first: what is added in between has no value yet.
         let names = self.cluster_names()?;
         let stat = self.stat()?;
+        let parts = self.cluster_parts()?;
         self.listen()?;
         let devices = stat.devices.iter().zip(&self.description.devices);
         let devices = devices.map(|(device, described)| DeviceStatus {
@@ -49,10 +50,13 @@ impl Keeper {
             values.filter_map(|(name, value)| Some((name, (*value)?))).collect();
         let devices = match &self.description.cluster {
             None => devices,
-            Some(spec) => cluster_devices(spec, &cluster),
+            Some(spec) => cluster_devices(spec, &cluster, &parts),
         };
-        let volumes =
-            self.description.volumes.iter().map(|volume| self.volume_status(volume, &stat));
+        let components: Vec<ComponentStatus> =
+            parts.components.iter().map(component_status).collect();
+        let volumes = self.description.volumes.iter();
+        let volumes = volumes.map(|volume| self.volume_status(volume, &stat, &components));
+        let volumes: Vec<VolumeStatus> = volumes.collect();
         Ok(Status {
             directory: self.home.directory().to_path_buf(),
             keeper_pid: std::process::id(),
@@ -63,9 +67,10 @@ impl Keeper {
             nbd_socket: self.nbd_socket.clone(),
             nbd_address: stat.nbd_address,
             devices,
+            components,
             cluster,
             notices: self.chronicle.recent(),
-            volumes: volumes.collect(),
+            volumes,
             delayed: stat.delayed,
             host_limited: stat.host_limited,
             lateness_ns: stat.lateness_ns,
@@ -80,6 +85,14 @@ impl Keeper {
         match self.server.ask(&Command::ClusterSeries)? {
             Answer::Series(series) => Ok(series.into_iter().map(|entry| entry.name).collect()),
             other => Err(unexpected(&Command::ClusterSeries, &other).into()),
+        }
+    }
+
+    /// Devices and components of a cluster; none without one.
+    fn cluster_parts(&mut self) -> Result<ClusterParts, Problem> {
+        match self.server.ask(&Command::ClusterParts)? {
+            Answer::ClusterParts(parts) => Ok(parts),
+            other => Err(unexpected(&Command::ClusterParts, &other).into()),
         }
     }
 
@@ -115,7 +128,12 @@ impl Keeper {
         Ok(latencies.collect())
     }
 
-    fn volume_status(&self, volume: &VolumeDescription, stat: &Stat) -> VolumeStatus {
+    fn volume_status(
+        &self,
+        volume: &VolumeDescription,
+        stat: &Stat,
+        components: &[ComponentStatus],
+    ) -> VolumeStatus {
         let attached = self.attached.iter().find(|(name, _)| *name == volume.name);
         let attached = attached.map(|(_, attached)| attached);
         let counted = stat.volumes.iter().find(|counted| counted.name == volume.name);
@@ -134,8 +152,14 @@ impl Keeper {
         VolumeStatus {
             name: volume.name.clone(),
             capacity_bytes: volume.capacity_bytes,
-            // What a volume of a cluster takes is spread over its devices.
-            stored_bytes: stored_bytes(&self.backing(&volume.name)),
+            stored_bytes: match &self.description.cluster {
+                None => stored_bytes(&self.backing(&volume.name)),
+                // All its copies.
+                Some(_) => {
+                    let own = components.iter().filter(|component| component.volume == volume.name);
+                    own.map(|component| component.stored_bytes).sum()
+                }
+            },
             device: volume.device.clone(),
             policy: volume.policy.map(|policy| policy.to_string()),
             file_system: volume.file_system.map(|system| system.as_str().to_string()),
@@ -144,6 +168,7 @@ impl Keeper {
             mount: attached.and_then(Attached::mount_point).map(Path::to_path_buf),
             nbd_uri: format!("nbd+unix:///{}?socket={}", volume.name, self.nbd_socket.display()),
             nbd_tcp_uri: tcp,
+            errors: counted.map_or(0, |counted| counted.errors),
             in_flight: counted.map_or(0, |counted| counted.in_flight),
             volatile_bytes: counted.map_or(0, |counted| counted.volatile_bytes),
             operations: operations.collect(),
@@ -192,30 +217,69 @@ impl Keeper {
     }
 }
 
-/// The capacity devices of a cluster.
-fn cluster_devices(spec: &ClusterSpec, counters: &BTreeMap<String, f64>) -> Vec<DeviceStatus> {
+/// The devices of a cluster, of each disk group the cache device first.
+fn cluster_devices(
+    spec: &ClusterSpec,
+    counters: &BTreeMap<String, f64>,
+    parts: &ClusterParts,
+) -> Vec<DeviceStatus> {
     let mut devices = Vec::new();
     for host in &spec.hosts {
         for group in &host.groups {
+            let name = |place: &str| format!("{}/{}/{place}", host.name, group.name);
+            devices.push(DeviceStatus {
+                condition: part_word(parts, &name("cache")),
+                free_bytes: 0,
+                ..device_status(name("cache"), &group.cache)
+            });
             for (index, profile) in group.capacity.iter().enumerate() {
-                let name = format!("{}/{}/disk{index}", host.name, group.name);
-                let counted = |what: &str| {
-                    counters.get(&format!("cluster.device.{name}.{what}")).copied().unwrap_or(0.0)
-                };
-                let word = if counted("failed") > 0.0 { "failed" } else { "healthy" };
+                let name = name(&format!("disk{index}"));
+                let used = counters.get(&format!("cluster.device.{name}.used"));
+                let used = used.copied().unwrap_or(0.0) as u64;
                 devices.push(DeviceStatus {
-                    profile: profile.name.clone(),
-                    condition: word.to_string(),
-                    capacity_bytes: profile.capacity.0,
-                    free_bytes: profile.capacity.0.saturating_sub(counted("used") as u64),
-                    buffer_fill_bytes: 0,
-                    drained_bytes: 0,
-                    name,
+                    condition: part_word(parts, &name),
+                    free_bytes: profile.capacity.0.saturating_sub(used),
+                    ..device_status(name, profile)
                 });
             }
         }
     }
     devices
+}
+
+fn device_status(name: String, profile: &DeviceProfile) -> DeviceStatus {
+    DeviceStatus {
+        name,
+        profile: profile.name.clone(),
+        condition: String::new(),
+        capacity_bytes: profile.capacity.0,
+        free_bytes: 0,
+        buffer_fill_bytes: 0,
+        drained_bytes: 0,
+    }
+}
+
+/// How a device works; one that the cluster has given up has failed, whatever its fault was.
+fn part_word(parts: &ClusterParts, name: &str) -> String {
+    let part = parts.devices.iter().find(|part| part.name == name);
+    let word = part.map_or("healthy", |part| match part.has_failed {
+        true => "failed",
+        false => condition_word(part.condition),
+    });
+    word.to_string()
+}
+
+fn component_status(entry: &ComponentEntry) -> ComponentStatus {
+    ComponentStatus {
+        name: format!("c{}", entry.component),
+        volume: entry.volume.clone(),
+        device: entry.device.clone(),
+        state: entry.state.clone(),
+        role: entry.role.clone(),
+        length_bytes: entry.length_bytes,
+        stale_bytes: entry.stale_bytes,
+        stored_bytes: stored_bytes(&entry.file),
+    }
 }
 
 const fn condition_word(condition: Condition) -> &'static str {

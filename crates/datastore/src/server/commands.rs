@@ -156,6 +156,10 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
             Box::new(move || Answer::Series(series.iter().map(SeriesEntry::of).collect()))
         }
         Command::ClusterLatency => cluster_latency(service),
+        Command::ClusterParts => {
+            let parts = service.engine.cluster.as_ref().map(ClusterPlane::parts);
+            finished(Answer::ClusterParts(parts.unwrap_or_default()))
+        }
         Command::End => {
             service.is_ending = true;
             finished(Answer::Done)
@@ -173,6 +177,7 @@ fn stat(service: &mut Service) -> Stat {
         name: exported.name.clone(),
         number,
         operations: service.engine.statistics.volumes[number].operations,
+        errors: service.engine.statistics.volumes[number].errors,
         in_flight: service.engine.in_flight(number),
         volatile_bytes: exported.data.as_ref().map_or(0, VolumeData::volatile_bytes),
     });

@@ -147,6 +147,9 @@ impl Service {
         for Due { mut reply, answered, failed, buffer } in due.drain(..) {
             self.deliver(&mut reply, buffer);
             if failed {
+                if let Some(answered) = &answered {
+                    self.engine.statistics.count_failure(answered.volume);
+                }
                 self.fail(reply);
             } else {
                 self.send(reply);

@@ -69,6 +69,8 @@ impl Interval {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VolumeStatistics {
     pub(crate) operations: [OperationStat; 4],
+    /// Requests answered with an I/O error.
+    pub(crate) errors: u64,
     latency: [Histogram; 4],
 }
 
@@ -85,6 +87,13 @@ impl Statistics {
             modelled_by_direction: ByDirection::default(),
             lateness_ns: 0,
             errors: 0,
+        }
+    }
+
+    /// A request to a volume is answered with an I/O error.
+    pub(crate) fn count_failure(&mut self, volume: usize) {
+        if let Some(volume) = self.volumes.get_mut(volume) {
+            volume.errors += 1;
         }
     }
 

@@ -116,6 +116,7 @@ impl Service {
         let mut reply = done.carried.reply;
         self.deliver(&mut reply, done.buffer);
         if done.failed {
+            self.engine.statistics.count_failure(done.carried.volume);
             self.fail(reply);
         } else {
             self.answer_or_submit(done.carried.arrived, done.carried.volume, request, reply);

@@ -124,6 +124,9 @@ impl<R> ClusterPlane<R> {
             Some(Delivered::Unreadable(bytes)) => (bytes, true),
             None => (Vec::new(), false),
         };
+        if unreadable && done.outcome == Outcome::Ok {
+            self.cluster.count_unreadable(done.volume);
+        }
         // A write that is not answered well may have happened; one that is must not be forgotten.
         let forgotten = done.operation != Operation::Read && self.forgets();
         self.finished.push(Finished {

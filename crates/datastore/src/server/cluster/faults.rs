@@ -102,8 +102,9 @@ fn find_host(cluster: &Cluster, name: &str) -> Result<HostId, String> {
 
 fn find_device(cluster: &Cluster, name: &str) -> Result<DeviceId, String> {
     cluster.find_device(name).ok_or_else(|| {
-        let known = cluster.devices().map(|device| cluster.device_name(device.device));
-        let known: Vec<String> = known.collect();
-        format!("there is no device `{name}`; capacity devices are {}", known.join(", "))
+        let groups = cluster.groups().map(|(group, ..)| group);
+        let known = groups.flat_map(|group| cluster.devices_of(group));
+        let known: Vec<String> = known.map(|device| cluster.device_name(device)).collect();
+        format!("there is no device `{name}`; there are {}", known.join(", "))
     })
 }

@@ -2,10 +2,12 @@
 //!
 //! Bounded: when nobody asks, the oldest entries go.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use underlay_core::Nanos;
-use underlay_model::cluster::{Cluster, ComponentState, Notice, Reachability, VolumeId};
+use underlay_model::cluster::{
+    Cluster, ComponentId, ComponentState, Notice, Reachability, VolumeId,
+};
 use underlay_model::data_plane::Finding;
 
 use crate::fault::DatastoreNotice;
@@ -15,6 +17,9 @@ const ENTRIES_MAX: usize = 10_000;
 /// Of broken blocks only the first of an interval are named; the rest is counted.
 const FINDINGS_NAMED: u64 = 20;
 
+/// Lost blocks told apart; of further ones each time that one is wanted counts.
+const LOST_KNOWN_MAX: usize = 100_000;
+
 /// Entries since somebody last asked.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
@@ -23,6 +28,8 @@ pub(crate) struct Journal {
     /// Blocks restored from other members, and blocks that nobody has, since the start.
     pub(crate) repaired: u64,
     pub(crate) lost: u64,
+    /// Which blocks those are, as far as they are remembered.
+    known_lost: BTreeSet<(ComponentId, u64)>,
     /// Whether states of components or reachability changed since it was last looked at.
     pub(crate) has_changed: bool,
 }
@@ -59,6 +66,13 @@ impl Journal {
                 (component, offset_bytes, "did not verify and was restored from another member")
             }
             Finding::Lost { component, offset_bytes } => {
+                if self.known_lost.contains(&(component, offset_bytes)) {
+                    // Read again: still one block, and its readers count as errors of the volume.
+                    return;
+                }
+                if self.known_lost.len() < LOST_KNOWN_MAX {
+                    self.known_lost.insert((component, offset_bytes));
+                }
                 self.lost += 1;
                 (component, offset_bytes, "is lost: no member has it")
             }
@@ -128,12 +142,12 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
             ("resync", format!("{} cannot be repaired: {reason}", name(volume)))
         }
         Notice::Host { host, reachability } => {
-            let name = cluster.host_name(*host).unwrap_or("?");
+            let name = cluster.host_in_words(*host);
             let word = match reachability {
                 Reachability::Reachable => "is reachable again",
                 Reachability::Unreachable => "is not reachable",
             };
-            ("host", format!("host {name} {word}"))
+            ("host", format!("{name} {word}"))
         }
         Notice::DeviceFailed { device } => {
             ("device", format!("device {} failed", cluster.device_name(*device)))
@@ -143,4 +157,23 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
         }
         Notice::Fault { description } => ("fault", description.clone()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Journal;
+    use underlay_core::Nanos;
+    use underlay_model::cluster::ComponentId;
+    use underlay_model::data_plane::Finding;
+
+    #[test]
+    fn a_lost_block_is_one_however_often_it_is_read() {
+        let mut journal = Journal::default();
+        let lost = |block: u64| Finding::Lost { component: ComponentId(3), offset_bytes: block };
+        for block in [0, 0, 4096, 0] {
+            journal.note_finding(Nanos::ZERO, lost(block));
+        }
+        assert_eq!(journal.lost, 2);
+        assert_eq!(journal.take(Nanos::ZERO).len(), 2);
+    }
 }

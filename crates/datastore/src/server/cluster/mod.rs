@@ -3,7 +3,7 @@
 //! In reading order: where components are ([`file_store`]) and their checksums ([`sums_file`]), requests on their way ([`request`]), the plane that drives model and
 //! data ([`plane`]) and carries out what the model says ([`execution`]), what must not be forgotten ([`memory`],
 //! [`recollection`]) or left half done ([`intent_file`]), what happened for the time line ([`journal`]), deduplication and compression of the
-//! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), and what the service does with a request to a
+//! real bytes ([`reduction`]), faults and changes by name ([`faults`], [`changes`]), what it is made of at present ([`parts`]), and what the service does with a request to a
 //! volume of the cluster ([`carried`]).
 
 pub(crate) mod carried;
@@ -18,6 +18,7 @@ mod kill_tests;
 pub(crate) mod memory;
 #[cfg(test)]
 mod mortality;
+mod parts;
 pub(crate) mod plane;
 mod print_file;
 mod recollection;

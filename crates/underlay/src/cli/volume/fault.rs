@@ -4,8 +4,10 @@ use super::{running, stop};
 use crate::stop::Stop;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use underlay_core::Bytes;
 use underlay_datastore::ClusterFault;
 use underlay_model::DeviceCondition;
+use underlay_study::{TORN_KEEP, TORN_UNIT};
 
 /// Arguments of `underlay volume fault`.
 #[derive(Debug, Args)]
@@ -75,9 +77,18 @@ enum Fault {
         /// The host.
         host: String,
     },
-    /// A stored bit flips silently.
+    /// The next write to one copy of a volume of a cluster stores only its first bytes, and reports success.
+    TornWrite {
+        /// The volume.
+        volume: String,
+        /// What is stored: a multiple of 512 bytes, below 64 KiB.
+        #[arg(long, value_name = "SIZE", value_parser = keep)]
+        keep: Bytes,
+    },
+    /// A stored bit of a cluster flips silently.
     BitRot {
-        /// Number of the component.
+        /// The component, such as `c0`; `underlay volume list` shows them.
+        #[arg(value_parser = component)]
         component: u32,
         /// The byte.
         #[arg(long, value_name = "BYTE")]
@@ -87,6 +98,22 @@ enum Fault {
     PowerCut,
     /// Restore the power, and mount the volumes again. Nothing may hold files on them open.
     PowerOn,
+}
+
+/// `c0`, or only `0`.
+fn component(word: &str) -> Result<u32, String> {
+    let number = word.strip_prefix('c').unwrap_or(word).parse();
+    number
+        .map_err(|_| "name a component as `underlay volume list` shows it, such as c0".to_string())
+}
+
+/// What studies can ask of a torn write.
+fn keep(word: &str) -> Result<Bytes, String> {
+    let size: Bytes = word.parse().map_err(|error| format!("{error}"))?;
+    if TORN_KEEP.contains(&size.0) && size.0.is_multiple_of(TORN_UNIT.0) {
+        return Ok(size);
+    }
+    Err("use a multiple of 512 bytes below 64 KiB, such as 512B".to_string())
 }
 
 /// Carries out the command.
@@ -116,10 +143,37 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             inject(ClusterFault::HostsPartitioned { hosts: hosts.clone() })
         }
         Fault::HostReturned { host } => inject(ClusterFault::HostReturned { host: host.clone() }),
+        Fault::TornWrite { volume, keep } => inject(ClusterFault::VolumeTornWrite {
+            volume: volume.clone(),
+            keep_bytes: keep.0 as u32,
+        }),
         Fault::BitRot { component, at } => {
             inject(ClusterFault::BitRot { component: *component, offset_bytes: *at, bit: 0 })
         }
         Fault::PowerCut => connection.power_cut().map_err(|error| stop(&error)),
         Fault::PowerOn => connection.power_on().map_err(|error| stop(&error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{component, keep};
+    use underlay_core::Bytes;
+
+    #[test]
+    fn components_are_named_as_they_are_shown_or_by_number() {
+        assert_eq!((component("c12"), component("12")), (Ok(12), Ok(12)));
+        for wrong in ["", "c", "d0", "c-1", "cc0"] {
+            assert!(component(wrong).unwrap_err().contains("such as c0"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_torn_write_keeps_sectors_and_not_all_of_them() {
+        assert_eq!(keep("512B"), Ok(Bytes(512)));
+        assert_eq!(keep("8KiB"), Ok(Bytes(8192)));
+        for wrong in ["0B", "100B", "64KiB", "many"] {
+            assert!(keep(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -57,5 +57,8 @@ pub fn datastore(status: &Status) {
     for one in &status.volumes {
         outln!();
         volume(one);
+        for component in status.components.iter().filter(|it| it.volume == one.name) {
+            outln!("  component {} on {}: {}", component.name, component.device, component.state);
+        }
     }
 }

@@ -109,6 +109,9 @@ fn print_totals(status: &Status, arguments: &Arguments) -> Result<(), Stop> {
                 mean(counted),
             );
         }
+        if volume.errors > 0 {
+            outln!("  {:8}{:>12}", "errors", volume.errors);
+        }
     }
     outln!("{LATENCIES_ARE}");
     if let Some(late) = status.lateness_ns.checked_div(status.delayed) {
@@ -131,6 +134,7 @@ fn print_cluster(
     }
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let view = ClusterView {
+        devices: &status.devices,
         now: &status.cluster,
         before: before.map(|(before, seconds)| (&before.cluster, seconds)),
         latencies,
@@ -194,6 +198,15 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
             );
         }
     }
+    for volume in wanted(&observed.now, arguments).filter(|volume| volume.errors > 0) {
+        let earlier = observed.before.volumes.iter().find(|earlier| earlier.name == volume.name);
+        let since = volume.errors.saturating_sub(earlier.map_or(0, |earlier| earlier.errors));
+        outln!(
+            "volume {}: {since} requests ended with an I/O error, {} since the start",
+            volume.name,
+            volume.errors
+        );
+    }
     let Observed { seconds, before, now, backend, timing, .. } = observed;
     outln!("{LATENCIES_ARE}");
     outln!("{}", times(timing.as_ref()));
@@ -240,7 +253,7 @@ fn print_host(status: &Status) {
     let limited = if all == 0 { 0.0 } else { 100.0 * status.host_limited as f64 / all as f64 };
     outln!(
         "host: slower than the modelled device for {limited:.1} % of requests since the start, {} of CPU, {} of memory, \
-         {} errors",
+         {} errors of its own storage",
         Nanos(status.cpu_ns),
         Bytes(status.memory_bytes),
         status.errors,

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use underlay_core::{Bytes, Nanos};
-use underlay_datastore::persistent::{BackendLatencyStatus, RecentNotice};
+use underlay_datastore::persistent::{BackendLatencyStatus, DeviceStatus, RecentNotice};
 
 /// Notices printed.
 const NOTICES: usize = 20;
@@ -18,6 +18,8 @@ pub struct ClusterView<'a> {
     pub before: Option<(&'a BTreeMap<String, f64>, f64)>,
     /// Latencies in between.
     pub latencies: &'a [BackendLatencyStatus],
+    /// How the devices work.
+    pub devices: &'a [DeviceStatus],
     /// What happened lately.
     pub notices: &'a [RecentNotice],
     /// Now, in nanoseconds since 1970.
@@ -138,7 +140,7 @@ impl ClusterView<'_> {
             let used = self.now.get(&name("used"));
             lines.push(format!(
                 "{device:20}{:>10}{:10.0}{:10.1}{:>12}{:>12}{:>12}{:6.0}{:>12}",
-                if self.gauge(&name("failed")) > 0.0 { "failed" } else { "healthy" },
+                self.condition(&device),
                 sum(["read.ios", "write.ios"]),
                 sum(["read.bytes", "write.bytes"]) / 1e6,
                 self.mean(&name("queue"), &ios).to_string(),
@@ -148,6 +150,11 @@ impl ClusterView<'_> {
                 used.map_or(String::new(), |used| Bytes(*used as u64).to_string()),
             ));
         }
+    }
+
+    fn condition(&self, name: &str) -> &str {
+        let device = self.devices.iter().find(|device| device.name == name);
+        device.map_or("-", |device| &device.condition)
     }
 
     fn resync(&self, lines: &mut Vec<String>) {
@@ -216,7 +223,7 @@ impl ClusterView<'_> {
 mod tests {
     use super::ClusterView;
     use std::collections::BTreeMap;
-    use underlay_datastore::persistent::{BackendLatencyStatus, RecentNotice};
+    use underlay_datastore::persistent::{BackendLatencyStatus, DeviceStatus, RecentNotice};
 
     fn map(values: &[(&str, f64)]) -> BTreeMap<String, f64> {
         values.iter().map(|(name, value)| (name.to_string(), *value)).collect()
@@ -255,8 +262,19 @@ mod tests {
             kind: "fault".to_string(),
             text: "host h1 lost power".to_string(),
         }];
+        let device = |name: &str, condition: &str| DeviceStatus {
+            name: name.to_string(),
+            profile: "p".to_string(),
+            condition: condition.to_string(),
+            capacity_bytes: 1,
+            free_bytes: 0,
+            buffer_fill_bytes: 0,
+            drained_bytes: 0,
+        };
+        let devices = [device("h0/g/cache", "healthy"), device("h0/g/disk0", "slow")];
         let view = ClusterView {
             now: &now,
+            devices: &devices,
             before: Some((&before, 2.0)),
             latencies: &latencies,
             notices: &notices,
@@ -275,6 +293,7 @@ mod tests {
         );
         // 200 reads in 2 s, 20 ms of service in all.
         let device = line("h0/g/disk0");
+        assert!(device.contains(" slow "), "{device}");
         assert!(device.contains(" 100 ") && device.contains("100 us"), "{device}");
         let resync = line("resync");
         assert!(resync.contains("100.0 MB/s") && resync.contains("done in about 30"), "{resync}");
