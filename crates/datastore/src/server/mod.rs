@@ -60,6 +60,7 @@ use std::path::Path;
 use std::thread;
 
 use underlay_core::Bytes;
+use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, StoreDevice};
 
 use crate::config::{DeviceConfig, ServerConfig, VolumeConfig};
@@ -131,19 +132,31 @@ fn mount(target: &Path) -> Result<FuseDevice, DatastoreError> {
 /// The devices as the models see them under this durability: one that can lose what it acknowledged
 /// must drain its buffer for a flush, one that cannot need not.
 fn store_devices(config: &ServerConfig, durability: Durability) -> Vec<StoreDevice> {
-    let profile = |profile: DeviceProfile| match durability {
-        Durability::Profile | Durability::Lying => profile,
-        Durability::Flushed => DeviceProfile { power_loss_protected: false, ..profile },
-        Durability::Acknowledged => DeviceProfile { power_loss_protected: true, ..profile },
-    };
     config
         .devices
         .iter()
         .map(|device| StoreDevice {
             name: device.name.clone(),
-            profile: profile(device.profile.to_profile()),
+            profile: under(durability, device.profile.to_profile()),
         })
         .collect()
+}
+
+fn under(durability: Durability, profile: DeviceProfile) -> DeviceProfile {
+    match durability {
+        Durability::Profile | Durability::Lying => profile,
+        Durability::Flushed => DeviceProfile { power_loss_protected: false, ..profile },
+        Durability::Acknowledged => DeviceProfile { power_loss_protected: true, ..profile },
+    }
+}
+
+/// A cluster as its model sees it under this durability: what a power cut takes is decided by the cache devices, which hold
+/// what was acknowledged.
+pub(crate) fn cluster_under(durability: Durability, mut spec: ClusterSpec) -> ClusterSpec {
+    for group in spec.hosts.iter_mut().flat_map(|host| &mut host.groups) {
+        group.cache = under(durability, group.cache.clone());
+    }
+    spec
 }
 
 fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>, DatastoreError> {
@@ -152,7 +165,7 @@ fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>
         None => Ok(Engine::new(store_devices(config, durability), Vec::new(), seed)),
         Some(cluster) => {
             let plane = ClusterPlane::open(
-                cluster.spec.to_spec(),
+                cluster_under(durability, cluster.spec.to_spec()),
                 seed,
                 &cluster.components,
                 cluster.memory.as_deref(),
@@ -178,7 +191,8 @@ impl VolumeOpener {
                 Some(_) => None,
                 None => Some(config.devices.iter().map(volatile).collect()),
             },
-            lies: durability == Durability::Lying,
+            // A cluster carries out its flushes.
+            lies: durability == Durability::Lying && config.cluster.is_none(),
         }
     }
 

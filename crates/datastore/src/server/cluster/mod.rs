@@ -8,6 +8,8 @@
 
 pub(crate) mod carried;
 pub(crate) mod changes;
+#[cfg(test)]
+mod durability_tests;
 mod execution;
 pub(crate) mod faults;
 pub(crate) mod file_store;

@@ -92,7 +92,7 @@ struct NewDatastore {
     #[arg(long, value_name = "NAME", conflicts_with = "devices")]
     design: Option<String>,
     /// What a power cut takes away: `profile` (as the device), `flushed` (all that was not flushed), `acknowledged`
-    /// (nothing), `lying` (also what was flushed).
+    /// (nothing), `lying` (also what was flushed; not on a cluster).
     #[arg(long, value_parser = durability)]
     durability: Option<Durability>,
     /// What all random numbers derive from.
@@ -194,6 +194,9 @@ fn make(arguments: &Arguments) -> Result<Home, Stop> {
         }
         None => (new.devices.iter().map(|text| device(text)).collect::<Result<Vec<_>, _>>()?, None),
     };
+    if let (Some(spec), Some(durability)) = (&cluster, new.durability) {
+        honours(spec, durability)?;
+    }
     let description = Description {
         seed: RootSeed(new.seed.unwrap_or(1)),
         durability: new.durability.unwrap_or(Durability::Profile),
@@ -203,6 +206,28 @@ fn make(arguments: &Arguments) -> Result<Home, Stop> {
         volumes: Vec::new(),
     };
     Home::create(&arguments.directory, &description).map_err(|error| stop(&error))
+}
+
+/// A cluster loses what its cache devices lose, so that not every durability can be asked of it.
+fn honours(spec: &ClusterSpec, durability: Durability) -> Result<(), Stop> {
+    let mut caches = spec.hosts.iter().flat_map(|host| &host.groups).map(|group| &group.cache);
+    match durability {
+        Durability::Lying => Err(Stop::bad_input(
+            "`--durability lying` is for single devices: a cluster carries out its flushes",
+        )
+        .with_hint(
+            "use `flushed` (a power cut takes what was not flushed), or `--device` instead of a cluster",
+        )),
+        Durability::Flushed => match caches.find(|cache| cache.write_buffer.is_none()) {
+            None => Ok(()),
+            Some(cache) => Err(Stop::bad_input(format!(
+                "`--durability flushed` takes nothing from this cluster: its cache device `{}` has no buffer to lose",
+                cache.name
+            ))
+            .with_hint("leave `--durability` out, or choose another design")),
+        },
+        Durability::Profile | Durability::Acknowledged => Ok(()),
+    }
 }
 
 /// What a built-in design is made of.
