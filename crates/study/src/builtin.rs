@@ -44,7 +44,7 @@ const STUDIES: [(&str, &str); 6] = [
     ("vmware/v6", include_str!("../builtin/studies/vmware/v6.toml")),
 ];
 
-const DESIGNS: [(&str, &str); 18] = [
+const DESIGNS: [(&str, &str); 19] = [
     ("kingston-nvme", include_str!("../builtin/designs/kingston-nvme.toml")),
     ("kingston-sata-dc500m", include_str!("../builtin/designs/kingston-sata-dc500m.toml")),
     ("kingston-sata-5200eco", include_str!("../builtin/designs/kingston-sata-5200eco.toml")),
@@ -70,6 +70,7 @@ const DESIGNS: [(&str, &str); 18] = [
     ("demartek-log-array", include_str!("../builtin/designs/demartek-log-array.toml")),
     ("demartek-log-nvme", include_str!("../builtin/designs/demartek-log-nvme.toml")),
     ("demartek-log-nvram", include_str!("../builtin/designs/demartek-log-nvram.toml")),
+    ("six-hosts", include_str!("../builtin/designs/six-hosts.toml")),
     ("hdd", include_str!("../builtin/designs/hdd.toml")),
     ("null", include_str!("../builtin/designs/null.toml")),
 ];
@@ -172,7 +173,7 @@ mod tests {
     fn every_embedded_file_reads() {
         defaults();
         assert_eq!(builtin_studies().len(), 6);
-        assert_eq!(builtin_designs().len(), 18);
+        assert_eq!(builtin_designs().len(), 19);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);
         assert!(devices.contains(&"p4800x-375") && devices.contains(&"null"));

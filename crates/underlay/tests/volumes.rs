@@ -374,6 +374,96 @@ fn clusters_say_what_they_do_and_what_reduction_saves() {
     store.volume("rm", &["--all"]).expect(0);
 }
 
+/// One block of a device, read or written past all caches.
+fn block(action: [&str; 3]) -> bool {
+    let mut dd = std::process::Command::new("dd");
+    let ended = dd.args(action).args(["bs=4096", "count=1", "status=none"]).output();
+    ended.expect("dd runs").status.success()
+}
+
+#[test]
+fn faults_of_a_cluster_are_shown_where_they_are() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let new = ["data", "--size", "64MiB", "--failures", "0", "--design", "six-hosts"];
+    let lying = [&new[..], &["--durability", "lying"]].concat();
+    store.refusal("create", &lying, "`--durability lying` is for single devices");
+    assert!(!store.directory.exists());
+    let data = store.json("create", &[&new[..], &["--durability", "flushed"]].concat());
+    let device = path_of(&data, "link").to_string_lossy().into_owned();
+    assert!(block(["if=/dev/urandom", &format!("of={device}"), "oflag=direct"]));
+    assert!(block([&format!("if={device}"), "of=/dev/null", "iflag=direct"]));
+
+    // Every policy can be placed on six hosts, and be asked for.
+    for (name, asked) in [
+        ("six", &["--failures", "2", "--erasure-coding"][..]),
+        ("five", &["--failures", "2", "--no-checksum", "--reserve", "50"]),
+    ] {
+        let asked = [&[name, "--size", "32MiB"][..], asked].concat();
+        store.json("create", &asked);
+    }
+    let much = ["much", "--size", "32MiB", "--reserve", "101"];
+    store.refusal("create", &much, "use 0 to 100");
+
+    // A component is called here what events call it. Its only copy rots: five reads fail, and one block is lost.
+    let listed = store.json("list", &[]);
+    let component = &listed["datastore"]["components"][0];
+    assert_eq!((&component["name"], &component["state"]), (&"c0".into(), &"active".into()));
+    assert!(store.volume("list", &[]).expect(0).contains("component c0 on "));
+    store.volume("fault", &["bit-rot", "c0", "--at", "100"]).expect(0);
+    for _ in 0..5 {
+        assert!(
+            !block([&format!("if={device}"), "of=/dev/null", "iflag=direct"]),
+            "the loss is reported"
+        );
+    }
+    let status = store.json("stat", &["--interval", "0s"]);
+    assert_eq!(status["volumes"][0]["errors"], 5);
+    assert!(status["volumes"][0]["stored-bytes"].as_u64() >= Some(4096), "{status:#}");
+    let counted = &status["cluster"];
+    assert_eq!(counted["cluster.volume.data.errors"].as_f64(), Some(5.0));
+    assert_eq!(counted["cluster.data.lost"].as_f64(), Some(1.0));
+    let text = store.volume("stat", &["--interval", "100ms"]).expect(0);
+    assert!(text.contains("0 requests ended with an I/O error, 5 since the start"), "{text}");
+    store.volume("fault", &["torn-write", "data", "--keep", "512B"]).expect(0);
+    store.refusal("fault", &["torn-write", "data", "--keep", "100B"], "a multiple of 512 bytes");
+
+    let slow = component["device"].as_str().expect("a device");
+    store.volume("fault", &["slow", slow, "--factor", "10"]).expect(0);
+    let devices = store.json("list", &[])["datastore"]["devices"].clone();
+    let is_slow = |device: &&Value| device["condition"] == "slow";
+    let slowed: Vec<&Value> = devices.as_array().expect("devices").iter().filter(is_slow).collect();
+    assert!(slowed.len() == 1 && slowed[0]["name"] == slow, "{devices:#}");
+    let text = store.volume("stat", &["--interval", "0s"]).expect(0);
+    let line = text.lines().find(|line| line.starts_with(slow)).expect("a line of the device");
+    assert!(line.contains(" slow "), "{line}");
+    store.refusal("fault", &["lost", "nothing"], "/cache, ");
+
+    let host = slow.split('/').next().expect("a host");
+    store.refusal("fault", &["partition", host, host], "name each host once");
+    let all: Vec<&str> = devices.as_array().expect("devices").iter().map(host_of).collect();
+    let all: std::collections::BTreeSet<&str> = all.into_iter().collect();
+    let everybody: Vec<&str> = ["partition"].into_iter().chain(all).collect();
+    store.refusal("fault", &everybody, "leave at least one host on the other side");
+    store.volume("fault", &["partition", host]).expect(0);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let reachable = format!("cluster.host.{host}.reachable");
+    while store.json("list", &[])["datastore"]["cluster"][&reachable].as_f64() != Some(0.0) {
+        assert!(Instant::now() < deadline, "{host} stays reachable");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let text = store.volume("stat", &["--interval", "0s"]).expect(0);
+    assert!(text.contains("partitioned from the others") && !text.contains("host host"), "{text}");
+}
+
+/// The host of a device's status.
+fn host_of(device: &Value) -> &str {
+    device["name"].as_str().and_then(|name| name.split('/').next()).expect("HOST/GROUP/DEVICE")
+}
+
 #[test]
 fn faults_are_felt_and_mended() {
     if let Some(reason) = cannot_attach() {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use underlay_core::Bytes;
 use underlay_host::{FileSystem, ublk};
-use underlay_model::cluster::{Method, Policy};
+use underlay_model::cluster::{Checksum, Method, Policy};
 
 use super::description::{BlockDeviceKind, VolumeDescription};
 use super::keeper::{Keeper, Problem, refused};
@@ -127,7 +127,8 @@ impl Keeper {
             method: if asked.erasure_coding { Method::ErasureCoding } else { Method::Mirror },
             stripe_width: asked.stripe_width,
             iops_limit: asked.iops_limit,
-            ..Policy::DEFAULT
+            checksum: if asked.checksum { Checksum::On } else { Checksum::Off },
+            space_reservation_percent: asked.space_reservation_percent,
         });
         match policy.problems().first() {
             None => Ok(Some(policy)),

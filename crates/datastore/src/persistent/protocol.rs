@@ -99,6 +99,10 @@ pub struct NewPolicy {
     pub stripe_width: u8,
     /// Most I/Os per second, in units of 32 KiB.
     pub iops_limit: Option<u32>,
+    /// Whether blocks carry a checksum.
+    pub checksum: bool,
+    /// Share of the size that is set aside at creation, 0 to 100.
+    pub space_reservation_percent: u8,
 }
 
 /// What a running datastore does. Counters are since its start.

@@ -62,6 +62,12 @@ struct PolicyArguments {
     /// Most I/Os per second, in units of 32 KiB.
     #[arg(long, value_name = "N")]
     iops_limit: Option<u32>,
+    /// Blocks carry no checksum: rot is neither noticed nor repaired.
+    #[arg(long)]
+    no_checksum: bool,
+    /// Share of its size that is set aside for it at once, 0 to 100; without, 0.
+    #[arg(long, value_name = "PERCENT")]
+    reserve: Option<u8>,
 }
 
 impl PolicyArguments {
@@ -70,12 +76,16 @@ impl PolicyArguments {
         let asks = self.failures.is_some()
             || self.erasure_coding
             || self.stripe_width.is_some()
-            || self.iops_limit.is_some();
+            || self.iops_limit.is_some()
+            || self.no_checksum
+            || self.reserve.is_some();
         asks.then(|| NewPolicy {
             failures_to_tolerate: self.failures.unwrap_or(1),
             erasure_coding: self.erasure_coding,
             stripe_width: self.stripe_width.unwrap_or(1),
             iops_limit: self.iops_limit,
+            checksum: !self.no_checksum,
+            space_reservation_percent: self.reserve.unwrap_or(0),
         })
     }
 }
