@@ -226,6 +226,37 @@ pub enum DatastoreError {
     /// A datastore that must run and does not.
     #[error("the datastore in `{}` does not run; start it with `underlay volume start {}`", .0.display(), .0.display())]
     NotRunning(PathBuf),
+    /// A datastore whose keeper was killed.
+    #[error(
+        "the keeper of the datastore in `{}` is gone, but its volumes are still served; take them down with `underlay volume stop {}`, then start it again",
+        .0.display(),
+        .0.display()
+    )]
+    KeeperGone(PathBuf),
+    /// What a killed keeper left cannot be found again.
+    #[error(
+        "the keeper of the datastore in `{}` is gone, but its volumes are still served, and `{}` does not say what belongs to it; set UNDERLAY_STATE_DIR as it was when the datastore was started",
+        directory.display(),
+        state.display()
+    )]
+    NoOrphan {
+        /// Where the datastore lives.
+        directory: PathBuf,
+        /// Where teardown stacks were looked for.
+        state: PathBuf,
+    },
+    /// What a killed keeper left cannot be taken down.
+    #[error(
+        "what the keeper of the datastore in `{}` left could not be taken down: {}; see what holds it (`fuser -vm PATH`, `losetup -a`) and try again",
+        directory.display(),
+        join(failed)
+    )]
+    NotTakenDown {
+        /// Where the datastore lives.
+        directory: PathBuf,
+        /// What is still there, and why.
+        failed: Vec<String>,
+    },
     /// A datastore that must not run and does.
     #[error("the datastore in `{}` runs; stop it with `underlay volume stop {}`", .0.display(), .0.display())]
     Running(PathBuf),

@@ -113,7 +113,7 @@ impl LoopDevice {
 }
 
 /// The loop devices (`/dev/loopN`) whose backing file is exactly this path.
-pub(crate) fn find(backing: &Path) -> Result<Vec<PathBuf>, HostError> {
+pub fn loop_devices(backing: &Path) -> Result<Vec<PathBuf>, HostError> {
     let dir = Path::new("/sys/block");
     let entries = fs::read_dir(dir).map_err(HostError::file("list", dir))?;
     let mut devices: Vec<PathBuf> = entries
@@ -127,7 +127,7 @@ pub(crate) fn find(backing: &Path) -> Result<Vec<PathBuf>, HostError> {
 
 /// Detaches the loop devices of a backing file and waits until they are free.
 pub(crate) fn detach_all(backing: &Path) -> Result<Removal, HostError> {
-    let devices = find(backing)?;
+    let devices = loop_devices(backing)?;
     for device in &devices {
         detach(device, backing)?;
     }

@@ -82,6 +82,25 @@ fn is_mounted(path: &Path) -> Result<bool, HostError> {
     Ok(mounts()?.iter().any(|entry| entry.target == path))
 }
 
+/// Whether anybody has a file, a directory or another mount on what is mounted on exactly this path; not if nothing is.
+/// Leaves it mounted, and never reads from it.
+pub fn is_in_use(target: &Path) -> Result<bool, HostError> {
+    if !is_mount_point(target)? {
+        return Ok(false);
+    }
+    // What was marked by an earlier question would be unmounted by this one: being looked up takes the mark off.
+    let unmark = || target.symlink_metadata();
+    let _dead_file_systems_have_no_metadata = unmark();
+    let outcome = unmount(target, UnmountFlags::EXPIRE | UnmountFlags::NOFOLLOW);
+    let _dead_file_systems_have_no_metadata = unmark();
+    match outcome {
+        Err(Errno::BUSY) => Ok(true),
+        // Marked as expired.
+        Ok(()) | Err(Errno::AGAIN) => Ok(false),
+        Err(error) => Err(HostError::file("ask for users of", target)(error)),
+    }
+}
+
 /// Unmounts what is mounted on exactly this path, which is free of symbolic links; lazily when it
 /// stays busy.
 pub(crate) fn unmount_if_mounted(target: &Path) -> Result<Removal, HostError> {
@@ -152,11 +171,12 @@ fn split_options(options: &str) -> (MountFlags, String) {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::path::Path;
 
-    use rustix::mount::MountFlags;
+    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-    use super::{is_mount_point, split_options};
+    use super::{is_in_use, is_mount_point, split_options};
 
     #[test]
     fn splits_options() {
@@ -172,5 +192,26 @@ mod tests {
         assert!(is_mount_point(Path::new("/proc")).unwrap());
         assert!(!is_mount_point(Path::new("/proc/self")).unwrap());
         assert!(!is_mount_point(Path::new("/no/such/place")).unwrap());
+    }
+
+    #[test]
+    fn users_are_seen_without_unmounting() {
+        let directory = tempfile::tempdir().unwrap();
+        let target = directory.path().canonicalize().unwrap();
+        assert!(!is_in_use(&target).unwrap(), "nothing is mounted");
+        if mount("none", &target, "tmpfs", MountFlags::empty(), c"").is_err() {
+            eprintln!("skip: nothing can be mounted here");
+            return;
+        }
+        let held = File::create(target.join("held")).unwrap();
+        let seen = is_in_use(&target);
+        drop(held);
+        // Asked twice, because the question marks the mount and a marked one would go.
+        let free = [is_in_use(&target), is_in_use(&target)];
+        let is_mounted = is_mount_point(&target);
+        unmount(&target, UnmountFlags::DETACH).unwrap();
+        assert!(seen.unwrap());
+        assert!(free.into_iter().all(|in_use| !in_use.unwrap()));
+        assert!(is_mounted.unwrap());
     }
 }

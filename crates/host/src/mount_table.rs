@@ -32,7 +32,7 @@ pub(crate) fn mounts() -> Result<Vec<MountEntry>, HostError> {
 }
 
 /// The mount points at or below `path`, deepest last.
-pub(crate) fn mounted_below(path: &Path) -> Result<Vec<PathBuf>, HostError> {
+pub fn mounted_below(path: &Path) -> Result<Vec<PathBuf>, HostError> {
     Ok(mounts()?
         .into_iter()
         .map(|entry| entry.target)

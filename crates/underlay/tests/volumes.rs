@@ -6,6 +6,7 @@ use common::{Bench, Ended};
 use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -198,6 +199,58 @@ fn volumes_outlive_stops_and_kills() {
     assert!(!store.directory.exists());
     store.wait_for_nothing_on_host();
     assert_eq!(store.bench.left_on_host(), Vec::<String>::new());
+}
+
+/// Volumes that are served without a keeper are no less in use, and no less anybody's data.
+#[test]
+fn volumes_of_a_killed_keeper_are_in_use_until_they_are_not() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let data = ["data", "--size", "64MiB", "--format", "ext4", "--device", "null"];
+    store.json("create", &data);
+    store.json("create", &["bare", "--size", "32MiB"]);
+    let mut witness = Witness { number: 0 };
+    witness.write(&store);
+    let in_use = File::open(places(&store).0).expect("a file");
+    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+
+    let listed = store.json("list", &[]);
+    assert_eq!((&listed["running"], &listed["keeper-gone"]), (&false.into(), &true.into()));
+    let said = store.volume("list", &[]).expect(0);
+    assert!(said.contains("its keeper is gone, but its volumes are still served"), "{said}");
+    store.refusal("stat", &[], "its volumes are still served");
+    for (command, arguments) in [("stop", &[][..]), ("rm", &["--all"]), ("start", &[])] {
+        store.refusal(command, arguments, "volume `data` is in use on");
+    }
+    // Nothing was touched.
+    let mounted = store.directory.join("run/mnt/data/witness");
+    assert_eq!(fs::read(&mounted).expect("still there"), vec![1; 1 << 20]);
+    assert!(store.directory.join("volumes/data").exists());
+
+    drop(in_use);
+    store.volume("stop", &[]).expect(0);
+    assert_eq!(store.on_host(), Vec::<String>::new());
+    assert_eq!(store.bench.left_on_host(), Vec::<String>::new());
+    assert_eq!(store.json("list", &[])["keeper-gone"], false);
+    store.volume("start", &[]).expect(0);
+    witness.check(&store);
+
+    // A bare block device may be held by a program too.
+    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+    let link = store.directory.join("run/dev/bare");
+    let held = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(link).expect("held");
+    store.refusal("rm", &["--all"], "of volume `bare` is in use");
+    drop(held);
+    store.volume("start", &[]).expect(0);
+    witness.check(&store);
+    kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
+    store.volume("rm", &["--all"]).expect(0);
+    assert!(!store.directory.exists());
+    assert_eq!(store.on_host(), Vec::<String>::new());
+    assert_eq!(store.bench.run(&["clean"]).expect(0).trim(), "nothing to remove");
 }
 
 /// A cluster's memory survives its server: what is where, who is gone, what is stale.
@@ -525,6 +578,26 @@ fn faults_are_felt_and_mended() {
     store.wait_for_nothing_on_host();
     store.volume("start", &[]).expect(0);
     assert_eq!(fs::read(mount.join("before")).expect("it is there"), vec![1; 1 << 20]);
+}
+
+/// An io_uring closes its files a moment after its process has ended.
+#[test]
+fn a_volume_can_be_removed_right_after_it_was_loaded() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    for _ in 0..3 {
+        let create = ["bare", "--size", "32MiB"];
+        let first: &[&str] = if store.directory.exists() { &[] } else { &["--device", "null"] };
+        let bare = store.json("create", &[&create[..], first].concat());
+        let device = path_of(&bare, "block-device");
+        let device = device.to_str().expect("a readable path");
+        let load = ["io", "4k-random-read", device, "--duration", "1s", "--warm-up", "0s"];
+        store.bench.run(&load).expect(0);
+        store.volume("rm", &["bare"]).expect(0);
+    }
 }
 
 #[test]

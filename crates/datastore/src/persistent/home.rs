@@ -1,7 +1,7 @@
 //! The directory of a persistent datastore: created, opened, locked, removed.
 
 use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -10,13 +10,16 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use super::client::Connection;
+use super::client::{Connection, Forced};
 use super::description::Description;
+use super::orphan;
 use crate::emulated::check_devices;
 use crate::error::DatastoreError;
 
 /// How long a keeper may take to bring everything up: attaching, calibrating, mounting, journal recovery.
 const START_LIMIT: Duration = Duration::from_secs(120);
+/// How long whoever has the lock for a moment, to look or to clear up, may make a new keeper wait.
+const LOCK_LIMIT: Duration = Duration::from_secs(1);
 /// How long a keeper that was told to stop may take to be gone.
 const END_LIMIT: Duration = Duration::from_secs(60);
 /// The path of a socket has 107 bytes at most.
@@ -30,6 +33,17 @@ const LAST_WORDS_BYTES: usize = 2000;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
     directory: PathBuf,
+}
+
+/// Who looks after a datastore.
+#[derive(Clone, Debug)]
+pub enum Presence {
+    /// Its keeper: it runs.
+    Kept(Connection),
+    /// Nobody, although its server lives and volumes are served: the keeper was killed.
+    Orphaned,
+    /// Nobody; it is stopped, or about to start or end.
+    Stopped,
 }
 
 impl Home {
@@ -99,16 +113,33 @@ impl Home {
         Connection::open(self.socket())
     }
 
-    /// The keeper; an error that says how to start it if the datastore does not run.
+    /// Who looks after it.
+    pub fn presence(&self) -> Result<Presence, DatastoreError> {
+        Ok(match self.connect()? {
+            Some(connection) => Presence::Kept(connection),
+            None if orphan::is_served(self) && self.try_lock()?.is_some() => Presence::Orphaned,
+            None => Presence::Stopped,
+        })
+    }
+
+    /// The keeper; an error that says what to do if there is none.
     pub fn running(&self) -> Result<Connection, DatastoreError> {
-        self.connect()?.ok_or_else(|| DatastoreError::NotRunning(self.directory.clone()))
+        match self.presence()? {
+            Presence::Kept(connection) => Ok(connection),
+            Presence::Orphaned => Err(DatastoreError::KeeperGone(self.directory.clone())),
+            Presence::Stopped => Err(DatastoreError::NotRunning(self.directory.clone())),
+        }
     }
 
     /// Starts the keeper, unless it runs, and waits until all volumes are there. `program` understands
-    /// `datastore-keeper --directory DIR` by calling [`super::keep`].
+    /// `datastore-keeper --directory DIR` by calling [`super::keep`]. What a killed keeper left is taken down first;
+    /// refused while that is in use.
     pub fn start(&self, program: &Path) -> Result<Connection, DatastoreError> {
         if let Some(connection) = self.answering()? {
             return Ok(connection);
+        }
+        if let Some(_lock) = self.try_lock()? {
+            orphan::take_down(self, Forced::No)?;
         }
         let log_path = self.log();
         let log = OpenOptions::new()
@@ -161,25 +192,36 @@ impl Home {
         }
     }
 
-    /// Waits until a keeper that was told to stop has gone.
-    pub fn wait_stopped(&self) -> Result<(), DatastoreError> {
-        let deadline = Instant::now() + END_LIMIT;
-        while self.try_lock()?.is_none() {
-            if Instant::now() >= deadline {
-                let (seconds, log) = (END_LIMIT.as_secs(), self.log());
-                return Err(DatastoreError::KeeperSilent { action: "stop", seconds, log });
-            }
-            thread::sleep(Duration::from_millis(20));
+    /// Ends the datastore, and waits until nothing of it is on the host; its data stays. What a killed keeper left is
+    /// taken down as the keeper would. Refused while volumes are in use, unless forced.
+    pub fn stop(&self, forced: Forced) -> Result<(), DatastoreError> {
+        if let Some(connection) = self.connect()? {
+            connection.stop(forced)?;
         }
-        Ok(())
+        let waited = self.wait_for_lock(END_LIMIT)?;
+        let _lock = waited.ok_or_else(|| DatastoreError::KeeperSilent {
+            action: "stop",
+            seconds: END_LIMIT.as_secs(),
+            log: self.log(),
+        })?;
+        orphan::take_down(self, forced)
     }
 
-    /// Removes the datastore with all its data. Refused while it runs, and where the directory holds anything that
-    /// is not the datastore's.
+    /// Removes the datastore with all its data. Refused while it runs or its volumes are served, and where the
+    /// directory holds anything that is not the datastore's.
     pub fn remove(self) -> Result<(), DatastoreError> {
+        self.clear()?;
+        fs::remove_dir(&self.directory)
+            .map_err(DatastoreError::file("remove directory", &self.directory))
+    }
+
+    /// The same, but for the directory itself.
+    pub fn clear(&self) -> Result<(), DatastoreError> {
         let lock =
             self.try_lock()?.ok_or_else(|| DatastoreError::Running(self.directory.clone()))?;
-        for known in [self.volumes(), self.components(), self.run()] {
+        // The data comes last: as long as anything is served from it, it must stay.
+        orphan::take_down(self, Forced::No)?;
+        for known in [self.volumes(), self.components()] {
             gone(fs::remove_dir_all(&known), &known)?;
         }
         let new = |path: PathBuf| path.with_extension("new");
@@ -196,8 +238,7 @@ impl Home {
         let lock_file = self.lock_file();
         gone(fs::remove_file(&lock_file), &lock_file)?;
         drop(lock);
-        fs::remove_dir(&self.directory)
-            .map_err(DatastoreError::file("remove directory", &self.directory))
+        Ok(())
     }
 
     /// The lock that the keeper holds as long as it lives; `None` when another process has it.
@@ -215,6 +256,32 @@ impl Home {
             Err(Errno::WOULDBLOCK) => Ok(None),
             Err(error) => Err(DatastoreError::file("lock", &path)(error)),
         }
+    }
+
+    /// The same, waiting for whoever has it.
+    pub(super) fn wait_for_lock(&self, limit: Duration) -> Result<Option<File>, DatastoreError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if let Some(lock) = self.try_lock()? {
+                return Ok(Some(lock));
+            }
+            if Instant::now() >= deadline {
+                return Ok(None);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The lock for a new keeper's life.
+    pub(super) fn lock_for_keeping(&self) -> Result<File, DatastoreError> {
+        let lock = self.wait_for_lock(LOCK_LIMIT)?;
+        lock.ok_or_else(|| DatastoreError::Running(self.directory.clone()))
+    }
+
+    /// All data is on the host's disk afterwards.
+    pub(super) fn synchronise(&self) -> Result<(), DatastoreError> {
+        synchronise(&self.volumes())?;
+        synchronise(&self.components())
     }
 
     pub(super) fn description_file(&self) -> PathBuf {
@@ -236,6 +303,21 @@ impl Home {
 
     pub(super) fn run(&self) -> PathBuf {
         self.directory.join("run")
+    }
+
+    /// Where the server is told what to do.
+    pub(super) fn control_socket(&self) -> PathBuf {
+        self.run().join("datastore/c.sock")
+    }
+
+    /// Where a volume is mounted, unless another place was chosen.
+    pub(super) fn mount_point(&self, volume: &str) -> PathBuf {
+        self.run().join("mnt").join(volume)
+    }
+
+    /// A name of a volume's block device that stays the same.
+    pub(super) fn device_link(&self, volume: &str) -> PathBuf {
+        self.run().join("dev").join(volume)
     }
 
     pub(super) fn socket(&self) -> PathBuf {

@@ -3,7 +3,7 @@
 //! One thread. It looks after the server between questions: when the server has died, everything that was attached
 //! is taken away, and the keeper ends; the data stays, and the next start serves it again.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -83,8 +83,7 @@ pub fn keep(
     // was started by hand.
     let _ = rustix::process::setsid();
     let home = Home::open(directory)?;
-    let lock =
-        home.try_lock()?.ok_or_else(|| DatastoreError::Running(home.directory().to_path_buf()))?;
+    let lock = home.lock_for_keeping()?;
     let state = StateDir::open()?;
     // What a keeper that was killed left in the same place.
     for line in clean(&state)?.failed {
@@ -326,8 +325,7 @@ impl Keeper {
         }
         let (server, home) = (self.server, self.home);
         server.finish(END_LIMIT)?;
-        synchronise(&home.volumes())?;
-        synchronise(&home.components())?;
+        home.synchronise()?;
         info!("the datastore in {} has stopped", home.directory().display());
         Ok(())
     }
@@ -342,28 +340,4 @@ impl Keeper {
 enum Ended {
     Yes,
     No,
-}
-
-/// Everything in a directory is on the host's disk afterwards.
-fn synchronise(directory: &Path) -> Result<(), DatastoreError> {
-    let failed = DatastoreError::file("synchronise", directory);
-    let all = || -> io::Result<Vec<PathBuf>> {
-        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect()
-    };
-    let entries = match all() {
-        Ok(entries) => entries,
-        // A datastore that was made before there were components.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(failed(error)),
-    };
-    for path in entries {
-        if path.is_dir() {
-            synchronise(&path)?;
-        } else {
-            File::open(&path)
-                .and_then(|file| file.sync_all())
-                .map_err(DatastoreError::file("synchronise", &path))?;
-        }
-    }
-    Ok(())
 }

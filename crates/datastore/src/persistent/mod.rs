@@ -32,6 +32,7 @@ mod description;
 pub(crate) mod fuzzing;
 mod home;
 mod keeper;
+mod orphan;
 mod protocol;
 mod server_config;
 mod status;
@@ -40,7 +41,7 @@ mod volumes;
 
 pub use client::{Connection, Forced};
 pub use description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
-pub use home::Home;
+pub use home::{Home, Presence};
 pub use keeper::keep;
 pub use protocol::{
     BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, NewPolicy, NewVolume,

@@ -30,7 +30,7 @@ pub(super) fn server_config(
     ServerConfig {
         mount_point,
         nbd: NbdConfig { socket: Some(nbd_socket(run)), address: description.nbd_address },
-        control_socket: run.join("datastore/c.sock"),
+        control_socket: home.control_socket(),
         seed: description.seed.0,
         durability: description.durability.into(),
         devices: devices.collect(),

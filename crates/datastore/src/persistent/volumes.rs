@@ -3,11 +3,13 @@
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use underlay_host::{
-    FileSystem, LoopDevice, Mount, Teardown, UblkDevice, UblkSpec, make_file_system,
+    FileSystem, LoopDevice, Mount, Teardown, UblkDevice, UblkSpec, is_in_use, make_file_system,
 };
 
 use super::description::{BlockDeviceKind, VolumeDescription};
@@ -38,6 +40,9 @@ pub(super) struct Places {
 /// memory.
 const UBLK_DEPTH: u16 = 64;
 const UBLK_REQUEST_BYTES: u32 = 512 << 10;
+
+/// How long a program that has ended may still hold files: an io_uring closes them a moment after its process's end.
+const LET_GO_LIMIT: Duration = Duration::from_secs(2);
 
 /// A block device of a volume.
 enum BlockDevice {
@@ -199,34 +204,19 @@ impl Attached {
         self.mount.as_ref().map(Mount::target)
     }
 
+    /// Whether somebody uses it, said as a refusal. Nothing is changed.
+    pub(super) fn check_free(&self, name: &str) -> Result<(), String> {
+        check_free(name, self.mount_point(), self.device.path())
+    }
+
     /// Unmounts it, unless somebody uses it. What uses it is named in the error.
     pub(super) fn release(&mut self, name: &str) -> Result<(), String> {
-        if let Some(mount) = &self.mount {
-            match unmount(mount.target(), UnmountFlags::empty()) {
-                Ok(()) | Err(Errno::INVAL) => {}
-                Err(Errno::BUSY) => {
-                    return Err(format!(
-                        "volume `{name}` is in use on `{}`; stop what uses it (`fuser -vm {}` shows it)",
-                        mount.target().display(),
-                        mount.target().display(),
-                    ));
-                }
-                Err(error) => return Err(format!("volume `{name}` does not unmount: {error}")),
-            }
-        }
+        unmount_free(name, self.mount_point())?;
         if let Some(mount) = self.mount.take() {
             // It is unmounted; this takes it off the teardown stack.
             mount.unmount().map_err(|error| error.to_string())?;
         }
-        // Opening exclusively fails while somebody else has it mounted or holds it that way.
-        let device = self.device.path();
-        let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device);
-        match opened {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                Err(format!("the block device {} of volume `{name}` is in use", device.display()))
-            }
-            _ => Ok(()),
-        }
+        check_free(name, None, self.device.path())
     }
 
     /// Unmounts and detaches it, whoever uses it.
@@ -239,7 +229,90 @@ impl Attached {
     }
 }
 
+/// Refuses while somebody uses a volume that is mounted there, or its block device. Changes nothing.
+pub(super) fn check_free(name: &str, mount: Option<&Path>, device: &Path) -> Result<(), String> {
+    match mount {
+        Some(target) => once_let_go(|| match is_in_use(target) {
+            Ok(true) => Err(Holder::User(in_use_on(name, target))),
+            Ok(false) => Ok(()),
+            Err(error) => Err(Holder::Nobody(error.to_string())),
+        }),
+        // Opening exclusively fails while somebody else has it mounted or holds it that way. Whatever else an attempt
+        // meets is no user.
+        None => once_let_go(|| {
+            let opened = OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(device);
+            match opened {
+                Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                    let device = device.display();
+                    let text = format!("the block device {device} of volume `{name}` is in use");
+                    Err(Holder::User(text))
+                }
+                _ => Ok(()),
+            }
+        }),
+    }
+}
+
+/// Unmounts a volume that is mounted there, unless somebody uses it.
+pub(super) fn unmount_free(name: &str, mount: Option<&Path>) -> Result<(), String> {
+    let Some(target) = mount else { return Ok(()) };
+    once_let_go(|| match unmount(target, UnmountFlags::empty()) {
+        Ok(()) | Err(Errno::INVAL) => Ok(()),
+        Err(Errno::BUSY) => Err(Holder::User(in_use_on(name, target))),
+        Err(error) => Err(Holder::Nobody(format!("volume `{name}` does not unmount: {error}"))),
+    })
+}
+
+fn in_use_on(name: &str, target: &Path) -> String {
+    let target = target.display();
+    format!(
+        "volume `{name}` is in use on `{target}`; stop what uses it (`fuser -vm {target}` shows it)"
+    )
+}
+
+/// Why a volume is not free.
+enum Holder {
+    /// Somebody uses it, who may be about to let go.
+    User(String),
+    /// Waiting would not help.
+    Nobody(String),
+}
+
+/// Tries again as long as a program that has just ended may still hold files.
+fn once_let_go(mut attempt: impl FnMut() -> Result<(), Holder>) -> Result<(), String> {
+    let deadline = Instant::now() + LET_GO_LIMIT;
+    loop {
+        match attempt() {
+            Ok(()) => return Ok(()),
+            Err(Holder::User(_)) if Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(20));
+            }
+            Err(Holder::User(text) | Holder::Nobody(text)) => return Err(text),
+        }
+    }
+}
+
 /// What a sparse file takes on the host.
 pub(super) fn stored_bytes(file: &Path) -> u64 {
     fs::metadata(file).map_or(0, |metadata| metadata.blocks() * 512)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Holder, once_let_go};
+
+    #[test]
+    fn who_is_about_to_let_go_is_waited_for() {
+        let mut attempts = 0;
+        let outcome = once_let_go(|| {
+            attempts += 1;
+            if attempts < 3 { Err(Holder::User("in use".to_string())) } else { Ok(()) }
+        });
+        assert_eq!((outcome, attempts), (Ok(()), 3));
+        let outcome = once_let_go(|| {
+            attempts += 1;
+            Err(Holder::Nobody("broken".to_string()))
+        });
+        assert_eq!((outcome, attempts), (Err("broken".to_string()), 4));
+    }
 }

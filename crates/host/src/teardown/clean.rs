@@ -54,7 +54,7 @@ fn clean_stack(path: &Path, report: &mut CleanReport) {
     }
 }
 
-fn unwind_orphan(mut file: StackFile, contents: Contents, report: &mut CleanReport) {
+pub(super) fn unwind_orphan(mut file: StackFile, contents: Contents, report: &mut CleanReport) {
     if written_just_now(file.path()) {
         std::thread::sleep(SETTLE);
     }

@@ -13,6 +13,7 @@
 //! whoever wants that does it before.
 
 mod clean;
+mod orphan;
 mod removal;
 mod resource;
 mod stack_file;
@@ -28,6 +29,7 @@ use crate::mount;
 use crate::state_dir::StateDir;
 
 pub use clean::{CleanReport, clean};
+pub use orphan::Orphan;
 pub(crate) use removal::{Removal, counted};
 pub use resource::Resource;
 
@@ -230,7 +232,7 @@ fn refuse_existing(resource: &Resource) -> Result<(), HostError> {
         Resource::Mount { target } if mount::is_mount_point(target)? => {
             Err(HostError::AlreadyMounted(target.clone()))
         }
-        Resource::Loop { backing_file } if !loop_device::find(backing_file)?.is_empty() => {
+        Resource::Loop { backing_file } if !loop_device::loop_devices(backing_file)?.is_empty() => {
             Err(HostError::AlreadyAttached(backing_file.clone()))
         }
         Resource::Cgroup { paths } => paths.iter().try_for_each(|path| refuse_path(path)),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::Durability;
 use underlay_datastore::persistent::{
-    BlockDeviceKind, Connection, Description, DeviceDescription, Forced, Home, NewPolicy, NewVolume,
+    BlockDeviceKind, Description, DeviceDescription, Forced, Home, NewPolicy, NewVolume,
 };
 use underlay_host::{FileSystem, ublk};
 use underlay_model::cluster::ClusterSpec;
@@ -146,7 +146,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let connection = home.start(&program()?).map_err(|error| stop(&error))?;
     let created = connection.create(volume).map_err(|error| {
         if is_new {
-            undo(home, connection);
+            undo(home);
         }
         stop(&error)
     })?;
@@ -159,9 +159,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 }
 
 /// A datastore that was made for a volume that cannot be goes again. What does not work is not worth hiding why.
-fn undo(home: Home, connection: Connection) {
-    let stopped = connection.stop(Forced::Yes).and_then(|()| home.wait_stopped());
-    if let Err(error) = stopped.and_then(|()| home.remove()) {
+fn undo(home: Home) {
+    if let Err(error) = home.stop(Forced::Yes).and_then(|()| home.remove()) {
         errln!("underlay: the new datastore stays: {}", chain(&error));
     }
 }

@@ -54,12 +54,8 @@ pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
 
 /// Stops a datastore; one that does not run is what was asked for.
 pub fn stop(arguments: &StopArguments) -> Result<(), Stop> {
-    let home = home(&arguments.directory)?;
-    if let Some(connection) = home.connect().map_err(|error| stopped_by(&error))? {
-        let forced = if arguments.force { Forced::Yes } else { Forced::No };
-        connection.stop(forced).map_err(|error| stopped_by(&error))?;
-    }
-    home.wait_stopped().map_err(|error| stopped_by(&error))
+    let forced = if arguments.force { Forced::Yes } else { Forced::No };
+    home(&arguments.directory)?.stop(forced).map_err(|error| stopped_by(&error))
 }
 
 /// Removes a volume or everything.
@@ -69,6 +65,5 @@ pub fn remove(arguments: &RmArguments) -> Result<(), Stop> {
         return connection.remove(name).map_err(|error| stopped_by(&error));
     }
     let home = home(&arguments.directory)?;
-    stop(&StopArguments { directory: arguments.directory.clone(), force: false })?;
-    home.remove().map_err(|error| stopped_by(&error))
+    home.stop(Forced::No).and_then(|()| home.remove()).map_err(|error| stopped_by(&error))
 }

@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
 use underlay_core::Bytes;
-use underlay_datastore::persistent::Description;
+use underlay_datastore::persistent::{Description, Home, Presence};
 
 /// Arguments of `underlay volume list`.
 #[derive(Debug, Args)]
@@ -21,8 +21,8 @@ pub struct Arguments {
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let home = home(&arguments.directory)?;
-    match home.connect().map_err(|error| stop(&error))? {
-        Some(connection) => {
+    match home.presence().map_err(|error| stop(&error))? {
+        Presence::Kept(connection) => {
             let status = connection.status().map_err(|error| stop(&error))?;
             if arguments.json {
                 show::json(&json!({ "running": true, "datastore": status }))
@@ -31,19 +31,42 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 Ok(())
             }
         }
-        None => {
-            let description = home.description().map_err(|error| stop(&error))?;
-            if arguments.json {
-                show::json(&json!({
-                    "running": false,
-                    "datastore": stopped(&home.directory().display().to_string(), &description),
-                }))
-            } else {
-                print(&home.directory().display().to_string(), &description);
-                Ok(())
-            }
-        }
+        Presence::Orphaned => described(arguments, &home, Keeper::Gone),
+        Presence::Stopped => described(arguments, &home, Keeper::None),
     }
+}
+
+/// Why a keeper does not answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keeper {
+    /// The datastore is stopped.
+    None,
+    /// It was killed; volumes are still served.
+    Gone,
+}
+
+/// What is known without a keeper.
+fn described(arguments: &Arguments, home: &Home, keeper: Keeper) -> Result<(), Stop> {
+    let description = home.description().map_err(|error| stop(&error))?;
+    let directory = home.directory().display().to_string();
+    if arguments.json {
+        return show::json(&json!({
+            "running": false,
+            "keeper-gone": keeper == Keeper::Gone,
+            "datastore": stopped(&directory, &description),
+        }));
+    }
+    match keeper {
+        Keeper::None => {
+            outln!("{directory}  stopped; `underlay volume start {directory}` brings it back");
+        }
+        Keeper::Gone => outln!(
+            "{directory}  its keeper is gone, but its volumes are still served; `underlay volume stop \
+             {directory}` takes them down, then `start` brings them back"
+        ),
+    }
+    print(&description);
+    Ok(())
 }
 
 fn stopped(directory: &str, description: &Description) -> serde_json::Value {
@@ -73,8 +96,7 @@ fn stopped(directory: &str, description: &Description) -> serde_json::Value {
     })
 }
 
-fn print(directory: &str, description: &Description) {
-    outln!("{directory}  stopped; `underlay volume start {directory}` brings it back");
+fn print(description: &Description) {
     for device in &description.devices {
         let capacity = device.profile.capacity;
         outln!("  device {}: {}, {capacity}", device.name, device.profile.name);

@@ -95,6 +95,7 @@ fn stop(error: &DatastoreError) -> Stop {
         | DatastoreError::KeeperFailed(_)
         | DatastoreError::ServerDied { .. }
         | DatastoreError::ServerSilent { .. }
+        | DatastoreError::NotTakenDown { .. }
         | DatastoreError::BadAnswer { .. } => Stop::run_failed(text),
         _ => Stop::bad_input(text),
     }

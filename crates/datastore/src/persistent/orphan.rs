@@ -1,0 +1,95 @@
+//! What a killed keeper leaves: a server, block devices and mounts that nobody looks after, while programs may use them.
+//!
+//! It is taken down as a living keeper would: not while a volume is in use, and through the keeper's own teardown stack. Whoever
+//! does so holds the datastore's lock.
+
+use std::fs;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use underlay_host::{Orphan, Resource, StateDir, is_mount_point, mounted_below};
+
+use super::client::Forced;
+use super::description::VolumeDescription;
+use super::home::Home;
+use super::volumes::{check_free, unmount_free};
+use crate::error::DatastoreError;
+
+/// Whether a server of the datastore lives, so that volumes are served.
+pub(super) fn is_served(home: &Home) -> bool {
+    UnixStream::connect(home.control_socket()).is_ok()
+}
+
+/// Takes down what is left, if anything is. Unless forced, refused while volumes are in use; what a dead server leaves can be used by
+/// nobody. The data stays, and is on the host's disk afterwards.
+pub(super) fn take_down(home: &Home, forced: Forced) -> Result<(), DatastoreError> {
+    let run = home.run();
+    if !run.exists() {
+        return Ok(());
+    }
+    let state = StateDir::open()?;
+    match Orphan::find(&state, &Resource::Directory { path: run.clone() })? {
+        Some(orphan) => {
+            if forced == Forced::No && is_served(home) {
+                release_all(home, &orphan)?;
+            }
+            let failed = orphan.unwind().failed;
+            if !failed.is_empty() {
+                let directory = home.directory().to_path_buf();
+                return Err(DatastoreError::NotTakenDown { directory, failed });
+            }
+        }
+        // Nothing may be removed of which is not known what it is.
+        None if is_served(home) || !mounted_below(&run)?.is_empty() => {
+            return Err(DatastoreError::NoOrphan {
+                directory: home.directory().to_path_buf(),
+                state: state.root().to_path_buf(),
+            });
+        }
+        None => {}
+    }
+    match fs::remove_dir_all(&run) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            return Err(DatastoreError::file("remove", &run)(error));
+        }
+        _ => {}
+    }
+    home.synchronise()
+}
+
+/// Unmounts all volumes, unless somebody uses one: then all stay as they are.
+fn release_all(home: &Home, orphan: &Orphan) -> Result<(), DatastoreError> {
+    let description = home.description()?;
+    let mut left = Vec::new();
+    for volume in &description.volumes {
+        // Without a block device it is only reached over NBD, whose clients no keeper waits for.
+        if let Ok(device) = fs::read_link(home.device_link(&volume.name)) {
+            left.push((volume.name.as_str(), mount_of(home, volume, orphan)?, device));
+        }
+    }
+    let all = |step: fn(&str, Option<&Path>, &Path) -> Result<(), String>| {
+        let mut each = left.iter();
+        each.try_for_each(|(name, mount, device)| step(name, mount.as_deref(), device))
+            .map_err(DatastoreError::KeeperRefused)
+    };
+    all(check_free)?;
+    all(|name, mount, _| unmount_free(name, mount))?;
+    // Who has it mounted elsewhere, as another mount namespace may, is only seen now.
+    all(|name, _, device| check_free(name, None, device))
+}
+
+/// Where the keeper had mounted a volume, if it still is.
+fn mount_of(
+    home: &Home,
+    volume: &VolumeDescription,
+    orphan: &Orphan,
+) -> Result<Option<PathBuf>, DatastoreError> {
+    if volume.file_system.is_none() {
+        return Ok(None);
+    }
+    let target = volume.mount.clone().unwrap_or_else(|| home.mount_point(&volume.name));
+    let Ok(target) = target.canonicalize() else { return Ok(None) };
+    let ours = Resource::Mount { target: target.clone() };
+    let is_ours = orphan.resources().any(|resource| *resource == ours);
+    Ok((is_ours && is_mount_point(&target)?).then_some(target))
+}
