@@ -580,6 +580,57 @@ fn faults_are_felt_and_mended() {
     assert_eq!(fs::read(mount.join("before")).expect("it is there"), vec![1; 1 << 20]);
 }
 
+/// The bytes of volumes are readable for their owner alone, also those of a datastore that was made before that was so.
+#[test]
+fn others_cannot_read_the_bytes_of_volumes() {
+    let store = Store::new();
+    let shared = "umask 022; exec \"$0\" \"$@\"";
+    let create = |name: &str, more: &[&str]| {
+        let directory = store.directory.to_str().expect("a readable path");
+        let program = store.bench.underlay();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", shared]).arg(program.get_program());
+        shell.args(["volume", "create", directory, name, "--size", "8MiB"]).args(more);
+        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = shell.output().expect("it runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    create("single", &["--device", "null"]);
+    store.volume("stop", &[]).expect(0);
+    let bytes = store.directory.join("volumes/single");
+    assert_eq!(open_to_others(&store), Vec::<PathBuf>::new());
+    // As they were made before.
+    fs::set_permissions(&bytes, fs::Permissions::from_mode(0o644)).expect("ours");
+    fs::set_permissions(store.directory.join("volumes"), fs::Permissions::from_mode(0o755))
+        .expect("ours");
+    assert_eq!(open_to_others(&store).len(), 2);
+    store.volume("start", &[]).expect(0);
+    assert_eq!(open_to_others(&store), Vec::<PathBuf>::new());
+    store.volume("rm", &["--all"]).expect(0);
+
+    create("many", &["--design", "kingston-nvme-vsan"]);
+    assert!(store.directory.join("components/intents").exists());
+    assert_eq!(open_to_others(&store), Vec::<PathBuf>::new());
+    store.volume("rm", &["--all"]).expect(0);
+}
+
+/// Files and folders with data that others than their owner may look into.
+fn open_to_others(store: &Store) -> Vec<PathBuf> {
+    let mut open = Vec::new();
+    let mut left = vec![store.directory.join("volumes"), store.directory.join("components")];
+    while let Some(path) = left.pop() {
+        let metadata = fs::metadata(&path).expect("it is there");
+        if metadata.is_dir() {
+            let entries = fs::read_dir(&path).expect("a folder");
+            left.extend(entries.map(|entry| entry.expect("an entry").path()));
+        }
+        if metadata.permissions().mode() & 0o077 != 0 {
+            open.push(path);
+        }
+    }
+    open
+}
+
 /// An io_uring closes its files a moment after its process has ended.
 #[test]
 fn a_volume_can_be_removed_right_after_it_was_loaded() {

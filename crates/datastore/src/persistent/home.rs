@@ -26,6 +26,8 @@ const END_LIMIT: Duration = Duration::from_secs(60);
 const SOCKET_PATH_MAX: usize = 107;
 /// The longest path below the directory that is a socket's.
 const LONGEST_SOCKET: &str = "/run/datastore/c.sock";
+/// The bytes of volumes are for nobody else on this host.
+const PRIVATE_FOLDER: u32 = 0o700;
 /// How much of the log an error carries.
 const LAST_WORDS_BYTES: usize = 2000;
 
@@ -84,7 +86,10 @@ impl Home {
             return Err(DatastoreError::NotEmpty(home.directory));
         }
         for inside in [home.volumes(), home.components()] {
-            fs::create_dir(&inside).map_err(DatastoreError::file("create directory", &inside))?;
+            fs::DirBuilder::new()
+                .mode(PRIVATE_FOLDER)
+                .create(&inside)
+                .map_err(DatastoreError::file("create directory", &inside))?;
         }
         description.write(&home.description_file())?;
         Ok(home)
@@ -278,6 +283,13 @@ impl Home {
         lock.ok_or_else(|| DatastoreError::Running(self.directory.clone()))
     }
 
+    /// Nobody else on this host can read the bytes of volumes afterwards: a datastore may have been made before that was
+    /// so from the beginning.
+    pub(super) fn make_private(&self) -> Result<(), DatastoreError> {
+        make_private(&self.volumes())?;
+        make_private(&self.components())
+    }
+
     /// All data is on the host's disk afterwards.
     pub(super) fn synchronise(&self) -> Result<(), DatastoreError> {
         synchronise(&self.volumes())?;
@@ -347,4 +359,29 @@ fn last_words(log: &Path, begin: u64) -> String {
         usize::try_from(begin).unwrap_or(0).max(text.len().saturating_sub(LAST_WORDS_BYTES));
     let words = String::from_utf8_lossy(text.get(begin..).unwrap_or_default()).trim().to_string();
     if words.is_empty() { "none".to_string() } else { words }
+}
+/// Takes away what group and others may do with a folder, or a file, and all that is in it.
+fn make_private(path: &Path) -> Result<(), DatastoreError> {
+    let failed = || DatastoreError::file("set the permissions of", path);
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        // A datastore that was made before there were components.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed()(error)),
+    };
+    let mode = metadata.permissions().mode();
+    if mode & 0o077 != 0 {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)).map_err(failed())?;
+    }
+    if !metadata.is_dir() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(path).map_err(DatastoreError::file("list", path))? {
+        let entry = entry.map_err(DatastoreError::file("list", path))?;
+        // What somebody linked to from here is not the datastore's.
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            make_private(&entry.path())?;
+        }
+    }
+    Ok(())
 }

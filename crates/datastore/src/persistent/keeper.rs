@@ -103,6 +103,7 @@ pub fn keep(
 impl Keeper {
     fn start(home: &Home, program: &Path, teardown: Teardown) -> Result<Keeper, DatastoreError> {
         let description = home.description()?;
+        home.make_private()?;
         let run = home.run();
         teardown.create_directory(&run)?;
         fs::set_permissions(&run, fs::Permissions::from_mode(0o711))

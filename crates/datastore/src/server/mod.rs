@@ -59,6 +59,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread;
 
+use rustix::fs::Mode;
 use underlay_core::Bytes;
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, StoreDevice};
@@ -89,6 +90,8 @@ const DEFAULT_VOLATILE: Bytes = Bytes::from_mib(32);
 /// `config` is the file that [`crate::open`] wrote.
 pub fn serve(config: &Path) -> Result<(), DatastoreError> {
     let config = ServerConfig::read(config)?;
+    // Volumes hold anybody's data: whatever this process creates is its user's alone.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
     realtime::prepare_process();
     let durability = Durability::from(config.durability);
     let engine = engine(&config, durability)?;
