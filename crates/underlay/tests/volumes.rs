@@ -580,6 +580,35 @@ fn faults_are_felt_and_mended() {
     assert_eq!(fs::read(mount.join("before")).expect("it is there"), vec![1; 1 << 20]);
 }
 
+/// What uses a file system that lost its power would keep its block device, so the volume could not come back.
+#[test]
+fn power_comes_back_once_nobody_uses_what_was_lost() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let data = ["data", "--size", "64MiB", "--format", "ext4", "--device", "null"];
+    store.json("create", &data);
+    let bare = store.json("create", &["bare", "--size", "32MiB"]);
+    let mut witness = Witness { number: 0 };
+    witness.write(&store);
+    let in_use = File::open(places(&store).0).expect("a file");
+    store.volume("fault", &["power-cut"]).expect(0);
+    store.refusal("fault", &["power-on"], "volume `data` is in use on");
+    assert_eq!(store.json("list", &[])["datastore"]["powered"], false);
+    drop(in_use);
+
+    // Not held in a way that can be asked for.
+    let held = File::open(path_of(&bare, "block-device")).expect("a device");
+    store.refusal("fault", &["power-on"], "stop it, then repeat `power-on`");
+    assert_eq!(store.json("list", &[])["datastore"]["powered"], false);
+    drop(held);
+    store.volume("fault", &["power-on"]).expect(0);
+    witness.check(&store);
+    store.refusal("fault", &["power-on"], "the power is on");
+}
+
 /// The bytes of volumes are readable for their owner alone, also those of a datastore that was made before that was so.
 #[test]
 fn others_cannot_read_the_bytes_of_volumes() {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
-use underlay_host::{Resource, StateDir, Teardown, Ticket, clean};
+use underlay_host::{Resource, StateDir, Teardown, Ticket, clean, loop_devices};
 
 use super::chronicle::Chronicle;
 use super::description::Description;
@@ -145,18 +145,40 @@ impl Keeper {
         Ok(keeper)
     }
 
-    pub(super) fn attach_all(&mut self) -> Result<(), DatastoreError> {
+    fn is_attached(&self, name: &str) -> bool {
+        self.attached.iter().any(|(attached, _)| attached == name)
+    }
+
+    /// Whether every volume has its block device and is mounted where it should be.
+    fn all_attached(&self) -> bool {
+        self.no_block_devices.is_some()
+            || self.description.volumes.iter().all(|volume| {
+                self.attached.iter().any(|(name, attached)| {
+                    *name == volume.name
+                        && (volume.file_system.is_none() || attached.mount_point().is_some())
+                })
+            })
+    }
+
+    /// Attaches and mounts what is not yet.
+    fn attach_all(&mut self) -> Result<(), DatastoreError> {
         if self.no_block_devices.is_some() {
             return Ok(());
         }
+        self.stop_following();
         for volume in self.description.volumes.clone() {
+            if self.is_attached(&volume.name) {
+                continue;
+            }
             let attached = self.places.attach(&self.teardown, &mut self.server, &volume)?;
             self.attached.push((volume.name.clone(), attached));
         }
         self.calibrate()?;
         for volume in &self.description.volumes {
             let found = self.attached.iter_mut().find(|(name, _)| *name == volume.name);
-            if let Some((_, attached)) = found {
+            if let Some((_, attached)) = found
+                && attached.mount_point().is_none()
+            {
                 self.places.mount(&self.teardown, volume, attached, Contents::Kept)?;
             }
         }
@@ -275,17 +297,39 @@ impl Keeper {
     }
 
     fn power_on(&mut self) -> Result<(), Problem> {
-        if self.is_powered {
+        if self.is_powered && self.all_attached() {
             return refused("the power is on");
         }
-        self.stop_following();
-        // Before the power is back, or caches of the dead file systems would be written to the volumes.
-        while let Some((_, attached)) = self.attached.pop() {
-            attached.detach()?;
+        if !self.is_powered {
+            // What uses a dead file system would keep its block device from coming back.
+            for (name, attached) in &self.attached {
+                attached.check_free(name).map_err(Problem::Refused)?;
+            }
+            self.stop_following();
+            // Before the power is back, or caches of the dead file systems would be written to the volumes.
+            while let Some((_, attached)) = self.attached.pop() {
+                attached.detach()?;
+            }
+            self.check_detached()?;
+            self.server.done(&Command::PowerOn)?;
+            self.is_powered = true;
         }
-        self.server.done(&Command::PowerOn)?;
-        self.is_powered = true;
         Ok(self.attach_all()?)
+    }
+
+    /// A program that has a block device open, though not exclusively, keeps it until it closes it, and may still write
+    /// to it.
+    fn check_detached(&self) -> Result<(), Problem> {
+        for volume in &self.description.volumes {
+            if let Some(device) = loop_devices(&self.places.exported.join(&volume.name))?.first() {
+                return refused(format!(
+                    "a program still has the block device {} of volume `{}` open; stop it, then repeat `power-on`",
+                    device.display(),
+                    volume.name
+                ));
+            }
+        }
+        Ok(())
     }
 
     fn may_stop(&mut self, forced: bool) -> Result<(), Problem> {

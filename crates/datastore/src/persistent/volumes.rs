@@ -84,6 +84,13 @@ impl Places {
             BlockDeviceKind::Ublk => ublk_device(teardown, server, volume)?,
         };
         let link = self.links.join(&volume.name);
+        // Of a device that did not come off in order.
+        match fs::remove_file(&link) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(DatastoreError::file("remove", &link)(error));
+            }
+            _ => {}
+        }
         symlink(device.path(), &link).map_err(DatastoreError::file("create link", &link))?;
         Ok(Attached { device, mount: None, link })
     }
