@@ -207,6 +207,18 @@ pub enum DatastoreError {
     /// A directory that holds something else.
     #[error("`{}` is not empty and holds no datastore; name a directory that is empty or does not exist", .0.display())]
     NotEmpty(PathBuf),
+    /// A mount point that would hide the datastore.
+    #[error(
+        "a volume of the datastore in `{}` cannot be mounted on `{}`, which would hide the datastore or what it needs; name a directory elsewhere, or leave out `--mount`",
+        directory.display(),
+        target.display()
+    )]
+    MountOverDatastore {
+        /// Where the datastore lives.
+        directory: PathBuf,
+        /// Where the volume was to be mounted.
+        target: PathBuf,
+    },
     /// Sockets below it could not be reached.
     #[error("the path `{}` is too long for the sockets below it; use one of at most {most} bytes", path.display())]
     PathTooLong {

@@ -660,6 +660,74 @@ fn open_to_others(store: &Store) -> Vec<PathBuf> {
     open
 }
 
+/// A command that was wrong can be corrected and given again.
+#[test]
+fn a_first_volume_that_cannot_be_leaves_no_datastore() {
+    let store = Store::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let ended = |more: &[&str]| {
+        let first = ["data", "--size", "64MiB"];
+        let ended = store.volume("create", &[&first[..], more].concat());
+        assert_ne!(ended.code, Some(0), "{more:?}");
+        assert!(!store.directory.exists(), "{more:?} left {:?}", store.directory);
+        assert_eq!(store.on_host(), Vec::<String>::new());
+        (ended.code, ended.stderr)
+    };
+    let (code, said) = ended(&["--device", "null", "--format", "ext4", "--mount", "/nonexistent"]);
+    assert!(code == Some(2) && said.contains("/nonexistent"), "{said}");
+    let (code, said) = ended(&["--device", "null", "--nbd", &address]);
+    assert!(code == Some(3) && said.contains("choose another port"), "{said}");
+    let above = store.bench.path().to_str().expect("a readable path");
+    let (code, said) = ended(&["--device", "null", "--format", "ext4", "--mount", above]);
+    assert!(code == Some(2) && said.contains("would hide the datastore"), "{said}");
+    let profile = store.bench.write("bad.toml", "name = \"x\"\nspeed = \"very\"\n");
+    let (code, said) = ended(&["--device", profile.to_str().expect("a readable path")]);
+    assert!(code == Some(2) && said.contains("bad.toml:2") && said.contains("speed"), "{said}");
+    let (code, said) = ended(&["--device", "null", "--format", "xfs"]);
+    assert_eq!(code, Some(2), "{said}");
+    if cannot_attach().is_none() {
+        assert!(said.contains("make it 300 MiB or larger"), "{said}");
+    }
+
+    // A directory that was there stays, empty.
+    fs::create_dir(&store.directory).expect("a folder");
+    store.refusal("create", &["NO", "--size", "8MiB", "--device", "null"], "not a volume name");
+    assert_eq!(fs::read_dir(&store.directory).expect("still there").count(), 0);
+    store.volume("create", &["data", "--size", "8MiB", "--device", "null"]).expect(0);
+    if cannot_attach().is_none() {
+        let inside = store.directory.join("run");
+        for target in [&store.directory, &inside] {
+            let target = target.to_str().expect("a readable path");
+            let more = ["more", "--size", "64MiB", "--format", "ext4", "--mount", target];
+            store.refusal("create", &more, "would hide the datastore");
+        }
+    }
+    store.volume("rm", &["--all"]).expect(0);
+}
+
+/// Ctrl-C, at any moment, leaves what was there before.
+#[test]
+fn a_first_creation_that_is_interrupted_leaves_no_datastore() {
+    let store = Store::new();
+    let directory = store.directory.to_str().expect("a readable path");
+    let mut command = store.bench.underlay();
+    command.args(["volume", "create", directory, "data", "--size", "64MiB", "--device", "null"]);
+    let mut creation = command.spawn().expect("it starts");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !store.directory.join("datastore.json").exists() {
+        assert!(Instant::now() < deadline, "it never began");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let pid = i32::try_from(creation.id()).expect("a process");
+    // SAFETY: the process belongs to this test.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+    let status = creation.wait().expect("it ends");
+    assert_eq!(status.code(), Some(130));
+    assert!(!store.directory.exists());
+    assert_eq!(store.on_host(), Vec::<String>::new());
+}
+
 /// An io_uring closes its files a moment after its process has ended.
 #[test]
 fn a_volume_can_be_removed_right_after_it_was_loaded() {

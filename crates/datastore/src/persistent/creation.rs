@@ -10,6 +10,7 @@ use underlay_host::{FileSystem, ublk};
 use underlay_model::cluster::{Checksum, Method, Policy};
 
 use super::description::{BlockDeviceKind, VolumeDescription};
+use super::home::check_mount;
 use super::keeper::{Keeper, Problem, refused};
 use super::protocol::{NewVolume, VolumeStatus};
 use super::server_config::volume_config;
@@ -83,6 +84,17 @@ impl Keeper {
         };
         if let (Some(_), Some(reason)) = (file_system, &self.no_block_devices) {
             return refused(format!("a volume cannot be formatted here: {reason}"));
+        }
+        if let Some(system) = file_system.filter(|it| new.capacity_bytes < it.minimum_size().0) {
+            let (size, least) = (Bytes(new.capacity_bytes), system.minimum_size());
+            return refused(format!(
+                "{system} does not fit on a volume of {size}; make it {least} or larger"
+            ));
+        }
+        if let Some(target) = &new.mount
+            && let Err(error) = check_mount(self.home.directory(), target)
+        {
+            return refused(error.to_string());
         }
         if new.mount.is_some() && file_system.is_none() {
             return refused("only a volume with a file system can be mounted; name one");

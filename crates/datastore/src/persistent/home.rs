@@ -1,6 +1,7 @@
 //! The directory of a persistent datastore: created, opened, locked, removed.
 
 use std::fs::{self, File, OpenOptions};
+use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -68,11 +69,27 @@ impl Home {
         if let Some(address) = description.nbd_address.filter(|it| !it.ip().is_loopback()) {
             return Err(DatastoreError::NotLoopback(address));
         }
+        if let Some(address) = description.nbd_address {
+            // The server will listen there; what is taken is better known before there is a datastore.
+            TcpListener::bind(address)
+                .map_err(|source| DatastoreError::Listen { address, source })?;
+        }
+        let existed = directory.exists();
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o711)
             .create(directory)
             .map_err(DatastoreError::file("create directory", directory))?;
+        let made = Home::fill(directory, description);
+        if made.is_err() && !existed {
+            // The error says why there is nothing; an empty directory more would say nothing.
+            let _stays_if_it_is_not_empty = fs::remove_dir(directory);
+        }
+        made
+    }
+
+    /// Makes a datastore in a directory that exists.
+    fn fill(directory: &Path, description: &Description) -> Result<Home, DatastoreError> {
         let directory =
             directory.canonicalize().map_err(DatastoreError::file("resolve", directory))?;
         let most = SOCKET_PATH_MAX - LONGEST_SOCKET.len();
@@ -345,6 +362,26 @@ impl Home {
     }
 }
 
+/// Refuses to mount a volume where it would hide the datastore that holds it, or what the datastore needs while it runs.
+/// Neither path needs to exist.
+pub fn check_mount(directory: &Path, mount: &Path) -> Result<(), DatastoreError> {
+    let (directory, target) = (resolved(directory), resolved(mount));
+    if target.starts_with(&directory) || directory.starts_with(&target) {
+        return Err(DatastoreError::MountOverDatastore { directory, target });
+    }
+    Ok(())
+}
+
+/// Absolute, and free of symbolic links as far as it exists.
+fn resolved(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let existing = path.ancestors().find_map(|ancestor| {
+        Some(ancestor.canonicalize().ok()?.join(path.strip_prefix(ancestor).ok()?))
+    });
+    // Joining nothing would end the path in a slash, which starts_with does not mind.
+    existing.unwrap_or(path)
+}
+
 fn gone(outcome: std::io::Result<()>, path: &Path) -> Result<(), DatastoreError> {
     match outcome {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -360,6 +397,7 @@ fn last_words(log: &Path, begin: u64) -> String {
     let words = String::from_utf8_lossy(text.get(begin..).unwrap_or_default()).trim().to_string();
     if words.is_empty() { "none".to_string() } else { words }
 }
+
 /// Takes away what group and others may do with a folder, or a file, and all that is in it.
 fn make_private(path: &Path) -> Result<(), DatastoreError> {
     let failed = || DatastoreError::file("set the permissions of", path);
@@ -384,4 +422,123 @@ fn make_private(path: &Path) -> Result<(), DatastoreError> {
         }
     }
     Ok(())
+}
+
+/// Everything in a directory is on the host's disk afterwards.
+fn synchronise(directory: &Path) -> Result<(), DatastoreError> {
+    let failed = DatastoreError::file("synchronise", directory);
+    let all = || -> std::io::Result<Vec<PathBuf>> {
+        fs::read_dir(directory)?.map(|entry| entry.map(|entry| entry.path())).collect()
+    };
+    let entries = match all() {
+        Ok(entries) => entries,
+        // A datastore that was made before there were components.
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    };
+    for path in entries {
+        if path.is_dir() {
+            synchronise(&path)?;
+        } else {
+            File::open(&path)
+                .and_then(|file| file.sync_all())
+                .map_err(DatastoreError::file("synchronise", &path))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::TcpListener;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::Path;
+
+    use underlay_core::RootSeed;
+    use underlay_model::builtin;
+
+    use super::{Home, check_mount, make_private};
+    use crate::error::DatastoreError;
+    use crate::persistent::{Description, DeviceDescription};
+    use crate::spec::Durability;
+
+    fn description() -> Description {
+        let profile = builtin::find("null").expect("built in");
+        Description {
+            seed: RootSeed(1),
+            durability: Durability::Profile,
+            devices: vec![DeviceDescription { name: "null".to_string(), profile }],
+            cluster: None,
+            nbd_address: None,
+            volumes: Vec::new(),
+        }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_mount_must_not_hide_its_datastore() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let store = folder.join("a/store");
+        let refused = |mount: &Path| {
+            matches!(check_mount(&store, mount), Err(DatastoreError::MountOverDatastore { .. }))
+        };
+        for made in [false, true] {
+            if made {
+                fs::create_dir_all(store.join("run")).unwrap();
+                std::os::unix::fs::symlink(&store, folder.join("link")).unwrap();
+                assert!(refused(&folder.join("link")));
+            }
+            assert!(refused(&store) && refused(&folder.join("a")) && refused(Path::new("/")));
+            assert!(refused(&store.join("run")) && refused(&store.join("../store/volumes")));
+            assert!(!refused(&folder.join("a/store-2")) && !refused(&folder.join("b")));
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_volumes_are_private_from_now_on_and_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::create(&folder.path().join("store"), &description()).unwrap();
+        assert_eq!((mode(&home.volumes()), mode(&home.components())), (0o700, 0o700));
+        let (device, bytes) = (home.components().join("g0-d1"), home.components().join("g0-d1/c1"));
+        fs::create_dir(&device).unwrap();
+        fs::write(&bytes, "secret").unwrap();
+        let foreign = folder.path().join("foreign");
+        fs::write(&foreign, "not ours").unwrap();
+        std::os::unix::fs::symlink(&foreign, home.volumes().join("link")).unwrap();
+        let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+        open(&home.components(), 0o755).unwrap();
+        open(&device, 0o755).unwrap();
+        open(&bytes, 0o644).unwrap();
+        open(&foreign, 0o644).unwrap();
+        home.make_private().unwrap();
+        assert_eq!((mode(&home.components()), mode(&device), mode(&bytes)), (0o700, 0o700, 0o600));
+        assert_eq!(mode(&foreign), 0o644);
+        make_private(&folder.path().join("nowhere")).unwrap();
+    }
+
+    #[test]
+    fn what_cannot_be_made_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let nbd_address = Some(taken.local_addr().unwrap());
+        let wish = Description { nbd_address, ..description() };
+        let store = folder.path().join("store");
+        let error = Home::create(&store, &wish).unwrap_err();
+        assert!(matches!(error, DatastoreError::Listen { .. }), "{error}");
+        assert!(!store.exists());
+        let long = folder.path().join("x".repeat(100));
+        let error = Home::create(&long, &description()).unwrap_err();
+        assert!(matches!(error, DatastoreError::PathTooLong { .. }), "{error}");
+        assert!(!long.exists());
+        let home = Home::create(&store, &description()).unwrap();
+        home.clear().unwrap();
+        assert_eq!(fs::read_dir(&store).unwrap().count(), 0);
+        Home::create(&store, &description()).unwrap().remove().unwrap();
+        assert!(!store.exists());
+    }
 }

@@ -41,7 +41,7 @@ mod volumes;
 
 pub use client::{Connection, Forced};
 pub use description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
-pub use home::{Home, Presence};
+pub use home::{Home, Presence, check_mount};
 pub use keeper::keep;
 pub use protocol::{
     BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, NewPolicy, NewVolume,

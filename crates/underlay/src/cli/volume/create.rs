@@ -1,6 +1,8 @@
 //! `underlay volume create`: a volume, and the datastore around it when there is none.
 
 use super::{home, program, show, stop};
+use crate::exit_code;
+use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use std::net::SocketAddr;
@@ -9,11 +11,14 @@ use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::Durability;
 use underlay_datastore::persistent::{
     BlockDeviceKind, Description, DeviceDescription, Forced, Home, NewPolicy, NewVolume,
+    VolumeStatus, check_mount,
 };
 use underlay_host::{FileSystem, ublk};
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, builtin};
-use underlay_study::{DatastoreKind, Source, builtin_datastore, builtin_designs, parse_profile};
+use underlay_study::{
+    Colour, DatastoreKind, Source, builtin_datastore, builtin_designs, parse_profile,
+};
 
 /// Arguments of `underlay volume create`.
 #[derive(Debug, Args)]
@@ -129,9 +134,35 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             Stop::host("volumes cannot be ublk devices on this host").with_hint(ublk::MISSING)
         );
     }
+    // Everything that can be wrong is looked at before there is a datastore.
+    let program = program()?;
+    let volume = wanted(arguments)?;
+    let directory_existed = arguments.directory.exists();
     let is_new = !arguments.directory.join("datastore.json").exists();
+    interrupt::install();
     let home = if is_new { make(arguments)? } else { existing(arguments)? };
-    let volume = NewVolume {
+    match bring_up(&home, &program, volume) {
+        Ok(created) if arguments.json => show::json(&created),
+        Ok(created) => {
+            show::volume(&created);
+            Ok(())
+        }
+        Err(reason) => {
+            if is_new {
+                undo(home, directory_existed);
+            }
+            Err(reason)
+        }
+    }
+}
+
+/// The volume that is asked for.
+fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
+    let mount = arguments.mount.as_deref().map(absolute).transpose()?;
+    if let Some(target) = &mount {
+        check_mount(&arguments.directory, target).map_err(|error| stop(&error))?;
+    }
+    Ok(NewVolume {
         name: arguments.name.clone(),
         capacity_bytes: arguments.size.0,
         device: arguments.on.clone(),
@@ -141,26 +172,32 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             false => BlockDeviceKind::Loop,
         },
         file_system: arguments.format.map(|system| system.as_str().to_string()),
-        mount: arguments.mount.as_deref().map(absolute).transpose()?,
-    };
-    let connection = home.start(&program()?).map_err(|error| stop(&error))?;
-    let created = connection.create(volume).map_err(|error| {
-        if is_new {
-            undo(home);
-        }
-        stop(&error)
-    })?;
-    if arguments.json {
-        show::json(&created)
-    } else {
-        show::volume(&created);
-        Ok(())
+        mount,
+    })
+}
+
+/// Starts the datastore and creates the volume. Who asked to stop meanwhile gets neither; a step that has begun is waited for.
+fn bring_up(home: &Home, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
+    let interrupted = || Stop::interrupted("interrupted; the volume was not created");
+    let connection = home.start(program).map_err(|error| stop(&error))?;
+    if interrupt::requested() {
+        return Err(interrupted());
     }
+    let name = volume.name.clone();
+    let created = connection.create(volume).map_err(|error| stop(&error))?;
+    if interrupt::requested() {
+        connection.remove(&name).map_err(|error| stop(&error))?;
+        return Err(interrupted());
+    }
+    Ok(created)
 }
 
 /// A datastore that was made for a volume that cannot be goes again. What does not work is not worth hiding why.
-fn undo(home: Home) {
-    if let Err(error) = home.stop(Forced::Yes).and_then(|()| home.remove()) {
+fn undo(home: Home, directory_existed: bool) {
+    let stopped = home.stop(Forced::Yes);
+    let removed =
+        stopped.and_then(|()| if directory_existed { home.clear() } else { home.remove() });
+    if let Err(error) = removed {
         errln!("underlay: the new datastore stays: {}", chain(&error));
     }
 }
@@ -279,5 +316,10 @@ fn profile_file(path: &Path) -> Result<DeviceProfile, Stop> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Stop::bad_input(format!("could not read {}: {error}", path.display())))?;
     let source = Source { name: path.display().to_string(), text };
-    parse_profile(&source).map_err(|problems| Stop::bad_input(chain(&problems)))
+    parse_profile(&source).map_err(|problems| {
+        let width = crate::cli::terminal::width();
+        let ansi = crate::cli::terminal::colours_on_stderr();
+        err!("{}", problems.render(width, if ansi { Colour::Ansi } else { Colour::Plain }));
+        Stop::silent(exit_code::BAD_INPUT)
+    })
 }
