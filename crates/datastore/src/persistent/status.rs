@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use underlay_core::Nanos;
@@ -166,7 +167,7 @@ impl Keeper {
             block_device: attached.map(|attached| attached.block_device().to_path_buf()),
             link: attached.map(|attached| attached.link().to_path_buf()),
             mount: attached.and_then(Attached::mount_point).map(Path::to_path_buf),
-            nbd_uri: format!("nbd+unix:///{}?socket={}", volume.name, self.nbd_socket.display()),
+            nbd_uri: nbd_uri(&volume.name, &self.nbd_socket),
             nbd_tcp_uri: tcp,
             errors: counted.map_or(0, |counted| counted.errors),
             in_flight: counted.map_or(0, |counted| counted.in_flight),
@@ -215,6 +216,21 @@ impl Keeper {
         });
         Ok(latencies.collect())
     }
+}
+
+/// A volume behind a unix socket, as the NBD project writes it. Clients take the socket's path percent-encoded (RFC 3986); a
+/// volume's name needs no encoding.
+fn nbd_uri(volume: &str, socket: &Path) -> String {
+    let mut uri = format!("nbd+unix:///{volume}?socket=");
+    for &byte in socket.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                uri.push(char::from(byte));
+            }
+            _ => uri.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    uri
 }
 
 /// The devices of a cluster, of each disk group the cache device first.
@@ -297,4 +313,20 @@ fn resident_bytes(pid: u32) -> u64 {
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kib = line.and_then(|line| line.trim().trim_end_matches(" kB").parse::<u64>().ok());
     kib.unwrap_or(0) << 10
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nbd_uri;
+    use std::path::Path;
+
+    #[test]
+    fn uris_are_percent_encoded() {
+        let uri = |socket: &str| nbd_uri("data-1", Path::new(socket));
+        assert_eq!(uri("/srv/a_b-c.d~/s"), "nbd+unix:///data-1?socket=/srv/a_b-c.d~/s");
+        assert_eq!(
+            uri("/srv/a b/\u{e9}&?#%/s"),
+            "nbd+unix:///data-1?socket=/srv/a%20b/%C3%A9%26%3F%23%25/s"
+        );
+    }
 }
