@@ -124,7 +124,9 @@ pub enum DatastoreError {
         free: Bytes,
     },
     /// This host cannot emulate.
-    #[error("volumes cannot be emulated on this host: {missing}; {remedy}")]
+    #[error(
+        "volumes cannot be emulated on this host: {missing}; {remedy}, or use a `path` datastore"
+    )]
     EmulationUnavailable {
         /// What is missing.
         missing: String,

@@ -21,7 +21,7 @@ pub(crate) fn check_host() -> Result<(), DatastoreError> {
     if !rustix::process::geteuid().is_root() {
         return Err(DatastoreError::EmulationUnavailable {
             missing: "block devices can only be attached and mounted by root".to_string(),
-            remedy: "run with sudo, or use a `path` datastore",
+            remedy: "run with sudo",
         });
     }
     Ok(())

@@ -112,7 +112,7 @@ impl Keeper {
         fs::create_dir(&base).map_err(DatastoreError::file("create directory", &base))?;
         let exported = base.join("export");
         let places = Places::create(home, exported.clone())?;
-        let no_block_devices = check_host().err().map(|error| error.to_string());
+        let no_block_devices = check_host().err().map(|error| without_block_devices(&error));
         let mut export = None;
         if no_block_devices.is_none() {
             fs::create_dir(&exported)
@@ -380,9 +380,35 @@ impl Keeper {
     }
 }
 
+/// Why there are no block devices, and what there is instead.
+fn without_block_devices(error: &DatastoreError) -> String {
+    match error {
+        DatastoreError::EmulationUnavailable { missing, remedy } => format!(
+            "{missing}; {remedy}, or use volumes over NBD, which needs neither (without `--format`; `--nbd 127.0.0.1:PORT` \
+             at the first `create` is for clients that only speak TCP)"
+        ),
+        other => other.to_string(),
+    }
+}
+
 /// Whether the keeper was told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Yes,
     No,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_block_devices;
+    use crate::error::DatastoreError;
+
+    #[test]
+    fn without_block_devices_nbd_is_the_way() {
+        let missing = "block devices can only be attached and mounted by root".to_string();
+        let error = DatastoreError::EmulationUnavailable { missing, remedy: "run with sudo" };
+        let text = without_block_devices(&error);
+        assert!(text.contains("by root; run with sudo, or use volumes over NBD"), "{text}");
+        assert!(text.contains("--nbd 127.0.0.1:PORT") && !text.contains("path"), "{text}");
+    }
 }
