@@ -72,8 +72,12 @@ fn the_memory_limit_counts_the_page_cache_of_the_database() {
     let own = memory_limit_of(pid);
     assert_eq!(own, 64 << 20);
     for child in children_of(pid) {
-        // One that has just ended is in no group any more.
-        assert!(memory_limit_of(child) == own || has_ended(child), "{child}");
+        // One that is about to end is in no group any more, a moment before it counts as ended.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while memory_limit_of(child) != own && !has_ended(child) {
+            assert!(Instant::now() < deadline, "{child}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     // A table of twice the limit is not in memory after it was written and read.
@@ -123,7 +127,8 @@ fn memory_limit_of(pid: u32) -> u64 {
             format!("/sys/fs/cgroup{group}/memory.max")
         }
     };
-    fs::read_to_string(path).unwrap().trim().parse().unwrap()
+    // Where there is no limit at all, or no such file any more, it is not ours.
+    fs::read_to_string(path).unwrap_or_default().trim().parse().unwrap_or(0)
 }
 
 #[test]
