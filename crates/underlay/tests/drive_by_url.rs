@@ -356,6 +356,7 @@ fn whole(engine: Engine) {
     foreign::what_is_in_use_is_not_replaced(&stranger);
     foreign::the_servers_own_databases_are_refused(&stranger);
     foreign::tpcc_of_others_is_checked_as_it_is(&stranger);
+    foreign::sysbench_of_others_is_driven_as_far_as_it_goes(&stranger);
     the_password_is_in_no_file(&stranger);
 }
 

@@ -23,6 +23,9 @@ pub enum SysbenchError {
         /// The first of them by name.
         table: String,
     },
+    /// Tables of others cannot be driven as was asked.
+    #[error("{}", .0.join("\n"))]
+    Unfit(Vec<String>),
     /// There are tables already.
     #[error(
         "the database already holds the tables; drop them first (`underlay drive sysbench --drop`)"

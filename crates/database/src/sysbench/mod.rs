@@ -11,6 +11,7 @@ mod check;
 mod connector;
 mod error;
 mod load;
+mod others;
 mod session;
 mod statement;
 
@@ -20,6 +21,7 @@ pub use crate::load_report::LoadReport;
 pub use check::{Check, CheckResult, Tally};
 pub use connector::SysbenchConnector;
 pub use error::SysbenchError;
+pub use others::others;
 pub use session::Session;
 
 pub(crate) use check::{index_violation, judge, texts_violation};

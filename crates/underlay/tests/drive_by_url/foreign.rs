@@ -246,3 +246,33 @@ pub fn tpcc_of_others_is_checked_as_it_is(stranger: &Stranger) {
     assert_eq!((&table(8)["name"], &table(8)["rows"]), (&json!("warehouse"), &json!(1)));
     assert_eq!(there.tables(), 0);
 }
+
+/// Nothing is asked for that is not there, and what is there is taken whole unless less is wanted.
+pub fn sysbench_of_others_is_driven_as_far_as_it_goes(stranger: &Stranger) {
+    let there = Place::new(stranger, "sysbench");
+    let run = |more: &[&str]| {
+        const BRIEFLY: [&str; 6] =
+            ["--run", "--foreign-tables", "--warm-up", "0s", "--duration", "1s"];
+        stranger.drive("sysbench", &[&BRIEFLY[..], &["--users", "1", "--json"], more].concat())
+    };
+    let none = run(&[]);
+    assert_eq!(none.code, Some(2), "{}", none.stderr);
+    assert!(none.stderr.contains("no table `sbtest1`"), "{}", none.stderr);
+
+    stranger.succeed("sysbench", &load_of("sysbench"));
+    there.execute(&format!("DROP TABLE {}.underlay_sysbench", there.place));
+    let too_much = run(&["--tables", "3", "--table-size", "1001"]);
+    assert_eq!(too_much.code, Some(2), "{}", too_much.stderr);
+    for said in ["no table `sbtest3`", "`sbtest1` end at 1000"] {
+        assert!(too_much.stderr.contains(said), "{}", too_much.stderr);
+    }
+    for (more, tables, size) in
+        [(&[][..], 2, 1000), (&["--tables", "1", "--table-size", "10"][..], 1, 10)]
+    {
+        let value: serde_json::Value = serde_json::from_str(&run(more).expect(0)).unwrap();
+        assert_eq!(value["run"]["tables"], tables, "{value:#}");
+        assert_eq!(value["run"]["table_size"], size, "{value:#}");
+    }
+    let name = name_of(stranger.server.target().engine, there.place);
+    stranger.succeed("sysbench", &["--drop", "--replace-foreign", &name]);
+}

@@ -28,7 +28,7 @@ pub fn identity(parameters: &Parameters) -> String {
 }
 
 /// The target with the database that is used.
-fn with_database(target: &Target) -> Target {
+pub(crate) fn with_database(target: &Target) -> Target {
     match target.database.as_str() {
         "" => target.with_database(DATABASE),
         _ => target.clone(),

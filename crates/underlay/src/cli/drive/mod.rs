@@ -90,8 +90,8 @@ pub struct Arguments {
     /// everything else there stays. With --load; with --drop they go without anything in their place.
     #[arg(long, value_name = "NAME")]
     replace_foreign: Option<String>,
-    /// Take tables that Underlay did not create as they are: sysbench runs on those of --tables and --table-size and
-    /// checks them, tpcc checks them (in the search path or the schema tpcc; on MariaDB in the URL's database).
+    /// Take tables that Underlay did not create as they are: sysbench runs on them (fewer by --tables and
+    /// --table-size) and checks them, tpcc checks them (in the search path or the schema tpcc; on MariaDB in the URL's database).
     #[arg(long, conflicts_with_all = ["load", "drop", "replace_foreign"])]
     foreign_tables: bool,
 

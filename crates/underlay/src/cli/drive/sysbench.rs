@@ -9,7 +9,7 @@ use underlay_core::RootSeed;
 use underlay_database::Target;
 use underlay_database::sysbench::{
     CheckResult, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, identity,
-    load, prepare_bulk, tally,
+    load, others, prepare_bulk, tally,
 };
 use underlay_driver::DriveSummary;
 use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, SysbenchBooks};
@@ -18,6 +18,9 @@ use super::page::After;
 use super::{Arguments, Reading, Subject, loaded};
 use crate::stop::{Stop, chain};
 
+/// What is loaded unless something else is asked for.
+const TABLES: u32 = 1;
+const TABLE_SIZE: u32 = 10_000;
 /// Ids in a range, as in studies.
 const RANGE_SIZE: RangeInclusive<u32> = 1..=1_000_000;
 
@@ -28,12 +31,12 @@ pub(super) struct SysbenchArguments {
     /// update_non_index, insert, delete or bulk_insert (sysbench).
     #[arg(long, value_name = "SCRIPT", default_value = "read_write")]
     script: Script,
-    /// Tables to load (sysbench).
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    tables: u32,
-    /// Rows of each table (sysbench).
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    table_size: u32,
+    /// Tables to load: 1 by default; of --foreign-tables those to take, by default all (sysbench).
+    #[arg(long, value_name = "N")]
+    tables: Option<u32>,
+    /// Rows of each table: 10000 by default; of --foreign-tables the ids to take, by default all (sysbench).
+    #[arg(long, value_name = "N")]
+    table_size: Option<u32>,
     /// How ids are drawn: uniform (the default of sysbench's master), special (the default of sysbench 1.0),
     /// gaussian, pareto or zipfian (sysbench).
     #[arg(long, value_name = "DISTRIBUTION", default_value = "uniform")]
@@ -45,9 +48,10 @@ pub(super) struct SysbenchArguments {
 
 impl SysbenchArguments {
     fn parameters(&self, seed: RootSeed) -> Result<Parameters, Stop> {
-        let mut parameters =
-            Parameters::new(self.tables, self.table_size, seed, self.rand_type, self.script)
-                .map_err(|error| Stop::bad_input(error.to_string()))?;
+        let tables = self.tables.unwrap_or(TABLES);
+        let table_size = self.table_size.unwrap_or(TABLE_SIZE);
+        let mut parameters = Parameters::new(tables, table_size, seed, self.rand_type, self.script)
+            .map_err(|error| Stop::bad_input(error.to_string()))?;
         if !RANGE_SIZE.contains(&self.range_size) {
             let (least, most) = (RANGE_SIZE.start(), RANGE_SIZE.end());
             return Err(Stop::bad_input(format!(
@@ -99,7 +103,12 @@ impl<'a> SysbenchSubject<'a> {
     fn described(&self) -> Result<Parameters, Stop> {
         let wanted = self.arguments.sysbench.parameters(RootSeed(self.arguments.seed))?;
         if self.arguments.foreign_tables {
-            return Ok(wanted);
+            let SysbenchArguments { tables, table_size, .. } = self.arguments.sysbench;
+            let (tables, table_size) = self.wait(others(&self.target, tables, table_size))?;
+            self.arguments.say(&format!(
+                "taking sbtest1 to sbtest{tables} as they are, ids 1 to {table_size} of each"
+            ));
+            return Ok(Parameters { tables, table_size, ..wanted });
         }
         let there = self.wait(describe(&self.target))?.parameters;
         Ok(Parameters {
