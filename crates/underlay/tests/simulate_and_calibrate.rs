@@ -185,3 +185,17 @@ fn a_device_is_not_overwritten_by_the_word_for_files() {
     assert!(text.contains("is a regular file, not a block device"), "{text}");
     assert_eq!(std::fs::read(&file).expect("readable"), vec![7u8; 17 << 20]);
 }
+
+#[test]
+fn a_refused_calibration_leaves_no_profile() {
+    let state = tempfile::tempdir().expect("a folder");
+    let out = state.path().join("profile.toml");
+    let (out, folder) = (out.to_str().expect("a path"), state.path().to_str().expect("a path"));
+    for (target, size, code) in [("/nonexistent/target", "64MiB", 2), (folder, "1000TiB", 3)] {
+        let arguments = ["calibrate", target, "--size", size, "--out", out];
+        let output = underlay(&arguments, state.path());
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{text}");
+        assert!(!Path::new(out).exists(), "{target}: an empty profile stays: {text}");
+    }
+}

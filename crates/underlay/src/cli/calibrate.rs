@@ -7,6 +7,8 @@ use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use serde_json::json;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use underlay_blockio::{
@@ -93,20 +95,47 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let calibration = fit(&measured.measurements, &identity, seed)
         .map_err(|error| Stop::run_failed(chain(&error)))?;
     let profile = profile_toml(&calibration.profile);
-    if let (Some(path), Some(mut file)) = (&arguments.out, out) {
-        std::io::Write::write_all(&mut file, profile.as_bytes())
-            .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
+    if let Some(out) = out {
+        out.write(&profile)?;
     }
     print(arguments, &calibration, &measured, &profile);
     Ok(())
 }
 
-/// Opens the output before anything is measured: a full run must not end without a place to write to.
-fn reserve(path: &Path) -> Result<std::fs::File, Stop> {
-    std::fs::File::create_new(path).map_err(|error| {
+/// The file that the profile will be in: made before anything is measured, because a full run must not end without a
+/// place to write to, and taken away again when nothing comes of it.
+struct Reserved<'a> {
+    path: &'a Path,
+    file: File,
+    is_written: bool,
+}
+
+fn reserve(path: &Path) -> Result<Reserved<'_>, Stop> {
+    let file = File::create_new(path).map_err(|error| {
         Stop::bad_input(format!("could not create {}: {error}", path.display()))
             .with_hint("name a file that does not exist yet")
-    })
+    })?;
+    Ok(Reserved { path, file, is_written: false })
+}
+
+impl Reserved<'_> {
+    fn write(mut self, profile: &str) -> Result<(), Stop> {
+        let written = self.file.write_all(profile.as_bytes());
+        self.is_written = written.is_ok();
+        written.map_err(|error| {
+            Stop::host(format!("could not write {}: {error}", self.path.display()))
+        })
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if !self.is_written
+            && let Err(error) = std::fs::remove_file(self.path)
+        {
+            errln!("underlay: {} stays, without a profile: {error}", self.path.display());
+        }
+    }
 }
 
 fn open(arguments: &Arguments) -> Result<Target, Stop> {

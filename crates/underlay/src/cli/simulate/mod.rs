@@ -108,10 +108,16 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Opens what will be written at the end, before anything is simulated. What is there stays until then.
+/// Opens what will be written at the end, before anything is simulated. What is there stays until then, and what was not
+/// there is not there when nothing comes of it.
 fn make_sure_of(path: &Path) -> Result<(), Stop> {
+    let existed = path.exists();
     let opened = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-    opened.map(drop).map_err(|error| {
+    let made_sure = match opened {
+        Ok(_) if !existed => std::fs::remove_file(path),
+        opened => opened.map(drop),
+    };
+    made_sure.map_err(|error| {
         Stop::bad_input(format!("could not write {}: {error}", path.display()))
             .with_hint("name a file in a folder that exists")
     })
