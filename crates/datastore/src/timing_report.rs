@@ -101,19 +101,39 @@ impl TimingReport {
     }
 }
 
+/// A histogram of a server's answer.
+fn decode(histogram: &EncodedHistogram) -> Result<Histogram, DatastoreError> {
+    histogram.decode().map_err(|source| DatastoreError::BadAnswer {
+        command: "timing".to_string(),
+        answer: source.to_string(),
+    })
+}
+
 impl TimingEntry {
+    /// Adds what was counted in the span behind this one.
+    pub(crate) fn merge(&mut self, later: &TimingEntry) -> Result<(), DatastoreError> {
+        for (mine, theirs) in
+            [(&mut self.lateness, &later.lateness), (&mut self.modelled, &later.modelled)]
+        {
+            let mut both = decode(mine)?;
+            both.merge(&decode(theirs)?);
+            *mine = EncodedHistogram::encode(&both);
+        }
+        self.delayed += later.delayed;
+        self.host_limited += later.host_limited;
+        self.modelled_ios += later.modelled_ios;
+        self.modelled_ns += later.modelled_ns;
+        self.compensation_ns = later.compensation_ns;
+        self.export = later.export;
+        Ok(())
+    }
+
     /// The report on what a server counted.
     pub(crate) fn judge(
         &self,
         floor: Nanos,
         block_mean: Option<Nanos>,
     ) -> Result<TimingReport, DatastoreError> {
-        let decode = |histogram: &EncodedHistogram| {
-            histogram.decode().map_err(|source| DatastoreError::BadAnswer {
-                command: "timing".to_string(),
-                answer: source.to_string(),
-            })
-        };
         let all = self.delayed + self.host_limited;
         Ok(TimingReport::judge(Observed {
             lateness: decode(&self.lateness)?,

@@ -121,6 +121,11 @@ pub fn suggest_study(typed: &str) -> Option<&'static str> {
     nearest(typed, STUDIES.iter().map(|(name, _)| *name))
 }
 
+/// The name of a built-in design that `typed` may have meant.
+pub fn suggest_design(typed: &str) -> Option<&'static str> {
+    nearest(typed, design_names())
+}
+
 /// The defaults as a file.
 pub(crate) fn defaults() -> &'static file::Study {
     static READ: OnceLock<file::Study> = OnceLock::new();

@@ -24,6 +24,7 @@ mod plan_text;
 
 mod built_in_datastore;
 mod builtin;
+mod design_file;
 mod dialect;
 mod entry;
 mod estimate;
@@ -47,8 +48,10 @@ mod words;
 pub use background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
 pub use built_in_datastore::builtin_datastore;
 pub use builtin::{
-    Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies, find_study, suggest_study,
+    Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies, find_study,
+    suggest_design, suggest_study,
 };
+pub use design_file::parse_design;
 pub use fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange};
 pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};

@@ -48,6 +48,31 @@ fn a_workload_on_a_design_gives_distributions_and_the_same_ones_again() {
 }
 
 #[test]
+fn a_design_may_be_a_file() {
+    let state = tempfile::tempdir().expect("a folder");
+    let file = state.path().join("mine.toml");
+    let name = file.to_str().expect("a path").to_string();
+    let arguments =
+        ["simulate", "--design", &name, "--size", "64MiB", "--requests", "500", "--json"];
+    std::fs::write(
+        &file,
+        "use = \"hdd\"\nname = \"mine\"\n\n[datastore.emulated]\ndevices = [{ name = \"disk\", profile = \"dc500m-1920\", \
+         members = 2 }]\n",
+    )
+    .expect("written");
+    let run = &json(&underlay(&arguments, state.path()))["outcome"]["run"];
+    assert!(
+        run["iops"].as_f64() > Some(1000.0),
+        "no longer the disk of the built-in design: {run}"
+    );
+    std::fs::write(&file, "name = \"mine\"\n\n[datastore]\nspeed = 7\n").expect("written");
+    let output = underlay(&arguments, state.path());
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("mine.toml:4") && text.contains("`speed`"), "{text}");
+}
+
+#[test]
 fn an_open_loop_beyond_the_storage_is_called_overload() {
     let state = tempfile::tempdir().expect("a folder");
     let arguments = [
@@ -102,7 +127,8 @@ fn published_experiments_become_rows_and_a_page() {
 fn wrong_names_are_refused_with_the_right_ones() {
     let state = tempfile::tempdir().expect("a folder");
     for (arguments, wanted) in [
-        (vec!["simulate", "--design", "kingston"], "kingston-nvme-vsan"),
+        (vec!["simulate", "--design", "kingston"], "kingston-nvme"),
+        (vec!["simulate", "--design", "/nonexistent/design.toml"], "there is no design or file"),
         (vec!["simulate", "--study", "nobody"], "storagereview"),
         (vec!["simulate", "--design", "null", "--workload", "5k"], "4k-random-read"),
         (vec!["simulate", "--design", "null", "--size", "64KiB", "--threads", "99"], "--size"),

@@ -562,6 +562,11 @@ fn faults_are_felt_and_mended() {
     store.refusal("stat", &["--count", "0"], "--count");
     let totals = store.json("stat", &["--interval", "0s"]);
     assert!(totals["volumes"][0]["operations"][1]["bytes"].as_u64() >= Some(3 << 20), "{totals}");
+    // Whoever asked for an interval took nothing from the verdict on the whole.
+    assert!(totals["timing"]["valid"].is_boolean(), "{totals}");
+    assert!(totals["timing"]["delayed"].as_u64() > Some(0), "{totals}");
+    let said = store.volume("stat", &["--interval", "0s"]).expect(0);
+    assert!(said.contains("times since the start: "), "{said}");
 
     store.volume("fault", &["power-cut"]).expect(0);
     assert!(synced("dark").is_err());
@@ -684,11 +689,34 @@ fn a_first_volume_that_cannot_be_leaves_no_datastore() {
     let profile = store.bench.write("bad.toml", "name = \"x\"\nspeed = \"very\"\n");
     let (code, said) = ended(&["--device", profile.to_str().expect("a readable path")]);
     assert!(code == Some(2) && said.contains("bad.toml:2") && said.contains("speed"), "{said}");
+    let design = store.bench.write(
+        "design.toml",
+        "name = \"mine\"\ncolour = \"red\"\n\n[datastore.emulated]\ndevices = [{ name = \"a\", profile = \"x\" }]\n",
+    );
+    let (code, said) = ended(&["--design", design.to_str().expect("a readable path")]);
+    assert_eq!(code, Some(2), "{said}");
+    for named in
+        ["design.toml:2", "`colour`", "design.toml:5", "the device profile `x`", "2 problems"]
+    {
+        assert!(said.contains(named), "{named}: {said}");
+    }
+    let (code, said) = ended(&["--design", "six-host"]);
+    assert!(code == Some(2) && said.contains("did you mean `six-hosts`?"), "{said}");
     let (code, said) = ended(&["--device", "null", "--format", "xfs"]);
     assert_eq!(code, Some(2), "{said}");
     if cannot_attach().is_none() {
         assert!(said.contains("make it 300 MiB or larger"), "{said}");
     }
+
+    // What is shown of a built-in design is a file to start from.
+    let text = store.bench.run(&["show", "six-hosts"]).expect(0);
+    let text = text.replace("count = 6", "count = 3");
+    let design = store.bench.write("mine.toml", &text);
+    let mine = ["mine", "--size", "8MiB", "--design", design.to_str().expect("a readable path")];
+    store.volume("create", &mine).expect(0);
+    let devices = store.json("list", &[])["datastore"]["devices"].clone();
+    assert_eq!(devices.as_array().map(Vec::len), Some(9), "{devices}");
+    store.volume("rm", &["--all"]).expect(0);
 
     // A directory that was there stays, empty.
     fs::create_dir(&store.directory).expect("a folder");

@@ -72,6 +72,14 @@ impl Connection {
         }
     }
 
+    /// How well modelled times were kept since the start.
+    pub fn timing_since_start(&self) -> Result<TimingStatus, DatastoreError> {
+        match self.ask(&Question::TimingSinceStart)? {
+            Reply::Timing(timing) => Ok(timing),
+            other => Err(unexpected(&Question::TimingSinceStart, &other)),
+        }
+    }
+
     /// Creates a volume; it is ready for use on return.
     pub fn create(&self, volume: NewVolume) -> Result<VolumeStatus, DatastoreError> {
         let question = Question::Create(volume);

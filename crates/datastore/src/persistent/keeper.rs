@@ -18,6 +18,7 @@ use super::chronicle::Chronicle;
 use super::description::Description;
 use super::home::Home;
 use super::protocol::{Question, Reply};
+use super::punctuality::Punctuality;
 use super::server_config::{nbd_socket, server_config};
 use super::volumes::{Attached, Contents, Places};
 use crate::control::{Answer, Command, Condition};
@@ -54,6 +55,7 @@ pub(super) struct Keeper {
     pub(super) is_powered: bool,
     pub(super) nbd_socket: PathBuf,
     pub(super) chronicle: Chronicle,
+    pub(super) punctuality: Punctuality,
 }
 
 /// What a question may end in.
@@ -140,6 +142,7 @@ impl Keeper {
             is_powered: true,
             nbd_socket,
             chronicle: Chronicle::default(),
+            punctuality: Punctuality::default(),
         };
         keeper.attach_all()?;
         Ok(keeper)
@@ -241,6 +244,7 @@ impl Keeper {
             Question::Latencies => self.latencies().map(Reply::Latencies),
             Question::BackendLatencies => self.backend_latencies().map(Reply::BackendLatencies),
             Question::Timing => self.timing().map(Reply::Timing),
+            Question::TimingSinceStart => self.timing_since_start().map(Reply::Timing),
             Question::Create(volume) => {
                 self.create(volume).map(|status| Reply::Created(Box::new(status)))
             }

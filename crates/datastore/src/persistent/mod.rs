@@ -34,6 +34,7 @@ mod home;
 mod keeper;
 mod orphan;
 mod protocol;
+mod punctuality;
 mod server_config;
 mod status;
 mod timing;

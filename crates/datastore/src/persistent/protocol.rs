@@ -25,6 +25,8 @@ pub(super) enum Question {
     BackendLatencies,
     /// How well times were kept since the last such question.
     Timing,
+    /// The same since the start. Takes nothing from who asks for the other.
+    TimingSinceStart,
     Create(NewVolume),
     Remove {
         name: String,

@@ -16,7 +16,7 @@ use super::protocol::{
     TimingStatus, VolumeStatus,
 };
 use super::volumes::{Attached, stored_bytes};
-use crate::control::{Answer, ClusterParts, Command, ComponentEntry, Condition, Stat};
+use crate::control::{Answer, ClusterParts, Command, ComponentEntry, Condition, Stat, TimingEntry};
 use crate::emulated::server_process::unexpected;
 use crate::error::DatastoreError;
 use crate::fault::DatastoreNotice;
@@ -178,17 +178,34 @@ impl Keeper {
 
     /// The verdict that studies give on their runs, over what happened since the last such question.
     pub(super) fn timing(&mut self) -> Result<TimingStatus, Problem> {
+        let told = self.times_kept()?;
+        let recent = self.punctuality.take_recent().unwrap_or(told);
+        self.judged(&recent)
+    }
+
+    /// The same, over all that happened since the start.
+    pub(super) fn timing_since_start(&mut self) -> Result<TimingStatus, Problem> {
+        let told = self.times_kept()?;
+        self.judged(self.punctuality.all().unwrap_or(&told))
+    }
+
+    /// Takes over how the server kept its times lately.
+    fn times_kept(&mut self) -> Result<TimingEntry, Problem> {
         let entry = match self.server.ask(&Command::Timing)? {
             Answer::Timing(entry) => entry,
             other => return Err(unexpected(&Command::Timing, &other).into()),
         };
+        self.punctuality.add(&entry)?;
+        Ok(entry)
+    }
+
+    fn judged(&self, entry: &TimingEntry) -> Result<TimingStatus, Problem> {
         let floor = self.calibration.map_or(Nanos::ZERO, |calibration| calibration.floor);
         // What the block layer saw is the follower's to read.
-        let delayed = entry.delayed;
         let report = entry.judge(floor, None)?;
         Ok(TimingStatus {
             valid: report.valid,
-            delayed,
+            delayed: entry.delayed,
             lateness_p99_ns: report.lateness.quantile(0.99),
             modelled_p50_ns: report.modelled.quantile(0.5),
             host_limited_share: report.host_limited_share,

@@ -63,6 +63,16 @@ impl Resolver<'_> {
         plans
     }
 
+    /// Where the volumes of the only design live, without a study around it.
+    pub(crate) fn design_alone(&mut self) -> Option<DatastoreKind> {
+        let sections = self.file.design.get()?;
+        let drafts = self.drafts(sections);
+        let draft = drafts.first()?;
+        let kind =
+            self.datastore(draft, &format!("design.{}", draft.name.value), &mut Vec::new())?;
+        self.report.is_empty().then_some(kind)
+    }
+
     fn no_design(&mut self) {
         self.report.add(
             Some(0..0),

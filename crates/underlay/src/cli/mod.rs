@@ -11,6 +11,7 @@ mod clean;
 mod compare;
 mod datastore_keeper;
 mod datastore_server;
+mod designs;
 mod doctor;
 mod drive;
 mod export;

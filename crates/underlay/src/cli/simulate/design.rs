@@ -1,6 +1,7 @@
-//! A block workload on the volumes of a built-in design.
+//! A block workload on the volumes of a design.
 
 use super::default_size;
+use crate::cli::designs::datastore_of;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use underlay_core::{Bytes, Nanos, RootSeed};
@@ -11,8 +12,7 @@ use underlay_simulation::{
     Target, rate_curve, simulate as drive,
 };
 use underlay_study::{
-    ClusterPlan, DatastoreKind, builtin_datastore, builtin_designs, builtin_io_profiles,
-    find_io_profile, suggest_io_profile,
+    ClusterPlan, DatastoreKind, builtin_io_profiles, find_io_profile, suggest_io_profile,
 };
 use underlay_workload::arrivals::Arrivals;
 use underlay_workload::block::curve::PERCENTS;
@@ -70,11 +70,7 @@ pub enum Outcome {
 /// Carries it out.
 pub fn simulate(run: &Run<'_>) -> Result<Outcome, Stop> {
     let load = run.load;
-    let kind = builtin_datastore(run.design).ok_or_else(|| {
-        let names: Vec<&str> = builtin_designs().iter().map(|d| d.name.as_str()).collect();
-        Stop::bad_input(format!("no built-in design is called `{}`", run.design))
-            .with_hint(format!("use one of {}", names.join(", ")))
-    })?;
+    let kind = datastore_of(run.design)?;
     let workload = workload(load)?;
     let clients = clients(load, &workload)?;
     let seed = run.seed;

@@ -27,8 +27,8 @@ pub struct Arguments {
     /// A publication's block experiments: kingston, vmware, storagereview, or all.
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
-    /// A built-in design; `underlay list designs` shows them.
-    #[arg(long, value_name = "NAME")]
+    /// A built-in design (`underlay list designs`), or a design's file.
+    #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
     #[command(flatten)]
     load: design::Load,

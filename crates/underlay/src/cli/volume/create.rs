@@ -1,8 +1,8 @@
 //! `underlay volume create`: a volume, and the datastore around it when there is none.
 
 use super::{home, program, show, stop};
-use crate::exit_code;
-use crate::lab::interrupt;
+use crate::cli::designs::{datastore_of, told};
+use crate::lab::{datastore_durability, interrupt};
 use crate::stop::{Stop, chain};
 use clap::Args;
 use std::net::SocketAddr;
@@ -16,9 +16,7 @@ use underlay_datastore::persistent::{
 use underlay_host::{FileSystem, ublk};
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, builtin};
-use underlay_study::{
-    Colour, DatastoreKind, Source, builtin_datastore, builtin_designs, parse_profile,
-};
+use underlay_study::{DatastoreKind, Source, parse_profile};
 
 /// Arguments of `underlay volume create`.
 #[derive(Debug, Args)]
@@ -103,8 +101,9 @@ struct NewDatastore {
     /// one device disturb each other.
     #[arg(long = "device", value_name = "[NAME=]PROFILE")]
     devices: Vec<String>,
-    /// A built-in design (`underlay list designs`): its devices, or its whole cluster.
-    #[arg(long, value_name = "NAME", conflicts_with = "devices")]
+    /// A built-in design (`underlay list designs`) or a design's file: its devices, or its whole cluster. What volumes
+    /// ask of a cluster is said by the options for each of them.
+    #[arg(long, value_name = "DESIGN", conflicts_with = "devices")]
     design: Option<String>,
     /// What a power cut takes away: `profile` (as the device), `flushed` (all that was not flushed), `acknowledged`
     /// (nothing), `lying` (also what was flushed; not on a cluster).
@@ -226,7 +225,7 @@ fn existing(arguments: &Arguments) -> Result<Home, Stop> {
 
 fn make(arguments: &Arguments) -> Result<Home, Stop> {
     let new = &arguments.datastore;
-    let (devices, cluster) = match &new.design {
+    let parts = match &new.design {
         Some(design) => of_design(design)?,
         None if new.devices.is_empty() => {
             return Err(Stop::bad_input(format!(
@@ -238,16 +237,20 @@ fn make(arguments: &Arguments) -> Result<Home, Stop> {
                  kingston-nvme-vsan`; `underlay list devices` and `underlay list designs` show all",
             ));
         }
-        None => (new.devices.iter().map(|text| device(text)).collect::<Result<Vec<_>, _>>()?, None),
+        None => Parts {
+            devices: new.devices.iter().map(|text| device(text)).collect::<Result<Vec<_>, _>>()?,
+            cluster: None,
+            durability: None,
+        },
     };
-    if let (Some(spec), Some(durability)) = (&cluster, new.durability) {
+    if let (Some(spec), Some(durability)) = (&parts.cluster, new.durability) {
         honours(spec, durability)?;
     }
     let description = Description {
         seed: RootSeed(new.seed.unwrap_or(1)),
-        durability: new.durability.unwrap_or(Durability::Profile),
-        devices,
-        cluster,
+        durability: new.durability.or(parts.durability).unwrap_or(Durability::Profile),
+        devices: parts.devices,
+        cluster: parts.cluster,
         nbd_address: new.nbd,
         volumes: Vec::new(),
     };
@@ -276,21 +279,33 @@ fn honours(spec: &ClusterSpec, durability: Durability) -> Result<(), Stop> {
     }
 }
 
-/// What a built-in design is made of.
-fn of_design(name: &str) -> Result<(Vec<DeviceDescription>, Option<ClusterSpec>), Stop> {
-    match builtin_datastore(name) {
-        Some(DatastoreKind::Emulated { devices, .. }) => {
+/// What a design is made of.
+struct Parts {
+    devices: Vec<DeviceDescription>,
+    cluster: Option<ClusterSpec>,
+    /// What a design of single devices says of it.
+    durability: Option<Durability>,
+}
+
+fn of_design(name: &str) -> Result<Parts, Stop> {
+    match datastore_of(name)? {
+        DatastoreKind::Emulated { backing: Some(_), .. } => Err(Stop::bad_input(format!(
+            "design `{name}` says where its data is to lie (`backing`); that of a datastore lies in its own directory"
+        ))
+        .with_hint("remove `backing` from the design")),
+        DatastoreKind::Emulated { devices, durability, .. } => {
             let device = |(name, profile)| DeviceDescription { name, profile };
-            Ok((devices.into_iter().map(device).collect(), None))
+            Ok(Parts {
+                devices: devices.into_iter().map(device).collect(),
+                cluster: None,
+                durability: Some(datastore_durability(durability)),
+            })
         }
-        Some(DatastoreKind::Cluster(plan)) => Ok((Vec::new(), Some(plan.spec))),
-        Some(DatastoreKind::Path { .. }) => {
+        DatastoreKind::Cluster(plan) => {
+            Ok(Parts { devices: Vec::new(), cluster: Some(plan.spec), durability: None })
+        }
+        DatastoreKind::Path { .. } => {
             Err(Stop::bad_input(format!("design `{name}` is real storage; use it directly")))
-        }
-        None => {
-            let names: Vec<&str> = builtin_designs().iter().map(|it| it.name.as_str()).collect();
-            Err(Stop::bad_input(format!("no built-in design is called `{name}`"))
-                .with_hint(format!("there are {}", names.join(", "))))
         }
     }
 }
@@ -316,10 +331,5 @@ fn profile_file(path: &Path) -> Result<DeviceProfile, Stop> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| Stop::bad_input(format!("could not read {}: {error}", path.display())))?;
     let source = Source { name: path.display().to_string(), text };
-    parse_profile(&source).map_err(|problems| {
-        let width = crate::cli::terminal::width();
-        let ansi = crate::cli::terminal::colours_on_stderr();
-        err!("{}", problems.render(width, if ansi { Colour::Ansi } else { Colour::Plain }));
-        Stop::silent(exit_code::BAD_INPUT)
-    })
+    parse_profile(&source).map_err(|problems| told(&problems))
 }

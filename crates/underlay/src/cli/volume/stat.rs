@@ -58,7 +58,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         return Err(Stop::bad_input(format!("there is no volume `{name}` in this datastore")));
     }
     if arguments.interval == Nanos::ZERO {
-        return print_totals(&before, arguments);
+        return print_totals(&before, connection.timing_since_start().ok().as_ref(), arguments);
     }
     // What was recorded before this interval is nobody's.
     connection.latencies().map_err(|error| stop(&error))?;
@@ -92,10 +92,16 @@ fn wanted<'a>(
         .filter(|volume| arguments.name.as_ref().is_none_or(|name| *name == volume.name))
 }
 
-fn print_totals(status: &Status, arguments: &Arguments) -> Result<(), Stop> {
+/// What was counted since the start.
+fn print_totals(
+    status: &Status,
+    timing: Option<&TimingStatus>,
+    arguments: &Arguments,
+) -> Result<(), Stop> {
     if arguments.json {
         let mut status = json!(status);
         status["evidence"] = json!("emulated");
+        status["timing"] = json!(timing);
         return show::json(&status);
     }
     for volume in wanted(status, arguments) {
@@ -114,9 +120,7 @@ fn print_totals(status: &Status, arguments: &Arguments) -> Result<(), Stop> {
         }
     }
     outln!("{LATENCIES_ARE}");
-    if let Some(late) = status.lateness_ns.checked_div(status.delayed) {
-        outln!("times: answers since the start were {} late on average", Nanos(late));
-    }
+    outln!("{}", times("since the start", timing));
     print_cluster(status, None, &[], arguments);
     print_host(status);
     Ok(())
@@ -209,7 +213,7 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
     }
     let Observed { seconds, before, now, backend, timing, .. } = observed;
     outln!("{LATENCIES_ARE}");
-    outln!("{}", times(timing.as_ref()));
+    outln!("{}", times("", timing.as_ref()));
     print_cluster(now, Some((before, *seconds)), backend, arguments);
     print_host(now);
     Ok(())
@@ -219,11 +223,11 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
 const LATENCIES_ARE: &str = "latencies: emulated, the model's times and what the server was late by; a program on a busy \
                              host waits longer";
 
-/// Whether times were kept, in the words of a study's report.
-fn times(timing: Option<&TimingStatus>) -> String {
+/// Whether times were kept over a span, in the words of a study's report.
+fn times(span: &str, timing: Option<&TimingStatus>) -> String {
+    let named = if span.is_empty() { "times".to_string() } else { format!("times {span}") };
     let Some(timing) = timing else {
-        return "times: not told by this datastore; stop and start it with this version"
-            .to_string();
+        return format!("{named}: not told by this datastore; stop and start it with this version");
     };
     let verdict = match (&timing.reason, timing.lateness_p99_ns, timing.modelled_p50_ns) {
         _ if timing.valid && timing.delayed == 0 && timing.host_limited_share > 0.0 => {
@@ -244,7 +248,7 @@ fn times(timing: Option<&TimingStatus>) -> String {
         ),
         _ => String::new(),
     };
-    format!("times: {verdict}{limited}")
+    format!("{named}: {verdict}{limited}")
 }
 
 /// What emulating cost this host.
@@ -278,15 +282,18 @@ mod tests {
 
     #[test]
     fn the_verdict_on_times_uses_the_words_of_reports() {
-        let text = times(Some(&kept()));
+        let text = times("", Some(&kept()));
         assert!(
             text.starts_with("times: timing-valid: 99 % of answers at most 4 us late"),
             "{text}"
         );
         assert!(!text.contains("host-limited"), "{text}");
+        let text = times("since the start", Some(&kept()));
+        assert!(text.starts_with("times since the start: timing-valid: 99 %"), "{text}");
+        assert!(times("", None).starts_with("times: not told"), "{text}");
         let reason = Some("the host was too busy to keep time".to_string());
         let late = TimingStatus { valid: false, reason, host_limited_share: 0.912, ..kept() };
-        let text = times(Some(&late));
+        let text = times("", Some(&late));
         assert!(text.starts_with("times: not timing-valid: the host was too busy"), "{text}");
         assert!(
             text.contains("host-limited: for 91.2 % of requests this host was slower"),
@@ -294,8 +301,8 @@ mod tests {
         );
         let none =
             TimingStatus { delayed: 0, lateness_p99_ns: None, modelled_p50_ns: None, ..kept() };
-        assert_eq!(times(Some(&none)), "times: no request had a modelled time");
-        let text = times(Some(&TimingStatus { host_limited_share: 1.0, ..none }));
+        assert_eq!(times("", Some(&none)), "times: no request had a modelled time");
+        let text = times("", Some(&TimingStatus { host_limited_share: 1.0, ..none }));
         assert!(text.starts_with("times: none was kept"), "{text}");
     }
 }

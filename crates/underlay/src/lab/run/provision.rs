@@ -230,7 +230,8 @@ pub(super) fn close(datastore: SharedDatastore) -> Result<(), Abort> {
     }
 }
 
-pub(super) fn datastore_durability(durability: Durability) -> underlay_datastore::Durability {
+/// The same promise, in the words of the datastores.
+pub fn datastore_durability(durability: Durability) -> underlay_datastore::Durability {
     match durability {
         Durability::Profile => underlay_datastore::Durability::Profile,
         Durability::Flushed => underlay_datastore::Durability::Flushed,

@@ -1,0 +1,41 @@
+//! Finding a storage design by name or file, for commands that need no study around it: `volume create`, `simulate`.
+
+use super::terminal;
+use crate::exit_code;
+use crate::stop::Stop;
+use std::path::Path;
+use underlay_study::{
+    Colour, DatastoreKind, Problems, Source, builtin_datastore, builtin_designs, parse_design,
+    suggest_design,
+};
+
+/// Where the volumes of the design named on the command line live: a file, or something built in.
+///
+/// As with studies, a stray file changes nothing about what a built-in name means.
+pub fn datastore_of(design: &str) -> Result<DatastoreKind, Stop> {
+    if let Some(kind) = builtin_datastore(design) {
+        return Ok(kind);
+    }
+    let path = Path::new(design);
+    if !path.exists() {
+        let stop = Stop::bad_input(format!("there is no design or file `{design}`"));
+        let known: Vec<&str> = builtin_designs().iter().map(|it| it.name.as_str()).collect();
+        return Err(match suggest_design(design) {
+            Some(similar) => stop.with_hint(format!("did you mean `{similar}`?")),
+            None => stop.with_hint(format!(
+                "built-in designs: {}; a file looks like `underlay show six-hosts`",
+                known.join(", ")
+            )),
+        });
+    }
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Stop::bad_input(format!("could not read `{design}`: {error}")))?;
+    parse_design(&Source { name: design.to_string(), text }).map_err(|problems| told(&problems))
+}
+
+/// Prints every problem of a file; what is left is the exit code.
+pub fn told(problems: &Problems) -> Stop {
+    let colour = if terminal::colours_on_stderr() { Colour::Ansi } else { Colour::Plain };
+    err!("{}", problems.render(terminal::width(), colour));
+    Stop::silent(exit_code::BAD_INPUT)
+}
