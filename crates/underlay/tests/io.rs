@@ -54,6 +54,7 @@ fn a_load_is_delivered_and_its_file_removed() {
         measured.iter().map(|second| number(&second["reads"]) + number(&second["writes"])).sum();
     assert!((requests / 2.0 - number(&result["iops"])).abs() < 1.0, "seconds add up to the whole");
     assert_eq!(outcome["targets"][0]["evidence"], "measured");
+    assert_eq!(outcome["targets"][0]["in_memory"], false);
     assert!(is_empty(disk.path()), "the file was removed");
     assert_eq!(bench.left_on_host(), Vec::<String>::new());
 
@@ -78,6 +79,29 @@ fn answer_of(bench: &Bench, record: &Path) -> String {
         assert!(!answer.contains(foreign), "{foreign}: {answer}");
     }
     answer
+}
+
+#[test]
+fn memory_is_not_called_storage() {
+    let bench = Bench::new();
+    let mounts = fs::read_to_string("/proc/mounts").expect("a table");
+    let Ok(memory) = tempfile::tempdir_in("/dev/shm") else {
+        underlay_host::skip!("needs a writable /dev/shm");
+    };
+    if !mounts.lines().any(|line| line.split(' ').skip(1).take(2).eq(["/dev/shm", "tmpfs"])) {
+        underlay_host::skip!("needs a tmpfs at /dev/shm");
+    }
+    let file = memory.path().join("data");
+    fs::write(&file, vec![1; 16 << 20]).expect("16 MiB of memory");
+    let record = bench.path().join("memory.sqlite");
+    let arguments = ["4k-random-read", text(&file), "--duration", "1s", "--warm-up", "0s"];
+    // Kernels before 6.6 take no direct I/O there.
+    let arguments = [&arguments[..], &["--buffered", "--queue-depth", "1"]].concat();
+    let page = io(&bench, &[&arguments[..], &["--record", text(&record)]].concat()).expect_ok();
+    assert!(page.stdout.contains("in MEMORY: no storage is measured"), "{}", page.stdout);
+    let outcome = json(&io(&bench, &[&arguments[..], &["--json"]].concat()).expect_ok());
+    assert_eq!(outcome["targets"][0]["in_memory"], true);
+    assert!(answer_of(&bench, &record).contains("in memory, no storage"));
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The outcome of a load for programs. Times are nanoseconds.
 
+use super::medium::Medium;
 use super::options::LoadArguments;
 use super::session::{Outcome, Phase, Second};
 use super::text::is_saturated;
@@ -22,7 +23,8 @@ pub fn outcome(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) 
                 "size_bytes": target.size.0,
                 "working_set_bytes": target.working_set.0,
                 "created": target.created,
-                "evidence": target.evidence.as_str(),
+                "evidence": target.medium.evidence().as_str(),
+                "in_memory": target.medium == Medium::Memory,
             })
         })
         .collect();

@@ -1,10 +1,11 @@
 //! `underlay io`: block loads on files and devices, and checking afterwards what they wrote.
 //!
-//! In reading order: what is asked ([`options`], [`load_options`]), where ([`targets`]), what is done with it
+//! In reading order: what is asked ([`options`], [`load_options`]), where ([`targets`], [`medium`]), what is done with it
 //! ([`session`]), and how it is told ([`text`], [`json`], [`recording`]).
 
 mod json;
 mod load_options;
+mod medium;
 mod options;
 mod recording;
 mod session;

@@ -1,6 +1,7 @@
 //! The record of a load: one run, a phase per load, and every second of every kind as it was counted.
 
 use super::json::profile_json;
+use super::medium::Medium;
 use super::options::LoadArguments;
 use super::session::{Outcome, Phase};
 use super::targets::Place;
@@ -58,14 +59,25 @@ impl Recording {
         let now = SystemTime::now().duration_since(UNIX_EPOCH);
         let wall = now.map_or(0, |now| now.as_nanos() as u64);
         // The weakest kind among the targets.
-        let emulated = places.iter().any(|place| place.evidence != Evidence::Measured);
+        let emulated = places.iter().any(|place| place.medium == Medium::Emulated);
         let evidence = if emulated { Evidence::Emulated } else { Evidence::Measured };
         let paths: Vec<String> =
             places.iter().map(|place| place.target.path().display().to_string()).collect();
+        let in_memory: Vec<&String> = places
+            .iter()
+            .zip(&paths)
+            .filter_map(|(place, path)| (place.medium == Medium::Memory).then_some(path))
+            .collect();
+        let titles = places.iter().zip(&paths).map(|(place, path)| match place.medium {
+            Medium::Memory => format!("{path} (in memory, no storage)"),
+            Medium::Storage | Medium::Emulated => path.clone(),
+        });
+        let title = titles.collect::<Vec<_>>().join(", ");
         let load = json!({
             "command": "io",
             "profile": profile_json(profile),
             "targets": paths,
+            "in_memory": in_memory,
             "direct": !options.buffered,
             "duration_ns": options.duration.0,
             "warm_up_ns": options.warm_up.0,
@@ -88,7 +100,7 @@ impl Recording {
         let design = Design {
             index: 0,
             name: "target".to_string(),
-            title: paths.join(", "),
+            title,
             description: String::new(),
             evidence,
             detail: load,

@@ -2,13 +2,14 @@
 //!
 //! Nothing is opened for writing before every target was looked at and found fit.
 
+use super::medium::Medium;
 use super::options::LoadArguments;
 use super::stop;
 use crate::stop::{Stop, chain};
 use std::path::{Path, PathBuf};
 use underlay_blockio::signature::signatures;
 use underlay_blockio::{Target, TargetKind, kind_of};
-use underlay_core::{Bytes, Evidence};
+use underlay_core::Bytes;
 use underlay_host::{HostError, Resource, StateDir, Teardown};
 use underlay_workload::block::IoProfile;
 
@@ -25,8 +26,8 @@ pub struct Place {
     pub working_set: Bytes,
     /// Whether it was created for this load, and must be filled before it is read.
     pub created: bool,
-    /// What its figures are.
-    pub evidence: Evidence,
+    /// What it lies on.
+    pub medium: Medium,
 }
 
 /// What is to be done with a target, decided before any is touched.
@@ -196,47 +197,7 @@ fn open_all(
         if let Some(problem) = profile.problems(working_set).first() {
             return Err(Stop::bad_input(problem.to_string()).with_hint("choose a larger --size"));
         }
-        places.push(Place { evidence: evidence(path), target, working_set, created });
+        places.push(Place { medium: Medium::of(path), target, working_set, created });
     }
     Ok(places)
-}
-
-/// What lies on one of our own emulated volumes is not measured storage: found by the file system that serves
-/// it, directly or below a loop device.
-fn evidence(path: &Path) -> Evidence {
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
-    let emulated = |path: &Path| {
-        // The last mount of the longest matching mount point is what is seen there.
-        let mount = mounts
-            .lines()
-            .filter_map(|line| {
-                let fields: Vec<&str> = line.split(' ').collect();
-                let dash = fields.iter().position(|field| *field == "-")?;
-                Some((*fields.get(4)?, *fields.get(dash + 1)?, *fields.get(dash + 2)?))
-            })
-            .filter(|(point, _, _)| path.starts_with(point))
-            .max_by_key(|(point, _, _)| point.len());
-        mount.map(|(_, kind, source)| (kind == "fuse.underlay", source.to_string()))
-    };
-    let mut path = path.to_path_buf();
-    // A file system on a loop device on a file of a volume: at most a few layers.
-    for _ in 0..4 {
-        let device = match path.strip_prefix("/dev") {
-            Ok(name) => name.display().to_string(),
-            Err(_) => match emulated(&path) {
-                Some((true, _)) => return Evidence::Emulated,
-                Some((false, source)) => match source.strip_prefix("/dev/") {
-                    Some(name) => name.to_string(),
-                    None => return Evidence::Measured,
-                },
-                None => return Evidence::Measured,
-            },
-        };
-        let backing = format!("/sys/class/block/{device}/loop/backing_file");
-        match std::fs::read_to_string(backing) {
-            Ok(file) => path = PathBuf::from(file.trim_end()),
-            Err(_) => return Evidence::Measured,
-        }
-    }
-    Evidence::Measured
 }

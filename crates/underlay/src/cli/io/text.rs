@@ -1,11 +1,12 @@
 //! The outcome of a load for people.
 
+use super::medium::Medium;
 use super::options::LoadArguments;
 use super::session::{LastLook, Outcome, Phase};
 use std::fmt::Write;
 use underlay_blockio::TargetKind;
 use underlay_blockio::load::{KindKey, KindResult, LoadResult, Operation};
-use underlay_core::{Evidence, Histogram, Nanos};
+use underlay_core::{Histogram, Nanos};
 use underlay_workload::block::{IoProfile, Pace, Provenance};
 
 /// The percentiles shown.
@@ -61,13 +62,14 @@ fn head(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) -> Stri
             (TargetKind::File, true) => "file created for this",
             (TargetKind::File, false) => "file",
         };
-        let evidence = match target.evidence {
-            Evidence::Measured => "",
-            Evidence::Emulated | Evidence::Simulated => ", EMULATED storage",
+        let medium = match target.medium {
+            Medium::Storage => "",
+            Medium::Emulated => ", EMULATED storage",
+            Medium::Memory => ", in MEMORY: no storage is measured",
         };
         writeln!(
             text,
-            "  on {} ({kind}, {} of {} used{evidence})",
+            "  on {} ({kind}, {} of {} used{medium})",
             target.path.display(),
             target.working_set,
             target.size

@@ -77,7 +77,7 @@ fn facts(place: &Place) -> TargetFacts {
         size: place.target.size(),
         working_set: place.working_set,
         created: place.created,
-        evidence: place.evidence,
+        medium: place.medium,
     }
 }
 

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use underlay_blockio::TargetKind;
 use underlay_blockio::load::LoadResult;
 use underlay_blockio::verify::Violation;
-use underlay_core::{Bytes, Evidence, Nanos};
+use underlay_core::{Bytes, Nanos};
 use underlay_workload::block::SteadyState;
+
+use crate::cli::io::medium::Medium;
 
 /// What came out.
 pub struct Outcome {
@@ -30,7 +32,7 @@ pub struct TargetFacts {
     pub size: Bytes,
     pub working_set: Bytes,
     pub created: bool,
-    pub evidence: Evidence,
+    pub medium: Medium,
 }
 
 /// One load from its beginning to its end.
