@@ -86,15 +86,23 @@ impl ClusterStorage {
 
     /// What a volume needs at most, copies, parity and checksums included.
     pub(crate) fn needed(&self, volume: &str, capacity: Bytes) -> Bytes {
-        let policy = self.policy_of(volume);
-        let failures = u64::from(policy.failures_to_tolerate);
-        let stored = match (policy.method, failures) {
-            (Method::ErasureCoding, 1) => capacity.0.div_ceil(3) * 4,
-            (Method::ErasureCoding, _) => capacity.0.div_ceil(4) * 6,
-            (Method::Mirror, _) => capacity.0 * (failures + 1),
-        };
-        Bytes(stored + stored / 1024)
+        with_checksums(full_size(&self.policy_of(volume), capacity))
     }
+}
+
+/// What all copies of a volume take when it is full, parity included.
+pub(crate) fn full_size(policy: &Policy, capacity: Bytes) -> Bytes {
+    let failures = u64::from(policy.failures_to_tolerate);
+    Bytes(match (policy.method, failures) {
+        (Method::ErasureCoding, 1) => capacity.0.div_ceil(3).saturating_mul(4),
+        (Method::ErasureCoding, _) => capacity.0.div_ceil(4).saturating_mul(6),
+        (Method::Mirror, _) => capacity.0.saturating_mul(failures + 1),
+    })
+}
+
+/// The same on this host, where each component has its checksums beside it.
+pub(crate) fn with_checksums(stored: Bytes) -> Bytes {
+    Bytes(stored.0.saturating_add(stored.0 / 1024))
 }
 
 /// Which acknowledged writes survive a power cut of an emulated device.

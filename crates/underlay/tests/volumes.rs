@@ -716,6 +716,9 @@ fn a_first_volume_that_cannot_be_leaves_no_datastore() {
     store.volume("create", &mine).expect(0);
     let devices = store.json("list", &[])["datastore"]["devices"].clone();
     assert_eq!(devices.as_array().map(Vec::len), Some(9), "{devices}");
+    // Twice this is more than six devices of 1.92 TB can hold, whatever this host has.
+    let large = ["large", "--size", "6TiB", "--failures", "1"];
+    store.refusal("create", &large, "takes 12 TiB when it is full");
     store.volume("rm", &["--all"]).expect(0);
 
     // A directory that was there stays, empty.

@@ -6,9 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use underlay_core::Bytes;
-use underlay_host::{FileSystem, ublk};
+use underlay_host::{FileSystem, free_space, ublk};
 use underlay_model::cluster::{Checksum, Method, Policy};
 
+use super::capacity::{Promised, never_held, overcommitted};
 use super::description::{BlockDeviceKind, VolumeDescription};
 use super::home::check_mount;
 use super::keeper::{Keeper, Problem, refused};
@@ -16,8 +17,8 @@ use super::protocol::{NewVolume, VolumeStatus};
 use super::server_config::volume_config;
 use super::volumes::Contents;
 use crate::control::{Command, TimingMode};
-use crate::emulated::check_space;
 use crate::error::DatastoreError;
+use crate::spec::{full_size, with_checksums};
 
 /// A volume whose clients were just sent away may have requests in flight for a moment.
 const REMOVE_ATTEMPTS: u32 = 100;
@@ -42,9 +43,47 @@ impl Keeper {
         self.description.volumes.push(volume);
         self.description.write(&self.home.description_file())?;
         let status = self.status()?;
-        status.volumes.into_iter().next_back().ok_or_else(|| {
+        let warnings = self.overcommitments(&status.volumes);
+        let created = status.volumes.into_iter().next_back().ok_or_else(|| {
             Problem::Refused("the volume vanished while it was being created".to_string())
-        })
+        })?;
+        Ok(VolumeStatus { warnings, ..created })
+    }
+
+    /// What a volume takes on this host when it is full.
+    fn full_on_host(&self, capacity: Bytes, policy: Option<&Policy>) -> Bytes {
+        policy.map_or(capacity, |policy| with_checksums(full_size(policy, capacity)))
+    }
+
+    /// What a cluster's volumes are promised.
+    fn promised(&self) -> Vec<Promised> {
+        let volumes = self.description.volumes.iter();
+        let promised = |volume: &VolumeDescription| Promised {
+            capacity: Bytes(volume.capacity_bytes),
+            policy: volume.policy.unwrap_or(Policy::DEFAULT),
+        };
+        volumes.map(promised).collect()
+    }
+
+    /// Volumes that cannot all be full at once.
+    fn overcommitments(&self, volumes: &[VolumeStatus]) -> Vec<String> {
+        let cluster = self.description.cluster.as_ref();
+        let on_devices = cluster.and_then(|cluster| overcommitted(cluster, &self.promised()));
+        // Where it cannot be found out, nothing is said.
+        let free = free_space(&self.home.volumes()).ok();
+        let growth = self.description.volumes.iter().zip(volumes).map(|(volume, now)| {
+            let full = self.full_on_host(Bytes(volume.capacity_bytes), volume.policy.as_ref());
+            full.0.saturating_sub(now.stored_bytes)
+        });
+        let growth = Bytes(growth.fold(0, u64::saturating_add));
+        let on_host = free.filter(|free| growth > *free).map(|free| {
+            format!(
+                "the volumes of this datastore may grow by {growth}, and {free} are free in {}: when that is full, writes \
+                 will end with I/O errors",
+                self.home.directory().display()
+            )
+        });
+        on_devices.into_iter().chain(on_host).collect()
     }
 
     /// Everything that can be known to be wrong before anything is touched.
@@ -102,8 +141,22 @@ impl Keeper {
         if let Some(target) = new.mount.as_deref().filter(|target| !target.is_dir()) {
             return refused(format!("`{}` is no directory; create it first", target.display()));
         }
-        if let Err(error) = check_space(&self.home.volumes(), Bytes(new.capacity_bytes)) {
-            return refused(error.to_string());
+        let capacity = Bytes(new.capacity_bytes);
+        if let (Some(cluster), Some(policy)) = (&self.description.cluster, policy)
+            && let Some(reason) =
+                never_held(cluster, &Promised { capacity, policy }, &self.promised())
+        {
+            return refused(reason);
+        }
+        let directory = self.home.volumes();
+        let (free, needed) =
+            (free_space(&directory)?, self.full_on_host(capacity, policy.as_ref()));
+        if needed > free {
+            return refused(format!(
+                "the volume takes up to {needed} in `{}`, all its copies included, but only {free} are free there; make it \
+                 smaller or free space",
+                self.home.directory().display()
+            ));
         }
         let (capacity_bytes, mount) = (new.capacity_bytes, new.mount.clone());
         let block_device = new.block_device;

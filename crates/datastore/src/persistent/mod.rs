@@ -24,6 +24,7 @@
 //! synchronised when the datastore stops, not at every flush of a client: a crash of the host itself may lose what
 //! was written since the last start.
 
+mod capacity;
 mod chronicle;
 mod client;
 mod creation;

@@ -208,6 +208,9 @@ pub struct VolumeStatus {
     pub volatile_bytes: u64,
     /// Per operation: read, write, flush, discard.
     pub operations: Vec<OperationStatus>,
+    /// What whoever just created it should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 /// One component of a volume of a cluster.

@@ -173,6 +173,7 @@ impl Keeper {
             in_flight: counted.map_or(0, |counted| counted.in_flight),
             volatile_bytes: counted.map_or(0, |counted| counted.volatile_bytes),
             operations: operations.collect(),
+            warnings: Vec::new(),
         }
     }
 

@@ -143,6 +143,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     match bring_up(&home, &program, volume) {
         Ok(created) if arguments.json => show::json(&created),
         Ok(created) => {
+            for warning in &created.warnings {
+                errln!("underlay: {warning}");
+            }
             show::volume(&created);
             Ok(())
         }
