@@ -167,12 +167,13 @@ fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>
     match &config.cluster {
         None => Ok(Engine::new(store_devices(config, durability), Vec::new(), seed)),
         Some(cluster) => {
-            let plane = ClusterPlane::open(
+            let mut plane = ClusterPlane::open(
                 cluster_under(durability, cluster.spec.to_spec()),
                 seed,
                 &cluster.components,
                 cluster.memory.as_deref(),
             )?;
+            plane.keep_pace();
             Ok(Engine::of_cluster(plane, seed))
         }
     }

@@ -28,7 +28,7 @@ impl<R> ClusterPlane<R> {
                 ClusterEvent::StateChanged(state) => self.remember(*state),
                 ClusterEvent::Finished(done) => self.finish(&done),
                 ClusterEvent::Notice { at, notice } => {
-                    let at = at.saturating_sub(self.ahead);
+                    let at = self.pace.on_wall(at);
                     self.journal.note(at, &self.cluster, &notice);
                 }
             }
@@ -40,7 +40,14 @@ impl<R> ClusterPlane<R> {
         if let Some(reduction) = &mut self.reduction {
             reduction.look(self.now, &mut self.cluster, &mut self.data);
         }
-        let now = self.now.saturating_sub(self.ahead);
+        let now = self.pace.on_wall(self.now);
+        if let Some(behind) = self.pace.news() {
+            let text = format!(
+                "this host copies more slowly than the modelled devices: the cluster is {behind} behind the clock, and \
+                 answers were late by as much in all"
+            );
+            self.journal.say(now, "storage", text);
+        }
         for finding in self.data.take_findings() {
             self.journal.note_finding(now, finding);
         }
@@ -71,6 +78,9 @@ impl<R> ClusterPlane<R> {
             self.fill_in(*request, *buffer_offset, piece);
         }
         self.data.execute(command);
+        if matches!(command, DataCommand::Resync { .. } | DataCommand::Reshape { .. }) {
+            self.pace.copied(self.now);
+        }
         if let Some(reduction) = &self.reduction {
             reduction.follow(command, &mut self.data);
         }
@@ -118,7 +128,7 @@ impl<R> ClusterPlane<R> {
             return;
         }
         let key = done.request.0 & u64::from(u32::MAX);
-        let Some(Pending { carried, .. }) = self.pending.remove(key) else { return };
+        let Some(Pending { carried, behind, .. }) = self.pending.remove(key) else { return };
         let (buffer, unreadable) = match delivered {
             Some(Delivered::Bytes(bytes)) => (bytes, false),
             Some(Delivered::Unreadable(bytes)) => (bytes, true),
@@ -131,7 +141,7 @@ impl<R> ClusterPlane<R> {
         let forgotten = done.operation != Operation::Read && self.forgets();
         self.finished.push(Finished {
             id: done.request,
-            at: done.at.saturating_sub(self.ahead).max(carried.arrived),
+            at: self.pace.deadline(done.at, behind).max(carried.arrived),
             operation: done.operation,
             queue: done.queue,
             failed: unreadable || forgotten || done.outcome != Outcome::Ok,

@@ -20,6 +20,7 @@ mod kill_tests;
 pub(crate) mod memory;
 #[cfg(test)]
 mod mortality;
+mod pace;
 mod parts;
 pub(crate) mod plane;
 mod print_file;

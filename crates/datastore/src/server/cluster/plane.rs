@@ -6,7 +6,7 @@
 //!
 //! **Time.** The cluster lives by its own clock, which goes with the wall's and may be ahead of it: while timing is off,
 //! each request is carried through at once by letting the cluster's time jump to its end. The clock never goes back, so what
-//! was skipped stays skipped.
+//! was skipped stays skipped. It falls behind the wall's where this host copies more slowly than the modelled devices (`pace`).
 //!
 //! **Blocks.** The cluster knows blocks of 4 KiB. A smaller write is widened; what surrounds it is filled in at the moment its
 //! command is carried out, which no other request can come between.
@@ -27,6 +27,7 @@ use super::faults::{FaultRefusal, destroys_bytes};
 use super::file_store::{FileStores, component_path};
 use super::journal::Journal;
 use super::memory::Memory;
+use super::pace::{Pace, STRIDE};
 use super::reduction::Reduction;
 use super::request::{Carried, Finished, Payload, Pending};
 use crate::server::nbd::protocol::Extent;
@@ -63,8 +64,7 @@ pub(crate) struct ClusterPlane<R> {
     sequence: u32,
     pub(super) events: Vec<ClusterEvent>,
     pub(super) finished: Vec<Finished<R>>,
-    /// How far the cluster's clock is ahead of the wall's.
-    pub(super) ahead: Nanos,
+    pub(super) pace: Pace,
     /// What the cluster's clock shows.
     pub(super) now: Nanos,
     /// Whether nothing takes time.
@@ -97,7 +97,7 @@ impl<R> ClusterPlane<R> {
             sequence: 0,
             events: Vec::new(),
             finished: Vec::new(),
-            ahead: Nanos::ZERO,
+            pace: Pace::default(),
             now: Nanos::ZERO,
             is_instant,
         };
@@ -141,7 +141,8 @@ impl<R> ClusterPlane<R> {
     /// Values of the performance service's series, in the order of [`ClusterPlane::series`].
     pub(crate) fn performance(&mut self, now: Nanos) -> Vec<f64> {
         // What happened up to now counts.
-        self.pass(self.at(now));
+        let at = self.at(now);
+        self.pass(at);
         let beside = Beside {
             repaired_blocks: self.journal.repaired,
             lost_blocks: self.journal.lost,
@@ -192,7 +193,8 @@ impl<R> ClusterPlane<R> {
             Payload::Nothing | Payload::Read(_) => 0..request.length_bytes as usize,
             Payload::Write(_, given) => given.clone(),
         };
-        let key = self.pending.insert(Pending { id: RequestId(0), carried, given });
+        let behind = self.pace.behind();
+        let key = self.pending.insert(Pending { id: RequestId(0), carried, given, behind });
         // The highest bit is left to the names of this file's own reads.
         let id = RequestId((sequence | key) & (u64::MAX >> 1));
         if let Some(pending) = self.pending.get_mut(key) {
@@ -209,7 +211,8 @@ impl<R> ClusterPlane<R> {
 
     /// Lets time pass up to `until` on the wall's clock, and appends what is done.
     pub(crate) fn advance(&mut self, until: Nanos, finished: &mut Vec<Finished<R>>) {
-        self.pass(until + self.ahead);
+        let at = self.at(until);
+        self.pass(at);
         finished.append(&mut self.finished);
     }
 
@@ -220,7 +223,7 @@ impl<R> ClusterPlane<R> {
         }
         let internal = self.cluster.next_wakeup().map(|at| at + PATIENCE);
         let next = [self.cluster.next_answer(), internal].into_iter().flatten().min();
-        next.map(|at| at.saturating_sub(self.ahead))
+        next.map(|at| self.pace.on_wall(at))
     }
 
     /// Carries a request through at once, if nothing keeps it: the cluster's time jumps to its end.
@@ -232,7 +235,7 @@ impl<R> ClusterPlane<R> {
             }
             let next = self.cluster.next_wakeup().filter(|next| *next <= limit)?;
             let next = next.max(self.now);
-            self.ahead += next - self.now;
+            self.pace.skip(next - self.now);
             self.pass(next);
         }
     }
@@ -293,7 +296,7 @@ impl<R> ClusterPlane<R> {
             Ok(started) => self.reduction = started,
             Err(error) => {
                 let text = format!("{error}: what is stored reduced is not counted");
-                self.journal.say(self.now.saturating_sub(self.ahead), "reduction", text);
+                self.journal.say(self.pace.on_wall(self.now), "reduction", text);
             }
         }
     }
@@ -331,7 +334,12 @@ impl<R> ClusterPlane<R> {
 
     /// A moment of the wall's clock on the cluster's. A request that arrived while the cluster was already told of a
     /// slightly later moment arrives then.
-    pub(super) fn at(&self, wall: Nanos) -> Nanos {
-        (wall + self.ahead).max(self.now)
+    pub(super) fn at(&mut self, wall: Nanos) -> Nanos {
+        self.pace.go_on(self.now, wall, || self.cluster.next_wakeup())
+    }
+
+    /// From now on the cluster waits for what this host is slow to copy, instead of its clients.
+    pub(crate) fn keep_pace(&mut self) {
+        self.pace.keep_to(STRIDE);
     }
 }

@@ -94,7 +94,7 @@ impl<R> ClusterPlane<R> {
             }
             _ => return,
         };
-        let now = self.now.saturating_sub(self.ahead);
+        let now = self.pace.on_wall(self.now);
         self.journal.say(now, "memory", text);
     }
 

@@ -18,6 +18,8 @@ pub(super) struct Pending<R> {
     pub(super) carried: Carried<R>,
     /// The part of a write that the client gave; the rest of its first and last block is filled in.
     pub(super) given: Range<usize>,
+    /// How far the cluster's clock had fallen behind when it came.
+    pub(super) behind: Nanos,
 }
 
 /// A request on its way.

@@ -1,0 +1,209 @@
+//! How the cluster's clock goes with the wall's: ahead of it by what was skipped while nothing took time, behind it where this
+//! host could not keep up with copying.
+//!
+//! The model copies as fast as its devices do. A host that moves the bytes more slowly would owe more copies at the end
+//! of each turn than at its beginning, and every answer would wait for all of them. So while copies are carried out, the
+//! cluster's clock goes no further at once than a stride beyond what happens next: the rest of the time is lost to the
+//! cluster, copying takes longer, and clients are served in between. A request under way keeps the deadline that it had:
+//! what was lost shows as lateness, not as a slower device.
+
+use underlay_core::Nanos;
+
+/// A stride of the server: what is copied meanwhile takes a slow host some milliseconds.
+pub(crate) const STRIDE: Nanos = Nanos::from_millis(2);
+
+/// For how long after a copy more of them are expected, by the cluster's clock.
+const LADEN_FOR: Nanos = Nanos::from_millis(50);
+
+/// What is worth telling of lost time at first; later what doubles it.
+const LOST_WORTH_TELLING: Nanos = Nanos::from_millis(500);
+
+/// The two clocks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    ahead: Nanos,
+    behind: Nanos,
+    /// None = however slow the host is, its clock counts.
+    stride: Option<Nanos>,
+    /// Until when copies are expected.
+    laden_until: Nanos,
+    tell_at: Nanos,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            ahead: Nanos::ZERO,
+            behind: Nanos::ZERO,
+            stride: None,
+            laden_until: Nanos::ZERO,
+            tell_at: LOST_WORTH_TELLING,
+        }
+    }
+}
+
+impl Pace {
+    /// From now on the cluster's clock waits for this host's copying.
+    pub(super) fn keep_to(&mut self, stride: Nanos) {
+        self.stride = Some(stride);
+    }
+
+    /// A moment of the cluster's clock on the wall's.
+    pub(super) fn on_wall(&self, at: Nanos) -> Nanos {
+        self.deadline(at, self.behind)
+    }
+
+    /// When something is due on the wall's clock that was begun when so much was lost.
+    pub(super) fn deadline(&self, at: Nanos, behind: Nanos) -> Nanos {
+        (at + behind).saturating_sub(self.ahead)
+    }
+
+    /// What was lost so far.
+    pub(super) fn behind(&self) -> Nanos {
+        self.behind
+    }
+
+    /// A copy was carried out at that time of the cluster's.
+    pub(super) fn copied(&mut self, now: Nanos) {
+        self.laden_until = now + LADEN_FOR;
+    }
+
+    /// The cluster's clock jumps.
+    pub(super) fn skip(&mut self, by: Nanos) {
+        self.ahead += by;
+    }
+
+    /// Where the cluster's clock goes from `now`, at a moment of the wall's; `next` is when something happens there.
+    pub(super) fn go_on(
+        &mut self,
+        now: Nanos,
+        wall: Nanos,
+        next: impl FnOnce() -> Option<Nanos>,
+    ) -> Nanos {
+        let there = (wall + self.ahead).saturating_sub(self.behind).max(now);
+        let Some(stride) = self.stride.filter(|_| now < self.laden_until) else { return there };
+        let idle_until = next().unwrap_or(there).clamp(now, there);
+        let lost = there.saturating_sub(idle_until + stride);
+        self.behind += lost;
+        there - lost
+    }
+
+    /// What was lost, when that is to be told.
+    pub(super) fn news(&mut self) -> Option<Nanos> {
+        if self.behind < self.tell_at {
+            return None;
+        }
+        self.tell_at = self.behind + self.behind;
+        Some(self.behind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Pace, STRIDE};
+    use crate::server::cluster::plane::ClusterPlane;
+    use crate::server::cluster::request::{Carried, Payload};
+    use underlay_core::{Bytes, Nanos, RootSeed};
+    use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
+    use underlay_model::{DiskGroupSpec, Request, builtin};
+
+    const MS: Nanos = Nanos::from_millis(1);
+    const SECOND: Nanos = Nanos::from_secs(1);
+    const MIB: u32 = 1 << 20;
+
+    #[test]
+    fn nothing_is_lost_while_nothing_is_copied_or_nothing_happens() {
+        let mut pace = Pace::default();
+        pace.keep_to(STRIDE);
+        let ms = Nanos::from_millis;
+        assert_eq!(pace.go_on(Nanos::ZERO, SECOND, || Some(MS)), SECOND);
+        pace.skip(SECOND);
+        assert_eq!(pace.go_on(SECOND, SECOND, || None), ms(2000));
+        assert_eq!(pace.on_wall(ms(2000)), SECOND);
+        pace.copied(ms(2000));
+        // It slept until something happened, and got up a little late.
+        assert_eq!(pace.go_on(ms(2000), ms(1021), || Some(ms(2020))), ms(2021));
+        assert_eq!(pace.behind(), Nanos::ZERO);
+        // It was away although something happened.
+        assert_eq!(pace.go_on(ms(2021), ms(1031), || Some(ms(2000))), ms(2023));
+        assert_eq!((pace.behind(), pace.on_wall(ms(2023))), (ms(8), ms(1031)));
+    }
+
+    /// A volume of one copy on three hosts with something in it, and the wall's clock.
+    fn filled(directory: &std::path::Path) -> (ClusterPlane<u32>, Nanos) {
+        let profile = |name| builtin::find(name).unwrap();
+        let host = |index: usize| {
+            let capacity = vec![profile("dc500m-1920")];
+            let group = DiskGroupSpec::new("g", profile("dc1500m-960"), capacity);
+            HostSpec { name: format!("h{index}"), fault_domain: None, groups: vec![group] }
+        };
+        let spec = ClusterSpec {
+            hosts: (0..3).map(host).collect(),
+            network: NetworkSpec {
+                latency: Nanos::from_micros(50),
+                bytes_per_second: 1_250_000_000,
+            },
+            settings: ClusterSettings::default(),
+        };
+        let mut plane = ClusterPlane::open(spec, RootSeed(1), directory, None).unwrap();
+        let policy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
+        plane.add_volume(Nanos::ZERO, "data", Bytes::from_mib(48).0, policy).unwrap();
+        for part in 0..48 {
+            let carried = Carried { reply: 0, volume: 0, bytes: MIB, arrived: Nanos::ZERO };
+            let request = Request::write(u64::from(part * MIB), MIB);
+            let payload = Payload::Write(vec![7; MIB as usize], 0..MIB as usize);
+            let id = plane.submit(carried, &request, payload, Nanos::ZERO);
+            assert!(plane.hurry(id).is_some_and(|done| !done.failed));
+        }
+        let volume = plane.volume(0).unwrap();
+        plane.set_policy(MS, volume, Policy::DEFAULT).unwrap();
+        (plane, MS)
+    }
+
+    fn is_copied(plane: &ClusterPlane<u32>) -> bool {
+        let status = plane.cluster.volume_status(plane.volume(0).unwrap()).unwrap();
+        status.policy == Policy::DEFAULT
+    }
+
+    /// A second passes in every turn, as on a host that copies far more slowly than the cluster.
+    #[test]
+    fn clients_do_not_wait_for_all_that_a_slow_host_has_to_copy() {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut plane, mut wall) = filled(directory.path());
+        plane.keep_pace();
+        let mut finished = Vec::new();
+        // Until the first copies were carried out.
+        while plane.pace.laden_until <= plane.now {
+            assert!(!is_copied(&plane));
+            wall = plane.next_wakeup().expect("there is something to copy").max(wall);
+            plane.advance(wall, &mut finished);
+        }
+        let (mut answered, mut turns, mut longest) = (0, 0, 0);
+        while !is_copied(&plane) {
+            let carried = Carried { reply: 1, volume: 0, bytes: 4096, arrived: wall };
+            let payload = Payload::Read(vec![0; 4096]);
+            plane.submit(carried, &Request::read(0, 4096), payload, Nanos::ZERO);
+            let mut waited = 0;
+            while finished.is_empty() {
+                wall += SECOND;
+                plane.advance(wall, &mut finished);
+                (turns, waited) = (turns + 1, waited + 1);
+                assert!(waited < 100, "no answer while there is something to copy");
+            }
+            longest = longest.max(waited);
+            let done = finished.pop().expect("an answer");
+            assert!(done.buffer.iter().all(|byte| *byte == 7));
+            let modelled = done.at - done.carried.arrived;
+            assert!(
+                modelled < Nanos::from_millis(100),
+                "the host's time is no device's: {modelled}"
+            );
+            answered += 1;
+        }
+        assert!(answered > 2, "all was copied at once: {answered} answers in {turns} turns");
+        assert!(longest < 50, "{longest} turns for one answer");
+        assert!(plane.pace.behind() > SECOND, "{:?}", plane.pace);
+        let told = plane.journal.take(wall);
+        assert!(told.iter().any(|it| it.text.contains("behind the clock")), "{told:?}");
+    }
+}
