@@ -218,7 +218,11 @@ impl Home {
     /// taken down as the keeper would. Refused while volumes are in use, unless forced.
     pub fn stop(&self, forced: Forced) -> Result<(), DatastoreError> {
         if let Some(connection) = self.connect()? {
-            connection.stop(forced)?;
+            match connection.stop(forced) {
+                // It was dying when it was asked. Whether it is gone, the lock says.
+                Err(DatastoreError::System { source, .. }) if hung_up(&source) => {}
+                outcome => outcome?,
+            }
         }
         let waited = self.wait_for_lock(END_LIMIT)?;
         let _lock = waited.ok_or_else(|| DatastoreError::KeeperSilent {
@@ -380,6 +384,17 @@ fn resolved(path: &Path) -> PathBuf {
     });
     // Joining nothing would end the path in a slash, which starts_with does not mind.
     existing.unwrap_or(path)
+}
+
+/// Whether the other end was gone before it answered.
+fn hung_up(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{
+        BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof,
+    };
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof
+    )
 }
 
 fn gone(outcome: std::io::Result<()>, path: &Path) -> Result<(), DatastoreError> {
