@@ -99,6 +99,13 @@ fn kill(pid: &Value) {
     let pid = i32::try_from(pid.as_i64().expect("a number")).expect("a process");
     // SAFETY: the process belongs to this test.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    // Until it is gone it may still be connected to. Of a process that nobody has waited for, no command line is left.
+    let is_gone = || fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while Path::new(&format!("/proc/{pid}")).exists() && !is_gone() {
+        assert!(Instant::now() < deadline, "process {pid} does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// What is in a datastore after all that was done to it: a file, and bytes on a bare block device.
@@ -510,6 +517,17 @@ fn faults_of_a_cluster_are_shown_where_they_are() {
     }
     let text = store.volume("stat", &["--interval", "0s"]).expect(0);
     assert!(text.contains("partitioned from the others") && !text.contains("host host"), "{text}");
+    assert!(text.contains("components are out of reach or not up to date"), "{text}");
+    let text = store.volume("list", &[]).expect(0);
+    assert!(text.contains(&format!("host {host}: unreachable")), "{text}");
+    let away: Vec<&str> =
+        text.lines().filter(|it| it.contains(&format!("device {host}/"))).collect();
+    assert!(away.iter().all(|it| !it.contains("healthy")), "{text}");
+    assert!(
+        away.iter().any(|it| it.contains("unreachable") && it.contains("in its write buffer")),
+        "{text}"
+    );
+    assert!(!text.contains(" 0 B of"), "{text}");
 }
 
 /// The host of a device's status.

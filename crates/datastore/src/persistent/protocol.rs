@@ -161,11 +161,12 @@ pub struct DeviceStatus {
     pub name: String,
     /// Its profile.
     pub profile: String,
-    /// `healthy`, `slow`, `stuck`, `erroring` or `lost`; of a cluster's devices also `failed`: given up by the cluster.
+    /// `healthy`, `slow`, `stuck`, `erroring` or `lost`; of a cluster's devices also `failed`: given up by the cluster, and
+    /// `unreachable`: its host is lost, frozen or behind a partition.
     pub condition: String,
     /// What it holds.
     pub capacity_bytes: u64,
-    /// What no volume takes.
+    /// What no volume takes; of a cluster's cache device, what is free of its write buffer.
     pub free_bytes: u64,
     /// Bytes in its write buffer.
     pub buffer_fill_bytes: u64,

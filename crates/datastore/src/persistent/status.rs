@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use underlay_core::Nanos;
-use underlay_model::cluster::ClusterSpec;
-use underlay_model::{DeviceProfile, Operation};
+use underlay_model::cluster::{ClusterSpec, HostSpec};
+use underlay_model::{DeviceProfile, DiskGroupSpec, Operation};
 
 use super::description::VolumeDescription;
 use super::keeper::{Keeper, Problem};
@@ -20,6 +20,9 @@ use crate::control::{Answer, ClusterParts, Command, ComponentEntry, Condition, S
 use crate::emulated::server_process::unexpected;
 use crate::error::DatastoreError;
 use crate::fault::DatastoreNotice;
+
+/// Where fewer answers than this share were held back, how well that was done is no verdict on all of them.
+const HELD_BACK_SHARE_MIN: f64 = 0.5;
 
 impl Keeper {
     pub(super) fn stat(&mut self) -> Result<Stat, DatastoreError> {
@@ -202,16 +205,7 @@ impl Keeper {
 
     fn judged(&self, entry: &TimingEntry) -> Result<TimingStatus, Problem> {
         let floor = self.calibration.map_or(Nanos::ZERO, |calibration| calibration.floor);
-        // What the block layer saw is the follower's to read.
-        let report = entry.judge(floor, None)?;
-        Ok(TimingStatus {
-            valid: report.valid,
-            delayed: entry.delayed,
-            lateness_p99_ns: report.lateness.quantile(0.99),
-            modelled_p50_ns: report.modelled.quantile(0.5),
-            host_limited_share: report.host_limited_share,
-            reason: report.reason,
-        })
+        Ok(verdict(entry, floor)?)
     }
 
     pub(super) fn latencies(&mut self) -> Result<Vec<Latency>, Problem> {
@@ -251,6 +245,29 @@ fn nbd_uri(volume: &str, socket: &Path) -> String {
     uri
 }
 
+/// Whether times were kept, as far as the server saw.
+fn verdict(entry: &TimingEntry, floor: Nanos) -> Result<TimingStatus, DatastoreError> {
+    // What the block layer saw is the follower's to read.
+    let report = entry.judge(floor, None)?;
+    let kept = 1.0 - report.host_limited_share;
+    // What is known of the few says nothing about the others.
+    let too_few = entry.delayed > 0 && kept < HELD_BACK_SHARE_MIN;
+    let reason = report.reason.or_else(|| {
+        let percent = 100.0 * kept;
+        too_few.then(|| {
+            format!("only {percent:.1} % of the answers were held back to a modelled time")
+        })
+    });
+    Ok(TimingStatus {
+        valid: reason.is_none(),
+        delayed: entry.delayed,
+        lateness_p99_ns: report.lateness.quantile(0.99),
+        modelled_p50_ns: report.modelled.quantile(0.5),
+        host_limited_share: report.host_limited_share,
+        reason,
+    })
+}
+
 /// The devices of a cluster, of each disk group the cache device first.
 fn cluster_devices(
     spec: &ClusterSpec,
@@ -259,11 +276,16 @@ fn cluster_devices(
 ) -> Vec<DeviceStatus> {
     let mut devices = Vec::new();
     for host in &spec.hosts {
+        let reachable = counters.get(&format!("cluster.host.{}.reachable", host.name));
+        let is_away = reachable == Some(&0.0);
         for group in &host.groups {
-            let name = |place: &str| format!("{}/{}/{place}", host.name, group.name);
+            let name = |place: &str| format!("{}/{place}", name_of(host, group));
+            let fill = counters.get(&format!("cluster.group.{}.buffer.fill", name_of(host, group)));
+            let buffer_fill_bytes = fill.copied().unwrap_or(0.0) as u64;
             devices.push(DeviceStatus {
-                condition: part_word(parts, &name("cache")),
-                free_bytes: 0,
+                condition: part_word(parts, &name("cache"), is_away),
+                free_bytes: group.write_buffer.usable.0.saturating_sub(buffer_fill_bytes),
+                buffer_fill_bytes,
                 ..device_status(name("cache"), &group.cache)
             });
             for (index, profile) in group.capacity.iter().enumerate() {
@@ -271,7 +293,7 @@ fn cluster_devices(
                 let used = counters.get(&format!("cluster.device.{name}.used"));
                 let used = used.copied().unwrap_or(0.0) as u64;
                 devices.push(DeviceStatus {
-                    condition: part_word(parts, &name),
+                    condition: part_word(parts, &name, is_away),
                     free_bytes: profile.capacity.0.saturating_sub(used),
                     ..device_status(name, profile)
                 });
@@ -293,13 +315,19 @@ fn device_status(name: String, profile: &DeviceProfile) -> DeviceStatus {
     }
 }
 
-/// How a device works; one that the cluster has given up has failed, whatever its fault was.
-fn part_word(parts: &ClusterParts, name: &str) -> String {
+fn name_of(host: &HostSpec, group: &DiskGroupSpec) -> String {
+    format!("{}/{}", host.name, group.name)
+}
+
+/// How a device works; one that the cluster has given up has failed, whatever its fault was. Nobody can use one whose
+/// host is away, however healthy it is.
+fn part_word(parts: &ClusterParts, name: &str, is_away: bool) -> String {
     let part = parts.devices.iter().find(|part| part.name == name);
     let word = part.map_or("healthy", |part| match part.has_failed {
         true => "failed",
         false => condition_word(part.condition),
     });
+    let word = if is_away && word == "healthy" { "unreachable" } else { word };
     word.to_string()
 }
 
@@ -335,8 +363,42 @@ fn resident_bytes(pid: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::nbd_uri;
+    use super::{nbd_uri, verdict};
+    use crate::control::{EncodedHistogram, TimingEntry};
+    use crate::export_way::ExportWay;
     use std::path::Path;
+    use underlay_core::{Histogram, Nanos};
+
+    #[test]
+    fn a_few_answers_on_time_are_no_verdict_on_all() {
+        let of = |delayed: u64, host_limited: u64| {
+            let constant = |value: u64| {
+                let mut histogram = Histogram::new();
+                histogram.record_n(value, delayed);
+                EncodedHistogram::encode(&histogram)
+            };
+            let entry = TimingEntry {
+                lateness: constant(0),
+                modelled: constant(100_000),
+                delayed,
+                host_limited,
+                modelled_ios: delayed,
+                modelled_ns: delayed * 100_000,
+                compensation_ns: 60_000,
+                export: ExportWay::Fuse,
+            };
+            verdict(&entry, Nanos::ZERO).unwrap()
+        };
+        assert!(of(900, 100).valid && of(900, 100).reason.is_none());
+        let few = of(13, 23_987);
+        assert!(!few.valid);
+        assert_eq!(
+            few.reason.as_deref(),
+            Some("only 0.1 % of the answers were held back to a modelled time")
+        );
+        // Devices without times make no promise.
+        assert!(of(0, 1000).valid);
+    }
 
     #[test]
     fn uris_are_percent_encoded() {

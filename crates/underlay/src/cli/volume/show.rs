@@ -33,14 +33,27 @@ pub fn volume(volume: &VolumeStatus) {
 pub fn datastore(status: &Status) {
     let power = if status.powered { "runs" } else { "runs without power" };
     outln!("{}  {power}", status.directory.display());
+    for (name, _) in status.cluster.iter().filter(|(_, value)| **value == 0.0) {
+        let host = name.strip_prefix("cluster.host.").and_then(|it| it.strip_suffix(".reachable"));
+        if let Some(host) = host {
+            outln!("  host {host}: unreachable");
+        }
+    }
     for device in &status.devices {
+        let is_cache = !status.cluster.is_empty() && device.name.ends_with("/cache");
+        let of = if is_cache {
+            device.free_bytes + device.buffer_fill_bytes
+        } else {
+            device.capacity_bytes
+        };
         outln!(
-            "  device {}: {}, {}, {} of {} free",
+            "  device {}: {}, {}, {} of {} free{}",
             device.name,
             device.profile,
             device.condition,
             Bytes(device.free_bytes),
-            Bytes(device.capacity_bytes),
+            Bytes(of),
+            if is_cache { " in its write buffer" } else { "" },
         );
     }
     let left: f64 = (status.cluster.iter())

@@ -231,7 +231,7 @@ fn times(span: &str, timing: Option<&TimingStatus>) -> String {
     };
     let verdict = match (&timing.reason, timing.lateness_p99_ns, timing.modelled_p50_ns) {
         _ if timing.valid && timing.delayed == 0 && timing.host_limited_share > 0.0 => {
-            "none was kept: this host was always the slower one".to_string()
+            "none was kept: this host was always held to be the slower one".to_string()
         }
         (Some(reason), ..) => format!("not timing-valid: {reason}"),
         (None, Some(late), Some(modelled)) => format!(
@@ -243,7 +243,8 @@ fn times(span: &str, timing: Option<&TimingStatus>) -> String {
     };
     let limited = match timing.host_limited_share {
         share if share > 0.0 => format!(
-            "; host-limited: for {:.1} % of requests this host was slower than the modelled device",
+            "; host-limited: {:.1} % of requests were answered at once, because the way through this host is held to take \
+             longer than the modelled device",
             100.0 * share
         ),
         _ => String::new(),
@@ -256,7 +257,7 @@ fn print_host(status: &Status) {
     let all = status.delayed + status.host_limited;
     let limited = if all == 0 { 0.0 } else { 100.0 * status.host_limited as f64 / all as f64 };
     outln!(
-        "host: slower than the modelled device for {limited:.1} % of requests since the start, {} of CPU, {} of memory, \
+        "host: held to be slower than the modelled device for {limited:.1} % of requests since the start, {} of CPU, {} of memory, \
          {} errors of its own storage",
         Nanos(status.cpu_ns),
         Bytes(status.memory_bytes),
@@ -295,10 +296,7 @@ mod tests {
         let late = TimingStatus { valid: false, reason, host_limited_share: 0.912, ..kept() };
         let text = times("", Some(&late));
         assert!(text.starts_with("times: not timing-valid: the host was too busy"), "{text}");
-        assert!(
-            text.contains("host-limited: for 91.2 % of requests this host was slower"),
-            "{text}"
-        );
+        assert!(text.contains("host-limited: 91.2 % of requests were answered at once"), "{text}");
         let none =
             TimingStatus { delayed: 0, lateness_p99_ns: None, modelled_p50_ns: None, ..kept() };
         assert_eq!(times("", Some(&none)), "times: no request had a modelled time");

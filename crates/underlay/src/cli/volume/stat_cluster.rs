@@ -161,7 +161,15 @@ impl ClusterView<'_> {
         let left = |reason: &str| self.gauge(&format!("cluster.resync.{reason}.left"));
         let total: f64 = REASONS.iter().map(|reason| left(reason)).sum();
         if total == 0.0 {
-            lines.push("resync: nothing is to be copied".to_string());
+            let impaired = self.gauge("cluster.components.impaired");
+            lines.push(if impaired > 0.0 {
+                format!(
+                    "resync: nothing is being copied, but {impaired:.0} components are out of reach or not up to date: volumes have \
+                     fewer copies than they ask for until hosts and devices return, or the repair delay has passed"
+                )
+            } else {
+                "resync: nothing is to be copied".to_string()
+            });
             return;
         }
         let reasons: Vec<String> = REASONS
@@ -280,6 +288,12 @@ mod tests {
             notices: &notices,
             unix_ns: 17_500_000_000,
         };
+        let idle = |impaired: f64| {
+            let now = map(&[("cluster.components.impaired", impaired)]);
+            ClusterView { now: &now, before: None, latencies: &[], notices: &[], ..view }.text()
+        };
+        assert!(idle(0.0).contains("resync: nothing is to be copied"), "{}", idle(0.0));
+        assert!(idle(4.0).contains("4 components are out of reach"), "{}", idle(4.0));
         let text = view.text();
         let line = |begin: &str| {
             let found = text.lines().find(|line| line.starts_with(begin));
