@@ -1,7 +1,8 @@
-//! Giving up on something long that is done with a database: a load, a check.
+//! Giving up on something long that is done with a database: a load, a check, a removal.
 //!
 //! Whoever works there waits for the server nearly all the time, so it is enough to look beside the waiting. What is given up
-//! is dropped with its connections, and the server undoes what was not committed.
+//! is dropped with its connections, and the server undoes what was not committed;
+//! a statement that it has begun it may finish by itself.
 
 use std::fmt;
 use std::time::Duration;

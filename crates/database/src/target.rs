@@ -62,7 +62,7 @@ pub struct Target {
     pub negotiation: SslNegotiation,
     /// What its sessions do about TLS.
     pub tls: Tls,
-    /// When loads and checks are given up.
+    /// When loads, checks and removals are given up.
     pub stop: StopWhen,
 }
 

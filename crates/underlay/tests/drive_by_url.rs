@@ -13,6 +13,9 @@ mod foreign;
 #[path = "drive_by_url/lost_server.rs"]
 mod lost_server;
 
+#[path = "drive_by_url/stopped.rs"]
+mod stopped;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -350,6 +353,7 @@ fn whole(engine: Engine) {
     };
     every_step_of_every_workload(&stranger);
     a_load_that_is_stopped_is_incomplete(&stranger);
+    stopped::what_waits_for_a_lock_can_be_stopped(&stranger);
     too_many_users_are_refused(&stranger);
     what_is_not_ours_stays(&stranger);
     foreign::tables_are_replaced_only_by_name(&stranger);

@@ -170,12 +170,12 @@ pub fn insert_watched(
     assert!(options.sessions >= 1, "at least one session");
     let target = target.with_application_name("underlay-drive");
     let marker = Marker::of(options);
-    on_runtime(async {
+    on_runtime(target.stop.unless(async {
         match target.engine {
             Engine::Postgresql => postgres::batch::create(&target, &marker).await,
             Engine::Mariadb => mariadb::batch::create(&target, &marker).await,
         }
-    })?;
+    }))?;
     let slices = slices(options.parameters.rows, options.sessions);
     // Connecting is not inserting: all begin when all are connected.
     let start = start::Start::default();
@@ -221,23 +221,23 @@ pub fn verify(
     parameters: &Parameters,
     claims: Vec<Claim>,
 ) -> Result<Verdict, BatchError> {
-    on_runtime(async {
+    on_runtime(target.stop.unless(async {
         match target.engine {
             Engine::Postgresql => postgres::batch::verify(target, parameters, claims).await,
             Engine::Mariadb => mariadb::batch::verify(target, parameters, claims).await,
         }
-    })
+    }))
 }
 
 /// Rows per second of the column `sj`, which the server filled in: second since the first row's, rows. Seconds
 /// without rows are missing. Blocks.
 pub fn rows_by_server_clock(target: &Target) -> Result<Vec<(u32, u64)>, BatchError> {
-    on_runtime(async {
+    on_runtime(target.stop.unless(async {
         match target.engine {
             Engine::Postgresql => postgres::batch::rows_by_server_clock(target).await,
             Engine::Mariadb => mariadb::batch::rows_by_server_clock(target).await,
         }
-    })
+    }))
 }
 
 /// What table a database holds. Blocks.
@@ -253,12 +253,12 @@ pub fn describe(target: &Target) -> Result<Described, BatchError> {
 
 /// Removes the table, if Underlay made it. Blocks.
 pub fn drop_schema(target: &Target) -> Result<(), BatchError> {
-    on_runtime(async {
+    on_runtime(target.stop.unless(async {
         match target.engine {
             Engine::Postgresql => postgres::batch::drop_schema(target).await,
             Engine::Mariadb => mariadb::batch::drop_schema(target).await,
         }
-    })
+    }))
 }
 
 fn on_runtime<T>(work: impl Future<Output = Result<T, BatchError>>) -> Result<T, BatchError> {

@@ -100,10 +100,13 @@ pub async fn describe(target: &Target) -> Result<Described, DvdStoreError> {
 
 /// Removes the shop, if Underlay made it.
 pub async fn drop_tables(target: &Target) -> Result<(), DvdStoreError> {
-    match target.engine {
-        Engine::Postgresql => postgres::dvdstore::drop_tables(&target.connect().await?).await,
-        Engine::Mariadb => mariadb::dvdstore::drop_tables(target).await,
-    }
+    let work = async {
+        match target.engine {
+            Engine::Postgresql => postgres::dvdstore::drop_tables(&target.connect().await?).await,
+            Engine::Mariadb => mariadb::dvdstore::drop_tables(target).await,
+        }
+    };
+    target.stop.unless(work).await
 }
 
 /// Counts what a run changes.

@@ -138,10 +138,13 @@ pub async fn look(
     target: &Target,
     workload: WorkloadTables,
 ) -> Result<Option<ForeignPlace>, PlaceError> {
-    match target.engine {
-        Engine::Postgresql => postgres::place::look(&target.connect().await?, workload).await,
-        Engine::Mariadb => mariadb::place::look(target, workload).await,
-    }
+    let work = async {
+        match target.engine {
+            Engine::Postgresql => postgres::place::look(&target.connect().await?, workload).await,
+            Engine::Mariadb => mariadb::place::look(target, workload).await,
+        }
+    };
+    target.stop.unless(work).await
 }
 
 /// Removes the tables and routines of `found`, which [`look`] returned, and nothing else. On PostgreSQL all of them or,
@@ -155,10 +158,13 @@ pub async fn clear(
     found: &ForeignPlace,
     afterwards: Afterwards,
 ) -> Result<(), PlaceError> {
-    match target.engine {
-        Engine::Postgresql => {
-            postgres::place::clear(&target.connect().await?, workload, found, afterwards).await
+    let work = async {
+        match target.engine {
+            Engine::Postgresql => {
+                postgres::place::clear(&target.connect().await?, workload, found, afterwards).await
+            }
+            Engine::Mariadb => mariadb::place::clear(target, workload, found, afterwards).await,
         }
-        Engine::Mariadb => mariadb::place::clear(target, workload, found, afterwards).await,
-    }
+    };
+    target.stop.unless(work).await
 }

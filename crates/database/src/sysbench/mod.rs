@@ -100,10 +100,13 @@ pub async fn check(
 
 /// Removes the tables, if Underlay made them.
 pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
-    match target.engine {
-        Engine::Postgresql => postgres::sysbench::drop_tables(&target.connect().await?).await,
-        Engine::Mariadb => mariadb::sysbench::drop_tables(target).await,
-    }
+    let work = async {
+        match target.engine {
+            Engine::Postgresql => postgres::sysbench::drop_tables(&target.connect().await?).await,
+            Engine::Mariadb => mariadb::sysbench::drop_tables(target).await,
+        }
+    };
+    target.stop.unless(work).await
 }
 
 /// Gives each of `users` users an empty table for bulk inserts.

@@ -205,8 +205,11 @@ pub async fn describe(target: &Target) -> Result<Described, TpccError> {
 
 /// Removes the population, if Underlay made it.
 pub async fn drop_schema(target: &Target) -> Result<(), TpccError> {
-    match target.engine {
-        Engine::Postgresql => postgres::tpcc::drop_schema(&target.connect().await?).await,
-        Engine::Mariadb => mariadb::tpcc::drop_schema(target).await,
-    }
+    let work = async {
+        match target.engine {
+            Engine::Postgresql => postgres::tpcc::drop_schema(&target.connect().await?).await,
+            Engine::Mariadb => mariadb::tpcc::drop_schema(target).await,
+        }
+    };
+    target.stop.unless(work).await
 }

@@ -170,7 +170,7 @@ async fn require_ours(target: &Target) -> Result<(), WarehouseError> {
 
 /// Removes the tables, if Underlay made them, and schema or database, if it made that and nothing else is there. Blocks.
 pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
-    on_runtime(async {
+    on_runtime(target.stop.unless(async {
         require_ours(target).await?;
         if target.engine == Engine::Postgresql {
             let client = target.connect().await?;
@@ -196,5 +196,5 @@ pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
             mariadb::place::release(&mut conn, &database_of(target), was_made, PlaceClaim::Release)
                 .await;
         Ok(released?)
-    })
+    }))
 }

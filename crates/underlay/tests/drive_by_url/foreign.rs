@@ -28,7 +28,7 @@ fn name_of(engine: Engine, place: &str) -> String {
 }
 
 /// A number from the administrator's session.
-fn number(target: &Target, sql: &str) -> i64 {
+pub fn number(target: &Target, sql: &str) -> i64 {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         match target.engine {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use underlay_database::Engine;
 
 use super::Stranger;
+use super::stopped::{has_rows, wait_until};
 
 /// Longer than it takes the program to begin, and to see that the load is over.
 const A_WHILE: Duration = Duration::from_secs(3);
@@ -33,6 +34,25 @@ fn what_users_saw_outlives_the_server(engine: Engine) {
     assert!(run["seconds"].as_array().expect("a list").len() >= 7, "{run:#}");
     assert_eq!(run["asked"]["users"], 2);
     assert!(!run["checks"]["after"]["results"].as_array().expect("checks").is_empty());
+    an_insertion_that_lost_its_server_is_incomplete(&mut stranger);
+}
+
+/// Its figures are those of an insertion that did not come to its end, and what the server kept is compared.
+fn an_insertion_that_lost_its_server_is_incomplete(stranger: &mut Stranger) {
+    let rows = 100_000_000;
+    let arguments = ["--run", "--rows", &rows.to_string(), "--json"];
+    let mut child = stranger.begin_at(&stranger.url(), "batch", &arguments);
+    wait_until("an insertion", &mut child, || has_rows(stranger));
+    stranger.server.kill().expect("our server");
+    stranger.server.start().expect("it recovers");
+    let ended = stranger.ended(child, "batch");
+    assert_eq!(ended.code, Some(4), "{}{}", ended.stdout, ended.stderr);
+    let value: Value = serde_json::from_str(&ended.stdout).expect("JSON");
+    let run = &value["run"];
+    assert_eq!(run["complete"], false, "{run:#}");
+    assert!(run["failure"].is_string(), "{run:#}");
+    assert!(run["rows_acknowledged"].as_u64().is_some_and(|rows| rows > 0), "{run:#}");
+    assert_eq!(run["check"]["violation_count"], 0, "{run:#}");
 }
 
 #[test]

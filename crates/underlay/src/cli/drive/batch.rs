@@ -3,6 +3,7 @@
 //! Running it makes the table anew, fills it, and compares row by row what is there with what was acknowledged. When
 //! the server goes away on the way, it is waited for, and compared then.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -17,7 +18,7 @@ use underlay_database::{Engine, ErrorClass, Target};
 use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
 
 use super::connection::Sessions;
-use super::{Arguments, RETURN_LIMIT, foreign, job};
+use super::{Action, Arguments, MUST_FINISH, RETURN_LIMIT, foreign, given_up, job, may_begin};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -44,6 +45,13 @@ pub(super) struct BatchArguments {
     rollback: bool,
 }
 
+/// What the table holds after an insertion.
+struct Compared {
+    verdict: Verdict,
+    /// Second since the first row's, rows.
+    by_server_clock: Vec<(u32, u64)>,
+}
+
 /// Carries out the command.
 pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     let options = options(arguments)?;
@@ -61,11 +69,11 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         result.insert("run".to_string(), run);
         verdict = ended;
     }
-    if arguments.check {
+    if arguments.check && may_begin(&mut verdict) {
         let described = describe(target).map_err(|error| stop(&error))?;
         let claims = described.claims();
-        let found = verify(target, &described.options.parameters, claims);
-        let found = found.map_err(|error| stop(&error))?;
+        let found = verify(target, &described.options.parameters, claims)
+            .map_err(|error| given_up(arguments, Action::Check, stop(&error)))?;
         let Parameters { rows, seed } = described.options.parameters;
         let ended = if described.complete { "complete" } else { "not complete" };
         arguments.say(&format!(
@@ -76,14 +84,15 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         result.insert("check".to_string(), verdict_json(&found));
         verdict = verdict.and(judge(&found));
     }
-    if arguments.drop {
+    if arguments.drop && may_begin(&mut verdict) {
         let replaced =
             if is_run { None } else { foreign::replace(arguments, target, Afterwards::Leave)? };
         match replaced {
             Some(replaced) => {
                 result.insert("replaced".to_string(), replaced);
             }
-            None => drop_schema(target).map_err(|error| stop(&error))?,
+            None => drop_schema(target)
+                .map_err(|error| given_up(arguments, Action::Drop, stop(&error)))?,
         }
         arguments.say("dropped the table");
         result.insert("dropped".to_string(), Value::Bool(true));
@@ -136,25 +145,38 @@ fn run(
     target: &Target,
     options: &BatchOptions,
 ) -> Result<(Value, Result<(), Stop>), Stop> {
-    let report = insert(target, options, &interrupt::requested).map_err(|error| stop(&error))?;
+    let report = insert(target, options, &interrupt::requested)
+        .map_err(|error| given_up(arguments, Action::Load, stop(&error)))?;
     let failure = report.failure().cloned();
     if failure.as_ref().is_some_and(|error| error.class == ErrorClass::ConnectionLost) {
         arguments.say("the server went away; waiting for it to answer, to see what it kept");
     }
-    let verdict = verify_when_back(target, options, &report.claims())?;
-    let series = rows_by_server_clock(target).map_err(|error| stop(&error))?;
+    // An insertion that was stopped is compared all the same; a comparison that is stopped leaves the insertion's figures.
+    MUST_FINISH.store(interrupt::requested(), Ordering::Relaxed);
+    let compared = verify_when_back(target, options, &report.claims()).and_then(|verdict| {
+        let by_server_clock = rows_by_server_clock(target).map_err(|error| stop(&error))?;
+        Ok(Compared { verdict, by_server_clock })
+    });
+    let compared = compared.map_err(|stop| given_up(arguments, Action::Check, stop));
+    MUST_FINISH.store(false, Ordering::Relaxed);
     if !arguments.json {
         print_report(target.engine, &report);
-        print_verdict(arguments, &verdict);
+        match &compared {
+            Ok(compared) => print_verdict(arguments, &compared.verdict),
+            Err(stop) => arguments.say(&format!(
+                "contents: could not be compared, so nothing is said of them: {stop}"
+            )),
+        }
     }
-    let json = report_json(&report, &verdict, &series);
+    let json = report_json(&report, &compared);
+    let judged = compared.and_then(|compared| judge(&compared.verdict));
     let failed = match failure {
         Some(error) => Err(Stop::run_failed(format!("the insertion ended early: {error}"))),
         None => Ok(()),
     };
     let interrupted =
         if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
-    Ok((json, judge(&verdict).and(interrupted).and(failed)))
+    Ok((json, judged.and(interrupted).and(failed)))
 }
 
 /// Compares what is there with what was acknowledged, once the server answers.
@@ -198,10 +220,8 @@ fn judge(verdict: &Verdict) -> Result<(), Stop> {
 fn print_report(engine: Engine, report: &BatchReport) {
     let BatchOptions { parameters, mode, sessions, rollback } = report.options;
     outln!(
-        "{} rows in {:.3} s: {:.0} rows/s ({mode}, {sessions} sessions, {engine}, seed {})",
-        report.rows(),
-        report.duration.as_secs_f64(),
-        report.rate_per_second(),
+        "{} ({mode}, {sessions} sessions, {engine}, seed {})",
+        headline(report),
         parameters.seed.0
     );
     outln!(
@@ -233,6 +253,25 @@ fn print_report(engine: Engine, report: &BatchReport) {
     }
 }
 
+/// A rate is one of the whole insertion: of one that did not come to its end it is said how far it came, and why no further.
+fn headline(report: &BatchReport) -> String {
+    let seconds = report.duration.as_secs_f64();
+    if report.is_complete() {
+        return format!(
+            "{} rows in {seconds:.3} s: {:.0} rows/s",
+            report.rows(),
+            report.rate_per_second()
+        );
+    }
+    let why = report.failure().map_or("stopped by the user".to_string(), ToString::to_string);
+    format!(
+        "INCOMPLETE after {seconds:.3} s: the server took {} of {} rows, {:.0} rows/s until then; {why}",
+        report.rows(),
+        report.options.parameters.rows,
+        report.rate_per_second()
+    )
+}
+
 fn taken(mode: Mode, rollback: bool) -> &'static str {
     match (mode, rollback) {
         (Mode::Implicit, _) => "acknowledged their commit",
@@ -258,7 +297,12 @@ fn print_verdict(arguments: &Arguments, verdict: &Verdict) {
     }
 }
 
-fn report_json(report: &BatchReport, verdict: &Verdict, server: &[(u32, u64)]) -> Value {
+fn report_json(report: &BatchReport, compared: &Result<Compared, Stop>) -> Value {
+    let check = match compared {
+        Ok(compared) => verdict_json(&compared.verdict),
+        Err(stop) => json!({ "could_not_be_made": stop.to_string() }),
+    };
+    let server = compared.as_ref().ok().map(|compared| &compared.by_server_clock);
     let BatchOptions { parameters, mode, sessions, rollback } = report.options;
     let parts: Vec<Value> = report
         .sessions
@@ -283,6 +327,8 @@ fn report_json(report: &BatchReport, verdict: &Verdict, server: &[(u32, u64)]) -
         "rows_wanted": parameters.rows,
         "seed": parameters.seed.0,
         "rollback": rollback,
+        "complete": report.is_complete(),
+        "failure": report.failure().map(ToString::to_string),
         "rows": report.rows(),
         "rows_acknowledged": report.rows_acknowledged(),
         "duration_ns": Nanos::from(report.duration).0,
@@ -293,7 +339,7 @@ fn report_json(report: &BatchReport, verdict: &Verdict, server: &[(u32, u64)]) -
         "commit_latency_ns": histogram_json(&report.commit_latency_ns),
         "session_count": sessions,
         "sessions": parts,
-        "check": verdict_json(verdict),
+        "check": check,
     })
 }
 

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use underlay_database::place::{Afterwards, ForeignPlace, PlaceError, WorkloadTables, clear, look};
 use underlay_database::{Engine, Target};
 
-use super::{Arguments, Workload};
+use super::{Action, Arguments, Workload, given_up};
 use crate::stop::{Stop, chain};
 
 /// What is wrong with the options about tables of others; said before anything is touched.
@@ -56,7 +56,9 @@ pub(super) fn replace(
     let runtime =
         Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
     let workload = tables_of(arguments.workload);
-    let found = runtime.block_on(look(target, workload)).map_err(stop)?.ok_or_else(|| {
+    let stopped = |stop| given_up(arguments, Action::Drop, stop);
+    let found = runtime.block_on(look(target, workload)).map_err(|error| stopped(stop(error)))?;
+    let found = found.ok_or_else(|| {
         Stop::bad_input(format!(
             "--replace-foreign {name}: there is nothing of somebody else's where the workload's tables go; leave the \
              option out"
@@ -73,7 +75,7 @@ pub(super) fn replace(
     for line in in_words(target.engine, &found) {
         errln!("{line}");
     }
-    runtime.block_on(clear(target, workload, &found, afterwards)).map_err(|error| match error {
+    let refused = |error| match error {
         PlaceError::Session(error) => Stop::run_failed(format!(
             "could not remove the tables of {}: {error}{}",
             found.name,
@@ -83,7 +85,9 @@ pub(super) fn replace(
             }
         )),
         error => stop(error),
-    })?;
+    };
+    let cleared = runtime.block_on(clear(target, workload, &found, afterwards));
+    cleared.map_err(|error| stopped(refused(error)))?;
     Ok(Some(json!({
         "place": found.name,
         "tables": found.tables.iter().map(|table| json!({ "name": table.name, "rows": table.rows }))

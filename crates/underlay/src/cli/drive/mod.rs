@@ -289,9 +289,9 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
         if let Some(replaced) = foreign::replace(arguments, subject.target(), Afterwards::Load)? {
             result.insert("replaced".to_string(), replaced);
         } else if arguments.drop {
-            subject.drop_if_there()?;
+            subject.drop_if_there().map_err(|stop| given_up(arguments, Action::Drop, stop))?;
         }
-        let loaded = subject.load().map_err(|stop| given_up(arguments, stop))?;
+        let loaded = subject.load().map_err(|stop| given_up(arguments, Action::Load, stop))?;
         result.insert("load".to_string(), loaded);
     }
     let mut verdict = Ok(());
@@ -300,17 +300,18 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
         result.insert("run".to_string(), run);
         verdict = checked;
     }
-    if arguments.check && !interrupt::requested() {
-        let (report, checked) = subject.check().map_err(|stop| given_up(arguments, stop))?;
+    if arguments.check && may_begin(&mut verdict) {
+        let checked = subject.check().map_err(|stop| given_up(arguments, Action::Check, stop));
+        let (report, checked) = checked?;
         result.insert("check".to_string(), report);
         verdict = verdict.and(checked);
     }
-    if arguments.drop && !arguments.load {
+    if arguments.drop && !arguments.load && may_begin(&mut verdict) {
         match foreign::replace(arguments, subject.target(), Afterwards::Leave)? {
             Some(replaced) => {
                 result.insert("replaced".to_string(), replaced);
             }
-            None => subject.drop()?,
+            None => subject.drop().map_err(|stop| given_up(arguments, Action::Drop, stop))?,
         }
         arguments.say("dropped the population");
         result.insert("dropped".to_string(), Value::Bool(true));
@@ -321,23 +322,43 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
     verdict
 }
 
-/// Whether a load of rows or a check shall end early.
+/// What a command does with a population, besides running the load.
+#[derive(Clone, Copy)]
+enum Action {
+    Load,
+    Check,
+    Drop,
+}
+
+/// Whether another step may begin; what a user who asked to stop does not get is no success.
+fn may_begin(verdict: &mut Result<(), Stop>) -> bool {
+    let may_begin = !interrupt::requested();
+    if !may_begin && verdict.is_ok() {
+        *verdict = Err(Stop::interrupted("stopped by the user"));
+    }
+    may_begin
+}
+
+/// Whether a load of rows, a check or a removal shall end early.
 fn shall_give_up() -> bool {
     interrupt::requested() && !MUST_FINISH.load(Ordering::Relaxed)
 }
 
-/// Why a load of rows or a check ended: what the user stopped did not fail.
-fn given_up(arguments: &Arguments, stop: Stop) -> Stop {
+/// Why a step ended: what the user stopped did not fail.
+fn given_up(arguments: &Arguments, action: Action, stop: Stop) -> Stop {
     if !shall_give_up() {
         return stop;
     }
     let stop = Stop::interrupted("stopped by the user");
-    match arguments.load {
-        true => stop.with_hint(format!(
+    match action {
+        Action::Load => stop.with_hint(format!(
             "a load that did not come to its end is removed by `underlay drive {} --drop`",
             arguments.workload.name()
         )),
-        false => stop,
+        Action::Drop => stop.with_hint(
+            "what the server had begun it may finish by itself; the same command again removes what is left",
+        ),
+        Action::Check => stop,
     }
 }
 
@@ -346,7 +367,7 @@ fn run_load<S: Subject>(
     subject: &S,
 ) -> Result<(Value, Result<(), Stop>), Stop> {
     // What is wrong in the arguments must be said before anything is touched.
-    let before = subject.before().map_err(|stop| given_up(arguments, stop))?;
+    let before = subject.before().map_err(|stop| given_up(arguments, Action::Check, stop))?;
     let connector = subject.connector(&before);
     let shape = connector.workload().shape();
     let changes = arguments.weights_at(shape)?;
@@ -365,6 +386,7 @@ fn run_load<S: Subject>(
     MUST_FINISH.store(true, Ordering::Relaxed);
     wait_for_the_server(arguments, subject);
     let after = subject.after(before, &summary).unwrap_or_else(After::unjudged);
+    MUST_FINISH.store(false, Ordering::Relaxed);
     if arguments.form() == Form::Text {
         page::print(&measured, &summary, &after, &changes);
     }

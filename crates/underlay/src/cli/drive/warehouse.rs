@@ -12,7 +12,7 @@ use underlay_database::warehouse::{
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
 use super::connection::Sessions;
-use super::{Arguments, foreign, job, loaded};
+use super::{Action, Arguments, foreign, given_up, job, loaded, may_begin};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -54,7 +54,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         } else if arguments.drop {
             match drop_schema(target) {
                 Ok(()) | Err(WarehouseError::NotLoaded) => {}
-                Err(error) => return Err(stop(&error)),
+                Err(error) => return Err(given_up(arguments, Action::Drop, stop(&error))),
             }
         }
         result.insert("load".to_string(), load_population(arguments, target)?);
@@ -64,20 +64,21 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         result.insert("run".to_string(), run);
         verdict = ended;
     }
-    if arguments.check && !interrupt::requested() {
+    if arguments.check && may_begin(&mut verdict) {
         let described = describe(target).map_err(|error| stop(&error))?;
-        let checked =
-            check(target, &described).map_err(|error| super::given_up(arguments, stop(&error)))?;
+        let checked = check(target, &described)
+            .map_err(|error| given_up(arguments, Action::Check, stop(&error)))?;
         print_checks(arguments, &checked);
         result.insert("check".to_string(), checks_json(&checked));
         verdict = verdict.and(judge(&checked));
     }
-    if arguments.drop && !arguments.load {
+    if arguments.drop && !arguments.load && may_begin(&mut verdict) {
         match foreign::replace(arguments, target, Afterwards::Leave)? {
             Some(replaced) => {
                 result.insert("replaced".to_string(), replaced);
             }
-            None => drop_schema(target).map_err(|error| stop(&error))?,
+            None => drop_schema(target)
+                .map_err(|error| given_up(arguments, Action::Drop, stop(&error)))?,
         }
         arguments.say("dropped the warehouse");
         result.insert("dropped".to_string(), Value::Bool(true));
@@ -102,7 +103,7 @@ fn load_population(arguments: &Arguments, target: &Target) -> Result<Value, Stop
     let population =
         Population { scale: arguments.warehouse.scale, seed: RootSeed(arguments.seed) };
     let report = load(target, &population, arguments.loaders())
-        .map_err(|error| super::given_up(arguments, stop(&error)))?;
+        .map_err(|error| given_up(arguments, Action::Load, stop(&error)))?;
     arguments.say(&format!(
         "loaded scale factor {}: {} rows in {}",
         population.scale,
