@@ -42,6 +42,31 @@ impl Sweep {
     ) where
         M::Store: BlockStore,
     {
+        self.collect_but(cluster, data, leaving, Cluster::buffered);
+    }
+
+    /// The same, and what is still in a write buffer too: while nothing is written, it may stay there for ever.
+    pub fn collect_buffered_too<M: StoreMaker>(
+        &mut self,
+        cluster: &mut Cluster,
+        data: &mut DataPlane<M>,
+        leaving: &mut Vec<Leaving>,
+    ) where
+        M::Store: BlockStore,
+    {
+        self.collect_but(cluster, data, leaving, |_, _, _| 0);
+    }
+
+    /// `kept` says which of 64 blocks of a component keep their marks.
+    fn collect_but<M: StoreMaker>(
+        &mut self,
+        cluster: &mut Cluster,
+        data: &mut DataPlane<M>,
+        leaving: &mut Vec<Leaving>,
+        kept: fn(&Cluster, ComponentId, u64) -> u64,
+    ) where
+        M::Store: BlockStore,
+    {
         for group in cluster.reducing_groups() {
             for range in cluster.take_destaged(group) {
                 let Some(changed) = data.changed_mut(range.component) else { continue };
@@ -51,7 +76,7 @@ impl Sweep {
                 });
             }
         }
-        self.look_around(cluster, data, leaving);
+        self.look_around(cluster, data, leaving, kept);
     }
 
     fn look_around<M: StoreMaker>(
@@ -59,6 +84,7 @@ impl Sweep {
         cluster: &Cluster,
         data: &mut DataPlane<M>,
         leaving: &mut Vec<Leaving>,
+        kept: fn(&Cluster, ComponentId, u64) -> u64,
     ) where
         M::Store: BlockStore,
     {
@@ -86,7 +112,7 @@ impl Sweep {
             left -= 1;
             self.word = word + 1;
             let Some(group) = place else { continue };
-            let ready = mask & !cluster.buffered(component, word as u64 * 64);
+            let ready = mask & !kept(cluster, component, word as u64 * 64);
             changed.take_word(word, ready, |first, blocks| {
                 leaving.push(Leaving { component, group, first, blocks });
             });

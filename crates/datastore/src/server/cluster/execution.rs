@@ -81,8 +81,8 @@ impl<R> ClusterPlane<R> {
         if matches!(command, DataCommand::Resync { .. } | DataCommand::Reshape { .. }) {
             self.pace.copied(self.now);
         }
-        if let Some(reduction) = &self.reduction {
-            reduction.follow(command, &mut self.data);
+        if let Some(reduction) = &mut self.reduction {
+            reduction.follow(self.now, command, &mut self.data);
         }
     }
 

@@ -222,7 +222,8 @@ impl<R> ClusterPlane<R> {
             return Some(Nanos::ZERO);
         }
         let internal = self.cluster.next_wakeup().map(|at| at + PATIENCE);
-        let next = [self.cluster.next_answer(), internal].into_iter().flatten().min();
+        let counting = self.reduction.as_ref().and_then(Reduction::wakeup);
+        let next = [self.cluster.next_answer(), internal, counting].into_iter().flatten().min();
         next.map(|at| self.pace.on_wall(at))
     }
 

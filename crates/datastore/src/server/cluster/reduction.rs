@@ -7,7 +7,8 @@
 //!
 //! Fingerprinting 64 KiB takes as long as serving tens of requests, so it is not done where requests are served. Bytes
 //! are read a little later than they were destaged. That loses nothing: whatever changes them in between marks their block
-//! again, and the count is exact as soon as no mark is left (`underlay_model::reduction`).
+//! again, and the count is exact as soon as no mark is left (`underlay_model::reduction`). What stays in a write buffer is
+//! counted when nothing was written for a while.
 //!
 //! **Restart.** The counts are built again from the prints beside the components, 16 bytes per block instead of its 4 KiB;
 //! blocks whose checksum is not the one that the print was taken with are read and counted anew. A server that was killed
@@ -37,6 +38,12 @@ use crate::error::DatastoreError;
 const EVERY: Nanos = Nanos::from_millis(20);
 /// Blocks handed over and not counted, beyond which the others keep their marks for later: 256 MiB.
 const WAITING_BLOCKS_MAX: u64 = 65_536;
+
+/// When nothing was written for this long, what is in a write buffer is counted too: a small volume may never fill the buffer
+/// so far that it is destaged.
+const QUIET: Nanos = Nanos::from_secs(5);
+/// How often that goes on.
+const EVERY_WHEN_QUIET: Nanos = Nanos::from_millis(100);
 
 /// What the counting thread is told.
 enum Job {
@@ -71,6 +78,10 @@ pub(crate) struct Reduction {
     sweep: Sweep,
     leaving: Vec<Leaving>,
     next: Nanos,
+    /// When bytes were last changed.
+    changed_at: Nanos,
+    /// When what is in write buffers is to be counted, if there is any.
+    counts_buffered_at: Option<Nanos>,
 }
 
 impl Reduction {
@@ -109,6 +120,8 @@ impl Reduction {
             sweep: Sweep::default(),
             leaving: Vec::new(),
             next: Nanos::ZERO,
+            changed_at: Nanos::ZERO,
+            counts_buffered_at: None,
         };
         reduction.send(Job::Recall(places));
         Ok(Some(reduction))
@@ -126,8 +139,21 @@ impl Reduction {
     }
 
     /// A data command has been carried out.
-    pub(crate) fn follow(&self, command: &DataCommand, data: &mut DataPlane<FileStores>) {
+    pub(crate) fn follow(
+        &mut self,
+        now: Nanos,
+        command: &DataCommand,
+        data: &mut DataPlane<FileStores>,
+    ) {
         match command {
+            DataCommand::Write { .. }
+            | DataCommand::WriteTorn { .. }
+            | DataCommand::Discard { .. }
+            | DataCommand::Resync { .. }
+            | DataCommand::Reshape { .. } => {
+                self.changed_at = now;
+                self.counts_buffered_at = Some(now + QUIET);
+            }
             DataCommand::Create { component, length_bytes, device, .. }
                 if self.groups.contains(&device.group) =>
             {
@@ -138,6 +164,11 @@ impl Reduction {
             DataCommand::Remove { component } => self.send(Job::Removed(*component)),
             _ => {}
         }
+    }
+
+    /// When [`Reduction::look`] is to be called, whatever else happens.
+    pub(crate) fn wakeup(&self) -> Option<Nanos> {
+        self.counts_buffered_at
     }
 
     /// Hands over what is to be counted, and tells the groups what became of what was; now and then.
@@ -151,6 +182,10 @@ impl Reduction {
             return;
         }
         self.next = now + EVERY;
+        let is_quiet = self.counts_buffered_at.is_some() && now >= self.changed_at + QUIET;
+        if is_quiet {
+            self.counts_buffered_at = Some(now + EVERY_WHEN_QUIET);
+        }
         let waiting = self.shared.waiting_blocks.load(Ordering::Acquire);
         if waiting > WAITING_BLOCKS_MAX {
             // The marks stay; the sweep finds them later.
@@ -159,7 +194,14 @@ impl Reduction {
             }
             return;
         }
-        self.sweep.collect(cluster, data, &mut self.leaving);
+        if is_quiet {
+            self.sweep.collect_buffered_too(cluster, data, &mut self.leaving);
+            if data.changed_blocks() == 0 {
+                self.counts_buffered_at = None;
+            }
+        } else {
+            self.sweep.collect(cluster, data, &mut self.leaving);
+        }
         if !self.leaving.is_empty() {
             let blocks: u64 = self.leaving.iter().map(|leaving| leaving.blocks).sum();
             self.shared.waiting_blocks.fetch_add(blocks, Ordering::AcqRel);

@@ -191,6 +191,41 @@ fn ratios_are_those_of_the_data() {
     }
 }
 
+/// What is small stays in the write buffer, where nothing makes room for anything.
+#[test]
+fn what_is_never_destaged_is_counted_once_it_is_quiet() {
+    let mut bench = Bench::new(Checksum::On);
+    let blocks: Vec<_> = (0..40).map(|index| noise(index % 20)).collect();
+    bench.write(0, &blocks);
+    let uncounted = |bench: &mut Bench| bench.plane.reduced().expect("it reduces").uncounted_blocks;
+    bench.now += Nanos::from_millis(500);
+    bench.plane.advance(bench.now, &mut Vec::new());
+    assert_eq!(
+        uncounted(&mut bench),
+        80,
+        "nothing makes room for anything, and it may change again"
+    );
+    // It wakes up for this alone, whoever else is there.
+    let mut counted = |bench: &mut Bench, wanted: Space| {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while bench.plane.reduced().expect("it reduces").total() != wanted || uncounted(bench) > 0 {
+            assert!(Instant::now() < deadline, "{:?}", bench.plane.reduced());
+            if let Some(next) = bench.plane.next_wakeup() {
+                bench.now = next.max(bench.now);
+                bench.plane.advance(bench.now, &mut Vec::new());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    counted(&mut bench, space(40, 20, 0));
+    // Counted anew where it changes.
+    let known: Vec<_> = (0..10).map(text).collect();
+    bench.write(0, &known);
+    counted(&mut bench, space(40, 20, 10));
+    bench.write(20, &known);
+    counted(&mut bench, space(40, 10, 10));
+}
+
 /// What the elevator writes follows from what the data turned out to be.
 #[test]
 fn the_model_learns_from_the_data() {
