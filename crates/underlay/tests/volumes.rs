@@ -532,9 +532,61 @@ fn faults_of_a_cluster_are_shown_where_they_are() {
     assert!(!text.contains(" 0 B of"), "{text}");
 }
 
+/// What ends all I/O of a cluster must not end the datastore: only one that runs can be mended.
+#[test]
+fn a_cluster_that_lost_its_hosts_starts_again() {
+    if let Some(reason) = cannot_attach() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let store = Store::new();
+    let new = ["data", "--size", "64MiB", "--format", "ext4", "--design", "six-hosts"];
+    let data = store.json("create", &new);
+    assert_eq!(data["volatile-bytes"], Value::Null, "it is not counted");
+    let file = path_of(&data, "mount").join("witness");
+    let is_there = || fs::read(&file).is_ok_and(|bytes| bytes == vec![7; 1 << 20]);
+    fs::write(&file, vec![7; 1 << 20]).expect("a file");
+    File::open(&file).and_then(|file| file.sync_all()).expect("synced");
+
+    // A power cut ends with the datastore.
+    store.volume("fault", &["power-cut"]).expect(0);
+    store.volume("stop", &["--force"]).expect(0);
+    store.volume("start", &[]).expect(0);
+    assert!(is_there());
+
+    // Lost hosts stay lost: without them nothing can be mounted, and they can be returned.
+    let listed = store.json("list", &[]);
+    let components = listed["datastore"]["components"].as_array().expect("components").clone();
+    let mut hosts: Vec<&str> = components.iter().map(|it| &it["device"]).map(host_in).collect();
+    hosts.dedup();
+    assert_eq!(hosts.len(), 2, "{components:?}");
+    for host in &hosts {
+        store.volume("fault", &["host-lost", host]).expect(0);
+    }
+    store.volume("stop", &["--force"]).expect(0);
+    let started = store.volume("start", &[]);
+    assert_eq!(started.code, Some(4), "{}", started.stderr);
+    assert!(started.stderr.contains("volume `data` is not mounted"), "{}", started.stderr);
+    assert!(!is_there());
+    for host in &hosts {
+        store.volume("fault", &["host-returned", host]).expect(0);
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while store.volume("fault", &["power-on"]).code != Some(0) {
+        assert!(Instant::now() < deadline, "it does not mount again");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert!(is_there());
+    assert!(!store.volume("list", &[]).expect(0).contains("not mounted"));
+}
+
+fn host_in(device: &Value) -> &str {
+    device.as_str().and_then(|name| name.split('/').next()).expect("HOST/GROUP/DEVICE")
+}
+
 /// The host of a device's status.
 fn host_of(device: &Value) -> &str {
-    device["name"].as_str().and_then(|name| name.split('/').next()).expect("HOST/GROUP/DEVICE")
+    host_in(&device["name"])
 }
 
 #[test]
@@ -580,6 +632,7 @@ fn faults_are_felt_and_mended() {
     assert_eq!(watched["evidence"], "emulated");
     assert!(watched["timing"]["valid"].is_boolean(), "{watched}");
     store.refusal("stat", &["--count", "0"], "--count");
+    store.refusal("stat", &["--count", "3", "--interval", "0s"], "leave --count out");
     let totals = store.json("stat", &["--interval", "0s"]);
     assert!(totals["volumes"][0]["operations"][1]["bytes"].as_u64() >= Some(3 << 20), "{totals}");
     // Whoever asked for an interval took nothing from the verdict on the whole.

@@ -409,7 +409,10 @@ fn last_words(log: &Path, begin: u64) -> String {
     let text = fs::read(log).unwrap_or_default();
     let begin =
         usize::try_from(begin).unwrap_or(0).max(text.len().saturating_sub(LAST_WORDS_BYTES));
-    let words = String::from_utf8_lossy(text.get(begin..).unwrap_or_default()).trim().to_string();
+    let text = String::from_utf8_lossy(text.get(begin..).unwrap_or_default());
+    // What went well is no reason.
+    let words: Vec<&str> = text.trim().lines().filter(|line| !line.contains(" INFO ")).collect();
+    let words = words.join("\n");
     if words.is_empty() { "none".to_string() } else { words }
 }
 

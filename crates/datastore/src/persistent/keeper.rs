@@ -56,6 +56,8 @@ pub(super) struct Keeper {
     pub(super) nbd_socket: PathBuf,
     pub(super) chronicle: Chronicle,
     pub(super) punctuality: Punctuality,
+    /// Volumes that could not be mounted at the start, and why.
+    pub(super) unmounted: Vec<(String, String)>,
 }
 
 /// What a question may end in.
@@ -143,8 +145,9 @@ impl Keeper {
             nbd_socket,
             chronicle: Chronicle::default(),
             punctuality: Punctuality::default(),
+            unmounted: Vec::new(),
         };
-        keeper.attach_all()?;
+        keeper.attach_all(Unreadable::StaysUnmounted)?;
         Ok(keeper)
     }
 
@@ -164,7 +167,7 @@ impl Keeper {
     }
 
     /// Attaches and mounts what is not yet.
-    fn attach_all(&mut self) -> Result<(), DatastoreError> {
+    fn attach_all(&mut self, unreadable: Unreadable) -> Result<(), DatastoreError> {
         if self.no_block_devices.is_some() {
             return Ok(());
         }
@@ -177,12 +180,20 @@ impl Keeper {
             self.attached.push((volume.name.clone(), attached));
         }
         self.calibrate()?;
+        self.unmounted.clear();
         for volume in &self.description.volumes {
             let found = self.attached.iter_mut().find(|(name, _)| *name == volume.name);
-            if let Some((_, attached)) = found
-                && attached.mount_point().is_none()
-            {
-                self.places.mount(&self.teardown, volume, attached, Contents::Kept)?;
+            let Some((_, attached)) = found.filter(|(_, it)| it.mount_point().is_none()) else {
+                continue;
+            };
+            match self.places.mount(&self.teardown, volume, attached, Contents::Kept) {
+                Ok(()) => {}
+                // Only a datastore that runs can be mended.
+                Err(error) if unreadable == Unreadable::StaysUnmounted => {
+                    warn!("volume `{}` stays unmounted: {error}", volume.name);
+                    self.unmounted.push((volume.name.clone(), error.to_string()));
+                }
+                Err(error) => return Err(error),
             }
         }
         self.follow_path()
@@ -318,7 +329,7 @@ impl Keeper {
             self.server.done(&Command::PowerOn)?;
             self.is_powered = true;
         }
-        Ok(self.attach_all()?)
+        Ok(self.attach_all(Unreadable::IsAnError)?)
     }
 
     /// A program that has a block device open, though not exclusively, keeps it until it closes it, and may still write
@@ -393,6 +404,13 @@ fn without_block_devices(error: &DatastoreError) -> String {
         ),
         other => other.to_string(),
     }
+}
+
+/// What a file system is that cannot be mounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unreadable {
+    IsAnError,
+    StaysUnmounted,
 }
 
 /// Whether the keeper was told to end.

@@ -205,11 +205,11 @@ pub struct VolumeStatus {
     pub errors: u64,
     /// Requests under way.
     pub in_flight: u64,
-    /// Bytes that a power cut could take away.
-    pub volatile_bytes: u64,
+    /// Bytes that a power cut could take away; none of a cluster's volume, where they are not counted.
+    pub volatile_bytes: Option<u64>,
     /// Per operation: read, write, flush, discard.
     pub operations: Vec<OperationStatus>,
-    /// What whoever just created it should know.
+    /// What whoever just created it should know, and whether it could not be mounted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
 }

@@ -174,9 +174,17 @@ impl Keeper {
             nbd_tcp_uri: tcp,
             errors: counted.map_or(0, |counted| counted.errors),
             in_flight: counted.map_or(0, |counted| counted.in_flight),
-            volatile_bytes: counted.map_or(0, |counted| counted.volatile_bytes),
+            volatile_bytes: match &self.description.cluster {
+                None => Some(counted.map_or(0, |counted| counted.volatile_bytes)),
+                Some(_) => None,
+            },
             operations: operations.collect(),
-            warnings: Vec::new(),
+            warnings: self
+                .unmounted
+                .iter()
+                .filter(|(name, _)| *name == volume.name)
+                .map(not_mounted)
+                .collect(),
         }
     }
 
@@ -243,6 +251,13 @@ fn nbd_uri(volume: &str, socket: &Path) -> String {
         }
     }
     uri
+}
+
+fn not_mounted((name, reason): &(String, String)) -> String {
+    format!(
+        "volume `{name}` is not mounted: {reason}; mend what keeps it from being read (`volume fault`), then `underlay volume \
+         fault DIR power-on` mounts it"
+    )
 }
 
 /// Whether times were kept, as far as the server saw.

@@ -60,7 +60,7 @@ use std::path::Path;
 use std::thread;
 
 use rustix::fs::Mode;
-use underlay_core::Bytes;
+use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, StoreDevice};
 
@@ -173,6 +173,10 @@ fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>
                 &cluster.components,
                 cluster.memory.as_deref(),
             )?;
+            // A power cut is over when the datastore is started again, as it is for single devices.
+            if plane.is_without_power() {
+                plane.power_on(Nanos::ZERO);
+            }
             plane.keep_pace();
             Ok(Engine::of_cluster(plane, seed))
         }

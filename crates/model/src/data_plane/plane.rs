@@ -5,7 +5,7 @@ use super::finding::Finding;
 use super::held::{Blocks, Held};
 use super::intent::IntentLog;
 use super::row::Row;
-use crate::cluster::{ComponentId, DataCommand, Durability, Piece};
+use crate::cluster::{ComponentId, DataCommand, Durability, Piece, SetKind};
 use crate::reduction::ChangedBlocks;
 use crate::store::RequestId;
 use std::collections::HashMap;
@@ -281,10 +281,8 @@ impl<M: StoreMaker> DataPlane<M> {
         target.copy_from_slice(&bytes);
         if let Some(bad) = good.iter().position(|good| !good) {
             buffer.readable = false;
-            let component =
-                piece.members().first().map_or(ComponentId(u32::MAX), |member| member.component);
-            let base = piece.row * u64::from(piece.unit_bytes) + u64::from(piece.start);
-            let offset_bytes = base + (bad * BLOCK_BYTES) as u64;
+            let (component, offset_bytes) =
+                place_of(piece, piece.start + (bad * BLOCK_BYTES) as u32);
             self.findings.push(Finding::Lost { component, offset_bytes });
         }
     }
@@ -340,5 +338,46 @@ where
             .enumerate()
             .filter(|(_, held)| held.is_some())
             .map(|(index, _)| ComponentId(index as u32))
+    }
+}
+
+/// The component that should hold a byte of a row's data, and where in it. Of a mirror, any of them.
+fn place_of(piece: &Piece, at: u32) -> (ComponentId, u64) {
+    let (unit, within) = (at / piece.unit_bytes, at % piece.unit_bytes);
+    let slot = match piece.kind {
+        SetKind::Mirror { .. } => None,
+        SetKind::Parity { .. } => Some(piece.kind.data_member(piece.row, unit as u8)),
+    };
+    let members = piece.members();
+    let holder = members.iter().find(|member| Some(member.slot) == slot).or(members.first());
+    let component = holder.map_or(ComponentId(u32::MAX), |member| member.component);
+    (component, piece.row * u64::from(piece.unit_bytes) + u64::from(within))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::place_of;
+    use crate::cluster::{Checksum, ComponentId, Content, Piece, PieceMember, SetKind};
+
+    #[test]
+    fn a_lost_block_is_named_where_it_lies() {
+        let of = |kind: SetKind, row: u64| {
+            let mut piece = Piece::new(kind, 64 << 10, row, Checksum::On);
+            for slot in 0..kind.members() {
+                let component = ComponentId(20 + u32::from(slot));
+                piece.push(PieceMember { component, slot, content: Content::Current });
+            }
+            piece
+        };
+        let parity = SetKind::Parity { data: 3, parity: 1 };
+        for row in 0..8 {
+            for unit in 0..3u8 {
+                let found = place_of(&of(parity, row), u32::from(unit) * (64 << 10) + 8192);
+                let slot = parity.data_member(row, unit);
+                assert_eq!(found, (ComponentId(20 + u32::from(slot)), row * (64 << 10) + 8192));
+            }
+        }
+        let mirror = of(SetKind::Mirror { copies: 2 }, 3);
+        assert_eq!(place_of(&mirror, 4096), (ComponentId(20), 3 * (64 << 10) + 4096));
     }
 }

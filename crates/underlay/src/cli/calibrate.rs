@@ -39,7 +39,8 @@ pub struct Arguments {
     /// Name of the profile: lower case letters, digits, `-` and `.`.
     #[arg(long, default_value = "calibrated")]
     name: String,
-    /// Size of the file created in a folder, or part of a file or device that is used.
+    /// Size of the file created in a folder, which is also the profile's `capacity` (it can be raised there), or part of
+    /// a file or device that is used.
     #[arg(long, default_value = "2GiB")]
     size: Bytes,
     /// Seconds per phase; there are 5 phases of reads and 9 more of writes.

@@ -17,7 +17,7 @@ use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, GroupId,
-    HostId, PlacementRefusal, Policy, VolumeId,
+    HostCondition, HostId, PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::data_plane::DataPlane;
 use underlay_model::performance::{Beside, Catalogue, Reduced};
@@ -312,6 +312,13 @@ impl<R> ClusterPlane<R> {
         if let Err(problem) = self.inject(now, Fault::PowerCut) {
             tracing::error!("the power was not cut: {problem}");
         }
+    }
+
+    /// Whether no host has power, as after a power cut that the last server did not outlive.
+    pub(crate) fn is_without_power(&self) -> bool {
+        let hosts = self.cluster.state().hosts;
+        let lost = hosts.iter().filter(|host| host.condition == HostCondition::Lost).count();
+        lost == self.cluster.hosts().count()
     }
 
     /// All hosts run again.

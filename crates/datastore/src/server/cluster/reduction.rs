@@ -121,7 +121,7 @@ impl Reduction {
             leaving: Vec::new(),
             next: Nanos::ZERO,
             changed_at: Nanos::ZERO,
-            counts_buffered_at: None,
+            counts_buffered_at: Some(QUIET),
         };
         reduction.send(Job::Recall(places));
         Ok(Some(reduction))

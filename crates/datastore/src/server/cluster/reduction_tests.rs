@@ -206,7 +206,7 @@ fn what_is_never_destaged_is_counted_once_it_is_quiet() {
         "nothing makes room for anything, and it may change again"
     );
     // It wakes up for this alone, whoever else is there.
-    let mut counted = |bench: &mut Bench, wanted: Space| {
+    let counted = |bench: &mut Bench, wanted: Space| {
         let deadline = Instant::now() + Duration::from_secs(30);
         while bench.plane.reduced().expect("it reduces").total() != wanted || uncounted(bench) > 0 {
             assert!(Instant::now() < deadline, "{:?}", bench.plane.reduced());

@@ -45,11 +45,16 @@ pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
         home(&arguments.directory)?.start(&program()?).map_err(|error| stopped_by(&error))?;
     let status = connection.status().map_err(|error| stopped_by(&error))?;
     if arguments.json {
-        show::json(&status)
+        show::json(&status)?;
     } else {
         show::datastore(&status);
-        Ok(())
     }
+    let unmounted: Vec<&str> =
+        status.volumes.iter().flat_map(|volume| &volume.warnings).map(String::as_str).collect();
+    if unmounted.is_empty() {
+        return Ok(());
+    }
+    Err(Stop::run_failed(format!("the datastore runs, but {}", unmounted.join("\n"))))
 }
 
 /// Stops a datastore; one that does not run is what was asked for.

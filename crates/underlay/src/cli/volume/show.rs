@@ -23,6 +23,9 @@ pub fn volume(volume: &VolumeStatus) {
     if let (Some(device), Some(link)) = (&volume.block_device, &volume.link) {
         outln!("  block device  {} ({})", device.display(), link.display());
     }
+    if volume.file_system.is_some() && volume.mount.is_none() && volume.block_device.is_some() {
+        outln!("  not mounted");
+    }
     outln!("  NBD           {}", volume.nbd_uri);
     if let Some(uri) = &volume.nbd_tcp_uri {
         outln!("  NBD (TCP)     {uri}");

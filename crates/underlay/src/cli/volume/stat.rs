@@ -49,6 +49,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         return Err(Stop::bad_input("--count must be at least 1")
             .with_hint("for the counters since the start say --interval 0s"));
     }
+    if arguments.count > 1 && arguments.interval == Nanos::ZERO {
+        return Err(Stop::bad_input(
+            "--interval 0s gives what was counted since the start, of which there is only one",
+        )
+        .with_hint("leave --count out, or give an interval, such as --interval 1s"));
+    }
     let connection = running(&arguments.directory)?;
     let ask = || connection.status().map_err(|error| stop(&error));
     let mut before = ask()?;

@@ -110,8 +110,10 @@ impl ClusterView<'_> {
         ));
         for group in self.parts("cluster.group.", ".buffer.free") {
             let name = |what: &str| format!("cluster.group.{group}.{what}");
+            let holds_something = self.gauge(&name("reduction.logical")) > 0.0;
             let ratio = |what: &str| {
-                self.now.get(&name(what)).map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
+                let ratio = self.now.get(&name(what)).filter(|_| holds_something);
+                ratio.map_or("-".to_string(), |ratio| format!("{ratio:.2}"))
             };
             lines.push(format!(
                 "{group:20}{:10.1} %{:12.0}{:14.1}{:>12}{:>12}{:>10}{:>10}",
@@ -199,13 +201,16 @@ impl ClusterView<'_> {
             return;
         }
         let bytes = |what: &str| Bytes(self.gauge(&format!("cluster.reduction.{what}")) as u64);
+        let uncounted = Bytes(self.gauge("cluster.reduction.uncounted") as u64 * 4096);
+        if self.gauge("cluster.reduction.logical") == 0.0 {
+            return lines.push(format!("reduction: nothing counted; {uncounted} not counted yet"));
+        }
         lines.push(format!(
-            "reduction: {} in {}, deduplication {:.2} to 1, compression {:.2} to 1; {} not counted yet",
+            "reduction: {} in {}, deduplication {:.2} to 1, compression {:.2} to 1; {uncounted} not counted yet",
             bytes("logical"),
             bytes("stored"),
             self.gauge("cluster.reduction.dedupe-ratio"),
             self.gauge("cluster.reduction.compression-ratio"),
-            Bytes(self.gauge("cluster.reduction.uncounted") as u64 * 4096),
         ));
     }
 
@@ -250,6 +255,7 @@ mod tests {
             ("cluster.group.h0/g.buffer.free", 71.5),
             ("cluster.group.h0/g.congestion", 12.0),
             ("cluster.group.h0/g.reduction.dedupe-ratio", 2.0),
+            ("cluster.group.h0/g.reduction.logical", 4096.0),
             ("cluster.device.h0/g/disk0.read.ios", 300.0),
             ("cluster.device.h0/g/disk0.service", 21e6),
             ("cluster.resync.repair.left", 3e9),
@@ -294,6 +300,19 @@ mod tests {
         };
         assert!(idle(0.0).contains("resync: nothing is to be copied"), "{}", idle(0.0));
         assert!(idle(4.0).contains("4 components are out of reach"), "{}", idle(4.0));
+        let empty = map(&[
+            ("cluster.group.h0/g.buffer.free", 100.0),
+            ("cluster.group.h0/g.reduction.dedupe-ratio", 1.0),
+            ("cluster.reduction.stored", 0.0),
+            ("cluster.reduction.uncounted", 2.0),
+        ]);
+        let empty = ClusterView { now: &empty, before: None, latencies: &[], notices: &[], ..view };
+        assert!(!empty.text().contains("1.00"), "nothing has no ratio: {}", empty.text());
+        assert!(
+            empty.text().contains("nothing counted; 8 KiB not counted yet"),
+            "{}",
+            empty.text()
+        );
         let text = view.text();
         let line = |begin: &str| {
             let found = text.lines().find(|line| line.starts_with(begin));
