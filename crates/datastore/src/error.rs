@@ -206,6 +206,12 @@ pub enum DatastoreError {
     /// A directory that holds no datastore.
     #[error("there is no datastore in `{}`; `underlay volume create` makes one", .0.display())]
     NotADatastore(PathBuf),
+    /// Somebody else was faster.
+    #[error(
+        "another command has just made a datastore in `{}`; give this one again, without what is for a new datastore (`--device`, `--design`, `--durability`, `--seed`, `--nbd`)",
+        .0.display()
+    )]
+    MadeMeanwhile(PathBuf),
     /// A directory that holds something else.
     #[error("`{}` is not empty and holds no datastore; name a directory that is empty or does not exist", .0.display())]
     NotEmpty(PathBuf),

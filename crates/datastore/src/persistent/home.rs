@@ -97,6 +97,14 @@ impl Home {
             return Err(DatastoreError::PathTooLong { path: directory, most });
         }
         let home = Home { directory };
+        // Two that make one at the same time do so one after the other.
+        let held = File::open(&home.directory)
+            .map_err(DatastoreError::file("open directory", &home.directory))?;
+        flock(&held, FlockOperation::LockExclusive)
+            .map_err(DatastoreError::file("lock", &home.directory))?;
+        if home.description_file().exists() {
+            return Err(DatastoreError::MadeMeanwhile(home.directory));
+        }
         let mut entries =
             fs::read_dir(&home.directory).map_err(DatastoreError::file("list", &home.directory))?;
         if entries.next().is_some() {
@@ -537,6 +545,22 @@ mod tests {
         assert_eq!((mode(&home.components()), mode(&device), mode(&bytes)), (0o700, 0o700, 0o600));
         assert_eq!(mode(&foreign), 0o644);
         make_private(&folder.path().join("nowhere")).unwrap();
+    }
+
+    #[test]
+    fn of_several_at_once_one_makes_the_datastore() {
+        let folder = tempfile::tempdir().unwrap();
+        for round in 0..10 {
+            let store = folder.path().join(format!("store-{round}"));
+            let made: Vec<_> = std::thread::scope(|scope| {
+                let makers: Vec<_> =
+                    (0..4).map(|_| scope.spawn(|| Home::create(&store, &description()))).collect();
+                makers.into_iter().map(|maker| maker.join().unwrap()).collect()
+            });
+            assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1, "{made:?}");
+            let mut others = made.iter().filter_map(|made| made.as_ref().err());
+            assert!(others.all(|it| matches!(it, DatastoreError::MadeMeanwhile(_))), "{made:?}");
+        }
     }
 
     #[test]
