@@ -309,6 +309,8 @@ fn what_is_not_ours_stays(stranger: &Stranger) {
             let ended = stranger.drive(workload, &arguments);
             assert_eq!(ended.code, Some(2), "{workload} {arguments:?}: {}", ended.stderr);
             assert!(ended.stderr.contains("did not"), "{workload} {arguments:?}: {}", ended.stderr);
+            let is_named = workload != "sysbench" || ended.stderr.contains("`sbtest1`");
+            assert!(is_named, "{}", ended.stderr);
         }
         // It is there, and can be taken away by whoever made it.
         stranger.execute("", &format!("DELETE FROM {quoted}.{table} WHERE a = 42"));

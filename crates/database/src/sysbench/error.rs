@@ -10,10 +10,14 @@ use crate::error::SessionError;
 pub enum SysbenchError {
     /// There are such tables that Underlay did not make.
     #[error(
-        "the database has tables `sbtest<n>` that underlay did not create; use another database, remove them \
-         yourself, drive them as they are with --foreign-tables, or have them replaced with --replace-foreign"
+        "the database has tables of sysbench's names that underlay did not create, such as `{table}`; use another \
+         database, remove them yourself, drive them as they are with --foreign-tables, or have them replaced with \
+         --replace-foreign"
     )]
-    Foreign,
+    Foreign {
+        /// The first of them by name.
+        table: String,
+    },
     /// There is a table of such a name for bulk inserts that Underlay did not make.
     #[error(
         "the database has a table `{table}` that underlay did not create, and a bulk insert would empty it; use another database, \

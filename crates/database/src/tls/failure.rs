@@ -69,27 +69,57 @@ pub(crate) fn describe(error: &rustls::Error, host: &str) -> String {
         rustls::Error::InvalidCertificate(reason) => {
             format!("the server's certificate is not accepted: {}", of_certificate(reason, host))
         }
-        rustls::Error::AlertReceived(alert) => match alert {
-            AlertDescription::CertificateRequired => {
-                "the server asks for a certificate of the client: name one, and its private key"
-                    .to_string()
-            }
-            AlertDescription::UnknownCA
-            | AlertDescription::BadCertificate
-            | AlertDescription::CertificateExpired
-            | AlertDescription::CertificateRevoked
-            | AlertDescription::CertificateUnknown
-            | AlertDescription::UnsupportedCertificate
-            | AlertDescription::AccessDenied => {
-                format!("the server does not accept the client's certificate ({alert:?})")
-            }
-            alert => format!("the server refused the handshake of TLS ({alert:?})"),
-        },
-        rustls::Error::PeerIncompatible(reason) => {
-            format!("client and server have no TLS in common (1.2 and 1.3 are spoken): {reason:?}")
-        }
+        rustls::Error::AlertReceived(alert) => of_alert(*alert),
+        rustls::Error::PeerIncompatible(reason) => format!(
+            "client and server have no TLS in common: let the server speak TLS 1.2 or 1.3 with AES-GCM or ChaCha20 \
+             ({reason:?})"
+        ),
         error => format!("the handshake of TLS failed: {error}"),
     }
+}
+
+/// What a server means by an alert and what can be done; its name in the protocol is what the server's log has.
+fn of_alert(alert: AlertDescription) -> String {
+    use AlertDescription as Alert;
+    let (meaning, remedy) = match alert {
+        Alert::CertificateRequired => {
+            return "the server asks for a certificate of the client: name one, and its private key"
+                .to_string();
+        }
+        Alert::UnknownCA => (
+            "the server does not know who issued the client's certificate",
+            "name one whose issuer it trusts, or add the issuer to those that it trusts",
+        ),
+        Alert::CertificateExpired => {
+            ("the client's certificate has expired", "renew it, or name another one")
+        }
+        Alert::CertificateRevoked => ("the client's certificate was revoked", "name another one"),
+        Alert::BadCertificate
+        | Alert::CertificateUnknown
+        | Alert::UnsupportedCertificate
+        | Alert::AccessDenied => (
+            "the server does not accept the client's certificate",
+            "name another one; the server's log says what is wrong with it",
+        ),
+        Alert::ProtocolVersion => (
+            "the server speaks neither TLS 1.2 nor 1.3 with this client",
+            "let it speak one of them",
+        ),
+        Alert::HandshakeFailure | Alert::InsufficientSecurity => (
+            "the server and this client have no cipher or group in common",
+            "let the server accept AES-GCM or ChaCha20 of TLS 1.2 or 1.3; its log says more",
+        ),
+        Alert::UnrecognisedName => {
+            ("the server does not know itself by the URL's host", "write the name that it has")
+        }
+        Alert::NoApplicationProtocol => (
+            "the server does not begin with TLS at once",
+            "leave sslnegotiation=direct out, or write the port of a server that does",
+        ),
+        Alert::InternalError => ("the server failed in the handshake of TLS", "look into its log"),
+        _ => ("the server refused the handshake of TLS", "look into its log"),
+    };
+    format!("{meaning}: {remedy} (alert {alert:?})")
 }
 
 /// A name in a certificate without what the library puts around it: `DnsName("h")` and `IpAddress(10.0.0.1)`.
@@ -158,6 +188,19 @@ mod tests {
     }
 
     #[test]
+    fn every_alert_says_what_it_means_and_what_to_do() {
+        for number in 0..=u8::MAX {
+            let alert = AlertDescription::from(number);
+            let said = describe(&Error::AlertReceived(alert), "h");
+            let (meaning, remedy) = said.split_once(": ").expect("a remedy");
+            assert!(meaning.contains("server") || meaning.contains("client"), "{said}");
+            assert!(!remedy.is_empty() && !meaning.contains(&format!("{alert:?}")), "{said}");
+        }
+        let old = describe(&Error::AlertReceived(AlertDescription::ProtocolVersion), "h");
+        assert!(old.contains("neither TLS 1.2 nor 1.3"), "{old}");
+    }
+
+    #[test]
     fn a_lost_connection_is_not_a_refusal() {
         let lost = TlsFailure::of(io::Error::from(io::ErrorKind::ConnectionReset), "h");
         assert!(matches!(lost, TlsFailure::Lost(_)), "{lost}");
@@ -166,6 +209,7 @@ mod tests {
         assert!(lost.to_string().ends_with("close_notify"), "{lost}");
         let refused = Error::AlertReceived(AlertDescription::UnknownCA);
         let refused = TlsFailure::of(io::Error::new(io::ErrorKind::InvalidData, refused), "h");
-        assert!(refused.to_string().contains("does not accept"), "{refused}");
+        let said = "does not know who issued the client's certificate: name one";
+        assert!(refused.to_string().contains(said), "{refused}");
     }
 }

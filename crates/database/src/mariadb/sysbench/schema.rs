@@ -29,7 +29,8 @@ enum State {
     NoDatabase,
     /// No such tables.
     Absent,
-    Foreign,
+    /// With the first table by name.
+    Foreign(String),
     Ours,
 }
 
@@ -48,7 +49,7 @@ pub(super) async fn create(target: &Target, parameters: &Parameters) -> Result<(
     let made_database = match state {
         State::NoDatabase => true,
         State::Absent => false,
-        State::Foreign => return Err(SysbenchError::Foreign),
+        State::Foreign(table) => return Err(SysbenchError::Foreign { table }),
         State::Ours => return Err(SysbenchError::AlreadyLoaded),
     };
     let quoted = quoted(&database);
@@ -166,7 +167,7 @@ pub async fn prepare_bulk(target: &Target, users: u32) -> Result<(), SysbenchErr
 async fn ours(target: &Target) -> Result<(Conn, String), SysbenchError> {
     match look(target).await? {
         (_, _, State::NoDatabase | State::Absent) => Err(SysbenchError::NotLoaded),
-        (_, _, State::Foreign) => Err(SysbenchError::Foreign),
+        (_, _, State::Foreign(table)) => Err(SysbenchError::Foreign { table }),
         (conn, database, State::Ours) => Ok((conn, database)),
     }
 }
@@ -175,10 +176,10 @@ async fn ours(target: &Target) -> Result<(Conn, String), SysbenchError> {
 async fn look(target: &Target) -> Result<(Conn, String, State), SysbenchError> {
     let database = with_database(target).database;
     let mut conn = connect(&target.with_database("")).await?;
-    let found: Option<(u64, u64, u64)> = conn
+    let found: Option<(u64, Option<String>, u64)> = conn
         .exec_first(
             "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?), \
-                    (SELECT count(*) FROM information_schema.tables \
+                    (SELECT min(table_name) FROM information_schema.tables \
                       WHERE table_schema = ? AND table_name REGEXP '^sbtest[0-9]+$'), \
                     (SELECT count(*) FROM information_schema.tables \
                       WHERE table_schema = ? AND table_name = 'underlay_sysbench')",
@@ -188,8 +189,8 @@ async fn look(target: &Target) -> Result<(Conn, String, State), SysbenchError> {
     let state = match found {
         None | Some((0, ..)) => State::NoDatabase,
         Some((.., 1..)) => State::Ours,
-        Some((_, 1.., 0)) => State::Foreign,
-        Some((_, 0, 0)) => State::Absent,
+        Some((_, Some(table), 0)) => State::Foreign(table),
+        Some((_, None, 0)) => State::Absent,
     };
     Ok((conn, database, state))
 }

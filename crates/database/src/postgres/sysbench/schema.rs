@@ -27,22 +27,23 @@ impl From<tokio_postgres::Error> for SysbenchError {
 
 enum State {
     Absent,
-    Foreign,
+    /// With the first table by name.
+    Foreign(String),
     Ours,
 }
 
 async fn state(client: &Client) -> Result<State, SysbenchError> {
     let row = client
         .query_one(
-            "SELECT EXISTS (SELECT FROM pg_class WHERE relname ~ '^sbtest[0-9]+$' AND relkind IN ('r', 'p', 'v', 'm', 'f') \
-               AND pg_table_is_visible(oid)), to_regclass('underlay_sysbench') IS NOT NULL",
+            "SELECT (SELECT min(relname::text) FROM pg_class WHERE relname ~ '^sbtest[0-9]+$' \
+               AND relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(oid)), to_regclass('underlay_sysbench') IS NOT NULL",
             &[],
         )
         .await?;
     Ok(match (row.try_get(0)?, row.try_get(1)?) {
         (_, true) => State::Ours,
-        (true, false) => State::Foreign,
-        (false, false) => State::Absent,
+        (Some(table), false) => State::Foreign(table),
+        (None, false) => State::Absent,
     })
 }
 
@@ -50,7 +51,7 @@ async fn state(client: &Client) -> Result<State, SysbenchError> {
 pub(super) async fn create(client: &Client, parameters: &Parameters) -> Result<(), SysbenchError> {
     match state(client).await? {
         State::Absent => {}
-        State::Foreign => return Err(SysbenchError::Foreign),
+        State::Foreign(table) => return Err(SysbenchError::Foreign { table }),
         State::Ours => return Err(SysbenchError::AlreadyLoaded),
     }
     // One simple query is one transaction: either all of it is there, or nothing is.
@@ -85,7 +86,7 @@ pub(super) async fn mark_complete(client: &Client) -> Result<(), SysbenchError> 
 pub async fn describe(client: &Client) -> Result<Described, SysbenchError> {
     match state(client).await? {
         State::Absent => return Err(SysbenchError::NotLoaded),
-        State::Foreign => return Err(SysbenchError::Foreign),
+        State::Foreign(table) => return Err(SysbenchError::Foreign { table }),
         State::Ours => {}
     }
     let row = client
@@ -119,7 +120,7 @@ pub async fn describe(client: &Client) -> Result<Described, SysbenchError> {
 pub async fn drop_tables(client: &Client) -> Result<(), SysbenchError> {
     match state(client).await? {
         State::Absent => return Err(SysbenchError::NotLoaded),
-        State::Foreign => return Err(SysbenchError::Foreign),
+        State::Foreign(table) => return Err(SysbenchError::Foreign { table }),
         State::Ours => {}
     }
     // Only what a load or a bulk insert of ours made: the marker says how many, the names are fixed.
