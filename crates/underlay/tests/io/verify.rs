@@ -93,6 +93,23 @@ fn nothing_acknowledged_is_lost_by_killing_the_generator() {
     assert!(is_empty(disk.path()));
 }
 
+/// What `io verify` is to judge is the user's as soon as it is filled.
+#[test]
+fn a_file_to_be_kept_survives_its_generator_and_clean() {
+    let (bench, disk) = (Bench::new(), disk());
+    let journal = bench.path().join("journal");
+    let arguments = ["4k-random-write", text(disk.path()), "--size", "32MiB", "--duration", "60s"];
+    let kept = ["--keep", "--verify", "--journal", text(&journal)];
+    let running = Running::start(&bench, &[&arguments[..], &kept].concat());
+    // Past the filling of the file: 32 writes with two records each.
+    wait_for("the load", || fs::metadata(&journal).is_ok_and(|file| file.len() > 100_000));
+    running.signal(libc::SIGKILL);
+    running.ended();
+    bench.run(&["clean"]).expect(0);
+    assert!(!is_empty(disk.path()), "it was to be kept");
+    io(&bench, &["verify", text(&journal)]).expect_ok();
+}
+
 /// Writes, each thread flushing after so many of them, until the power goes, and returns the journal.
 fn write_into_power_cut(store: &Store, device: &Path, flush_every: &str) -> PathBuf {
     let journal = store.bench.path().join("journal");

@@ -52,8 +52,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let options = &arguments.load;
     let profile = load_options::profile(options)?;
     options.check(&profile)?;
-    let (outcome, left) = targets::with_targets(options, &profile, |targets| {
-        session::run(options, &profile, targets)
+    let (outcome, left) = targets::with_targets(options, &profile, |targets, keep| {
+        session::run(options, &profile, targets, keep)
     })?;
     match options.json {
         true => outln!("{:#}", json::outcome(options, &profile, &outcome)),

@@ -6,6 +6,7 @@ use super::medium::Medium;
 use super::options::LoadArguments;
 use super::stop;
 use crate::stop::{Stop, chain};
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use underlay_blockio::signature::signatures;
 use underlay_blockio::{Target, TargetKind, kind_of};
@@ -37,32 +38,34 @@ enum Intent {
     Overwrite(PathBuf),
 }
 
-/// Opens the targets, hands them over, and removes what was created. Beside the result stands whether
-/// everything could be removed.
+/// Opens the targets, hands them over, and removes what was created. Files to be kept are the user's from when `work` calls
+/// the second argument: neither an error nor `clean` removes them then. Beside the result stands whether everything
+/// could be removed.
 pub fn with_targets<T>(
     options: &LoadArguments,
     profile: &IoProfile,
-    work: impl FnOnce(&[Place]) -> Result<T, Stop>,
+    work: impl FnOnce(&[Place], &dyn Fn()) -> Result<T, Stop>,
 ) -> Result<(T, Result<(), Stop>), Stop> {
     let host = |error: HostError| Stop::host(chain(&error));
     let intents = intents(options, profile)?;
     check_space(options, &intents)?;
     let state = StateDir::open().map_err(host)?;
     let teardown = Teardown::create(&state, "io").map_err(host)?;
-    let mut tickets = Vec::new();
+    let created = RefCell::new(Vec::new());
+    let keep = || {
+        if options.keep {
+            created.take().into_iter().for_each(|(path, ticket)| {
+                teardown.forget(ticket);
+                errln!("keeping {}", Path::display(path));
+            });
+        }
+    };
     let outcome = open_all(options, profile, &intents, |path| {
-        tickets.push(teardown.register(Resource::File { path: path.to_path_buf() })?);
+        let ticket = teardown.register(Resource::File { path: path.to_path_buf() })?;
+        created.borrow_mut().push((path, ticket));
         Ok(())
     })
-    .and_then(|places| work(&places));
-    if options.keep && outcome.is_ok() {
-        tickets.into_iter().for_each(|ticket| teardown.forget(ticket));
-        for intent in &intents {
-            if let Intent::Create(path) = intent {
-                errln!("kept: {}", path.display());
-            }
-        }
-    }
+    .and_then(|places| work(&places, &keep));
     let left = match teardown.unwind().first() {
         None => Ok(()),
         Some(left) => {
@@ -172,11 +175,11 @@ fn check_space(options: &LoadArguments, intents: &[Intent]) -> Result<(), Stop> 
     Ok(())
 }
 
-fn open_all(
+fn open_all<'a>(
     options: &LoadArguments,
     profile: &IoProfile,
-    intents: &[Intent],
-    mut register: impl FnMut(&Path) -> Result<(), HostError>,
+    intents: &'a [Intent],
+    mut register: impl FnMut(&'a Path) -> Result<(), HostError>,
 ) -> Result<Vec<Place>, Stop> {
     let caching = options.caching();
     let mut places = Vec::new();

@@ -25,11 +25,12 @@ use underlay_workload::block::{Content, IoProfile, curve_rate, steady_state};
 pub use outcome::{LastLook, Outcome, Phase, Second, TargetFacts};
 use progress::{Progress, line};
 
-/// Carries out the course.
+/// Carries out the course; `filled` is called when all that is created has its content.
 pub fn run(
     options: &LoadArguments,
     profile: &IoProfile,
     places: &[Place],
+    filled: &dyn Fn(),
 ) -> Result<Outcome, Stop> {
     let content = Content::new(profile.content, options.root())
         .map_err(|error| Stop::bad_input(error.to_string()))?;
@@ -54,6 +55,7 @@ pub fn run(
         },
     };
     session.prepare()?;
+    filled();
     if !session.outcome.interrupted {
         if options.curve {
             session.curve(profile)?;
