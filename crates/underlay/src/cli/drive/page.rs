@@ -110,19 +110,43 @@ fn print_search(search: &Search) {
     }
     outln!("{}", conclusion(search));
     match search.steps.last() {
-        Some(last) => outln!(
-            "what follows is of the last step, at {:.1} transactions/s, which is not the result:",
-            last.step.rate_per_second
-        ),
+        Some(last) => outln!("{}", about_the_last(search, last)),
         None => outln!("no step was completed: what follows counts nothing"),
     }
+}
+
+/// What the figures after a search are of: nearly always its result, seen once more, for longer.
+fn about_the_last(search: &Search, last: &StepTaken) -> String {
+    let rate = last.step.rate_per_second;
+    let is_result = match search.found {
+        Some(Found::Rate { holds, .. } | Found::AtLeast { holds }) => holds == rate,
+        Some(Found::Nothing { .. }) | None => false,
+    };
+    let which = if is_result { "the result" } else { "which is not the result" };
+    format!("what follows is of the last step, at {rate:.1} transactions/s, {which}:")
 }
 
 fn conclusion(search: &Search) -> String {
     let objective = search.objective;
     match search.found {
         Some(Found::Rate { holds, fails }) => {
-            format!("{holds:.1} transactions/s meet {objective}, {fails:.1} do not")
+            let is_guess = |rate: f64| {
+                let at = |taken: &&StepTaken| taken.step.rate_per_second == rate;
+                search.steps.iter().filter(at).any(|taken| taken.by_point_estimate)
+            };
+            let guessed = match (is_guess(holds), is_guess(fails)) {
+                (false, false) => "",
+                (true, true) => {
+                    "; both by point estimates, their windows could not tell: a longer --duration may"
+                }
+                (true, false) => {
+                    "; the former by its point estimate, its window could not tell: a longer --duration may"
+                }
+                (false, true) => {
+                    "; the latter by its point estimate, its window could not tell: a longer --duration may"
+                }
+            };
+            format!("{holds:.1} transactions/s meet {objective}, {fails:.1} do not{guessed}")
         }
         Some(Found::AtLeast { holds }) if holds > 0.0 => format!(
             "at least {holds:.1} transactions/s meet {objective}; above that the load generator is the limit"
@@ -368,4 +392,65 @@ fn search_json(search: &Search) -> Value {
         "conclusion": conclusion(search),
         "steps": search.steps.iter().map(step).collect::<Vec<_>>(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use underlay_core::Nanos;
+    use underlay_driver::{Judgement, RateSearch, SearchSpec, Verdict};
+
+    use super::{Search, about_the_last, conclusion};
+
+    /// A search on a database that holds a little more than 100 per second, as its steps were judged.
+    fn searched(verdict: impl Fn(f64) -> Verdict) -> Search {
+        let objective = "p99=10ms".parse().unwrap();
+        let mut search = RateSearch::new(SearchSpec {
+            objective,
+            first_rate: 100.0,
+            resolution: 1.05,
+            settle: Nanos::ZERO,
+            measure: Nanos::from_secs(1),
+        });
+        while let Some(step) = search.next() {
+            let rate = step.rate_per_second;
+            let judgement = Judgement {
+                verdict: verdict(rate),
+                transactions: 30,
+                delivered_per_second: rate,
+                observed: None,
+                late_share: if rate < 101.0 { 0.0 } else { 1.0 },
+                late_share_bounds: (0.0, 1.0),
+            };
+            search.observe(step, judgement);
+        }
+        Search { objective, steps: search.taken().to_vec(), found: search.found() }
+    }
+
+    #[test]
+    fn a_conclusion_says_what_it_rests_on() {
+        let decided = |rate: f64| if rate < 101.0 { Verdict::Met } else { Verdict::Exceeded };
+        let said = conclusion(&searched(decided));
+        assert!(
+            said.starts_with("100.0 transactions/s meet") && said.ends_with("do not"),
+            "{said}"
+        );
+        let said = conclusion(&searched(|_| Verdict::Undecided));
+        assert!(said.contains("both by point estimates"), "{said}");
+        let said = conclusion(&searched(|rate| match decided(rate) {
+            Verdict::Met => Verdict::Undecided,
+            verdict => verdict,
+        }));
+        assert!(said.contains("the former by its point estimate"), "{said}");
+    }
+
+    #[test]
+    fn what_follows_a_search_is_said_to_be_what_it_is() {
+        let mut search =
+            searched(|rate| if rate < 101.0 { Verdict::Met } else { Verdict::Exceeded });
+        let last = *search.steps.last().unwrap();
+        let said = about_the_last(&search, &last);
+        assert!(said.contains("at 100.0 transactions/s, the result:"), "{said}");
+        search.found = None;
+        assert!(about_the_last(&search, &last).contains("not the result"));
+    }
 }
