@@ -125,13 +125,14 @@ fn divided_tables_are_like_whole_ones(host: &TestServer) {
         tallies.push(tally_now(host));
         assert_clean(host, None, "after a load");
         if host.target().engine == Engine::Postgresql {
-            let unseen = "SELECT count(*) FROM pg_class WHERE relname ~ '^sbtest[0-9]+$' AND relkind = 'r' \
-                AND relallvisible < relpages";
-            assert_eq!(
-                execute(host, &[unseen]),
-                Some(0),
-                "pages that not everybody may see all of"
-            );
+            // Pages without a row stay where several connections made a table longer at once.
+            for table in ["sbtest1", "sbtest2", "sbtest3"] {
+                let unseen = format!(
+                    "SELECT greatest((SELECT count(DISTINCT (ctid::text::point)[0]) FROM {table}) - relallvisible, 0) \
+                       FROM pg_class WHERE oid = '{table}'::regclass"
+                );
+                assert_eq!(execute(host, &[&unseen]), Some(0), "{table}: not all may see all rows");
+            }
         }
         // Keys and numbers go on where the load ended.
         let insert = "INSERT INTO sbtest2 (k, c, pad) VALUES (1, '', '')";

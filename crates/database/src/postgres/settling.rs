@@ -23,9 +23,13 @@ const SETTINGS: &str =
 const VACUUMS_MAX: usize = 20;
 /// Before the next time.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Those of the named tables with pages that not everybody may see all of.
-const NOT_VISIBLE_TO_ALL: &str = "SELECT name FROM unnest($1::text[]) AS name JOIN pg_class ON pg_class.oid = name::regclass \
-    WHERE relallvisible < relpages";
+/// The first transaction that has not begun. As transactions wrap around, only its lower half is kept with a row.
+const NEXT_TRANSACTION: &str =
+    "SELECT (pg_snapshot_xmax(pg_current_snapshot())::text::numeric % 4294967296)::text";
+/// Those of the named tables that may have rows of transactions before `$2` that are not frozen. Pages are not asked for: a table has
+/// some without any row, which nothing makes visible to all, when several connections made it longer at once.
+const UNFROZEN: &str = "SELECT name FROM unnest($1::text[]) AS name JOIN pg_class ON pg_class.oid = name::regclass \
+    WHERE age(relfrozenxid) > age($2::text::xid)";
 
 /// Keeps autovacuum away from tables that are about to be loaded: what it analyses in the meantime keeps rows from being frozen,
 /// and for long where processors are busy. [`settle`] gives back to them what the server has.
@@ -41,6 +45,10 @@ pub(super) fn settle<E: LoadError>(
     tables: &[String],
     statistics: &str,
 ) -> Result<(), E> {
+    let loaded = on_connection(target, async |client| {
+        let row = client.query_one(NEXT_TRANSACTION, &[]).await.map_err(refused)?;
+        Ok::<String, E>(row.try_get(0).map_err(refused)?)
+    })?;
     let mut unfrozen = tables.to_vec();
     let mut connections = parallel;
     for round in 0..VACUUMS_MAX {
@@ -53,7 +61,7 @@ pub(super) fn settle<E: LoadError>(
             Ok::<_, E>(run(client, &format!("VACUUM (FREEZE) {table}")).await?)
         })?;
         unfrozen = on_connection(target, async |client| {
-            Ok::<_, E>(not_visible_to_all(client, tables).await?)
+            Ok::<_, E>(not_frozen(client, tables, &loaded).await?)
         })?;
         if unfrozen.is_empty() {
             break;
@@ -62,7 +70,7 @@ pub(super) fn settle<E: LoadError>(
     if !unfrozen.is_empty() {
         tracing::warn!(
             tables = ?unfrozen,
-            "not everybody may see all rows yet; the first run does what is left"
+            "not all rows are frozen yet; the first run does what is left"
         );
     }
     let settings = format!("{SETTINGS}; {statistics}");
@@ -74,11 +82,12 @@ pub(super) fn settle<E: LoadError>(
     })
 }
 
-async fn not_visible_to_all(
+async fn not_frozen(
     client: &Client,
     tables: &[String],
+    before: &str,
 ) -> Result<Vec<String>, SessionError> {
-    let rows = client.query(NOT_VISIBLE_TO_ALL, &[&tables]).await.map_err(refused)?;
+    let rows = client.query(UNFROZEN, &[&tables, &before]).await.map_err(refused)?;
     rows.iter().map(|row| row.try_get(0).map_err(refused)).collect()
 }
 

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use futures_util::SinkExt;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
+use super::parallel::refused;
 use super::settling;
-use crate::error::{CommitState, SessionError};
+use crate::error::SessionError;
 use crate::parallel::LoadError;
 use crate::target::Target;
 use crate::warehouse::{Rows, TABLE_NAMES, WarehouseError};
@@ -15,10 +16,6 @@ use crate::warehouse::{Rows, TABLE_NAMES, WarehouseError};
 /// A connection.
 pub(crate) struct PostgresConnection {
     client: Client,
-}
-
-fn refused(error: tokio_postgres::Error) -> SessionError {
-    SessionError::from_postgres(&error, CommitState::NotSent)
 }
 
 fn tables() -> Vec<String> {
