@@ -118,10 +118,24 @@ pub(crate) fn remove(segment: &Segment) -> Result<Removal, HostError> {
 
 /// Removes those segments that nobody maps any more.
 pub(crate) fn remove_unused(segments: &BTreeSet<Segment>) {
+    let deadline = Instant::now() + RELEASE_LIMIT;
     for segment in segments {
-        // One that is in use is left to the others that use it; failing otherwise means that somebody
-        // else removed it.
-        let _ = attempt(segment);
+        // One that others map is left to them; failing means that somebody else removed it.
+        while matches!(attempt(segment), Ok(Attempt::InUse))
+            && is_let_go(segment)
+            && Instant::now() < deadline
+        {
+            thread::sleep(RELEASE_PAUSE);
+        }
+    }
+}
+
+/// Whether a segment in use is so only because somebody still reads the memory map of a process that has ended: the kernel
+/// keeps a System V segment attached until that reader is done.
+fn is_let_go(segment: &Segment) -> bool {
+    match segment {
+        Segment::Posix { .. } => false,
+        Segment::SystemV { id, .. } => !mapped_by_any().contains(&Entry::SystemV { id: *id }),
     }
 }
 
@@ -138,7 +152,13 @@ fn remove_posix(path: &Path, inode: u64, owner: u32) -> Result<Attempt, HostErro
     let Some(file) = open_same(path, inode, owner) else {
         return Ok(Attempt::Done(Removal::WasGone));
     };
-    let mapped = mapped_by_any();
+    let mapped: BTreeSet<PathBuf> = mapped_by_any()
+        .into_iter()
+        .filter_map(|entry| match entry {
+            Entry::Posix { path, .. } => Some(path),
+            Entry::SystemV { .. } => None,
+        })
+        .collect();
     if mapped.contains(path) {
         return Ok(Attempt::InUse);
     }
@@ -182,19 +202,15 @@ fn contents(file: File) -> Vec<u8> {
     bytes
 }
 
-/// The files in `/dev/shm` that are mapped by any process. Whoever cannot be asked counts as mapping
-/// nothing: those are strangers to the owner's segments.
-fn mapped_by_any() -> BTreeSet<PathBuf> {
+/// What is mapped by any process. Whoever cannot be asked counts as mapping nothing: those are strangers to the
+/// owner's segments.
+fn mapped_by_any() -> Vec<Entry> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| fs::read_to_string(entry.path().join("maps")).ok())
         .flat_map(|maps| {
             let entries: Vec<Entry> = maps.lines().filter_map(Entry::parse).collect();
             entries
-        })
-        .filter_map(|entry| match entry {
-            Entry::Posix { path, .. } => Some(path),
-            Entry::SystemV { .. } => None,
         })
         .collect()
 }
