@@ -95,14 +95,18 @@ fn path_of(volume: &Value, key: &str) -> PathBuf {
     PathBuf::from(volume[key].as_str().unwrap_or_else(|| panic!("{key} of {volume}")))
 }
 
+/// Kills a process and waits for its end: on a busy host it lives on for a while.
 fn kill(pid: &Value) {
     let pid = i32::try_from(pid.as_i64().expect("a number")).expect("a process");
     // SAFETY: the process belongs to this test.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
-    // Until it is gone it may still be connected to. Of a process that nobody has waited for, no command line is left.
-    let is_gone = || fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| line.is_empty());
+    // Until it is gone it may still be connected to. One that nobody has waited for has ended as well.
+    let is_alive = || {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        stat.rsplit(") ").next().is_some_and(|state| !state.is_empty() && !state.starts_with('Z'))
+    };
     let deadline = Instant::now() + Duration::from_secs(60);
-    while Path::new(&format!("/proc/{pid}")).exists() && !is_gone() {
+    while is_alive() {
         assert!(Instant::now() < deadline, "process {pid} does not end");
         std::thread::sleep(Duration::from_millis(5));
     }
