@@ -17,6 +17,7 @@ use tokio_postgres::{Client, Error, Row, Statement};
 
 use crate::postgres::tls::{self, MaybeTlsConnection};
 use crate::target::Target;
+use crate::transaction_counter::HAND_IN;
 
 /// A client and the connection it speaks through.
 pub struct Link {
@@ -108,6 +109,14 @@ impl Link {
             sink.finish().await
         };
         drive(&mut self.connection, copy).await
+    }
+
+    /// Has the server count now what the session did to get ready. One that cannot counts it later.
+    pub async fn hand_in_counts(&mut self) -> Result<(), RequestError> {
+        match self.batch(HAND_IN).await {
+            Err(error) if error.code().is_some() => Ok(()),
+            done => done,
+        }
     }
 
     /// Carries out statements without parameters.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use underlay_database::postgres::tpcc::{Mode, Outcome};
+use underlay_database::transaction_counter::transactions;
 use underlay_workload::tpcc::Terminal;
 
 use crate::harness::{ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
@@ -55,4 +56,25 @@ fn every_access_is_by_a_key() {
              WHERE schemaname = 'tpcc' AND seq_scan > 0 AND relname <> 'underlay_population'";
         assert!(database.texts(whole).is_empty(), "{mode}: {:?}", database.texts(whole));
     }
+}
+
+/// What sessions did to get ready is no part of what is counted while they are driven.
+#[test]
+fn setting_up_is_counted_before_the_first_transaction() {
+    let database = database_or_skip!(loaded_database(ONE_WAREHOUSE));
+    if database.number("SELECT current_setting('server_version_num')::bigint") < 150_000 {
+        underlay_host::skip!("before 15 sessions cannot be told to hand in what they counted");
+    }
+    let counted = || database.runtime.block_on(transactions(&database.target)).unwrap();
+    let mut sessions: Vec<_> = (0..10).map(|_| database.session(Mode::Procedures)).collect();
+    let ready = counted();
+    // A session hands in with the first transaction that ends a second after the last time.
+    std::thread::sleep(Duration::from_millis(1_500));
+    let mut terminal = Terminal::new(&database.parameters(), 0);
+    for session in &mut sessions {
+        database.run(session, &terminal.next()).unwrap();
+    }
+    // Ten, and what counting took; getting ready takes eight each.
+    let driven = counted() - ready;
+    assert!((10..50).contains(&driven), "{driven}");
 }

@@ -44,6 +44,7 @@ impl Session {
         require_shop(&mut link, parameters).await?;
         link.batch(SETTINGS).await.map_err(not_sent)?;
         let statements = Statements::prepare(&mut link).await.map_err(not_sent)?;
+        link.hand_in_counts().await.map_err(not_sent)?;
         Ok(Session { link, statements, lost: false })
     }
 

@@ -14,6 +14,7 @@ use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::postgres::direct::{Direct, Failure, Prepared};
 use crate::sysbench::{Execute, Input, Kind, numbered, operate};
 use crate::target::Target;
+use crate::transaction_counter::HAND_IN;
 
 /// The text of a statement; `#` stands for the number of the table.
 const fn sql(kind: Kind) -> &'static str {
@@ -78,7 +79,11 @@ impl Session {
                 .await
                 .map_err(|error| error.into_session_error(CommitState::NotSent))?;
         }
-        Ok(session)
+        match session.connection.query(HAND_IN).await {
+            // One that cannot counts later what was done until now.
+            Ok(_) | Err(Failure::Server(_)) => Ok(session),
+            Err(error) => Err(error.into_session_error(CommitState::NotSent)),
+        }
     }
 
     /// Carries out one transaction and returns when the server has confirmed its end.

@@ -91,6 +91,7 @@ impl Session {
                 Kind::Statements(Box::new(Statements::prepare(&mut link).await.map_err(not_sent)?))
             }
         };
+        link.hand_in_counts().await.map_err(not_sent)?;
         Ok(Session { link, kind, dirty: false, lost: false })
     }
 
