@@ -17,6 +17,9 @@ fn what_users_saw_outlives_the_server(engine: Engine) {
         underlay_host::skip!("no {engine} on this host");
     };
     stranger.succeed("tpcc", &["--load", "--warehouses", "1"]);
+    let thinking = ["--users", "2", "--key-think", "1", "--warm-up", "0s", "--duration", "1s"];
+    let value = stranger.succeed("tpcc", &thinking);
+    assert_eq!(value["run"]["warm_up_too_short"], true, "{value:#}");
     let arguments = ["--users", "2", "--warm-up", "1s", "--duration", "8s", "--json"];
     let child = stranger.begin_at(&stranger.url(), "tpcc", &arguments);
     // Under load, and not back before the load has ended.
@@ -30,6 +33,9 @@ fn what_users_saw_outlives_the_server(engine: Engine) {
     let run = &value["run"];
     assert!(run["nopm"].as_f64().is_some_and(|nopm| nopm > 0.0), "{run:#}");
     assert!(!run["outages"].as_array().expect("a list").is_empty(), "{run:#}");
+    // After the warm-up.
+    assert!(run["measured_from_ns"].as_u64().is_some_and(|at| at >= 1_000_000_000), "{run:#}");
+    assert_eq!(run["warm_up_too_short"], false, "{run:#}");
     assert_eq!(run["by_the_database"]["tpm"], Value::Null, "{run:#}");
     assert!(run["seconds"].as_array().expect("a list").len() >= 7, "{run:#}");
     assert_eq!(run["asked"]["users"], 2);

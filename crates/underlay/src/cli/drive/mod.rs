@@ -388,7 +388,7 @@ fn run_load<S: Subject>(
     let after = subject.after(before, &summary).unwrap_or_else(After::unjudged);
     MUST_FINISH.store(false, Ordering::Relaxed);
     if arguments.form() == Form::Text {
-        page::print(&measured, &summary, &after, &changes);
+        page::print(arguments, &measured, &summary, &after, &changes);
     }
     let mut json = page::json(&measured, &summary, &after, &changes);
     json["asked"] = arguments.asked();

@@ -9,7 +9,7 @@ use underlay_driver::{
 };
 use underlay_workload::transactional::{Books, Shape};
 
-use super::{Arguments, Reading, Subject};
+use super::{Arguments, Reading, Subject, Workload};
 use crate::lab::interrupt;
 use crate::lab::rate_search::describe;
 use crate::stop::{Stop, chain};
@@ -39,6 +39,8 @@ pub(super) struct Measured {
     pub(super) cpu_ns: u64,
     /// What was counted in each second or so of it; of a search nothing.
     pub(super) seconds: Vec<Second>,
+    /// Of users who think: the transactions that were through when it began, where those were fewer than users.
+    pub(super) early: Option<u64>,
     /// The database's own counts at its two ends, if it could be asked at both.
     pub(super) readings: Option<(Reading, Reading)>,
     /// The steps of a search, and what it came to; none when it was stopped.
@@ -95,7 +97,12 @@ pub(super) fn measure<S: Subject>(
     }
     // A server that is away now may be back later; what the users see of it is counted meanwhile.
     let first = ask(subject);
-    let cpu_ns_before = driver.tick().cpu_ns;
+    let warm_up = driver.tick();
+    let cpu_ns_before = warm_up.cpu_ns;
+    let early = early(arguments, &warm_up);
+    if let Some(through) = early {
+        errln!("{}", too_early(through, arguments.users()));
+    }
     let began = Instant::now();
     let end = began + Duration::from(arguments.duration);
     let mut pending = changes.iter().filter(|change| change.after.is_some()).peekable();
@@ -126,11 +133,29 @@ pub(super) fn measure<S: Subject>(
                 cpu_ns: window.cpu_ns.saturating_sub(cpu_ns_before),
                 tick: window,
                 seconds,
+                early,
                 readings: first.zip(ask(subject)),
                 search: None,
             });
         }
     }
+}
+
+/// The transactions of a warm-up in which not every user who thinks came to one: what follows is less than they will do.
+fn early(arguments: &Arguments, warm_up: &DriveTick) -> Option<u64> {
+    let through = warm_up.named().map(|(_, counts)| counts.ended()).sum();
+    let thinks = !arguments.is_open()
+        && arguments.key_think > 0.0
+        && arguments.workload != Workload::Sysbench;
+    (thinks && through < u64::from(arguments.users())).then_some(through)
+}
+
+/// That, for people.
+pub(super) fn too_early(through: u64, users: u32) -> String {
+    format!(
+        "warning: {through} transactions of {users} users were through when the measured load began: users begin with \
+         thinking and keying, so it shows less than they do later; make --warm-up longer"
+    )
 }
 
 /// Searches for the highest rate that meets `objective`.
@@ -162,6 +187,7 @@ pub(super) fn search<B: Books>(
         tick: last.0,
         cpu_ns: last.1,
         seconds: Vec::new(),
+        early: None,
         readings: None,
         search: Some(Search { objective, steps, found }),
     })
@@ -215,12 +241,12 @@ fn ask<S: Subject>(subject: &S) -> Option<Reading> {
 }
 
 fn tell(tick: &DriveTick) {
-    let p99 = tick.headline_response().quantile(0.99).unwrap_or(0);
+    let p99 = tick.headline_response().quantile(0.99);
     errln!(
         "{:>8.0} {}  p99 {:>8}  {} errors",
         tick.headline_rate(),
         tick.shape.headline.unit,
-        Nanos(p99).to_string(),
+        p99.map_or("-".to_string(), |p99| Nanos(p99).to_string()),
         tick.errors()
     );
 }

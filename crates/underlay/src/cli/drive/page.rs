@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 use underlay_core::{Histogram, Nanos};
 use underlay_driver::{DriveSummary, Found, Saturation, SaturationVerdict, StepTaken, TypeTick};
 
-use super::offer::{Measured, Search, WeightsAt};
+use super::Arguments;
+use super::offer::{Measured, Search, WeightsAt, too_early};
 use crate::lab::rate_search::describe;
 use crate::stop::Stop;
 
@@ -41,6 +42,7 @@ const QUANTILES: [(&str, f64); 5] =
 
 /// Prints a run for people.
 pub(super) fn print<B>(
+    arguments: &Arguments,
     measured: &Measured,
     summary: &DriveSummary<B>,
     after: &After,
@@ -78,6 +80,9 @@ pub(super) fn print<B>(
         }
         None => {}
     }
+    if let Some(through) = measured.early {
+        outln!("{}", too_early(through, arguments.users()));
+    }
     after.said.iter().for_each(|line| outln!("{line}"));
     for change in changes {
         match change.after {
@@ -88,9 +93,13 @@ pub(super) fn print<B>(
     print_types(measured);
     print_generator(measured);
     for outage in &summary.outages {
+        let begin = measured.tick.begin;
+        let when = match outage.first_error >= begin {
+            true => format!("{} into the measured load", outage.first_error.saturating_sub(begin)),
+            false => "before the measured load".to_string(),
+        };
         outln!(
-            "outage: first error after {}, {} errors, {} users, recovered {}",
-            outage.first_error,
+            "outage: first error {when}, {} errors (failed attempts to connect are some), {} users, recovered {}",
             outage.errors,
             outage.users_affected,
             outage.recovered.map_or("never".to_string(), |at| format!(
@@ -285,6 +294,9 @@ pub(super) fn json<B>(
     let whole_run: u64 = summary.totals.types.iter().map(completed).sum();
     put("transactions_of_the_whole_run", json!(whole_run));
     put("outages", outages_json(summary));
+    // On the clock of the outages.
+    put("measured_from_ns", json!(measured.tick.begin.0));
+    put("warm_up_too_short", json!(measured.early.is_some()));
     let saturation = Saturation::of(&measured.tick);
     put(
         "driver",
