@@ -122,12 +122,13 @@ fn rows_are_frozen_whatever_is_written_elsewhere() {
 fn pages_without_rows_are_not_waited_for() {
     let database = database_or_skip!(empty_database());
     let unused = AtomicI64::new(0);
-    // What connections leave that make a table longer at once, with a row after it, or a vacuum would cut it off.
+    // What connections leave that make a table longer at once, with rows after it, or a vacuum would cut it off. So many
+    // changed rows have no room before it, and whether a page there is found by the server differs.
     let leave_a_page = || {
         let path = "SELECT current_setting('data_directory') || '/' || pg_relation_filepath('tpcc.new_order')";
         let file = File::options().write(true).open(database.text(path)).unwrap();
         file.set_len(file.metadata().unwrap().len() + 2 * 8192).unwrap();
-        database.execute("UPDATE tpcc.new_order SET no_o_id = no_o_id WHERE ctid = '(0,1)'");
+        database.execute("UPDATE tpcc.new_order SET no_o_id = no_o_id WHERE ctid < '(3,0)'");
     };
     let progress = |progress: LoadProgress| {
         if progress.stage == LoadStage::Settle && unused.swap(1, Ordering::Relaxed) == 0 {
@@ -138,7 +139,7 @@ fn pages_without_rows_are_not_waited_for() {
     load(&database.target, &parameters(ONE_WAREHOUSE), &options).unwrap();
     let unseen =
         "SELECT relpages - relallvisible FROM pg_class WHERE oid = 'tpcc.new_order'::regclass";
-    assert_eq!(database.number(unseen), 1, "the page is still there");
+    assert!(database.number(unseen) > 0, "the page is still there");
     let vacuums = "SELECT vacuum_count FROM pg_stat_user_tables WHERE relname = 'new_order'";
     let vacuums = database.number(vacuums);
     assert!(vacuums < 20, "{vacuums}: as often as if it could ever be visible to all");
