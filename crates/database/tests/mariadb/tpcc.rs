@@ -403,7 +403,11 @@ fn hammerdb_like_orders_are_drawn_by_the_database() {
     let mut session = runtime.block_on(connect).unwrap();
     let (mut committed, mut rolled_back, mut lines, mut orders) = (0, 0, 0, 0);
     let mut ledger = Ledger::new();
-    for user in 0..3 {
+    // The server draws: of 500 orders none is rolled back once in 200 times. Then there are more.
+    for user in 0..12 {
+        if user >= 3 && rolled_back > 0 {
+            break;
+        }
         let mut terminal = workload.user(user, RootSeed(8));
         for _ in 0..400 {
             let transaction = terminal.next();
@@ -423,11 +427,12 @@ fn hammerdb_like_orders_are_drawn_by_the_database() {
     assert_eq!(database.order_numbers().sum() - before.sum(), committed as u64);
     let drawn = "FROM order_line WHERE ol_o_id > 3000";
     assert_eq!(database.number(&format!("SELECT count(*) {drawn}")), lines);
-    // Uniform: of some 5,200 lines no tenth of the items has many more than another.
+    // Uniform: of some 5,200 lines no tenth of the items has many more than another. 520 of them with a deviation of
+    // 22: a spread of six deviations is seen once in a thousand times, one of nine never.
     let uneven = database.number(&format!(
         "SELECT max(tenth) - min(tenth) FROM (SELECT count(*) AS tenth {drawn} GROUP BY (ol_i_id - 1) DIV 10000) t"
     ));
-    assert!(uneven < lines / 40, "{uneven} of {lines}");
+    assert!(uneven < lines / 25, "{uneven} of {lines}");
     let remote = database.number(&format!("SELECT count(*) {drawn} AND ol_supply_w_id <> ol_w_id"));
     assert!((lines / 400..lines / 40).contains(&remote), "{remote} of {lines}");
     let wrong = format!(
