@@ -5,12 +5,16 @@
 //! of each turn than at its beginning, and every answer would wait for all of them. So while copies are carried out, the
 //! cluster's clock goes no further at once than a stride beyond what happens next: the rest of the time is lost to the
 //! cluster, copying takes longer, and clients are served in between. A request under way keeps the deadline that it had:
-//! what was lost shows as lateness, not as a slower device.
+//! what was lost shows as lateness, not as a slower device. After a stride in which something was copied the clients have as
+//! long: the server takes up one request at a time, and would else copy between any two.
 
 use underlay_core::Nanos;
 
 /// A stride of the server: what is copied meanwhile takes a slow host some milliseconds.
 pub(crate) const STRIDE: Nanos = Nanos::from_millis(2);
+
+/// For how long at most clients have their turn after a stride.
+const CLIENTS_TURN_MAX: Nanos = Nanos::from_millis(10);
 
 /// For how long after a copy more of them are expected, by the cluster's clock.
 const LADEN_FOR: Nanos = Nanos::from_millis(50);
@@ -28,6 +32,11 @@ pub(super) struct Pace {
     /// Until when copies are expected.
     laden_until: Nanos,
     tell_at: Nanos,
+    /// When the last stride began, and whether something was copied in it; on the wall's clock.
+    strode_at: Nanos,
+    has_copied: bool,
+    /// Until when the clients have their turn, on the wall's clock.
+    clients_until: Nanos,
 }
 
 impl Default for Pace {
@@ -38,6 +47,9 @@ impl Default for Pace {
             stride: None,
             laden_until: Nanos::ZERO,
             tell_at: LOST_WORTH_TELLING,
+            strode_at: Nanos::ZERO,
+            has_copied: false,
+            clients_until: Nanos::ZERO,
         }
     }
 }
@@ -59,6 +71,7 @@ impl Pace {
     }
 
     /// What was lost so far.
+    #[cfg(test)]
     pub(super) fn behind(&self) -> Nanos {
         self.behind
     }
@@ -66,6 +79,52 @@ impl Pace {
     /// A copy was carried out at that time of the cluster's.
     pub(super) fn copied(&mut self, now: Nanos) {
         self.laden_until = now + LADEN_FOR;
+        self.has_copied = true;
+    }
+
+    /// Where the cluster's clock goes in a turn of the server; see [`Pace::go_on`].
+    pub(super) fn turn(
+        &mut self,
+        now: Nanos,
+        wall: Nanos,
+        next: impl FnOnce() -> Option<Nanos>,
+    ) -> Nanos {
+        if !self.is_laden(now) {
+            return self.go_on(now, wall, next);
+        }
+        if std::mem::take(&mut self.has_copied) {
+            let took = wall.saturating_sub(self.strode_at);
+            self.clients_until = wall + took.min(CLIENTS_TURN_MAX);
+        }
+        if wall < self.clients_until {
+            return now;
+        }
+        self.strode_at = wall;
+        self.go_on(now, wall, next)
+    }
+
+    /// When the next turn is worth it, of something that happens at that time of the wall's.
+    pub(super) fn wakeup(&self, now: Nanos, at: Nanos) -> Nanos {
+        if self.is_laden(now) { at.max(self.clients_until) } else { at }
+    }
+
+    /// When a request arrives on the cluster's clock, and what will be lost until then.
+    pub(super) fn arrival(
+        &mut self,
+        now: Nanos,
+        wall: Nanos,
+        next: impl FnOnce() -> Option<Nanos>,
+    ) -> (Nanos, Nanos) {
+        if self.is_laden(now) {
+            // Taking it up lets no time pass: only turns do.
+            let there = (wall + self.ahead).saturating_sub(self.behind);
+            return (now, self.behind + there.saturating_sub(now));
+        }
+        (self.go_on(now, wall, next), self.behind)
+    }
+
+    fn is_laden(&self, now: Nanos) -> bool {
+        self.stride.is_some() && now < self.laden_until
     }
 
     /// The cluster's clock jumps.
@@ -81,7 +140,7 @@ impl Pace {
         next: impl FnOnce() -> Option<Nanos>,
     ) -> Nanos {
         let there = (wall + self.ahead).saturating_sub(self.behind).max(now);
-        let Some(stride) = self.stride.filter(|_| now < self.laden_until) else { return there };
+        let Some(stride) = self.stride.filter(|_| self.is_laden(now)) else { return there };
         let idle_until = next().unwrap_or(there).clamp(now, there);
         let lost = there.saturating_sub(idle_until + stride);
         self.behind += lost;
@@ -127,6 +186,33 @@ mod tests {
         // It was away although something happened.
         assert_eq!(pace.go_on(ms(2021), ms(1031), || Some(ms(2000))), ms(2023));
         assert_eq!((pace.behind(), pace.on_wall(ms(2023))), (ms(8), ms(1031)));
+    }
+
+    #[test]
+    fn clients_have_as_long_as_copying_took() {
+        let mut pace = Pace::default();
+        pace.keep_to(STRIDE);
+        let ms = Nanos::from_millis;
+        pace.copied(Nanos::ZERO);
+        pace.has_copied = false;
+        let next = || Some(Nanos::ZERO);
+        assert_eq!(pace.turn(Nanos::ZERO, ms(100), next), STRIDE);
+        pace.copied(STRIDE);
+        // It took 6 ms: so long requests are taken up, at once and each with its own deadline.
+        for wall in [ms(106), ms(107), ms(111)] {
+            assert_eq!(pace.turn(STRIDE, wall, next), STRIDE);
+            let (at, behind) = pace.arrival(STRIDE, wall, next);
+            assert_eq!((at, pace.deadline(at + MS, behind)), (STRIDE, wall + MS));
+            assert_eq!(pace.wakeup(STRIDE, ms(90)), ms(112));
+        }
+        assert_eq!(pace.turn(STRIDE, ms(112), next), STRIDE + STRIDE);
+        assert_eq!(pace.on_wall(STRIDE + STRIDE), ms(112));
+        // Nothing was copied: the next turn goes on at once.
+        assert_eq!(pace.turn(STRIDE + STRIDE, ms(113), next), STRIDE + STRIDE + MS);
+        // However slow the host is.
+        pace.copied(ms(5));
+        assert_eq!(pace.turn(ms(5), SECOND, next), ms(5));
+        assert_eq!(pace.wakeup(ms(5), ms(90)), SECOND + ms(10));
     }
 
     /// A volume of one copy on three hosts with something in it, and the wall's clock.

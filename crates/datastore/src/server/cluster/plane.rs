@@ -186,14 +186,14 @@ impl<R> ClusterPlane<R> {
         head_start: Nanos,
     ) -> RequestId {
         let volume = self.volume(carried.volume).expect("the caller has looked");
-        let at = self.at(carried.arrived);
+        let (at, behind) =
+            self.pace.arrival(self.now, carried.arrived, || self.cluster.next_wakeup());
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = u64::from(self.sequence) << 32;
         let given = match &payload {
             Payload::Nothing | Payload::Read(_) => 0..request.length_bytes as usize,
             Payload::Write(_, given) => given.clone(),
         };
-        let behind = self.pace.behind();
         let key = self.pending.insert(Pending { id: RequestId(0), carried, given, behind });
         // The highest bit is left to the names of this file's own reads.
         let id = RequestId((sequence | key) & (u64::MAX >> 1));
@@ -211,7 +211,7 @@ impl<R> ClusterPlane<R> {
 
     /// Lets time pass up to `until` on the wall's clock, and appends what is done.
     pub(crate) fn advance(&mut self, until: Nanos, finished: &mut Vec<Finished<R>>) {
-        let at = self.at(until);
+        let at = self.pace.turn(self.now, until, || self.cluster.next_wakeup());
         self.pass(at);
         finished.append(&mut self.finished);
     }
@@ -224,7 +224,7 @@ impl<R> ClusterPlane<R> {
         let internal = self.cluster.next_wakeup().map(|at| at + PATIENCE);
         let counting = self.reduction.as_ref().and_then(Reduction::wakeup);
         let next = [self.cluster.next_answer(), internal, counting].into_iter().flatten().min();
-        next.map(|at| self.pace.on_wall(at))
+        next.map(|at| self.pace.wakeup(self.now, self.pace.on_wall(at)))
     }
 
     /// Carries a request through at once, if nothing keeps it: the cluster's time jumps to its end.
