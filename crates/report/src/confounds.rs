@@ -16,7 +16,7 @@ use crate::flatten::{leaves, plain};
 use crate::plan_view::PlanView;
 
 /// Engine settings that name places and identities of a run, and therefore always differ.
-const INCIDENTAL: [&str; 16] = [
+const INCIDENTAL: [&str; 27] = [
     "data_directory",
     "port",
     "unix_socket_directories",
@@ -33,6 +33,18 @@ const INCIDENTAL: [&str; 16] = [
     "shared_memory_size",
     "shared_memory_size_in_huge_pages",
     "in_hot_standby",
+    // MariaDB's and MySQL's.
+    "datadir",
+    "tmpdir",
+    "slave_load_tmpdir",
+    "socket",
+    "pid_file",
+    "init_file",
+    "log_error",
+    "innodb_data_home_dir",
+    "innodb_log_group_home_dir",
+    "innodb_undo_directory",
+    "innodb_tmpdir",
 ];
 
 /// Words of a design that only describe it.

@@ -87,7 +87,7 @@ fn commits(situation: &Situation) -> Gate {
     let (Some(database), Some(client)) =
         (situation.database_per_second, situation.alongside_per_second)
     else {
-        return not_judged("G3", TITLE, "the database's own counter is missing");
+        return not_judged("G3", TITLE, "the database has no counter of what the load does");
     };
     let off = (database - client).abs() / client.max(f64::MIN_POSITIVE);
     let text = format!(
