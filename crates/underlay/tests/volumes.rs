@@ -572,6 +572,10 @@ fn a_cluster_that_lost_its_hosts_starts_again() {
     assert_eq!(started.code, Some(4), "{}", started.stderr);
     assert!(started.stderr.contains("volume `data` is not mounted"), "{}", started.stderr);
     assert!(!is_there());
+    assert!(
+        !store.directory.join("run/mnt/data").exists(),
+        "it would be written to the host's disk"
+    );
     for host in &hosts {
         store.volume("fault", &["host-returned", host]).expect(0);
     }

@@ -351,6 +351,10 @@ impl Keeper {
         if forced {
             return Ok(());
         }
+        // Before the first is unmounted: without power it could not be mounted again.
+        for (name, attached) in &self.attached {
+            attached.check_free(name).map_err(Problem::Refused)?;
+        }
         let names: Vec<String> = self.attached.iter().map(|(name, _)| name.clone()).collect();
         for name in names {
             if let Err(problem) = self.release(&name) {

@@ -54,6 +54,9 @@ enum BlockDevice {
 pub(super) struct Attached {
     device: BlockDevice,
     mount: Option<Mount>,
+    /// The folder that was made to mount it on. It is there only while it is mounted, or what somebody writes into it would
+    /// lie on the host's disk and be removed with the folder.
+    own_folder: Option<PathBuf>,
     link: PathBuf,
 }
 
@@ -92,7 +95,7 @@ impl Places {
             _ => {}
         }
         symlink(device.path(), &link).map_err(DatastoreError::file("create link", &link))?;
-        Ok(Attached { device, mount: None, link })
+        Ok(Attached { device, mount: None, own_folder: None, link })
     }
 
     /// Formats a new volume that wants it, and mounts it.
@@ -110,9 +113,18 @@ impl Places {
         }
         let target = match &volume.mount {
             Some(chosen) => chosen.clone(),
-            None => self.own_mount_point(&volume.name)?,
+            None => {
+                let own = self.own_mount_point(&volume.name)?;
+                attached.own_folder.insert(own).clone()
+            }
         };
-        attached.mount = Some(mount(teardown, device, &target, file_system)?);
+        match mount(teardown, device, &target, file_system) {
+            Ok(mount) => attached.mount = Some(mount),
+            Err(error) => {
+                attached.remove_own_folder();
+                return Err(error);
+            }
+        }
         Ok(())
     }
 
@@ -222,14 +234,24 @@ impl Attached {
         if let Some(mount) = self.mount.take() {
             // It is unmounted; this takes it off the teardown stack.
             mount.unmount().map_err(|error| error.to_string())?;
+            self.remove_own_folder();
         }
         check_free(name, None, self.device.path())
     }
 
+    fn remove_own_folder(&mut self) {
+        if let Some(folder) = self.own_folder.take()
+            && let Err(error) = fs::remove_dir(&folder)
+        {
+            tracing::warn!("the folder {} stays: {error}", folder.display());
+        }
+    }
+
     /// Unmounts and detaches it, whoever uses it.
-    pub(super) fn detach(self) -> Result<(), DatastoreError> {
-        if let Some(mount) = self.mount {
+    pub(super) fn detach(mut self) -> Result<(), DatastoreError> {
+        if let Some(mount) = self.mount.take() {
             mount.unmount()?;
+            self.remove_own_folder();
         }
         self.device.detach()?;
         fs::remove_file(&self.link).map_err(DatastoreError::file("remove", &self.link))
