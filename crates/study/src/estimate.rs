@@ -154,7 +154,7 @@ pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
         }),
         disk: saturating_sum(templates, disk_volumes),
         memory: largest(&|design| memory(plan, design)),
-        working_set_ratio: (cache != Bytes(u64::MAX))
+        working_set_ratio: (cache != Bytes(u64::MAX) && plan.workload.kind.read_again().is_some())
             .then(|| database.0 as f64 / cache.0.max(1) as f64),
     }
 }

@@ -228,6 +228,40 @@ fn data_that_fits_the_cache_is_doubted() {
 }
 
 #[test]
+fn the_remedy_for_data_that_fits_the_cache_is_a_key_of_the_workload() {
+    let written = |workload: &str| {
+        let mut source = study("", SATA, "", "");
+        source.text = source
+            .text
+            .replace("\"256MiB\"", "\"2GiB\"")
+            .replace("[workload.tpcc]\nwarehouses = 8\n", workload);
+        source
+    };
+    let sysbench = "[workload.sysbench]\ntables = 4\ntable-size = 100_000\n";
+    for (workload, key) in [
+        ("[workload.tpcc]\nwarehouses = 8\n", "raise warehouses,"),
+        (sysbench, "raise tables or table-size,"),
+        ("[workload.dvdstore]\ndb-size = \"50MB\"\n", "raise db-size,"),
+    ] {
+        let plan = planned(&written(workload), &PlanOptions::default());
+        assert_eq!(codes(&plan), ["fits-cache"], "{workload}");
+        assert!(plan.findings[0].remedy.starts_with(key), "{:?}", plan.findings);
+    }
+    let job = |workload: &str| {
+        let mut source = written(workload);
+        source.text = source.text.replace("users = [1, 4]\n", "repeats = 3\n");
+        planned(&source, &PlanOptions::default())
+    };
+    let warehouse = job("[workload.warehouse]\nscale = 0.01\n");
+    assert_eq!(codes(&warehouse), ["fits-cache"]);
+    assert!(warehouse.findings[0].remedy.starts_with("raise scale,"), "{:?}", warehouse.findings);
+    // An insertion reads nothing back, so that no size would be right.
+    let batch = job("[workload.batch]\nrows = 10_000\n");
+    assert_eq!(codes(&batch), [] as [&str; 0]);
+    assert_eq!(batch.estimates.working_set_ratio, None);
+}
+
+#[test]
 fn users_beyond_terminals_and_memory_are_doubted() {
     let options = PlanOptions { users: Some(vec![1, 85]), ..PlanOptions::default() };
     let plan = planned(&study("", SATA, "", ""), &options);

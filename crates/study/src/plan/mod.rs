@@ -128,7 +128,8 @@ pub struct Estimates {
     pub disk: Bytes,
     /// Memory: database server, load generator, emulated devices, Underlay itself.
     pub memory: Bytes,
-    /// Size of the database in units of the server's memory limit; below 1 it fits the cache.
+    /// Size of the database in units of the server's memory limit; below 1 it fits the cache. `None` where the
+    /// memory is not known or nothing is read again.
     pub working_set_ratio: Option<f64>,
 }
 

@@ -113,6 +113,18 @@ impl WorkloadKind {
         }
     }
 
+    /// The keys of a study that set how much data the workload reads again and again; `None` where nothing is
+    /// read again, so that it does not matter how much of the data a cache holds.
+    pub fn read_again(&self) -> Option<&'static str> {
+        match self {
+            WorkloadKind::Tpcc(_) => Some("warehouses"),
+            WorkloadKind::Sysbench(_) => Some("tables or table-size"),
+            WorkloadKind::Dvdstore(_) => Some("db-size"),
+            WorkloadKind::Warehouse(_) => Some("scale"),
+            WorkloadKind::Batch(_) => None,
+        }
+    }
+
     /// What sets the size of the database.
     pub fn population(&self) -> Population {
         match self {

@@ -20,6 +20,7 @@ impl Resolver<'_> {
     }
 
     fn doubt_cache(&mut self, plan: &Plan) {
+        let Some(larger) = plan.workload.kind.read_again() else { return };
         for design in &plan.designs {
             let cache = design.engine.memory_limit.unwrap_or(Bytes(u64::MAX)).min(self.host.memory);
             let database = plan.estimates.database;
@@ -37,7 +38,7 @@ impl Resolver<'_> {
                     "the database (about {database}) fits {place} ({cache}): after the warm-up hardly \
                      anything is read from storage"
                 ),
-                "raise warehouses, or lower engine.memory-limit to a third of the database",
+                format!("raise {larger}, or lower engine.memory-limit to a third of the database"),
                 None,
             );
         }
