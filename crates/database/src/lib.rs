@@ -41,5 +41,5 @@ pub mod transaction_counter;
 
 pub use engine::Engine;
 pub use error::{CommitState, ErrorClass, SessionError, TargetError};
-pub use session::{Connector, Session};
+pub use session::{Commits, Connector, Session};
 pub use target::{Address, Secret, Target};

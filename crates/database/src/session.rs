@@ -10,6 +10,15 @@ use underlay_workload::transactional::Workload;
 
 use crate::error::SessionError;
 
+/// How a session has the transactions of a type committed: what an engine's counters of commits make of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Commits {
+    /// The server is told COMMIT or ROLLBACK, by the session or within a procedure: one for each transaction.
+    Told,
+    /// So many statements commit by themselves.
+    ByThemselves(u32),
+}
+
 /// A session with a database, used by one user at a time and never moved to another thread.
 pub trait Session {
     /// What it carries out.
@@ -35,6 +44,10 @@ pub trait Connector: Clone + Send + 'static {
 
     /// The workload, with its size and constants.
     fn workload(&self) -> &Self::Workload;
+
+    /// How its sessions have transactions of this type committed, by its index in
+    /// [`Shape::types`](underlay_workload::transactional::Shape::types).
+    fn commits(&self, kind: usize) -> Commits;
 
     /// From now on sessions are opened so that the server cancels a statement that takes longer than
     /// `limit`. Where no server is involved there is nothing to do.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::postgres::tpcc::{Mode, TpccConnector, describe};
-use underlay_database::session::{Connector, Session};
+use underlay_database::session::{Commits, Connector, Session};
 use underlay_database::{SessionError, Target};
 use underlay_driver::{DriveSpec, DriveTick, Driver, Pacing, Saturation};
 use underlay_workload::tpcc::{Entropy, Outcome, Parameters, Tpcc, Transaction};
@@ -52,6 +52,10 @@ impl Connector for StandIn {
 
     fn workload(&self) -> &Tpcc {
         &self.workload
+    }
+
+    fn commits(&self, _: usize) -> Commits {
+        Commits::ByThemselves(1)
     }
 
     fn limit_statements(&mut self, _: Duration) {}

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use underlay_core::{Bytes, Nanos};
-use underlay_database::session::Connector;
+use underlay_database::session::{Commits, Connector};
 use underlay_workload::transactional::{Books as WorkloadBooks, Mix, Shape, Workload};
 
 use crate::activity::{ActivityLine, Span};
@@ -34,6 +34,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 pub struct Driver<B: WorkloadBooks> {
     clock: Clock,
     shape: &'static Shape,
+    commits: Vec<(&'static str, Commits)>,
     pacing: Pacing,
     max_users: u32,
     stop_grace: Nanos,
@@ -78,6 +79,8 @@ impl<B: WorkloadBooks> Driver<B> {
         spec.check()?;
         connector.limit_statements(spec.statement_timeout);
         let shape = connector.workload().shape();
+        let kinds = shape.types.iter().enumerate();
+        let commits = kinds.map(|(kind, name)| (*name, connector.commits(kind))).collect();
         probe(connector.clone())?;
         let clock = Clock::new(clock_origin);
         let count = spec.thread_count();
@@ -99,6 +102,7 @@ impl<B: WorkloadBooks> Driver<B> {
         Ok(Driver {
             clock,
             shape,
+            commits,
             pacing: spec.pacing,
             max_users: spec.max_users,
             stop_grace: spec.stop_grace.into(),
@@ -199,6 +203,7 @@ impl<B: WorkloadBooks> Driver<B> {
             longest_silence: books.activity.longest_silence(Span { begin: Nanos::ZERO, end }),
             commits_unknown: books.totals.types.iter().map(|kind| kind.unknown).sum(),
             delivery: Delivery::of(&books.totals),
+            commits: self.commits.clone(),
             totals: books.totals.clone(),
         }
     }

@@ -62,4 +62,4 @@ pub use saturation::{Saturation, SaturationVerdict};
 pub use spec::{DriveSpec, Pacing};
 pub use summary::{Delivery, DeliveryVerdict, DriveSummary};
 pub use tick::{ArrivalTick, ConnectTick, DriveTick, ThreadLoad, TypeTick, Users};
-pub use underlay_database::session::{Connector, Session};
+pub use underlay_database::session::{Commits, Connector, Session};

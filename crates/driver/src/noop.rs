@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use underlay_database::SessionError;
-use underlay_database::session::{Connector, Session};
+use underlay_database::session::{Commits, Connector, Session};
 use underlay_workload::transactional::Workload;
 
 /// Opens sessions with nothing, for any workload.
@@ -20,6 +20,10 @@ impl<W: Workload> Connector for Noop<W> {
 
     fn workload(&self) -> &W {
         &self.0
+    }
+
+    fn commits(&self, _: usize) -> Commits {
+        Commits::ByThemselves(0)
     }
 
     fn limit_statements(&mut self, _: Duration) {}

@@ -1,5 +1,7 @@
 //! What a driver leaves behind when it is stopped. Values only.
 
+use underlay_database::session::Commits;
+
 use crate::activity::Span;
 use crate::outage::Outage;
 use crate::tick::DriveTick;
@@ -24,6 +26,9 @@ pub struct DriveSummary<B> {
     pub commits_unknown: u64,
     /// Whether the requested open-loop load was delivered; none in a closed loop.
     pub delivery: Option<Delivery>,
+    /// How the transactions of each type were committed: its name, and what the sessions do. Empty where that is not
+    /// known, as of jobs.
+    pub commits: Vec<(&'static str, Commits)>,
 }
 
 /// Requested against delivered open-loop load of a span.

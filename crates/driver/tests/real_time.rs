@@ -8,8 +8,8 @@ use underlay_core::{Nanos, RootSeed};
 use underlay_database::{ErrorClass, SessionError};
 use underlay_driver::noop::Noop;
 use underlay_driver::{
-    Arrivals, Connector, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveTick, Driver,
-    Pacing, Saturation, SaturationVerdict, Session, noop_ceiling,
+    Arrivals, Commits, Connector, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveTick,
+    Driver, Pacing, Saturation, SaturationVerdict, Session, noop_ceiling,
 };
 use underlay_workload::tpcc::{Entropy, Outcome, Parameters, Tpcc, TpccBooks, Transaction};
 
@@ -49,6 +49,10 @@ impl Connector for Rude {
 
     fn workload(&self) -> &Tpcc {
         &self.1
+    }
+
+    fn commits(&self, _: usize) -> Commits {
+        Commits::ByThemselves(1)
     }
 
     fn limit_statements(&mut self, _: Duration) {}
@@ -220,6 +224,10 @@ fn a_database_that_is_not_there_is_an_error_at_once() {
 
         fn workload(&self) -> &Tpcc {
             &self.0
+        }
+
+        fn commits(&self, _: usize) -> Commits {
+            Commits::ByThemselves(1)
         }
 
         fn limit_statements(&mut self, _: Duration) {}

@@ -1,6 +1,8 @@
 //! Sysbench's transactions on a real PostgreSQL and a real MariaDB: every script, a server that is killed under them,
 //! and Debian's sysbench on our tables and ours on its.
 
+#[path = "support/commits.rs"]
+mod commits;
 mod support;
 
 use std::process::Command;
@@ -190,7 +192,9 @@ fn every_script_does_what_it_says(host: &TestServer) {
 fn loads_are_driven_and_accounted_for(host: &TestServer) {
     for script in [Script::ReadWrite, Script::UpdateIndex, Script::Insert, Script::Delete] {
         let before = tally_now(host);
+        let counted = commits::counted(host);
         let summary = drive(host, parameters(script), 700);
+        commits::assert_said_truly(host, counted, &summary);
         let counts = summary.totals.of(script.index());
         assert!(counts.committed > 20, "{script}: {:?}", summary.totals.samples);
         assert_eq!((counts.failed, counts.unknown), (0, 0), "{:?}", summary.totals.samples);

@@ -10,14 +10,17 @@ pub mod document {
     pub const ENGINE_SETTINGS: &str = "engine-settings";
     /// Per run: engine, version, server programs, data size in bytes (`"data_bytes"`).
     pub const ENGINE: &str = "engine";
-    /// Per run: the datastore as opened: volumes (`name`, `block_device`, `capacity_bytes`, `path`, file
-    /// system, mount options), and what the durability policy promises.
+    /// Per run: the datastore as opened: `volumes`, each `name`, `path`, `block_device` (null when its file system has no single
+    /// one), `owns_block_device` (whether the device serves nothing else; older records do not say), `capacity_bytes`,
+    /// `file_system`.
     pub const DATASTORE: &str = "datastore";
     /// Per run: the emulation's verdict on its own timing: `valid`, `reason`, `host_limited_share`,
     /// `floor_ns`, `compensation_ns`, `export` (how requests of the kernel came). Its histograms are stored under
     /// [`super::histogram_scope::TIMING`].
     pub const TIMING: &str = "timing";
-    /// Per run: what the driver says at its end: outages, unknown and lost commits, totals.
+    /// Per run: what the driver says at its end: outages, unknown and lost commits, totals; and `commits`: how transactions of
+    /// each type were committed, `type -> {"by": .., "count": ..}`, `by` one of [`super::commits_by`]. Older records have no `commits`,
+    /// those of jobs an empty one.
     pub const DRIVER: &str = "driver";
     /// Per run: what the collector says at its end: missed ticks, its own cost.
     pub const COLLECTOR: &str = "collector";
@@ -42,6 +45,14 @@ pub mod document {
     pub const OUTCOME: &str = "outcome";
     /// Per execution: how the template database was loaded.
     pub const LOAD: &str = "load";
+}
+
+/// How transactions of a type are committed, in [`document::DRIVER`]: what an engine's counters make of them.
+pub mod commits_by {
+    /// The server is told COMMIT or ROLLBACK, by the session or within a procedure.
+    pub const TOLD: &str = "commit";
+    /// Statements that commit by themselves; `count` of them for each transaction.
+    pub const THEMSELVES: &str = "statement";
 }
 
 /// Scopes of [`crate::HistogramRow`]s.
@@ -119,6 +130,8 @@ pub mod finding {
     pub const BACKGROUND: &str = "background";
     /// A search found no rate, or not the highest one.
     pub const RATE_SEARCH: &str = "rate-search";
+    /// Volumes have no block device to themselves. Derived by reports.
+    pub const SHARED_DEVICE: &str = "shared-device";
     /// A setting trades durability for speed.
     pub const NOT_DURABLE: &str = "not-durable";
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use underlay_workload::dvdstore::{DvdStore, Outcome, Transaction};
+use underlay_workload::dvdstore::{DvdStore, Outcome, Step, Transaction};
 
 use super::Session;
+use crate::Engine;
 use crate::error::SessionError;
-use crate::session;
+use crate::session::{self, Commits};
 use crate::target::Target;
 
 /// Opens sessions with one database.
@@ -29,6 +30,14 @@ impl session::Connector for DvdStoreConnector {
 
     fn workload(&self) -> &DvdStore {
         &self.workload
+    }
+
+    fn commits(&self, kind: usize) -> Commits {
+        match (self.target.engine, Step::ALL[kind]) {
+            // The only step of several statements; a procedure on either engine, which on MariaDB says COMMIT.
+            (Engine::Mariadb, Step::Purchase) => Commits::Told,
+            _ => Commits::ByThemselves(1),
+        }
     }
 
     fn limit_statements(&mut self, limit: Duration) {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use underlay_workload::sysbench::{Outcome, Parameters, Sysbench, Transaction};
+use underlay_workload::sysbench::{Outcome, Parameters, Script, Sysbench, Transaction};
 
 use super::Session;
 use crate::error::SessionError;
-use crate::session;
+use crate::session::{self, Commits};
 use crate::target::Target;
 
 /// Opens sessions with one database.
@@ -29,6 +29,13 @@ impl session::Connector for SysbenchConnector {
 
     fn workload(&self) -> &Sysbench {
         &self.workload
+    }
+
+    fn commits(&self, kind: usize) -> Commits {
+        match Script::ALL[kind].is_explicit() {
+            true => Commits::Told,
+            false => Commits::ByThemselves(1),
+        }
     }
 
     fn limit_statements(&mut self, limit: Duration) {

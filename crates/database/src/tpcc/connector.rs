@@ -5,8 +5,9 @@ use std::time::Duration;
 use underlay_workload::tpcc::{Outcome, Parameters, Profile, Tpcc, Transaction};
 
 use super::{Mode, Session};
+use crate::Engine;
 use crate::error::SessionError;
-use crate::session;
+use crate::session::{self, Commits};
 use crate::target::Target;
 
 /// Opens TPC-C sessions with one database.
@@ -36,6 +37,15 @@ impl session::Connector for TpccConnector {
 
     fn workload(&self) -> &Tpcc {
         &self.workload
+    }
+
+    fn commits(&self, _kind: usize) -> Commits {
+        match (self.target.engine, self.mode) {
+            // A call of a function is a statement like any other.
+            (Engine::Postgresql, Mode::Procedures) => Commits::ByThemselves(1),
+            // A procedure of MariaDB says COMMIT itself, so that its answer comes after it.
+            (Engine::Mariadb, Mode::Procedures) | (_, Mode::Statements) => Commits::Told,
+        }
     }
 
     fn limit_statements(&mut self, limit: Duration) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use underlay_core::Nanos;
-use underlay_database::session::{Connector, Session};
+use underlay_database::session::{Commits, Connector, Session};
 use underlay_database::{ErrorClass, SessionError};
 use underlay_workload::tpcc::{NewOrder, Outcome, Tpcc, Transaction};
 
@@ -133,6 +133,10 @@ impl Connector for FakeConnector {
 
     fn workload(&self) -> &Tpcc {
         &self.workload
+    }
+
+    fn commits(&self, _: usize) -> Commits {
+        Commits::Told
     }
 
     fn limit_statements(&mut self, _: Duration) {}

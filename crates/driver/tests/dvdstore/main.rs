@@ -2,6 +2,8 @@
 //! under it, and every invariant broken on purpose.
 
 mod broken;
+#[path = "../support/commits.rs"]
+mod commits;
 mod steps;
 #[path = "../support/mod.rs"]
 mod support;
@@ -172,7 +174,9 @@ fn a_load_is_driven_and_accounted_for(host: &TestServer) {
     // Twice with one seed: names of new customers must not meet.
     for _ in 0..2 {
         let before = tally_now(host);
+        let counted = commits::counted(host);
         let summary = drive(host, USERS, Duration::from_millis(600), Mix::Prescribed);
+        commits::assert_said_truly(host, counted, &summary);
         let books = &summary.books;
         assert!(books.acknowledged.orders > 10, "{:?}", summary.totals.samples);
         assert_eq!(books.names_taken, 0);

@@ -159,6 +159,7 @@ impl<R: Send + 'static> RunningLoad for JobRunner<R> {
             longest_silence: None,
             commits_unknown: 0,
             delivery: None,
+            commits: Vec::new(),
         }
     }
 }

@@ -3,9 +3,12 @@
 use serde_json::json;
 use std::sync::PoisonError;
 use underlay_core::Nanos;
+use underlay_database::session::Commits;
 use underlay_datastore::TimingReport;
 use underlay_driver::{DriveSummary, Saturation};
-use underlay_record::conventions::{LATENESS, MODELLED, document, event, finding, histogram_scope};
+use underlay_record::conventions::{
+    LATENESS, MODELLED, commits_by, document, event, finding, histogram_scope,
+};
 use underlay_record::{Event as RecordEvent, Finding, Interval, Severity};
 use underlay_telemetry::CollectorReport;
 
@@ -14,6 +17,16 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::workload::Subject;
+
+/// How transactions of a type are committed, as the record has it.
+fn recorded(commits: Commits) -> serde_json::Value {
+    match commits {
+        Commits::Told => json!({ "by": commits_by::TOLD, "count": 1 }),
+        Commits::ByThemselves(statements) => {
+            json!({ "by": commits_by::THEMSELVES, "count": statements })
+        }
+    }
+}
 
 impl<S: Subject> ActiveRun<'_, S> {
     pub(super) fn keep_summary(
@@ -47,6 +60,11 @@ impl<S: Subject> ActiveRun<'_, S> {
         self.document(
             document::DRIVER,
             &json!({
+                "commits": summary
+                    .commits
+                    .iter()
+                    .map(|(name, commits)| ((*name).to_string(), recorded(*commits)))
+                    .collect::<serde_json::Map<_, _>>(),
                 "commits_unknown": summary.commits_unknown,
                 "outages": summary.outages.len(),
                 "cpu_ns": summary.totals.cpu_ns,
