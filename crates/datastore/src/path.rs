@@ -54,6 +54,8 @@ pub(crate) fn open(
             name: volume.name.clone(),
             path,
             block_device: block_device.clone(),
+            // A directory: the file system has others, and so has its device.
+            owns_block_device: false,
             capacity: volume.capacity,
         });
     }

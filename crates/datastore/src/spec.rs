@@ -32,6 +32,8 @@ pub struct MountedVolume {
     /// The block device below, a key of `/proc/diskstats` (`loop3`, `nvme0n1p2`); `None` when the file
     /// system has no single one.
     pub block_device: Option<String>,
+    /// Whether that device serves this volume and nothing else, so that its counters are the volume's.
+    pub owns_block_device: bool,
     /// Size of the volume.
     pub capacity: Bytes,
 }

@@ -113,8 +113,10 @@ fn volume_row(windows: &[&WindowFacts], volume: &str) -> Option<VolumeRow> {
         .filter(|(_, value)| value.is_some())
         .map(|(name, _)| *name)
         .collect();
+    let shared = windows.iter().find_map(|window| window.volumes.get(volume)?.shared.as_ref());
     (!names.is_empty()).then(|| VolumeRow {
         volume: volume.to_string(),
+        shared_by: shared.map_or_else(Vec::new, |shared| shared.volumes.clone()),
         metrics: names
             .into_iter()
             .map(|name| {

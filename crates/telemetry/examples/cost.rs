@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 use underlay_database::Target;
-use underlay_telemetry::{CgroupTarget, Collector, Item, SourceInfo, Targets};
+use underlay_telemetry::{CgroupTarget, Collector, Item, SourceInfo, Targets, VolumeTarget};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -38,7 +38,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             blkio: group("blkio"),
             unified: group("unified"),
         }),
-        volumes: vec![("data".to_string(), "/".to_string())],
+        volumes: vec![VolumeTarget {
+            name: "data".to_string(),
+            place: "/".to_string(),
+            owns_device: false,
+        }],
         extra: Vec::new(),
     };
     let (sink, items) = channel();

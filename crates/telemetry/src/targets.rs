@@ -21,6 +21,19 @@ pub struct CgroupTarget {
     pub unified: Option<PathBuf>,
 }
 
+/// A volume, and where it lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VolumeTarget {
+    /// Its name.
+    pub name: String,
+    /// The block device (`loop3`, `/dev/sdb1`), or any absolute path on the volume, whose device is
+    /// then looked up.
+    pub place: String,
+    /// Whether that device serves this volume and nothing else. If not, its counters are not the
+    /// volume's, and are recorded as those of the device.
+    pub owns_device: bool,
+}
+
 /// Everything a collector observes besides the host itself.
 pub struct Targets {
     /// Zero of all times of the run.
@@ -31,9 +44,8 @@ pub struct Targets {
     pub processes: Vec<(String, u32)>,
     /// Control group of the database server.
     pub cgroup: Option<CgroupTarget>,
-    /// Volumes: name, and the block device (`loop3`, `/dev/sdb1`) or any absolute path on the
-    /// volume, whose device is then looked up.
-    pub volumes: Vec<(String, String)>,
+    /// The volumes.
+    pub volumes: Vec<VolumeTarget>,
     /// Samplers of other crates; each gets a thread of its own.
     pub extra: Vec<Box<dyn Sampler>>,
 }

@@ -15,7 +15,8 @@ use underlay_core::Nanos;
 use underlay_core::series::SeriesKind;
 use underlay_database::Target;
 use underlay_telemetry::{
-    CATALOGUE, CgroupTarget, Collector, Item, Pace, Roots, SourceInfo, Status, Targets, WaitKey,
+    CATALOGUE, CgroupTarget, Collector, Item, Pace, Roots, SourceInfo, Status, Targets,
+    VolumeTarget, WaitKey,
 };
 
 const HOT_CLIENTS: usize = 6;
@@ -121,6 +122,11 @@ impl Load {
     }
 }
 
+/// A volume that is a folder of a file system.
+fn folder(name: &str, path: &str) -> VolumeTarget {
+    VolumeTarget { name: name.to_string(), place: path.to_string(), owns_device: false }
+}
+
 fn targets(server: Option<&TestServer>) -> Targets {
     Targets {
         origin: Instant::now(),
@@ -176,7 +182,7 @@ fn a_loaded_server_is_observed_from_all_sides() {
     let load = Load::start(&server.target());
     let (sink, items) = channel();
     let mut targets = targets(Some(&server));
-    targets.volumes.push(("data".to_string(), env!("CARGO_MANIFEST_DIR").to_string()));
+    targets.volumes.push(folder("data", env!("CARGO_MANIFEST_DIR")));
     let collector = Collector::start(targets, Duration::from_secs(1), sink);
     std::thread::sleep(Duration::from_millis(4300));
     let report = collector.stop();
@@ -424,7 +430,7 @@ fn what_cannot_be_read_says_why() {
     targets.database = Some(Target::unix_socket(nowhere.clone(), 1, "nobody"));
     targets.cgroup =
         Some(CgroupTarget { memory: Some(nowhere.join("group")), ..CgroupTarget::default() });
-    targets.volumes = vec![("data".to_string(), "/nonexistent/volume".to_string())];
+    targets.volumes = vec![folder("data", "/nonexistent/volume")];
     targets.processes = vec![("ghost".to_string(), 1)];
     let pace = Pace {
         roots: Roots { proc: nowhere.clone(), sys: nowhere },

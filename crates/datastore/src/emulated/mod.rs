@@ -173,6 +173,7 @@ fn described((request, target): (&VolumeRequest, &PathBuf)) -> MountedVolume {
         name: request.name.clone(),
         path: target.clone(),
         block_device: None,
+        owns_block_device: true,
         capacity: request.capacity,
     }
 }

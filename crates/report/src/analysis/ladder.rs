@@ -57,11 +57,14 @@ pub struct LatencyRow {
     pub errors: u64,
 }
 
-/// Load and latency of one volume.
+/// Load and latency of one volume, or of a device that volumes share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VolumeRow {
-    /// The volume: `data`, `wal`, ...
+    /// The volume: `data`, `wal`, ...; or `whole device`.
     pub volume: String,
+    /// The volumes on a device that is not one volume's alone: the numbers are all that it did, for these volumes and for
+    /// whatever else it serves. Empty where they are the volume's.
+    pub shared_by: Vec<String>,
     /// Metric name -> number.
     pub metrics: BTreeMap<String, Estimate>,
 }

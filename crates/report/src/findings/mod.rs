@@ -20,7 +20,7 @@ use comparability::{comparability, settings};
 use course::steadiness;
 use execution::{checks, recorded, repeats, runs};
 use generator::{load, load_generator};
-use platform::{emulation, host, sources};
+use platform::{emulation, host, shared, sources};
 
 /// Dispatch later than this at the 99th percentile is not on time.
 const LATE_DISPATCH: Nanos = Nanos::from_millis(20);
@@ -54,6 +54,7 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Finding> {
     derived.extend(load_generator(evidence));
     derived.extend(emulation(evidence.digest));
     derived.extend(host(evidence));
+    derived.extend(shared(evidence.digest));
     derived.extend(steadiness(evidence));
     derived.extend(load(evidence));
     derived.extend(settings(evidence.digest));

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use underlay_record::conventions::finding as code;
+use underlay_record::conventions::{document, finding as code};
 
 use crate::analysis::{Emulation, Finding, FindingSeverity};
 use crate::digest::Digest;
-use crate::wording::{amount, percent, time_ns};
+use crate::observed::{SharedDevice, shared_devices};
+use crate::wording::{amount, list, percent, time_ns};
 
 use super::{Evidence, HOST_LIMITED, above, finding, grouped, of, warning};
 
@@ -95,6 +96,28 @@ pub(super) fn host(evidence: &Evidence<'_>) -> Vec<Finding> {
         },
     ));
     findings
+}
+
+/// Devices that volumes do not have to themselves: one finding per design and device.
+pub(super) fn shared(digest: &Digest) -> Vec<Finding> {
+    let mut told: BTreeMap<(usize, String), Finding> = BTreeMap::new();
+    for (design, datastore) in digest.documents_named(document::DATASTORE) {
+        for SharedDevice { device, volumes } in shared_devices(datastore) {
+            let title = digest.titles().get(design).cloned().unwrap_or_default();
+            let (noun, have) =
+                if volumes.len() == 1 { ("volume", "has") } else { ("volumes", "have") };
+            let text = format!(
+                "{noun} {} of {title} {have} no device of {}: the kernel counts per device, so what is shown is all \
+                 that {device} did, for {} and for any other program, and gate G7 is not judged",
+                list(&volumes),
+                if volumes.len() == 1 { "its own" } else { "their own" },
+                if volumes.len() == 1 { "it" } else { "all of them" },
+            );
+            let finding = Finding { design: Some(design), ..warning(code::SHARED_DEVICE, text) };
+            told.entry((design, device)).or_insert(finding);
+        }
+    }
+    told.into_values().collect()
 }
 
 /// Sources that did not work, with the runs they are missing in.

@@ -3,12 +3,15 @@
 //! Runs are read one after the other and reduced to [`WindowFacts`] and time lines before the next one
 //! is read, because the raw ticks of a long study do not fit into memory together.
 
+mod commits;
+mod devices;
 mod run;
 mod series;
 mod waits;
 mod window;
 mod window_facts;
 
+pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_devices};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};
 pub(crate) use waits::{WaitSummary, class_of};

@@ -8,8 +8,10 @@ use underlay_core::Histogram;
 use underlay_record::conventions::{
     DISPATCH_LAG, document, driver_series, histogram_scope, source,
 };
-use underlay_record::{Interval, StoredHistogram, TransactionTick};
+use underlay_record::{Interval, StoredHistogram};
 
+use super::commits;
+use super::devices::{CountedDevice, SharedDevice, counted_devices};
 use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
@@ -25,23 +27,6 @@ const FEWEST_BLOCKS: usize = 5;
 /// Bytes of a sector in the kernel's statistics, whatever the device's sector is.
 const SECTOR_BYTES: f64 = 512.0;
 const NS_PER_MS: f64 = 1e6;
-const XACT_COMMIT: &str = "database.xact_commit";
-/// Commits as MariaDB counts them.
-const COM_COMMIT: &str = "status.com_commit";
-/// The types that end with a COMMIT, which is all that MariaDB counts: the other steps of the web shop and scripts of sysbench
-/// are statements that commit by themselves.
-const SAY_COMMIT: [&str; 9] = [
-    "new_order",
-    "payment",
-    "order_status",
-    "delivery",
-    "stock_level",
-    "purchase",
-    "read_write",
-    "read_only",
-    "write_only",
-];
-
 /// The numbers of one window.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowFacts {
@@ -151,11 +136,13 @@ pub(crate) struct DriverFacts {
     pub(crate) lag: StoredHistogram,
 }
 
-/// One volume, as the kernel's block layer and as the datastore saw it.
+/// One volume, as the kernel's block layer and as the datastore saw it; or a device that volumes share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VolumeFacts {
     /// Metric name -> number.
     pub(crate) metrics: BTreeMap<&'static str, Option<f64>>,
+    /// Whose the numbers of the block layer are, if not the volume's.
+    pub(crate) shared: Option<SharedDevice>,
 }
 
 impl WindowFacts {
@@ -242,9 +229,7 @@ fn load(
     let response = responses(types.values());
     let due = window.rate(source::DRIVER, driver_series::ARRIVALS_DUE).filter(|due| *due > 0.0);
     let completed_per_second = per(completed as f64, seconds).unwrap_or(0.0);
-    let alongside_per_second = completed_alongside_database(window);
-    // A counter of nothing that the load does says nothing of it.
-    let database_per_second = database_rate(window).filter(|_| alongside_per_second.is_some());
+    let counted_by_both = commits::of(window);
     LoadFacts {
         seconds,
         headline: match workload.headline {
@@ -255,13 +240,13 @@ fn load(
             }
         },
         counted_per_second: per(counted as f64, seconds),
-        tpm: database_per_second.map(|rate| rate * 60.0),
+        tpm: counted_by_both.map(|both| both.database_per_second * 60.0),
         completed_per_second,
         response_s: response.mean().map(|ns| ns / 1e9),
         think_s: think_seconds(types, plan.pacing()),
         error_share: per(errors as f64, (errors + completed) as f64).unwrap_or(0.0),
-        database_per_second,
-        alongside_per_second,
+        database_per_second: counted_by_both.map(|both| both.database_per_second),
+        alongside_per_second: counted_by_both.map(|both| both.client_per_second),
         shortfall: due.map(|due| (1.0 - completed_per_second / due).max(0.0)),
         log_bytes_per_second: log_rate(window),
         cache_hit_share: cache_hit_share(window),
@@ -284,45 +269,6 @@ fn think_seconds(types: &BTreeMap<String, TypeFacts>, pacing: Pacing) -> Option<
         .sum();
     let completed: u64 = types.values().map(|facts| facts.completed).sum();
     per(weighted * factor, completed as f64)
-}
-
-/// Commits and rollbacks per second by the engine's own counters, without those of the collector, which
-/// reads the statistics in the same database.
-///
-/// On MariaDB these are COMMIT and ROLLBACK statements, of which the collector issues none.
-fn database_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
-    let statements = |name| window.rate(source::MARIADB, name);
-    if let Some(commits) = statements(COM_COMMIT) {
-        return Some(commits + statements("status.com_rollback").unwrap_or(0.0));
-    }
-    let counted = window.rate(source::POSTGRES, XACT_COMMIT)?
-        + window.rate(source::POSTGRES, "database.xact_rollback")?;
-    let own = window.rate(source::POSTGRES, "observer.transactions").unwrap_or(0.0);
-    Some((counted - own).max(0.0))
-}
-
-/// What the client completed per second over exactly the span of the database's counters in the
-/// window, so that the two can be compared although their ticks are not aligned. Of what the counters do not count, nothing;
-/// none if that is everything.
-fn completed_alongside_database(window: &MeasuredWindow<'_>) -> Option<f64> {
-    let of_postgres = window.run.series(source::POSTGRES, XACT_COMMIT);
-    let counts_all = of_postgres.is_some();
-    let series = of_postgres.or_else(|| window.run.series(source::MARIADB, COM_COMMIT))?;
-    let (from, to) = series.span_within(window.span())?;
-    let counted =
-        |tick: &&TransactionTick| counts_all || SAY_COMMIT.contains(&tick.transaction.as_str());
-    let mut ticks = window.run.transactions.iter().filter(counted).peekable();
-    if !window.run.transactions.is_empty() {
-        ticks.peek()?;
-    }
-    let completed: f64 = ticks
-        .map(|tick| {
-            let (begin, end) = (tick.interval.begin.as_secs_f64(), tick.interval.end.as_secs_f64());
-            let share = (end.min(to) - begin.max(from)).max(0.0) / (end - begin).max(f64::EPSILON);
-            (tick.committed + tick.rolled_back) as f64 * share
-        })
-        .sum();
-    per(completed, to - from)
 }
 
 fn log_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
@@ -390,20 +336,27 @@ fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {
 }
 
 fn volumes(window: &MeasuredWindow<'_>) -> BTreeMap<String, VolumeFacts> {
-    let mut names: BTreeSet<String> = BTreeSet::new();
-    if let Some(ticks) = window.run.sources.get(source::BLOCK) {
-        names.extend(ticks.names().filter_map(|name| {
-            let rest = name.strip_prefix("volume.")?;
-            Some(rest.split('.').next()?.to_string())
-        }));
-    }
+    let devices = counted_devices(window.run);
     let of_datastore = window.histograms().filter(|row| row.scope == histogram_scope::DATASTORE);
-    names.extend(of_datastore.filter_map(|row| Some(row.name.split_once('.')?.0.to_string())));
-    names.into_iter().map(|name| (name.clone(), volume(window, &name))).collect()
+    let mut names: BTreeSet<String> =
+        of_datastore.filter_map(|row| Some(row.name.split_once('.')?.0.to_string())).collect();
+    names.extend(devices.iter().map(|device| device.name.clone()));
+    names
+        .into_iter()
+        .map(|name| {
+            let device = devices.iter().find(|device| device.name == name);
+            let facts = volume(window, &name, device);
+            (name, facts)
+        })
+        .collect()
 }
 
-fn volume(window: &MeasuredWindow<'_>, volume: &str) -> VolumeFacts {
-    let rate = |field: &str| window.rate(source::BLOCK, &format!("volume.{volume}.{field}"));
+fn volume(
+    window: &MeasuredWindow<'_>,
+    volume: &str,
+    device: Option<&CountedDevice>,
+) -> VolumeFacts {
+    let rate = |field: &str| window.rate(source::BLOCK, &format!("{}.{field}", device?.prefix));
     let latency = |operation: &str| {
         let ios = rate(&format!("{operation}.ios"))?;
         per(rate(&format!("{operation}.time"))? * NS_PER_MS, ios)
@@ -434,7 +387,7 @@ fn volume(window: &MeasuredWindow<'_>, volume: &str) -> VolumeFacts {
         ("datastore_flush_p50_ns", quantile(&flushes, 0.5)),
         ("datastore_flush_p99_ns", quantile(&flushes, 0.99)),
     ]);
-    VolumeFacts { metrics }
+    VolumeFacts { metrics, shared: device.and_then(|device| device.shared.clone()) }
 }
 
 fn per(amount: f64, of: f64) -> Option<f64> {

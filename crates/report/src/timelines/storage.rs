@@ -5,35 +5,43 @@ use std::collections::BTreeMap;
 use underlay_record::conventions::{histogram_scope, source};
 
 use super::{Drawing, histogram_rows};
-use crate::observed::ObservedRun;
+use crate::observed::{CountedDevice, ObservedRun, counted_devices};
 
-/// What the block layer says of each volume that was used.
+/// What the block layer says of each volume that was used, and of devices that volumes share.
 pub(super) fn draw_volumes(run: &ObservedRun, drawing: &mut Drawing) {
-    let Some(ticks) = run.sources.get(source::BLOCK) else { return };
-    let mut volumes: Vec<&str> =
-        ticks.names().filter_map(|name| name.strip_prefix("volume.")?.split('.').next()).collect();
-    volumes.dedup();
-    let touched = |volume: &&str| {
-        ["read", "write"].iter().any(|operation| {
-            let ios = run.series(source::BLOCK, &format!("volume.{volume}.{operation}.ios"));
+    for device in counted_devices(run) {
+        let touched = ["read", "write"].iter().any(|operation| {
+            let ios = run.series(source::BLOCK, &format!("{}.{operation}.ios", device.prefix));
             ios.is_some_and(|ios| ios.steps().any(|(_, _, by)| by > 0.0))
-        })
-    };
-    for volume in volumes.into_iter().filter(touched) {
-        for operation in ["read", "write"] {
-            draw_operation(run, drawing, volume, operation);
+        });
+        if !touched {
+            continue;
         }
-        let name = format!("volume.{volume}.queue");
-        let series = run.series(source::BLOCK, &format!("volume.{volume}.queue_time"));
-        let title = format!("{volume}: outstanding");
+        for operation in ["read", "write"] {
+            draw_operation(run, drawing, &device, operation);
+        }
+        let name = format!("volume.{}.queue", key(&device));
+        let series = run.series(source::BLOCK, &format!("{}.queue_time", device.prefix));
+        let title = format!("{}: outstanding", device.name);
         drawing.rate((&name, &title, "block", "requests", "volume queue"), series, 1e-3);
     }
 }
 
-fn draw_operation(run: &ObservedRun, drawing: &mut Drawing, volume: &str, operation: &str) {
+/// The device's name within the names of series.
+fn key(device: &CountedDevice) -> String {
+    device.name.replace(", ", "-").replace(' ', "-")
+}
+
+fn draw_operation(
+    run: &ObservedRun,
+    drawing: &mut Drawing,
+    device: &CountedDevice,
+    operation: &str,
+) {
     let field =
-        |field: &str| run.series(source::BLOCK, &format!("volume.{volume}.{operation}.{field}"));
-    let title = format!("{volume}: {operation}s");
+        |field: &str| run.series(source::BLOCK, &format!("{}.{operation}.{field}", device.prefix));
+    let volume = key(device);
+    let title = format!("{}: {operation}s", device.name);
     let name = format!("volume.{volume}.{operation}_iops");
     drawing.rate((&name, &title, "block", "1/s", "volume IOPS"), field("ios"), 1.0);
     let name = format!("volume.{volume}.{operation}_bytes");

@@ -4,10 +4,21 @@
 //! is no verdict. A soft one lets a verdict stand with low confidence. What cannot be measured is
 //! said to be not judged, and never counts as passed.
 
-use super::situation::Situation;
+use super::situation::{LOG_VOLUME, Situation};
 use crate::analysis::{Gate, GateState, SteadyState};
+use crate::observed::SharedDevice;
 use crate::plan_view::Pacing;
-use crate::wording::{amount, percent};
+use crate::wording::{amount, list, percent};
+
+/// Bytes written to the log's volume per byte logged, at least and at most. The band is wide upwards because a commit
+/// writes whole pages: of 8 KiB where 140 bytes may be new.
+const WRITTEN_PER_LOGGED: (f64, f64) = (0.9, 60.0);
+/// What is doubtful, but no contradiction yet: a write that waits in a cache at the window's end; commits of less
+/// than 140 bytes, whose pages are written twice, or whose file's metadata is written with them.
+const WRITTEN_PER_LOGGED_SOFT: (f64, f64) = (0.5, 300.0);
+/// With less than both, in bytes per second, the ratio is that of the server's own chores.
+const LOGGED_LEAST: f64 = 10_000.0;
+const WRITTEN_LEAST: f64 = 1_000_000.0;
 
 /// Session samples for full and for any confidence. (Each looks at all sessions.)
 const SAMPLES: (u64, u64) = (500, 100);
@@ -159,6 +170,15 @@ fn steadiness(situation: &Situation) -> Gate {
 
 fn bytes(situation: &Situation) -> Gate {
     const TITLE: &str = "bytes written agree from the database down to the device";
+    if let Some(shared) = &situation.log_device_shared {
+        let why = format!(
+            "device {} is not the log's alone, and the kernel counts per device: it also has {} and whatever other \
+             programs do there",
+            shared.device,
+            others_on(shared)
+        );
+        return not_judged("G7", TITLE, &why);
+    }
     let (Some(log), Some(volume)) =
         (situation.log_bytes_per_second, situation.log_volume_bytes_per_second)
     else {
@@ -169,18 +189,32 @@ fn bytes(situation: &Situation) -> Gate {
     }
     let amplification = volume / log;
     let text = format!(
-        "{} bytes/s logged, {} bytes/s written to the log's volume: x{}",
+        "{} bytes/s logged, {} bytes/s written to the log's volume: x{} (limits x{} and x{})",
         amount(log),
         amount(volume),
-        amount(amplification)
+        amount(amplification),
+        amount(WRITTEN_PER_LOGGED.0),
+        amount(WRITTEN_PER_LOGGED.1),
     );
-    // Small commits rewrite the last page of the log, hence the width of the band.
+    if log < LOGGED_LEAST && volume < WRITTEN_LEAST {
+        let why = format!("{text}: too little to judge by");
+        return not_judged("G7", TITLE, &why);
+    }
+    let (least, most) = WRITTEN_PER_LOGGED;
+    let (least_soft, most_soft) = WRITTEN_PER_LOGGED_SOFT;
     let state = match amplification {
-        a if (0.9..=60.0).contains(&a) => GateState::Passed,
-        a if a >= 0.5 => GateState::Soft,
+        a if (least..=most).contains(&a) => GateState::Passed,
+        a if (least_soft..=most_soft).contains(&a) => GateState::Soft,
         _ => GateState::Failed,
     };
     gate("G7", TITLE, state, text)
+}
+
+/// What is on a shared device beside the log: `data and backup`.
+fn others_on(shared: &SharedDevice) -> String {
+    let others: Vec<String> =
+        shared.volumes.iter().filter(|volume| *volume != LOG_VOLUME).cloned().collect();
+    if others.is_empty() { "its file system".to_string() } else { list(&others) }
 }
 
 fn errors(situation: &Situation) -> Gate {

@@ -1,13 +1,13 @@
 //! The numbers of one rung of one design, over all its windows: what gates and rules look at.
 
 use crate::analysis::SteadyState;
-use crate::observed::{CpuFacts, WindowFacts};
+use crate::observed::{CpuFacts, SharedDevice, WindowFacts};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::mean;
 use crate::verdict::time_budget::{TimeBudget, of_server};
 
 /// Name of the volume that the log is on.
-const LOG_VOLUME: &str = "wal";
+pub(crate) const LOG_VOLUME: &str = "wal";
 
 /// One rung.
 #[derive(Clone, Debug)]
@@ -39,7 +39,10 @@ pub(crate) struct Situation {
     pub(crate) window_s: f64,
     pub(crate) steady: Vec<SteadyState>,
     pub(crate) log_bytes_per_second: Option<f64>,
+    /// Bytes written to the log's volume, if that can be told.
     pub(crate) log_volume_bytes_per_second: Option<f64>,
+    /// The device that the log's volume has not to itself.
+    pub(crate) log_device_shared: Option<SharedDevice>,
     /// d ln(throughput) / d ln(users) around this rung.
     pub(crate) slope: Option<f64>,
 }
@@ -93,6 +96,10 @@ impl Situation {
             log_bytes_per_second: pooled(&|w| w.load.log_bytes_per_second),
             log_volume_bytes_per_second: pooled(&|w| {
                 w.volumes.get(LOG_VOLUME)?.metrics.get("write_bytes_per_second").copied()?
+            }),
+            log_device_shared: windows.iter().find_map(|w| {
+                let mut shared = w.volumes.values().filter_map(|volume| volume.shared.as_ref());
+                shared.find(|shared| shared.volumes.iter().any(|on| on == LOG_VOLUME)).cloned()
             }),
             slope,
         }

@@ -77,6 +77,7 @@ fn volume_row(design: usize, rung: usize, name: &str) -> VolumeRow {
         |value, what: usize| -> Estimate { estimate(value, 0.04, key(design, rung, 70 + what)) };
     VolumeRow {
         volume: name.into(),
+        shared_by: Vec::new(),
         metrics: BTreeMap::from([
             ("read_iops".to_string(), number([2400.0, 900.0][design] * grows, 0)),
             ("write_iops".to_string(), number([1200.0, 500.0][design] * grows, 1)),

@@ -2,7 +2,9 @@
 
 mod answers;
 mod compare;
+mod devices;
 mod fixture;
+mod mariadb;
 mod simulation;
 mod synthetic;
 mod synthetic_run;

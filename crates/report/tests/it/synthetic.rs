@@ -20,6 +20,30 @@ pub struct SimulatedDesign {
     pub settings: Vec<(&'static str, &'static str)>,
 }
 
+/// A load of MariaDB, which counts the statements COMMIT and ROLLBACK alone.
+#[derive(Clone, Debug)]
+pub struct OnMariadb {
+    /// The names of the transaction types, the most frequent first.
+    pub types: [&'static str; 5],
+    /// Types that the workload has and that never come: they have ticks, too.
+    pub idle: Vec<&'static str>,
+    /// Those that the server is told to commit.
+    pub told: Vec<&'static str>,
+    /// Whether the load generator recorded which these are.
+    pub is_recorded: bool,
+}
+
+/// Where the volumes `data` and `wal` lie, and how a record says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Devices {
+    /// A device each.
+    Own,
+    /// Folders on one disk, recorded as the disk's series.
+    Shared,
+    /// The same in older records: the disk's counters under the name of each volume, and nothing said about it.
+    SharedUnsaid,
+}
+
 /// A simulated execution.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -53,6 +77,14 @@ pub struct Scenario {
     /// Attempts that fail, per thousand.
     pub errors_per_mille: u64,
     pub working_set_ratio: f64,
+    /// It is told as a job that came to this many rows per second, by the users as its sessions.
+    pub job: Option<f64>,
+    /// On MariaDB instead of PostgreSQL.
+    pub mariadb: Option<OnMariadb>,
+    /// What the block layer knows of the volumes.
+    pub devices: Devices,
+    /// Bytes written to the log's device, per byte of log.
+    pub written_per_logged: f64,
     /// Designs whose searches ended because the load generator was saturated.
     pub at_least: Vec<usize>,
 }
@@ -105,6 +137,10 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         key_think: 0.0,
         errors_per_mille: 0,
         working_set_ratio: 4.0,
+        job: None,
+        mariadb: None,
+        devices: Devices::Own,
+        written_per_logged: 1.4,
         at_least: Vec::new(),
     }
 }
@@ -160,6 +196,21 @@ fn detail(design: &SimulatedDesign) -> Value {
     })
 }
 
+fn workload(scenario: &Scenario) -> Value {
+    let pacing = json!({ "closed": { "key_think": scenario.key_think } });
+    let Some(mariadb) = &scenario.mariadb else {
+        let tpcc = json!({ "warehouses": 16, "mode": "procedures", "pacing": pacing });
+        return json!({ "tpcc": tpcc });
+    };
+    let headline = json!({
+        "types": mariadb.types,
+        "counted": "transactions",
+        "unit": "TPS",
+        "period_ns": 1_000_000_000u64,
+    });
+    json!({ "sysbench": { "shape": { "headline": headline }, "pacing": pacing } })
+}
+
 fn manifest(scenario: &Scenario) -> Manifest {
     let line = |path: &str, value: String, line: u32| json!({ "path": path, "value": value, "origin": { "file": { "line": line } } });
     let default =
@@ -176,11 +227,8 @@ fn manifest(scenario: &Scenario) -> Manifest {
         plan: json!({
             "format": 1,
             "engine": { "kind": "postgresql", "cpus": 4.0, "memory_limit_bytes": 512u64 << 20 },
-            "workload": { "tpcc": {
-                "warehouses": 16,
-                "mode": "procedures",
-                "pacing": { "closed": { "key_think": scenario.key_think } },
-            } },
+            "workload": workload(scenario),
+            "outcome": scenario.job.map(|_| json!({ "counted": "rows", "unit": "rows/s", "kind": "job" })),
             "procedure": { "users": scenario.users, "repeats": scenario.repeats },
             "estimates": { "working_set_ratio": scenario.working_set_ratio },
             "published": [{

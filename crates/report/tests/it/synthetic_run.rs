@@ -6,7 +6,9 @@ use rand::RngExt;
 use serde_json::{Value, json};
 use underlay_core::series::{Layer, SeriesSpec};
 use underlay_core::{Histogram, Nanos, RootSeed};
-use underlay_record::conventions::{DISPATCH_LAG, LATENESS, MODELLED, document, histogram_scope};
+use underlay_record::conventions::{
+    DISPATCH_LAG, LATENESS, MODELLED, commits_by, document, histogram_scope,
+};
 use underlay_record::{
     Check, CheckMoment, CheckOutcome, Event, Interval, NewPhase, NewRun, PhaseKind, PhaseStatus,
     Recorder, RunEnd, RunId, RunStatus, Source, SourceStatus, TransactionTick, WaitCount, WaitKey,
@@ -14,7 +16,7 @@ use underlay_record::{
 };
 
 use crate::simulation::{MIX, SAMPLES, Second, Simulation};
-use crate::synthetic::Scenario;
+use crate::synthetic::{Devices, Scenario};
 
 /// One run of a scenario.
 pub struct SimulatedRun<'a> {
@@ -115,7 +117,7 @@ impl SimulatedRun<'_> {
     }
 
     fn declare(&self, recorder: &mut Recorder, run: RunId) {
-        for (index, (name, layer, series)) in sources().into_iter().enumerate() {
+        for (index, (name, layer, series)) in sources(self.scenario).into_iter().enumerate() {
             let absent = self.scenario.absent.contains(&name);
             let status = if absent {
                 SourceStatus::Absent("not offered by this kernel".into())
@@ -139,8 +141,12 @@ impl SimulatedRun<'_> {
         let interval =
             Interval { begin: Nanos::from_secs(second), end: Nanos::from_secs(second + 1) };
         self.count(happened, counters);
-        for (kind, (name, ..)) in MIX.iter().enumerate() {
+        for (kind, name) in self.types().into_iter().enumerate() {
             let tick = self.transactions(interval, name, &happened.responses[kind], second);
+            recorder.transactions(run, &tick).unwrap();
+        }
+        for name in self.scenario.mariadb.iter().flat_map(|mariadb| &mariadb.idle) {
+            let tick = self.transactions(interval, name, &[], second);
             recorder.transactions(run, &tick).unwrap();
         }
         let mut lag = Histogram::new();
@@ -165,6 +171,15 @@ impl SimulatedRun<'_> {
                 recorder.tick(run, index as u32, window, &values).unwrap();
             }
         }
+    }
+
+    fn types(&self) -> [&'static str; 5] {
+        self.scenario.mariadb.as_ref().map_or(MIX.map(|(name, ..)| name), |mariadb| mariadb.types)
+    }
+
+    /// Whether the server counts transactions of this type.
+    fn is_counted(&self, name: &str) -> bool {
+        self.scenario.mariadb.as_ref().is_none_or(|mariadb| mariadb.told.contains(&name))
     }
 
     fn transactions(
@@ -207,7 +222,11 @@ impl SimulatedRun<'_> {
         counters.run_queue_ns += happened.run_queue_ns;
         counters.driver_ns += happened.driver_ns;
         counters.busiest_ns += happened.driver_ns / 2.0 + self.scenario.driver_busy * 1e9;
-        counters.commits += completed as f64;
+        for (responses, name) in happened.responses.iter().zip(self.types()) {
+            if self.is_counted(name) {
+                counters.commits += responses.len() as f64;
+            }
+        }
         counters.log_bytes += completed as f64 * 6_000.0;
         counters.reads.0 += happened.reads.0 as f64;
         counters.reads.1 += happened.reads.1;
@@ -218,12 +237,14 @@ impl SimulatedRun<'_> {
     /// The rows of all sources, in the order of [`sources`].
     fn values(&self, counters: &Counters) -> Vec<(&'static str, Vec<f64>)> {
         let seconds = counters.seconds;
+        // The collector's own transactions, which MariaDB does not count.
+        let observed = if self.scenario.mariadb.is_some() { 0.0 } else { seconds };
         let interference = self.scenario.interference_cores * 1e9 * seconds;
         let busy = counters.on_cpu_ns + counters.driver_ns + interference;
         let idle = self.scenario.host_cores * 1e9 * seconds - busy;
         let sampled = f64::from(SAMPLES) * seconds;
         let read_sectors = counters.reads.0 * 16.0;
-        let log_sectors = counters.log_bytes * 1.4 / 512.0;
+        let log_sectors = counters.log_bytes * self.scenario.written_per_logged / 512.0;
         vec![
             ("host_cpu", vec![busy * 0.8, 0.0, busy * 0.2, idle * 0.7, idle * 0.3, 0.0, 0.0, 0.0]),
             (
@@ -231,9 +252,9 @@ impl SimulatedRun<'_> {
                 vec![counters.on_cpu_ns, counters.run_queue_ns, counters.driver_ns, 0.0, 1.0],
             ),
             (
-                "postgres",
+                if self.scenario.mariadb.is_some() { "mariadb" } else { "postgres" },
                 vec![
-                    counters.commits + 4.0 * seconds,
+                    counters.commits + 4.0 * observed,
                     0.0,
                     counters.log_bytes,
                     counters.commits * 200.0,
@@ -242,7 +263,8 @@ impl SimulatedRun<'_> {
                     (seconds / 15.0).floor(),
                     ((seconds - 5.0) / 15.0).floor().max(0.0) * 5_000.0,
                     4.0 * seconds,
-                ],
+                ][..if self.scenario.mariadb.is_some() { 5 } else { 8 }]
+                    .to_vec(),
             ),
             ("waits", vec![sampled, 0.0]),
             ("underlay", vec![seconds, seconds * 2e6]),
@@ -296,6 +318,22 @@ impl SimulatedRun<'_> {
     }
 
     fn write_documents(&self, recorder: &mut Recorder, run: RunId, at: Nanos) {
+        if let Some(rate) = self.scenario.job {
+            let outcome = json!({ "value": rate });
+            recorder.write_document(Some(run), document::OUTCOME, &outcome).unwrap();
+        }
+        if let Some(mariadb) = self.scenario.mariadb.as_ref().filter(|mariadb| mariadb.is_recorded)
+        {
+            let names = mariadb.types.iter().chain(&mariadb.idle);
+            let commits = names.map(|name| {
+                let by =
+                    if self.is_counted(name) { commits_by::TOLD } else { commits_by::THEMSELVES };
+                (name.to_string(), json!({ "by": by, "count": 1 }))
+            });
+            let commits: serde_json::Map<_, _> = commits.collect();
+            let driver = json!({ "commits": commits });
+            recorder.write_document(Some(run), document::DRIVER, &driver).unwrap();
+        }
         let mut settings = json!({
             "shared_buffers": { "value": "16384", "source": "configuration file" },
             "checkpoint_timeout": { "value": "300", "source": "default" },
@@ -308,6 +346,17 @@ impl SimulatedRun<'_> {
         recorder.write_document(Some(run), document::ENGINE_SETTINGS, &settings).unwrap();
         let engine = json!({ "engine": "postgresql", "version": "15.18" });
         recorder.write_document(Some(run), document::ENGINE, &engine).unwrap();
+        let volumes = ["data", "wal"].map(|name| match self.scenario.devices {
+            Devices::Own => {
+                json!({ "name": name, "block_device": format!("loop-{name}"), "owns_block_device": true })
+            }
+            Devices::Shared => {
+                json!({ "name": name, "block_device": "vda", "owns_block_device": false })
+            }
+            Devices::SharedUnsaid => json!({ "name": name, "block_device": "vda" }),
+        });
+        let datastore = json!({ "volumes": volumes });
+        recorder.write_document(Some(run), document::DATASTORE, &datastore).unwrap();
         let timing = json!({
             "valid": self.scenario.timing_valid,
             "reason": (!self.scenario.timing_valid).then_some("lateness p99 of 400 us exceeds 10 % of 700 us"),
@@ -331,7 +380,7 @@ impl SimulatedRun<'_> {
 }
 
 /// All sources with their series: the names are those of the samplers.
-fn sources() -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
+fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
     let counters = |names: &[&str], unit: &str| -> Vec<SeriesSpec> {
         names.iter().map(|name| SeriesSpec::counter(*name, unit)).collect()
     };
@@ -344,7 +393,12 @@ fn sources() -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
     );
     process.push(SeriesSpec::gauge("driver.processes", "processes"));
     let block = |volume: &str, operation: &str| {
-        let name = |field: &str| format!("volume.{volume}.{field}");
+        let name = |field: &str| match (scenario.devices, operation, field) {
+            // A device has one queue.
+            (Devices::Shared, "write", "queue_time") => "device.vda.discard.time".to_string(),
+            (Devices::Shared, ..) => format!("device.vda.{field}"),
+            _ => format!("volume.{volume}.{field}"),
+        };
         vec![
             SeriesSpec::counter(name(&format!("{operation}.ios")), "ios"),
             SeriesSpec::counter(name(&format!("{operation}.sectors")), "sectors"),
@@ -352,10 +406,22 @@ fn sources() -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
             SeriesSpec::counter(name("queue_time"), "ms"),
         ]
     };
-    vec![
-        ("host_cpu", Layer::Host, states),
-        ("process", Layer::Host, process),
-        (
+    let database = match scenario.mariadb {
+        Some(_) => (
+            "mariadb",
+            Layer::Database,
+            counters(
+                &[
+                    "status.com_commit",
+                    "status.com_rollback",
+                    "status.innodb_lsn_current",
+                    "status.innodb_buffer_pool_read_requests",
+                    "status.innodb_buffer_pool_reads",
+                ],
+                "events",
+            ),
+        ),
+        None => (
             "postgres",
             Layer::Database,
             counters(
@@ -372,6 +438,11 @@ fn sources() -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
                 "events",
             ),
         ),
+    };
+    vec![
+        ("host_cpu", Layer::Host, states),
+        ("process", Layer::Host, process),
+        database,
         ("waits", Layer::Database, counters(&["samples", "holders"], "samples")),
         ("underlay", Layer::Underlay, counters(&["tier.postgres.ticks", "collector.cpu"], "ns")),
         ("block", Layer::Block, [block("data", "read"), block("wal", "write")].concat()),

@@ -14,14 +14,14 @@ pub(crate) mod underlay;
 pub(crate) mod waits;
 
 use crate::source::Sampler;
-use crate::targets::{CgroupTarget, Pace};
+use crate::targets::{CgroupTarget, Pace, VolumeTarget};
 use process::ProcessRoot;
 use std::sync::Arc;
 
 /// The samplers that only read the kernel's files, in the order in which they are read.
 pub(crate) fn host(
     pace: &Pace,
-    volumes: &[(String, String)],
+    volumes: &[VolumeTarget],
     cgroup: Option<&CgroupTarget>,
     processes: &[Arc<ProcessRoot>],
 ) -> Vec<Box<dyn Sampler>> {

@@ -158,6 +158,7 @@ mod tests {
             steady: vec![SteadyState::Steady; 2],
             log_bytes_per_second: Some(1e6),
             log_volume_bytes_per_second: Some(1.5e6),
+            log_device_shared: None,
             slope: None,
         }
     }
@@ -291,13 +292,14 @@ mod tests {
     fn contradicting_numbers_give_no_verdict() {
         let good = situation(&[(TimeClass::Log, 7.0), (TimeClass::Cpu, 1.0)]);
         type Fault = fn(&mut Situation);
-        let broken: [(&str, Fault); 7] = [
+        let broken: [(&str, Fault); 8] = [
             ("G1", |s| s.response_s = Some(0.005)),
             ("G2", |s| s.users = 12.0),
             ("G3", |s| s.database_per_second = Some(1200.0)),
             ("G4", |s| s.wait_samples = 50),
             ("G6", |s| s.steady = vec![SteadyState::NotSteady; 2]),
             ("G7", |s| s.log_volume_bytes_per_second = Some(1e5)),
+            ("G7", |s| s.log_volume_bytes_per_second = Some(6.439e9)),
             ("G8", |s| s.error_share = 0.03),
         ];
         assert_eq!(class(&good), "log");

@@ -1,13 +1,18 @@
 //! Block devices: those under the volumes of the run, and the disks of the host beneath them.
 //!
 //! * **Reads** `/proc/diskstats`, one `pread`; once at the start `/sys/block/*/queue`.
-//! * **Emits** all fields raw per volume (`volume.<volume>.*`) and per disk (`device.<device>.*`).
+//! * **Emits** all fields raw per volume that has a device to itself (`volume.<volume>.*`) and per disk
+//!   (`device.<device>.*`).
 //! * **Costs** about 32 us per tick.
 //! * **Needs** the device of each volume in `/proc/diskstats`: a volume on an overlay or network file
 //!   system has none, and the status says so.
 //!
 //! Disks of the host (everything that is not loop, RAM, floppy or optical) are recorded beside the
 //! volumes because an emulated volume ends on one of them: that is how a host-limited run shows.
+//! The kernel counts per device, not per folder. A volume that is a folder on a file system, or that shares
+//! its device with another one, therefore has no series of its own: what lies beneath is recorded once, under
+//! the device's name, and a note says which volumes are on it. It attributes nothing to one of them: control groups
+//! count per device and group too, and the server writes its log and its data from the same processes.
 //! It emits no `%util`: with parallel devices `io_ticks` says nothing about being saturated. Use the
 //! queue length, difference of `queue_time` per difference of time, and time per operation.
 
@@ -20,7 +25,8 @@ use crate::declare::{SamplerDoc, SeriesDoc};
 use crate::identity::{Identity, identify};
 use crate::kernel_file::KernelFile;
 use crate::source::{SampleError, Sampler};
-use crate::targets::Roots;
+use crate::targets::{Roots, VolumeTarget};
+use std::collections::BTreeMap;
 use underlay_core::series::Layer;
 
 const SECTOR: &str = "512 B whatever the device's sector is";
@@ -37,6 +43,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         "io_ticks (the base of %util) counts time with any operation outstanding: it is no saturation",
         "queue length = difference of queue_time / difference of time; latency = difference of <operation>.time / difference of <operation>.ios",
         "a loop device and the disk beneath it both count the same write",
+        "the kernel counts per device: a volume that is a folder on a file system, or that shares its device, has no series of its own; device.<device>.* is all that the device did, for all volumes and all programs",
     ],
     series: &[
         SeriesDoc::counter(
@@ -118,8 +125,8 @@ struct Block {
     facts: Vec<String>,
 }
 
-/// The sampler of these volumes: name, and device or a path on the volume.
-pub(crate) fn sampler(roots: &Roots, volumes: &[(String, String)]) -> Box<dyn Sampler> {
+/// The sampler of these volumes.
+pub(crate) fn sampler(roots: &Roots, volumes: &[VolumeTarget]) -> Box<dyn Sampler> {
     let mut block = Block {
         identity: Identity::available(&DOC, Vec::new()),
         file: None,
@@ -145,21 +152,46 @@ impl Block {
     fn choose(
         &mut self,
         roots: &Roots,
-        volumes: &[(String, String)],
+        volumes: &[VolumeTarget],
         text: &str,
         gaps: &mut Vec<String>,
     ) {
-        for (volume, place) in volumes {
-            let found = device::of_place(roots, place).and_then(|device| {
-                let line = lines(text).find(|line| line.device == device);
-                line.ok_or(format!("{device} is not in /proc/diskstats"))
-            });
-            match found {
-                Ok(line) => self.observe(roots, &format!("volume.{volume}"), &line),
-                Err(reason) => gaps.push(format!("volume {volume} has no device: {reason}")),
+        let mut by_device: BTreeMap<String, Vec<&VolumeTarget>> = BTreeMap::new();
+        for volume in volumes {
+            match device::of_place(roots, &volume.place) {
+                Ok(device) => by_device.entry(device).or_default().push(volume),
+                Err(reason) => gaps.push(format!("volume {} has no device: {reason}", volume.name)),
             }
         }
-        let disks = lines(text).filter(|line| device::is_disk(roots, line.device));
+        let mut shared = Vec::new();
+        for (device, volumes) in &by_device {
+            let names: Vec<&str> = volumes.iter().map(|volume| &*volume.name).collect();
+            let Some(line) = lines(text).find(|line| line.device == device) else {
+                let names = names.join(", ");
+                gaps.push(format!(
+                    "volume {names} has no device: {device} is not in /proc/diskstats"
+                ));
+                continue;
+            };
+            match volumes[..] {
+                [volume] if volume.owns_device => {
+                    self.observe(roots, &format!("volume.{}", volume.name), &line);
+                }
+                _ => {
+                    self.observe(roots, &format!("device.{device}"), &line);
+                    self.facts.push(format!(
+                        "on device {device}, which is not theirs alone: {}; device.{device}.* is all that it did, \
+                         for these volumes and for whatever else",
+                        names.join(", ")
+                    ));
+                    shared.push(device);
+                }
+            }
+        }
+        let disks = lines(text).filter(|line| {
+            device::is_disk(roots, line.device)
+                && !shared.iter().any(|known| **known == line.device)
+        });
         for (number, line) in disks.enumerate() {
             if number == DISKS_MAX {
                 gaps.push(format!("only the first {DISKS_MAX} disks of the host are observed"));
@@ -208,8 +240,9 @@ impl Sampler for Block {
 #[cfg(test)]
 mod tests {
     use super::{DOC, FIELDS, sampler};
+    use crate::source::Sampler;
     use crate::source::Status;
-    use crate::targets::Roots;
+    use crate::targets::{Roots, VolumeTarget};
     use std::fs;
     use std::path::Path;
 
@@ -227,11 +260,46 @@ mod tests {
         Roots { proc: folder.to_path_buf(), sys: folder.to_path_buf() }
     }
 
+    fn volume(name: &str, place: &str, owns_device: bool) -> VolumeTarget {
+        VolumeTarget { name: name.to_string(), place: place.to_string(), owns_device }
+    }
+
+    /// The prefixes of all series, once each, in their order.
+    fn prefixes(sampler: &dyn Sampler) -> Vec<&str> {
+        let mut prefixes: Vec<&str> = sampler
+            .series()
+            .iter()
+            .filter_map(|series| series.name.strip_suffix(".read.ios"))
+            .collect();
+        prefixes.dedup();
+        prefixes
+    }
+
+    #[test]
+    fn volumes_on_one_device_have_no_series_of_their_own() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let roots = host(folder.path());
+        // Folders of a file system, as a path datastore has them.
+        let folders = ["data", "wal"].map(|name| volume(name, "vda", false));
+        let on_disk = sampler(&roots, &folders);
+        assert_eq!(*on_disk.status(), Status::Available);
+        assert_eq!(prefixes(&*on_disk), ["device.vda"], "once, not again as a disk of the host");
+        let told = on_disk.facts().join("; ");
+        assert!(told.contains("on device vda, which is not theirs alone: data, wal"), "{told}");
+
+        // One folder by itself does not own the disk either.
+        assert_eq!(prefixes(&*sampler(&roots, &folders[..1])), ["device.vda"]);
+
+        // Two that say they own the same device cannot both be right.
+        let twice = ["data", "wal"].map(|name| volume(name, "/dev/loop3", true));
+        assert_eq!(prefixes(&*sampler(&roots, &twice)), ["device.loop3", "device.vda"]);
+    }
+
     #[test]
     fn volumes_and_disks_are_observed_raw() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let roots = host(folder.path());
-        let volumes = [("wal".to_string(), "/dev/loop3".to_string())];
+        let volumes = [volume("wal", "/dev/loop3", true)];
         let mut sampler = sampler(&roots, &volumes);
         assert_eq!(*sampler.status(), Status::Available);
         let mut values = Vec::new();
@@ -251,7 +319,7 @@ mod tests {
     fn a_lost_device_leaves_missing_values() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let roots = host(folder.path());
-        let mut sampler = sampler(&roots, &[("data".to_string(), "loop3".to_string())]);
+        let mut sampler = sampler(&roots, &[volume("data", "loop3", true)]);
         fs::write(folder.path().join("diskstats"), DISKSTATS.lines().nth(1).expect("two"))
             .expect("written");
         let mut values = Vec::new();
@@ -264,7 +332,7 @@ mod tests {
     fn a_volume_without_device_is_named() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let roots = host(folder.path());
-        let sampler = sampler(&roots, &[("data".to_string(), "nvme9n9".to_string())]);
+        let sampler = sampler(&roots, &[volume("data", "nvme9n9", true)]);
         assert!(
             matches!(sampler.status(), Status::Degraded(why) if why.contains("volume data") && why.contains("nvme9n9"))
         );

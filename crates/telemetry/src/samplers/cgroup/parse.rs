@@ -12,7 +12,8 @@ pub(super) enum Extract {
     Limit,
     /// The first of these keys that is there, times a factor.
     Key(&'static [&'static str], f64),
-    /// Lines `8:0 Read 123`: the sum over devices.
+    /// Lines `8:0 Read 123`: the sum over devices. None of a text without devices: the group has done nothing yet, or
+    /// the kernel counts nothing, as version 1 does while no limit is in force; only the former would be 0.
     PerDevice(&'static str),
     /// Lines `8:0 rbytes=1 wbytes=2`: the sum over devices.
     Assigned(&'static str),
@@ -33,7 +34,7 @@ impl Extract {
             Extract::Key(keys, factor) => {
                 keys.iter().find_map(|key| value_of(text, key)).map(|value| value * factor)
             }
-            Extract::PerDevice(operation) => Some(sum_per_device(text, operation)),
+            Extract::PerDevice(operation) => sum_per_device(text, operation),
             Extract::Assigned(key) => Some(sum_assigned(text, key)),
             Extract::Pressure(kind) => Some(kind.of(&pressure::parse(text))),
         };
@@ -50,12 +51,12 @@ impl Extract {
     }
 }
 
-fn sum_per_device(text: &str, operation: &str) -> f64 {
+fn sum_per_device(text: &str, operation: &str) -> Option<f64> {
     let of_line = |line: &str| {
         let mut words = line.split_ascii_whitespace().skip(1);
         (words.next()? == operation).then(|| words.next()?.parse::<u64>().ok())?
     };
-    text.lines().filter_map(of_line).map(|value| value as f64).sum()
+    text.lines().filter_map(of_line).map(|value| value as f64).reduce(|sum, value| sum + value)
 }
 
 fn sum_assigned(text: &str, key: &str) -> f64 {
@@ -64,7 +65,8 @@ fn sum_assigned(text: &str, key: &str) -> f64 {
         .filter(|(name, _)| *name == key)
         .filter_map(|(_, value)| value.parse::<u64>().ok())
         .map(|value| value as f64)
-        .sum()
+        // The sum of nothing is a negative zero.
+        .fold(0.0, |sum, value| sum + value)
 }
 
 #[cfg(test)]
@@ -94,11 +96,13 @@ mod tests {
     fn devices_are_added_up() {
         let v1 = "8:0 Read 100\n8:0 Write 5\n7:1 Read 11\n7:1 Total 16\nTotal 116\n";
         assert_eq!(Extract::PerDevice("Read").of(v1), 111.0);
-        assert_eq!(Extract::PerDevice("Write").of("Total 0\n"), 0.0);
+        // What a kernel writes that counts nothing.
+        assert!(Extract::PerDevice("Write").of("Total 0\n").is_nan());
+        assert!(Extract::PerDevice("Write").is_offered_by("Total 0\n"));
         let v2 = "8:0 rbytes=90112 wbytes=0 rios=22 wios=0\n7:1 rbytes=10 wbytes=7 rios=1 wios=x\n";
         assert_eq!(Extract::Assigned("rbytes").of(v2), 90122.0);
         assert_eq!(Extract::Assigned("wios").of(v2), 0.0);
-        assert_eq!(Extract::Assigned("rios").of(""), 0.0);
+        assert!(Extract::Assigned("rios").of("").is_sign_positive());
     }
 
     #[test]

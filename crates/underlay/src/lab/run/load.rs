@@ -9,7 +9,7 @@ use underlay_driver::{Arrivals, DriveSpec, DriveSummary, Pacing};
 use underlay_host::Cgroup;
 use underlay_record::conventions::document;
 use underlay_record::{CheckMoment, PhaseKind};
-use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets};
+use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget};
 
 use super::{ActiveRun, Running};
 use crate::lab::abort::{Abort, During};
@@ -182,7 +182,11 @@ impl<S: Subject> ActiveRun<'_, S> {
             }),
             volumes: volumes
                 .iter()
-                .map(|volume| (volume.name.clone(), block_device(volume)))
+                .map(|volume| VolumeTarget {
+                    name: volume.name.clone(),
+                    place: block_device(volume),
+                    owns_device: volume.owns_block_device,
+                })
                 .collect(),
             extra,
         }

@@ -83,6 +83,7 @@ impl<S: Subject> ActiveRun<'_, S> {
                     "name": volume.name,
                     "path": volume.path,
                     "block_device": volume.block_device,
+                    "owns_block_device": volume.owns_block_device,
                     "capacity_bytes": volume.capacity.0,
                     "file_system": request.file_system.as_str(),
                 })
