@@ -84,7 +84,7 @@ pub(crate) fn method(workload: &WorkloadView) -> Method {
         disclaimer: match is_tpcc {
             true => DISCLAIMER.to_string(),
             false if workload.notice.is_empty() => String::new(),
-            false => sentence_case(&format!("{}.", workload.notice)),
+            false => sentence_case(&format!("{}.", workload.notice.trim_end_matches('.'))),
         },
         deviations: match is_tpcc {
             true => DEVIATIONS.iter().map(|text| text.to_string()).collect(),

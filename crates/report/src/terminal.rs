@@ -6,7 +6,7 @@ use crate::analysis::{
 };
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
-use crate::wording::{amount, count, factor, factor_interval, percent, time_ns};
+use crate::wording::{amount, count, factor, factor_interval, list, percent, time_ns};
 
 /// Narrower terminals are treated as this wide.
 const NARROWEST: usize = 40;
@@ -208,7 +208,7 @@ impl Page {
             let place = format!(
                 "{}, {}: ",
                 title(analysis, bottleneck.design),
-                count(u64::from(bottleneck.users), "user")
+                count(u64::from(bottleneck.users), at_work(analysis))
             );
             let confidence = match bottleneck.confidence {
                 Confidence::None => String::new(),
@@ -257,12 +257,27 @@ impl Page {
             counted,
             count(analysis.runs.len() as u64, "run"),
             count(checks as u64, "consistency check"),
-            analysis.study.evidence.as_str(),
+            kinds_of_evidence(analysis),
             analysis.study.identity
         );
         self.styled(Style::Faint, wrap(&text, self.width, "", ""));
         self.styled(Style::Faint, wrap(&analysis.method.disclaimer, self.width, "", ""));
     }
+}
+
+/// `emulated`, or `measured and emulated`: all kinds that the designs are.
+fn kinds_of_evidence(analysis: &Analysis) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for design in &analysis.designs {
+        let kind = design.evidence.as_str().to_string();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    if kinds.is_empty() {
+        kinds.push(analysis.study.evidence.as_str().to_string());
+    }
+    list(&kinds)
 }
 
 /// The type that stands for what the headline counts.
@@ -293,7 +308,7 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
     };
     let mut columns = vec![
         left(text("design", 0, &|rung| Some(title(analysis, rung.design)))),
-        text("users", 0, &|rung| Some(rung.users.to_string())),
+        text(&format!("{}s", at_work(analysis)), 0, &|rung| Some(rung.users.to_string())),
         text(&analysis.workload.unit, 0, &metric("headline", amount)),
         left(text("95 %", 0, &|rung| interval(rung.metrics.get("headline")?))),
         text("TPM", 4, &metric("tpm", amount)),
@@ -325,7 +340,7 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> 
         column(&format!("ratio of {}", analysis.workload.unit), Align::Left, 0, &|c| {
             format!("{} over {}", title(analysis, c.b), title(analysis, c.a))
         }),
-        column("at", Align::Right, 0, &|c| place(c.scope, c.users)),
+        column("at", Align::Right, 0, &|c| place(analysis, c)),
         column("factor", Align::Right, 0, &|c| c.ratio.map_or("-".to_string(), factor)),
         column("95 %", Align::Left, 0, &ratio_interval),
         column("pairs", Align::Right, 2, &|c| c.pairs.to_string()),
@@ -352,9 +367,14 @@ fn interval(estimate: &Estimate) -> Option<String> {
     Some(format!("[{}, {}]{mark}", amount(low), amount(high)))
 }
 
-fn place(scope: Scope, users: Option<u32>) -> String {
-    match (scope, users) {
-        (Scope::Rung, Some(users)) => count(u64::from(users), "user"),
+/// Who loads the database: a job has no users.
+fn at_work(analysis: &Analysis) -> &'static str {
+    if analysis.workload.is_job { "session" } else { "user" }
+}
+
+fn place(analysis: &Analysis, comparison: &Comparison) -> String {
+    match (comparison.scope, comparison.users) {
+        (Scope::Rung, Some(users)) => count(u64::from(users), at_work(analysis)),
         _ => "peaks".to_string(),
     }
 }

@@ -247,6 +247,9 @@ fn draw_host(run: &ObservedRun, drawing: &mut Drawing) {
         let series = format!("cpu.{name}");
         drawing.rate((&series, title, "host", "cores", "host CPU"), state(name), 1e-9);
     }
+    // Rare, so that it is shown where there is any; without it the processors would look idle.
+    let nice = state("nice").filter(|nice| nice.steps().any(|(_, _, by)| by > 0.0));
+    drawing.rate(("cpu.nice", "User, low priority", "host", "cores", "host CPU"), nice, 1e-9);
     for (tree, title) in [
         ("postgres", "Database server"),
         ("mariadb", "Database server"),

@@ -164,6 +164,7 @@ impl WorkloadView {
             rate: self.rate_words(),
             rate_unit: self.rate_unit().to_string(),
             notice: self.notice.clone(),
+            is_job: self.headline == HeadlineKind::Job,
         }
     }
 }

@@ -145,6 +145,8 @@ pub struct Workload {
     pub rate_unit: String,
     /// What every page with a result must say beside it.
     pub notice: String,
+    /// Whether it has a begin and an end: then it has sessions, and no users.
+    pub is_job: bool,
 }
 
 /// The kind of evidence a number is.

@@ -50,6 +50,7 @@ pub fn analysis(size: Size) -> Analysis {
             rate: "new orders per minute".into(),
             rate_unit: "1/min".into(),
             notice: "derived from TPC-C".into(),
+            is_job: false,
         },
         verdict: verdict(),
         designs: designs(),

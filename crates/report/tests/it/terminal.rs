@@ -37,6 +37,20 @@ fn one_run_each() {
 }
 
 #[test]
+fn a_job_has_sessions_and_no_users() {
+    let mut example = scenario(vec![sata(), nvme()]);
+    (example.measure_s, example.users, example.repeats) = (12, vec![4], 2);
+    example.job = Some(2_500.0);
+    let found = analysis(&example);
+    assert!(found.workload.is_job);
+    let text = terminal_summary(&found, 120, Colour::Never);
+    let header = text.lines().find(|line| line.starts_with("design")).expect("a table");
+    assert!(header.contains("sessions") && header.contains("rows/s"), "{text}");
+    assert!(text.contains("NVMe, 4 sessions: "), "{text}");
+    assert!(!text.contains("4 users: "), "{text}");
+}
+
+#[test]
 fn colour_changes_nothing_but_colour() {
     let mut example = scenario(vec![sata(), nvme()]);
     (example.measure_s, example.users, example.repeats) = (12, vec![2], 2);

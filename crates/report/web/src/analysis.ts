@@ -182,6 +182,8 @@ export interface Workload {
   /** `1/min` or `1/s`. */
   rate_unit: string;
   notice: string;
+  /** It has a begin and an end: then it has sessions, and no users. */
+  is_job: boolean;
 }
 
 export interface Rung {
@@ -213,6 +215,8 @@ export interface LatencyRow {
 
 export interface VolumeRow {
   volume: string;
+  /** Volumes on a device that is not one volume's alone; empty where the numbers are the volume's. */
+  shared_by: string[];
   metrics: Record<string, Estimate>;
 }
 

@@ -3,7 +3,7 @@
 import { segments } from "./control";
 import { html } from "./dom";
 import type { Page } from "./page";
-import { evidenceBadge } from "./section/verdict";
+import { evidenceBadge, evidenceKinds } from "./section/verdict";
 import { chooseTheme, themeChoice, type Choice } from "./theme";
 
 /** The bar. */
@@ -16,7 +16,7 @@ export function masthead(page: Page): HTMLElement {
       "div",
       {},
       html("span", { class: "study", title: study.title }, study.title),
-      evidenceBadge(study.evidence),
+      ...evidenceKinds(page).map(evidenceBadge),
       segments<Choice>(
         "Theme",
         [

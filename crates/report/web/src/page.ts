@@ -62,6 +62,11 @@ export function legend(page: Page): HTMLElement {
   );
 }
 
+/** Of these types of transactions the one to look at first: what the headline counts, or the first. */
+export function mainType(page: Page, names: string[]): string | undefined {
+  return names.find((name) => page.analysis.workload.types.includes(name)) ?? names[0];
+}
+
 /** The metric of this name; one without a definition is shown under its name. */
 export function metricOf(page: Page, name: string): Metric {
   const found = page.analysis.method.metrics.find((metric) => metric.name === name);

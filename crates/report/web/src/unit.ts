@@ -55,6 +55,8 @@ const BYTE_STEPS: readonly [number, string][] = [
   [2 ** 40, "TiB"], [2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"], [1, "B"],
 ];
 
+const RATE_STEPS: readonly [number, string][] = [[1e6, "MB/s"], [1e3, "kB/s"], [1, "B/s"]];
+
 /** The divisor and the name that suit an axis whose greatest tick is `top`. */
 function axisUnit(top: number, unit: string): [number, string] {
   switch (unit) {
@@ -65,7 +67,7 @@ function axisUnit(top: number, unit: string): [number, string] {
     case "share":
       return [0.01, "%"];
     case "bytes/s":
-      return [1e6, "MB/s"];
+      return RATE_STEPS.find(([size]) => top >= size) ?? [1, "B/s"];
     case "bytes":
       return BYTE_STEPS.find(([size]) => top >= size) ?? [1, "B"];
     case "s":

@@ -1,5 +1,5 @@
-// The words for who loads and what is asked: users and transactions of a database, or requests to storage. Set once,
-// from the record's workload, before anything is drawn.
+// The words for who loads and what is asked: users and transactions of a database, sessions of a job, or requests to
+// storage. Set once, from the record's workload, before anything is drawn.
 
 import type { Workload } from "./analysis";
 
@@ -23,6 +23,10 @@ const BLOCKS: Vocabulary = {
   one: "request in flight", many: "requests in flight", axis: "requests in flight", request: "request", load: "real requests",
 };
 
+const JOB: Vocabulary = {
+  one: "session", many: "sessions", axis: "sessions", request: "request", load: "a real database",
+};
+
 let spoken = DATABASE;
 
 /** Whether the record is one of block I/O. */
@@ -32,7 +36,7 @@ export function isBlockLoad(workload: Workload | undefined): boolean {
 
 /** Chooses the words for a workload. */
 export function speakOf(workload: Workload | undefined): void {
-  spoken = isBlockLoad(workload) ? BLOCKS : DATABASE;
+  spoken = isBlockLoad(workload) ? BLOCKS : workload?.is_job ? JOB : DATABASE;
 }
 
 /** The words in use. */

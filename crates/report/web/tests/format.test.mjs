@@ -88,6 +88,9 @@ test("only the last tick of an axis carries the unit", () => {
   assert.deepEqual(texts([0, 250000, 500000, 750000, 1000000], "ns"), ["0", "0.25", "0.5", "0.75", "1 ms"]);
   assert.deepEqual(texts([0, 0.25, 0.5, 0.75, 1], "share"), ["0", "25", "50", "75", "100 %"]);
   assert.deepEqual(texts([0, 5e7, 1e8], "bytes/s"), ["0", "50", "100 MB/s"]);
+  // An axis of little or nothing has no ticks that are all 0.
+  assert.deepEqual(texts([0, 2500, 5000], "bytes/s"), ["0", "2.5", "5 kB/s"]);
+  assert.deepEqual(texts([0, 0.5, 1], "bytes/s"), ["0", "0.5", "1 B/s"]);
   assert.deepEqual(texts([0, 2 ** 33, 2 ** 34], "bytes"), ["0", "8", "16 GiB"]);
   assert.deepEqual(texts([0, 5000, 10000], "1/min"), ["0", "5k", "10k"]);
   // Over many powers of ten a single unit would be unreadable.

@@ -7,9 +7,9 @@ import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { append, html, type Child } from "../dom";
 import { words } from "../format";
-import { grid, hasValues, legend, metricOf, section, type Page } from "../page";
+import { grid, hasValues, legend, mainType, metricOf, section, type Page } from "../page";
 import { unitName } from "../unit";
-import { isBlockLoad } from "../vocabulary";
+import { isBlockLoad, vocabulary } from "../vocabulary";
 import { comparisons } from "./comparisons";
 
 interface Curve {
@@ -30,13 +30,16 @@ const VOLUME = [
   "read_latency_ns", "write_latency_ns", "flush_latency_ns",
 ];
 
+/** The volumes that every design has and every load uses. */
+const USUAL_VOLUMES = ["data", "wal"];
+
 /** The section. */
 export function curves(page: Page): HTMLElement | null {
   // A block load has one number of requests in flight: a curve of one point says nothing.
   if (isBlockLoad(page.analysis.workload) && page.ladder.length < 2) return null;
   return section(
     "curves",
-    "Against the number of users",
+    `Against the number of ${vocabulary().many}`,
     "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats.",
     legend(page),
     html("div", { class: "chart-pair" }, chartsOf(page, MAIN.map((name) => metricCurve(metricOf(page, name))), "from zero")),
@@ -83,8 +86,10 @@ function chartsOf(page: Page, list: Curve[], vertical: Vertical): HTMLElement[] 
 }
 
 function latencyCurves(page: Page): Child {
-  const names = unique(page.analysis.rungs.flatMap((rung) => rung.latencies.map((row) => row.transaction)));
-  const first = names[0];
+  // A job counts what it does, and not each time how long it took.
+  const timed = page.analysis.rungs.flatMap((rung) => rung.latencies.filter((row) => row.p50.value !== null));
+  const names = unique(timed.map((row) => row.transaction));
+  const first = mainType(page, names);
   if (first === undefined) return null;
   let transaction = first;
   let vertical: Vertical = "from zero";
@@ -122,7 +127,7 @@ function latencyCurves(page: Page): Child {
 
 function volumeCurves(page: Page): Child {
   const rows = page.analysis.rungs.flatMap((rung) => rung.volumes);
-  const names = unique(rows.map((row) => row.volume));
+  const names = volumesInOrder(unique(rows.map((row) => row.volume)));
   const first = names[0];
   if (first === undefined) return null;
   const others = inOrder(page, unique(rows.flatMap((row) => Object.keys(row.metrics))))
@@ -130,15 +135,17 @@ function volumeCurves(page: Page): Child {
   const charts = html("div", {});
   const draw = (volume: string) => {
     clear(charts);
+    const shared = unique(rows.filter((row) => row.volume === volume).flatMap((row) => row.shared_by));
     const curve = (name: string): Curve => {
       const metric = metricOf(page, name);
       return {
         ...metricCurve(metric),
-        note: [`${volume} volume`, unitNote(metric)].filter(Boolean).join(", "),
+        note: [shared.length > 0 ? volume : `${volume} volume`, unitNote(metric)].filter(Boolean).join(", "),
         pick: (rung) => rung.volumes.find((row) => row.volume === volume)?.metrics[name],
       };
     };
     append(charts, [
+      shared.length > 0 ? html("p", { class: "muted" }, sharedDevice(shared)) : null,
       html("div", { class: "chart-grid" }, chartsOf(page, VOLUME.map(curve), "from zero")),
       folded(chartsOf(page, others.map(curve), "from zero"), "of this volume"),
     ]);
@@ -150,6 +157,18 @@ function volumeCurves(page: Page): Child {
       select("Volume", names.map((value) => ({ value, label: value })), first, draw)),
     charts,
   ];
+}
+
+/** What is asked for most comes first: data, the log, then the others. */
+function volumesInOrder(names: string[]): string[] {
+  const place = (name: string) => (USUAL_VOLUMES.includes(name) ? USUAL_VOLUMES.indexOf(name) : USUAL_VOLUMES.length);
+  return [...names].sort((a, b) => place(a) - place(b));
+}
+
+/** Whose the numbers of a device are that volumes have not to themselves. */
+function sharedDevice(volumes: string[]): string {
+  return `The kernel counts per device: these numbers are all that the device of ${volumes.join(", ")} did, `
+    + "for these volumes and for any other program.";
 }
 
 /** Everything else that was computed per rung, folded away. */

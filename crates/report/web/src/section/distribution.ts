@@ -6,7 +6,7 @@ import { segments, select } from "../control";
 import { html } from "../dom";
 import { capitalised, count, words, users as usersText } from "../format";
 import { vocabulary } from "../vocabulary";
-import { legend, section, type Page } from "../page";
+import { legend, mainType, section, type Page } from "../page";
 
 /** The section. */
 export function distribution(page: Page): HTMLElement | null {
@@ -14,7 +14,7 @@ export function distribution(page: Page): HTMLElement | null {
   if (all.length === 0) return null;
   const transactions = [...new Set(all.map((entry) => entry.transaction))];
   const ladder = [...new Set(all.map((entry) => entry.users))].sort((a, b) => a - b);
-  let transaction = transactions[0]!;
+  let transaction = mainType(page, transactions)!;
   let users = ladder[ladder.length - 1]!;
   let view: View = "percentiles";
   const body = html("div", {});

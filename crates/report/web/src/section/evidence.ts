@@ -1,7 +1,7 @@
 // How good the evidence is: the runs in their order, whether each window was steady, whether the
 // emulation kept its times, and what the load generator cost.
 
-import type { Run } from "../analysis";
+import type { Run, Window } from "../analysis";
 import { drawOrder } from "../chart/order";
 import { figure } from "../chart/frame";
 import { html, type Child } from "../dom";
@@ -29,12 +29,16 @@ export function evidence(page: Page): HTMLElement {
 
 function summary(page: Page): string {
   const { windows, emulation } = page.analysis;
-  const steady = windows.filter((window) => window.steady.state === "steady").length;
+  const found = (state: Window["steady"]["state"]) => windows.filter((window) => window.steady.state === state).length;
+  const [steady, short] = [found("steady"), found("too-short")];
   const kept = emulation.filter((entry) => entry.valid === true).length;
   return [
-    windows.length > 0 ? `${count(steady)} of ${count(windows.length)} measured windows were steady.` : "",
+    steady + short < windows.length || steady > 0
+      ? `${count(steady)} of ${count(windows.length)} measured windows were steady.`
+      : "",
+    short > 0 ? `${count(short)} of ${count(windows.length)} measured windows were too short to tell.` : "",
     emulation.length > 0 ? `The emulation kept its times in ${count(kept)} of ${count(emulation.length)} runs.` : "",
-  ].join(" ");
+  ].filter(Boolean).join(" ");
 }
 
 /** Drift of the host over the hours shows as a slope over all runs. */

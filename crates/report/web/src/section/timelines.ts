@@ -25,12 +25,15 @@ const STACKED_PARTS = / by queue$/;
 const PARTS_IN_OVERVIEW = 4;
 /** Series that a first look needs; of other groups the overview shows nothing. */
 const OVERVIEW_SERIES = [
-  /^headline$/, /^volume\.data\.read_(iops|latency)$/,
-  /^volume\.wal\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
+  /^headline$/, /^volume\.(data|whole-device)\.read_(iops|latency)$/,
+  /^volume\.(wal|whole-device)\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
   /^background\..*\.bytes$/, /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
 ];
-/** Latencies of what the headline counts belong to the first look. */
+/** So many types of transactions have their latencies in the overview. */
+const TYPES_IN_OVERVIEW = 4;
+/** Latencies of what the headline counts belong to the first look, unless there are many. */
 function isMainLatency(page: Page, series: string): boolean {
+  if (page.analysis.workload.types.length > TYPES_IN_OVERVIEW) return false;
   return page.analysis.workload.types.some((type) => /^p(50|99)$/.test(series.replace(`latency.${type}.`, "")));
 }
 
@@ -40,6 +43,7 @@ const ALL = "all";
 /** Custom property of the colour of a series in a stack, by the last part of its name. */
 const COLORS: Record<string, string> = {
   user: "--time-cpu",
+  nice: "--time-other",
   system: "--time-run-queue",
   iowait: "--time-data-read",
   softirq: "--time-latch",

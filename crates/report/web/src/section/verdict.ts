@@ -40,6 +40,13 @@ export function evidenceBadge(evidence: Evidence): HTMLElement {
   return html("span", { class: `badge ${evidence}`, title: meaning(evidence) }, evidence);
 }
 
+/** The kinds of evidence of the designs, in the order in which these first have them. */
+export function evidenceKinds(page: Page): Evidence[] {
+  const { designs, study } = page.analysis;
+  const kinds = [...new Set(designs.map((design) => design.evidence))];
+  return kinds.length > 0 ? kinds : [study.evidence];
+}
+
 /** The badge of a degree of confidence. */
 export function confidenceBadge(confidence: Confidence): HTMLElement {
   const [text, className] = CONFIDENCE[confidence];
@@ -58,8 +65,7 @@ export function verdict(page: Page): HTMLElement {
     html("p", { class: "badges" },
       html("span", { class: `badge ${className}` }, word),
       confidenceBadge(answer.confidence),
-      evidenceBadge(study.evidence),
-      html("span", { class: "muted" }, meaning(study.evidence)),
+      evidenceKinds(page).map((kind) => [evidenceBadge(kind), html("span", { class: "muted" }, meaning(kind))]),
       warningsLink(page)),
     html("ul", { class: "support" },
       answer.support.map((sentence) => html("li", {}, quietIntervals(sentence))),
