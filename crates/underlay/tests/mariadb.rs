@@ -110,6 +110,46 @@ fn a_study_compares_two_designs_on_mariadb() {
     assert!(ended.stderr.contains("did you mean `innodb_log_file_size`?"), "{}", ended.stderr);
 }
 
+/// Statements that commit by themselves, on a folder of this host: what no counter knows of them is said, not made up.
+#[test]
+fn what_the_counters_cannot_tell_is_not_judged() {
+    if let Some(reason) = cannot_run_mariadb() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    // On a disk: the server writes with direct I/O, which memory file systems refuse.
+    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), everybody).expect("its permissions are set");
+    let here = format!("name = \"a\"\ndatastore.path.directory = \"{}\"", folder.path().display());
+    let workload = "[workload.sysbench]\ntables = 1\ntable-size = 1000\nscript = \"update_index\"";
+    let study = STUDY
+        .replace("use = \"null\"\nname = \"a\"", &here)
+        .replace("[workload.tpcc]\nwarehouses = 1", workload);
+    assert!(study.contains(&here) && study.contains(workload));
+    bench.write("here.toml", &study);
+    let arguments = ["run", "here.toml", "--out", "here.sqlite", "--no-progress", "--json"];
+    let options = ["--users", "2", "--designs", "a"];
+    let analysis = json(&bench.run(&[&arguments[..], &options].concat()).expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    let gates = analysis["bottlenecks"][0]["gates"].as_array().expect("gates");
+    for id in ["G3", "G7"] {
+        let gate = gates.iter().find(|gate| gate["id"] == id).expect("it is always there");
+        assert_eq!(gate["state"], "not-judged", "{gate}");
+    }
+    let rung = &analysis["rungs"][0];
+    assert!(rung["metrics"]["headline"]["value"].as_f64().is_some_and(|rate| rate > 0.0));
+    assert_eq!(rung["metrics"].get("tpm"), None, "the server has no count of these");
+    // Where the folder lies on a block device, that is shown as a whole, once, and said.
+    let volumes = rung["volumes"].as_array().expect("volumes");
+    let names: Vec<&str> = volumes.iter().filter_map(|row| row["volume"].as_str()).collect();
+    let findings = analysis["findings"].as_array().expect("findings");
+    let told = findings.iter().filter(|finding| finding["code"] == "shared-device").count();
+    assert!(names.is_empty() || names == ["whole device"], "{names:?}");
+    assert_eq!(told, names.len(), "{findings:#?}");
+}
+
 #[test]
 fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
     if let Some(reason) = cannot_run_mariadb() {
