@@ -127,11 +127,12 @@ pub(crate) const CONDITIONS: &[Condition] = &[
     Condition {
         id: "values",
         title: "stars are 1 to 5, ratings 1 to 10, memberships 1 to 3, regions 1 and 2",
-        sql: "SELECT sum(n), 0 FROM ( \
-                SELECT count(*) AS n FROM reviews WHERE stars NOT BETWEEN 1 AND 5 \
-                UNION ALL SELECT count(*) FROM reviews_helpfulness WHERE helpfulness NOT BETWEEN 1 AND 10 \
-                UNION ALL SELECT count(*) FROM membership WHERE membershiptype NOT BETWEEN 1 AND 3 \
-                UNION ALL SELECT count(*) FROM customers WHERE region NOT BETWEEN 1 AND 2) wrong",
+        sql: "SELECT sum(n), coalesce(min(example), 0) FROM ( \
+                SELECT count(*) AS n, min(review_id) AS example FROM reviews WHERE stars NOT BETWEEN 1 AND 5 \
+                UNION ALL SELECT count(*), min(review_helpfulness_id) FROM reviews_helpfulness \
+                  WHERE helpfulness NOT BETWEEN 1 AND 10 \
+                UNION ALL SELECT count(*), min(customerid) FROM membership WHERE membershiptype NOT BETWEEN 1 AND 3 \
+                UNION ALL SELECT count(*), min(customerid) FROM customers WHERE region NOT BETWEEN 1 AND 2) wrong",
     },
 ];
 
