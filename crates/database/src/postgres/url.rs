@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use tokio_postgres::Config;
-use tokio_postgres::config::Host;
+use tokio_postgres::config::{Host, SslNegotiation};
 
 use crate::Engine;
 use crate::error::TargetError;
@@ -15,7 +15,7 @@ use crate::stop::StopWhen;
 use crate::target::{
     Address, DEFAULT_APPLICATION_NAME, DEFAULT_CONNECT_TIMEOUT, Secret, Target, home,
 };
-use crate::tls::{POSTGRES_WORDS, Tls, TlsOptions};
+use crate::tls::{POSTGRES_WORDS, Tls, TlsMode, TlsOptions};
 
 /// The port when none is given.
 const DEFAULT_PORT: u16 = 5432;
@@ -58,6 +58,7 @@ pub(crate) fn parse(text: &str) -> Result<Target, TargetError> {
         .map_err(|_| TargetError::PasswordNotText)?;
     let is_socket = matches!(address, Address::UnixSocket(_));
     let options = TlsOptions::read(&POSTGRES_WORDS, &taken, is_socket)?;
+    demand_what_can_be(&config, options.mode)?;
     Ok(Target {
         engine: Engine::Postgresql,
         address,
@@ -81,6 +82,18 @@ pub(crate) fn parse(text: &str) -> Result<Target, TargetError> {
         tls: Tls::new(options, &POSTGRES_WORDS, home().as_deref())?,
         stop: StopWhen::default(),
     })
+}
+
+/// Refuses what the mode of TLS rules out, which the library would say only when it connects.
+fn demand_what_can_be(config: &Config, mode: TlsMode) -> Result<(), TargetError> {
+    let may_be_plain = matches!(mode, TlsMode::Disable | TlsMode::Allow | TlsMode::Prefer);
+    if config.get_ssl_negotiation() == SslNegotiation::Direct && may_be_plain {
+        return Err(TargetError::Tls {
+            reason: "`sslnegotiation=direct` begins with TLS at once: write `sslmode=require` or a stronger mode with it"
+                .to_string(),
+        });
+    }
+    Ok(())
 }
 
 /// What is left, and what was taken.
@@ -210,6 +223,10 @@ mod tests {
         assert!(take_from_pairs("host=h sslmode=require sslmode=disable").is_err());
         assert_eq!(take_from_url("postgres://ann@h/db?").unwrap().0, "postgres://ann@h/db");
         assert!(take_from_pairs("host=h user=ann hostaddr=10.0.0.1").is_err());
+        let direct =
+            |mode: &str| super::parse(&format!("postgres://ann@h/db?sslnegotiation=direct{mode}"));
+        assert!(direct("").unwrap_err().to_string().contains("sslmode=require"));
+        assert!(direct("&sslmode=require").is_ok());
         let (left, found) = take_from_url("postgres://ann@h/db?sslmode=prefer").unwrap();
         assert_eq!((left.as_str(), found.len()), ("postgres://ann@h/db", 1));
     }
