@@ -4,7 +4,8 @@ use std::error::Error;
 
 use tokio_postgres::error::{DbError, Severity, SqlState};
 
-use crate::tls::plain;
+use crate::mariadb;
+use crate::tls::{self, plain, refusal};
 
 /// What an error means for the one who met it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -202,6 +203,26 @@ impl SessionError {
         }
     }
 
+    /// Whether the server refused it because its user lacks a right. Trying again is of no use.
+    ///
+    /// PostgreSQL has a code for it, `insufficient_privilege`. MariaDB has one code for this and for what it cannot parse: there its
+    /// numbers tell, with which its messages begin here.
+    pub fn is_denial(&self) -> bool {
+        self.sqlstate.as_deref() == Some(SqlState::INSUFFICIENT_PRIVILEGE.code())
+            || mariadb::DENIALS
+                .iter()
+                .any(|number| self.message.starts_with(&format!("error {number}:")))
+    }
+
+    /// A right that is known to be lacking before anything was asked for that needs it.
+    pub(crate) fn denial(message: String) -> SessionError {
+        SessionError {
+            sqlstate: Some(SqlState::INSUFFICIENT_PRIVILEGE.code().to_string()),
+            message,
+            ..SessionError::refusal("")
+        }
+    }
+
     /// An error that neither a server nor a client library raised. Nothing was committed, and trying again is of no use.
     pub(crate) fn refusal(message: &str) -> SessionError {
         SessionError {
@@ -273,6 +294,10 @@ fn describe(error: &tokio_postgres::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
+        // TLS 1.3 judges the client's certificate only after its handshake is over.
+        if let Some(refused) = cause.downcast_ref().and_then(refusal) {
+            return tls::describe(refused, "");
+        }
         let cause_text = cause.to_string();
         if !text.contains(&cause_text) {
             text.push_str(": ");

@@ -18,6 +18,7 @@ mod parallel;
 pub mod password_file;
 mod percent;
 pub mod place;
+pub mod rights;
 pub mod session;
 pub mod stop;
 pub mod target;

@@ -49,6 +49,8 @@ pub struct ErrorSample {
     pub sqlstate: Option<String>,
     /// The message.
     pub message: String,
+    /// Whether the user has no right to what was tried.
+    pub is_denial: bool,
 }
 
 /// The earliest error of each class.
@@ -63,6 +65,7 @@ impl ErrorSamples {
             class: error.class,
             sqlstate: error.sqlstate.clone(),
             message: error.message.clone(),
+            is_denial: error.is_denial(),
         });
     }
 

@@ -14,11 +14,12 @@ pub struct Stop {
     code: u8,
     message: String,
     hint: Option<String>,
+    is_denial: bool,
 }
 
 impl Stop {
     fn new(code: u8, message: impl Into<String>) -> Stop {
-        Stop { code, message: message.into(), hint: None }
+        Stop { code, message: message.into(), hint: None, is_denial: false }
     }
 
     /// Bad input; nothing was touched.
@@ -34,6 +35,11 @@ impl Stop {
     /// A run ended early.
     pub fn run_failed(message: impl Into<String>) -> Stop {
         Stop::new(exit_code::RUN_FAILED, message)
+    }
+
+    /// A database refused something that its user has no right to; whoever knows what the user wanted adds what to grant.
+    pub fn denied(message: impl Into<String>) -> Stop {
+        Stop { is_denial: true, ..Stop::run_failed(message) }
     }
 
     /// A consistency check found a violation.
@@ -77,6 +83,11 @@ impl Stop {
     pub fn with_hint(mut self, hint: impl Into<String>) -> Stop {
         self.hint = Some(hint.into());
         self
+    }
+
+    /// Whether a database refused something that its user has no right to.
+    pub fn is_denial(&self) -> bool {
+        self.is_denial
     }
 
     /// The exit code.

@@ -13,6 +13,9 @@ mod foreign;
 #[path = "drive_by_url/lost_server.rs"]
 mod lost_server;
 
+#[path = "drive_by_url/rights.rs"]
+mod rights;
+
 #[path = "drive_by_url/stopped.rs"]
 mod stopped;
 
@@ -363,6 +366,8 @@ fn whole(engine: Engine) {
     foreign::the_servers_own_databases_are_refused(&stranger);
     foreign::tpcc_of_others_is_checked_as_it_is(&stranger);
     foreign::sysbench_of_others_is_driven_as_far_as_it_goes(&stranger);
+    rights::who_lacks_rights_is_told_which(&stranger);
+    rights::a_run_that_is_not_allowed_is_no_result(&stranger);
     the_password_is_in_no_file(&stranger);
 }
 

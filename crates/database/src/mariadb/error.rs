@@ -88,6 +88,13 @@ pub(crate) fn class_of(number: u16) -> ErrorClass {
     }
 }
 
+/// Numbers of what a user has no right to in a database: itself, a table, a column, a view, a routine. Not those of rights on the
+/// whole server, whose messages name the right and which nothing here needs.
+pub(crate) const DENIALS: [u16; 5] = [1044, 1142, 1143, 1345, 1370];
+
+/// There is no such table; there is no such database.
+pub(crate) const ABSENT: [u16; 2] = [1146, 1049];
+
 /// Whether an error that a server reports for a statement proves that the statement committed nothing.
 ///
 /// A procedure commits inside its call. A limit on the time of statements, or a kill, may strike after
@@ -171,6 +178,19 @@ mod tests {
         check(1114, ErrorClass::Io);
         check(1062, ErrorClass::Constraint);
         check(1146, ErrorClass::Other);
+    }
+
+    #[test]
+    fn a_lacking_right_is_told_from_other_errors() {
+        let denied =
+            |code| SessionError::from_mariadb(&server(code), CommitState::NotSent).is_denial();
+        for code in [1044, 1142, 1143, 1370] {
+            assert!(denied(code), "{code}");
+        }
+        // No such table, a syntax error, a wrong password, a column of that number's beginning.
+        for code in [1146, 1064, 1045, 114, 11420] {
+            assert!(!denied(code), "{code}");
+        }
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(crate) mod warehouse;
 
 mod error;
 
+pub(crate) use error::DENIALS;
+
 pub use connection::connect;
 pub use install::{Flavour, Install, capability, find_installs};
 pub use server::{Server, ServerSpec};

@@ -4,6 +4,7 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
 use super::connection::{connect, quoted};
+use super::error::ABSENT;
 use crate::Engine;
 use crate::error::{CommitState, SessionError};
 use crate::place::{
@@ -19,7 +20,7 @@ fn refused(error: mysql_async::Error) -> SessionError {
 }
 
 /// The database that `workload` uses: the target's, or one that is called as the workload is.
-fn database_of(target: &Target, workload: WorkloadTables) -> &str {
+pub(crate) fn database_of(target: &Target, workload: WorkloadTables) -> &str {
     match target.database.as_str() {
         // As sysbench itself.
         "" => workload.schema().unwrap_or("sbtest"),
@@ -27,16 +28,35 @@ fn database_of(target: &Target, workload: WorkloadTables) -> &str {
     }
 }
 
+/// Refuses who may not read `table`. The server shows nobody what he has no right to, so that something is not to be seen means
+/// only to somebody who may read it that it is not there.
+pub(crate) async fn require_sight(
+    conn: &mut Conn,
+    database: &str,
+    table: &str,
+) -> Result<(), SessionError> {
+    let sql = format!("SELECT 1 FROM {}.{} LIMIT 0", quoted(database), quoted(table));
+    match conn.query_drop(sql).await {
+        Err(mysql_async::Error::Server(error)) if ABSENT.contains(&error.code) => Ok(()),
+        answer => answer.map_err(refused),
+    }
+}
+
 /// Who made what is in `database`. `workload` has the database to itself.
+///
+/// # Errors
+/// Also when the user may not see all of it.
 pub(crate) async fn state(
     conn: &mut Conn,
     database: &str,
     workload: WorkloadTables,
 ) -> Result<State, SessionError> {
     let sql = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?";
+    require_sight(conn, database, workload.marker()).await?;
     if conn.exec_first(sql, (database,)).await.map_err(refused)? != Some(1_u64) {
         return Ok(State::Absent);
     }
+    // Not the tables themselves: somebody may have locked one, and nobody could then stop what waits for it.
     Ok(contents(conn, database, workload).await?.state(workload))
 }
 
@@ -138,6 +158,7 @@ pub(crate) async fn look(
         return Err(PlaceError::System(database));
     }
     let mut conn = connect(&target.with_database("")).await?;
+    require_sight(&mut conn, &database, workload.marker()).await?;
     let found = contents(&mut conn, &database, workload).await?;
     // Sysbench shares its place: only what is in the way is foreign.
     let is_foreign = found.state(workload) == State::Foreign

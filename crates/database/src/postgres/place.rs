@@ -14,19 +14,33 @@ fn refused(error: tokio_postgres::Error) -> SessionError {
 }
 
 /// Who made the schema of `workload`, which has one of its own.
+///
+/// # Errors
+/// Also when it is there and the user may not look into it, or not at all of what Underlay made in it.
 pub(crate) async fn state(
     client: &Client,
     workload: WorkloadTables,
 ) -> Result<State, SessionError> {
     let schema = workload.schema().expect("a workload with a schema of its own");
     let row = client
-        .query_one("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", &[&schema])
+        .query_opt(
+            "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_namespace WHERE nspname = $1",
+            &[&schema],
+        )
         .await
         .map_err(refused)?;
+    let Some(row) = row else { return Ok(State::Absent) };
     if !row.get::<_, bool>(0) {
-        return Ok(State::Absent);
+        return Err(SessionError::denial(format!("permission denied for schema {schema}")));
     }
-    Ok(contents(client, schema, workload).await?.state(workload))
+    let contents = contents(client, schema, workload).await?;
+    let state = contents.state(workload);
+    match contents.unreadable {
+        Some(table) if state == State::Ours => {
+            Err(SessionError::denial(format!("permission denied for table {schema}.{table}")))
+        }
+        _ => Ok(state),
+    }
 }
 
 /// What a schema holds under the names of a workload, and how much else.
@@ -38,6 +52,8 @@ struct Contents {
     odd: Option<(String, String)>,
     markers: Vec<String>,
     is_claimed: bool,
+    /// The first table of the workload that the user may not read.
+    unreadable: Option<String>,
 }
 
 impl Contents {
@@ -66,7 +82,7 @@ async fn contents(
                WHEN relkind = 'r' THEN 'a partition of another table' \
                WHEN relkind = 'p' THEN 'a partitioned table' WHEN relkind = 'v' THEN 'a view' \
                WHEN relkind = 'm' THEN 'a materialized view' WHEN relkind = 'S' THEN 'a sequence' \
-               ELSE 'a foreign table' END \
+               ELSE 'a foreign table' END, relkind <> 'r' OR has_table_privilege(pg_class.oid, 'SELECT') \
              FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
              WHERE nspname = $1 AND relkind IN ('r', 'p', 'v', 'm', 'S', 'f') \
                AND NOT (relkind = 'S' AND EXISTS (SELECT FROM pg_depend d WHERE d.objid = pg_class.oid \
@@ -83,10 +99,15 @@ async fn contents(
         odd: None,
         markers: Vec::new(),
         is_claimed: false,
+        unreadable: None,
     };
     for row in &rows {
-        let (name, kind): (String, String) = (row.get(0), row.get(1));
+        let (name, kind, is_readable): (String, String, bool) =
+            (row.get(0), row.get(1), row.get(2));
         let is_marker = |other: &WorkloadTables| other.marker() == name;
+        if !is_readable && (workload.has_table(&name) || workload.marker() == name) {
+            contents.unreadable.get_or_insert_with(|| name.clone());
+        }
         if workload.has_table(&name) {
             if kind.is_empty() {
                 contents.tables.push(name);

@@ -109,6 +109,19 @@ pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
     target.stop.unless(work).await
 }
 
+/// Removes the tables for bulk inserts that Underlay made, also beside tables of others, and gives their number.
+pub async fn drop_bulk_tables(target: &Target) -> Result<u64, SysbenchError> {
+    let work = async {
+        match target.engine {
+            Engine::Postgresql => {
+                postgres::sysbench::drop_bulk_tables(&target.connect().await?).await
+            }
+            Engine::Mariadb => mariadb::sysbench::drop_bulk_tables(target).await,
+        }
+    };
+    target.stop.unless(work).await
+}
+
 /// Gives each of `users` users an empty table for bulk inserts.
 ///
 /// # Errors

@@ -142,6 +142,7 @@ async fn of_mariadb(target: &Target, tables: Option<u32>) -> Result<Vec<Other>, 
     let refused = |error| SessionError::from_mariadb(&error, CommitState::NotSent);
     let database = mariadb::sysbench::with_database(target).database;
     let mut conn = connect(&target.with_database("")).await?;
+    mariadb::place::require_sight(&mut conn, &database, "sbtest1").await?;
     let sql = "SELECT table_name, lower(column_name) FROM information_schema.columns \
                WHERE table_schema = ? AND table_name REGEXP '^sbtest[1-9][0-9]*$' ORDER BY table_name";
     let rows: Vec<(String, String)> = conn.exec(sql, (&database,)).await.map_err(refused)?;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use underlay_database::postgres::tpcc::{Mode, Outcome};
-use underlay_database::transaction_counter::transactions;
+use underlay_database::transaction_counter::count;
 use underlay_workload::tpcc::Terminal;
 
 use crate::harness::{ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};
@@ -65,7 +65,7 @@ fn setting_up_is_counted_before_the_first_transaction() {
     if database.number("SELECT current_setting('server_version_num')::bigint") < 150_000 {
         underlay_host::skip!("before 15 sessions cannot be told to hand in what they counted");
     }
-    let counted = || database.runtime.block_on(transactions(&database.target)).unwrap();
+    let counted = || database.runtime.block_on(count(&database.target)).unwrap();
     let mut sessions: Vec<_> = (0..10).map(|_| database.session(Mode::Procedures)).collect();
     let ready = counted();
     // A session hands in with the first transaction that ends a second after the last time.
@@ -75,6 +75,6 @@ fn setting_up_is_counted_before_the_first_transaction() {
         database.run(session, &terminal.next()).unwrap();
     }
     // Ten, and what counting took; getting ready takes eight each.
-    let driven = counted() - ready;
+    let (driven, _) = counted().since(&ready).unwrap();
     assert!((10..50).contains(&driven), "{driven}");
 }

@@ -14,7 +14,7 @@ const ASIDE: u64 = 200;
 
 /// The engine's counter so far.
 pub fn counted(host: &TestServer) -> u64 {
-    host.runtime.block_on(transaction_counter::transactions(&host.target())).unwrap()
+    host.runtime.block_on(transaction_counter::count(&host.target())).unwrap().transactions()
 }
 
 /// The counter has grown since `before` by what the types' commits come to.

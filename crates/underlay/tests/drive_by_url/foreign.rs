@@ -273,6 +273,15 @@ pub fn sysbench_of_others_is_driven_as_far_as_it_goes(stranger: &Stranger) {
         assert_eq!(value["run"]["tables"], tables, "{value:#}");
         assert_eq!(value["run"]["table_size"], size, "{value:#}");
     }
+    // What a run on them made goes again, and they stay.
+    let value: serde_json::Value =
+        serde_json::from_str(&run(&["--script", "bulk_insert"]).expect(0)).unwrap();
+    assert!(value["run"]["rows"]["bulk"].as_u64() > Some(0), "{value:#}");
+    assert_eq!(there.tables(), 3);
+    let dropped = stranger.drive("sysbench", &["--drop"]).expect(0);
+    assert!(dropped.contains("dropped 1 tables for bulk inserts"), "{dropped}");
+    assert_eq!(there.tables(), 2);
+    assert_eq!(stranger.drive("sysbench", &["--drop"]).code, Some(2));
     let name = name_of(stranger.server.target().engine, there.place);
     stranger.succeed("sysbench", &["--drop", "--replace-foreign", &name]);
 }

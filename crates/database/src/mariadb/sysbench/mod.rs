@@ -14,7 +14,7 @@ use crate::target::Target;
 
 pub use check::{check, tally};
 pub use load::load;
-pub use schema::{describe, drop_tables, prepare_bulk};
+pub use schema::{describe, drop_bulk_tables, drop_tables, prepare_bulk};
 pub use session::Session;
 
 /// The database that is used where a target names none.

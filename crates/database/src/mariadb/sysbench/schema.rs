@@ -8,6 +8,7 @@ use underlay_workload::sysbench::{Distribution, Parameters, Script};
 use super::with_database;
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::{connect, quoted};
+use crate::mariadb::place::require_sight;
 use crate::sysbench::{
     BULK_COMMENT, Described, MARKER_FORMAT, SysbenchError, bulk_tables, numbered,
 };
@@ -117,16 +118,7 @@ pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
     for table in 1..=tables {
         conn.query_drop(format!("DROP TABLE IF EXISTS {quoted}.sbtest{table}")).await?;
     }
-    let bulk: Vec<String> = conn
-        .exec(
-            "SELECT table_name FROM information_schema.tables \
-              WHERE table_schema = ? AND table_name REGEXP '^sbtest_bulk[0-9]+$' AND table_comment = ?",
-            (&database, BULK_COMMENT),
-        )
-        .await?;
-    for table in bulk {
-        conn.query_drop(format!("DROP TABLE {quoted}.{table}")).await?;
-    }
+    drop_bulk(&mut conn, &database).await?;
     // The marker last, so that a removal that was cut short can be repeated.
     conn.query_drop(format!("DROP TABLE {quoted}.underlay_sysbench")).await?;
     // Not when somebody else has put something there meanwhile.
@@ -135,6 +127,26 @@ pub async fn drop_tables(target: &Target) -> Result<(), SysbenchError> {
         conn.query_drop(format!("DROP DATABASE {quoted}")).await?;
     }
     Ok(())
+}
+
+/// Removes the tables for bulk inserts that Underlay made, whoever made those beside them; gives their number.
+pub async fn drop_bulk_tables(target: &Target) -> Result<u64, SysbenchError> {
+    let (mut conn, database, _) = look(target).await?;
+    drop_bulk(&mut conn, &database).await
+}
+
+async fn drop_bulk(conn: &mut Conn, database: &str) -> Result<u64, SysbenchError> {
+    let bulk: Vec<String> = conn
+        .exec(
+            "SELECT table_name FROM information_schema.tables \
+              WHERE table_schema = ? AND table_name REGEXP '^sbtest_bulk[0-9]+$' AND table_comment = ?",
+            (database, BULK_COMMENT),
+        )
+        .await?;
+    for table in &bulk {
+        conn.query_drop(format!("DROP TABLE {}.{table}", quoted(database))).await?;
+    }
+    Ok(bulk.len() as u64)
 }
 
 /// Gives each of `users` users an empty table for bulk inserts.
@@ -176,6 +188,7 @@ async fn ours(target: &Target) -> Result<(Conn, String), SysbenchError> {
 async fn look(target: &Target) -> Result<(Conn, String, State), SysbenchError> {
     let database = with_database(target).database;
     let mut conn = connect(&target.with_database("")).await?;
+    require_sight(&mut conn, &database, "underlay_sysbench").await?;
     let found: Option<(u64, Option<String>, u64)> = conn
         .exec_first(
             "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?), \

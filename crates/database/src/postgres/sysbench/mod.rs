@@ -12,7 +12,7 @@ use underlay_workload::sysbench::Parameters;
 
 pub use check::{check, tally};
 pub use load::load;
-pub use schema::{describe, drop_tables, prepare_bulk};
+pub use schema::{describe, drop_bulk_tables, drop_tables, prepare_bulk};
 pub use session::Session;
 
 /// The identity of the workload as this engine runs it.

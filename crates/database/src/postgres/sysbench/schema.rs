@@ -32,19 +32,40 @@ enum State {
     Ours,
 }
 
+/// Whose tables there are in the search path.
+///
+/// # Errors
+/// Also when they are in a schema of it that the user may not look into, and when he may not read all of Underlay's.
 async fn state(client: &Client) -> Result<State, SysbenchError> {
     let row = client
         .query_one(
             "SELECT (SELECT min(relname::text) FROM pg_class WHERE relname ~ '^sbtest[0-9]+$' \
-               AND relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(oid)), to_regclass('underlay_sysbench') IS NOT NULL",
+               AND relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(oid)), to_regclass('underlay_sysbench') IS NOT NULL, \
+             (SELECT min(relname::text) FROM pg_class \
+               WHERE (relname ~ '^sbtest[0-9]+$' AND relkind = 'r' OR relname = 'underlay_sysbench') \
+                 AND pg_table_is_visible(oid) AND NOT has_table_privilege(oid, 'SELECT')), \
+             (SELECT min(nspname::text) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+               WHERE (relname ~ '^sbtest[0-9]+$' OR relname = 'underlay_sysbench') \
+                 AND NOT has_schema_privilege(n.oid, 'USAGE') AND nspname = ANY \
+                   (SELECT replace(btrim(part, ' \"'), '$user', current_user) \
+                      FROM unnest(string_to_array(current_setting('search_path'), ',')) AS part))",
             &[],
         )
         .await?;
-    Ok(match (row.try_get(0)?, row.try_get(1)?) {
-        (_, true) => State::Ours,
-        (Some(table), false) => State::Foreign(table),
-        (None, false) => State::Absent,
-    })
+    let denied =
+        |what: String| Err(SessionError::denial(format!("permission denied for {what}")).into());
+    let (unreadable, hidden): (Option<String>, Option<String>) = (row.try_get(2)?, row.try_get(3)?);
+    match (row.try_get(0)?, row.try_get(1)?) {
+        (_, true) => match unreadable {
+            Some(table) => denied(format!("table {table}")),
+            None => Ok(State::Ours),
+        },
+        (Some(table), false) => Ok(State::Foreign(table)),
+        (None, false) => match hidden {
+            Some(schema) => denied(format!("schema {schema}")),
+            None => Ok(State::Absent),
+        },
+    }
 }
 
 /// Creates marker and tables, without keys.
@@ -130,18 +151,31 @@ pub async fn drop_tables(client: &Client) -> Result<(), SysbenchError> {
     for table in 1..=tables {
         sql.push_str(&format!("DROP TABLE IF EXISTS sbtest{table};"));
     }
-    let bulk = client
+    for table in bulk_of_ours(client).await? {
+        sql.push_str(&format!("DROP TABLE {table};"));
+    }
+    sql.push_str("DROP TABLE underlay_sysbench");
+    Ok(client.batch_execute(&sql).await?)
+}
+
+/// Removes the tables for bulk inserts that Underlay made, whoever made those beside them; gives their number.
+pub async fn drop_bulk_tables(client: &Client) -> Result<u64, SysbenchError> {
+    let tables = bulk_of_ours(client).await?;
+    if !tables.is_empty() {
+        client.batch_execute(&format!("DROP TABLE {}", tables.join(", "))).await?;
+    }
+    Ok(tables.len() as u64)
+}
+
+async fn bulk_of_ours(client: &Client) -> Result<Vec<String>, SysbenchError> {
+    let rows = client
         .query(
             "SELECT relname::text FROM pg_class WHERE relkind = 'r' AND relname ~ '^sbtest_bulk[0-9]+$' \
              AND pg_table_is_visible(oid) AND obj_description(oid, 'pg_class') = $1",
             &[&BULK_COMMENT],
         )
         .await?;
-    for row in bulk {
-        sql.push_str(&format!("DROP TABLE {};", row.try_get::<_, &str>(0)?));
-    }
-    sql.push_str("DROP TABLE underlay_sysbench");
-    Ok(client.batch_execute(&sql).await?)
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Gives each of `users` users an empty table for bulk inserts.

@@ -18,7 +18,9 @@ use underlay_database::{Engine, ErrorClass, Target};
 use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
 
 use super::connection::Sessions;
-use super::{Action, Arguments, MUST_FINISH, RETURN_LIMIT, foreign, given_up, job, may_begin};
+use super::{
+    Action, Arguments, MUST_FINISH, RETURN_LIMIT, foreign, given_up, job, may_begin, rights,
+};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -54,18 +56,26 @@ struct Compared {
 
 /// Carries out the command.
 pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
-    let options = options(arguments)?;
-    let target = &super::target(arguments)?;
+    let target = super::target(arguments)?;
+    let done = carry_out_steps(arguments, &target, &options(arguments));
+    done.map_err(|stop| rights::explain(arguments, &target, stop))
+}
+
+fn carry_out_steps(
+    arguments: &Arguments,
+    target: &Target,
+    options: &BatchOptions,
+) -> Result<(), Stop> {
     let mut result = Map::new();
     let sessions = Sessions::look(arguments, target)?;
     result.insert("sessions".to_string(), sessions.json());
     let mut verdict = Ok(());
-    let is_run = arguments.run || !(arguments.check || arguments.drop);
+    let is_run = arguments.runs();
     if is_run {
         if let Some(replaced) = foreign::replace(arguments, target, Afterwards::Load)? {
             result.insert("replaced".to_string(), replaced);
         }
-        let (run, ended) = run(arguments, target, &options)?;
+        let (run, ended) = run(arguments, target, options)?;
         result.insert("run".to_string(), run);
         verdict = ended;
     }
@@ -103,8 +113,8 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
     verdict
 }
 
-/// All that is wrong with the arguments, at once.
-fn options(arguments: &Arguments) -> Result<BatchOptions, Stop> {
+/// All that is wrong with the arguments.
+pub(super) fn problems(arguments: &Arguments) -> Vec<String> {
     let batch = &arguments.batch;
     let mut wrong = Vec::new();
     let mut refuse = |is_wrong: bool, text: String| {
@@ -129,15 +139,17 @@ fn options(arguments: &Arguments) -> Result<BatchOptions, Stop> {
         "--load is another word for running a batch insertion: use --run".to_string(),
     );
     wrong.extend(job::meaningless_options(arguments, "batch"));
-    if !wrong.is_empty() {
-        return Err(Stop::bad_input(wrong.join("\n")));
-    }
-    Ok(BatchOptions {
+    wrong
+}
+
+fn options(arguments: &Arguments) -> BatchOptions {
+    let batch = &arguments.batch;
+    BatchOptions {
         parameters: Parameters { rows: batch.rows, seed: RootSeed(arguments.seed) },
         mode: batch.mode,
         sessions: batch.sessions,
         rollback: batch.rollback,
-    })
+    }
 }
 
 fn run(
@@ -171,7 +183,10 @@ fn run(
     let json = report_json(&report, &compared);
     let judged = compared.and_then(|compared| judge(&compared.verdict));
     let failed = match failure {
-        Some(error) => Err(Stop::run_failed(format!("the insertion ended early: {error}"))),
+        Some(error) => {
+            let text = format!("the insertion ended early: {error}");
+            Err(rights::session_failed(&error, text))
+        }
         None => Ok(()),
     };
     let interrupted =
@@ -202,7 +217,8 @@ fn verify_when_back(
 
 fn stop(error: &BatchError) -> Stop {
     match error {
-        BatchError::Session(_) | BatchError::Thread(_) => Stop::run_failed(chain(error)),
+        BatchError::Session(session) => rights::session_failed(session, chain(error)),
+        BatchError::Thread(_) => Stop::run_failed(chain(error)),
         _ => Stop::bad_input(chain(error)),
     }
 }

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use tokio::runtime::{Builder, Runtime};
 use underlay_database::connection_limit::connection_limit;
 use underlay_database::tls::{Encryption, TlsMode, Verification, encryption};
-use underlay_database::{Address, Engine, Secret, Target, password_file};
+use underlay_database::{Address, Engine, Secret, SessionError, Target, password_file};
 
 use super::{Arguments, URL_VARIABLE, Workload};
 use crate::stop::Stop;
@@ -79,6 +79,30 @@ fn listed(target: &Target) -> Option<Secret> {
     }
 }
 
+/// Why there is no session, and what else it may mean.
+fn not_connected(target: &Target, error: &SessionError) -> Stop {
+    let stop = Stop::run_failed(format!("could not connect to {target}: {error}"));
+    // The same words for all that is wrong with a login.
+    let is_login = target.engine == Engine::Mariadb && error.message.starts_with("error 1045:");
+    if !is_login {
+        return stop;
+    }
+    let tls = target.tls.options();
+    if tls.mode == TlsMode::Disable {
+        stop.with_hint(
+            "MariaDB says the same of a wrong password and where the server or the account demands TLS \
+             (require_secure_transport, REQUIRE SSL), which `ssl-mode=disabled` rules out",
+        )
+    } else if tls.certificate.is_none() {
+        stop.with_hint(
+            "MariaDB says the same of a wrong password and where the account demands a certificate of the client (REQUIRE X509), \
+             which `ssl-cert` and `ssl-key` would name",
+        )
+    } else {
+        stop
+    }
+}
+
 /// Refuses a run that needs more sessions than the server lets its user have.
 pub(super) fn refuse_too_many(arguments: &Arguments, target: &Target) -> Result<(), Stop> {
     let anywhere = server_of(target);
@@ -117,7 +141,7 @@ fn server_of(target: &Target) -> Target {
     }
 }
 
-fn runtime() -> Result<Runtime, Stop> {
+pub(super) fn runtime() -> Result<Runtime, Stop> {
     Builder::new_current_thread()
         .enable_all()
         .build()
@@ -136,7 +160,7 @@ impl Sessions {
     pub(super) fn look(arguments: &Arguments, target: &Target) -> Result<Sessions, Stop> {
         let encryption = runtime()?
             .block_on(encryption(&server_of(target)))
-            .map_err(|error| Stop::run_failed(format!("could not connect to {target}: {error}")))?;
+            .map_err(|error| not_connected(target, &error))?;
         let is_socket = matches!(target.address, Address::UnixSocket(_));
         let sessions = Sessions { encryption, is_socket };
         arguments.say(&sessions.in_words(target.tls.options().mode));

@@ -13,7 +13,7 @@ use underlay_driver::DriveSummary;
 use underlay_workload::dvdstore::{Behaviour, Changes, DvdStore, DvdStoreBooks, Parameters, Size};
 
 use super::page::After;
-use super::{Arguments, Reading, Subject, loaded};
+use super::{Arguments, Reading, Subject, loaded, rights};
 use crate::stop::{Stop, chain};
 
 /// Arguments of the web shop; names and defaults are the kit's.
@@ -70,7 +70,12 @@ impl DvdStoreArguments {
             ds2_mode: self.ds2_mode,
         };
         let problems: Vec<String> = behaviour.problems().iter().map(ToString::to_string).collect();
-        if problems.is_empty() { Ok(behaviour) } else { Err(Stop::bad_input(problems.join("; "))) }
+        if problems.is_empty() { Ok(behaviour) } else { Err(Stop::bad_input(problems.join("\n"))) }
+    }
+
+    /// Whether visits follow the old flow.
+    pub(super) fn is_ds2(&self) -> bool {
+        self.ds2_mode
     }
 
     /// The workload as it would be loaded.
@@ -151,8 +156,9 @@ impl Subject for DvdStoreSubject<'_> {
         Ok(loaded::json(&report, own))
     }
 
-    fn drop(&self) -> Result<(), Stop> {
-        self.wait(drop_tables(&self.target))
+    fn drop(&self) -> Result<String, Stop> {
+        self.wait(drop_tables(&self.target))?;
+        Ok("the population".to_string())
     }
 
     fn drop_if_there(&self) -> Result<(), Stop> {
@@ -241,9 +247,10 @@ impl Subject for DvdStoreSubject<'_> {
 
 /// What the user can mend is bad input; a database that does not answer is not.
 fn stopped(error: DvdStoreError) -> Stop {
-    match error {
-        DvdStoreError::Session(_) | DvdStoreError::Thread(_) => Stop::run_failed(chain(&error)),
-        error => Stop::bad_input(chain(&error)),
+    match &error {
+        DvdStoreError::Session(session) => rights::session_failed(session, chain(&error)),
+        DvdStoreError::Thread(_) => Stop::run_failed(chain(&error)),
+        error => Stop::bad_input(chain(error)),
     }
 }
 

@@ -9,12 +9,13 @@ use tokio::runtime::Runtime;
 use underlay_database::place::{Afterwards, ForeignPlace, PlaceError, WorkloadTables, clear, look};
 use underlay_database::{Engine, Target};
 
-use super::{Action, Arguments, Workload, given_up};
+use super::{Action, Arguments, Workload, given_up, rights};
 use crate::stop::{Stop, chain};
 
-/// What is wrong with the options about tables of others; said before anything is touched.
-pub(super) fn meaningless_options(arguments: &Arguments) -> Result<(), Stop> {
+/// What is wrong with the options about tables of others.
+pub(super) fn meaningless_options(arguments: &Arguments) -> Vec<String> {
     let workload = arguments.workload;
+    let mut wrong = Vec::new();
     if arguments.foreign_tables {
         let why = match workload {
             Workload::Sysbench => None,
@@ -28,18 +29,16 @@ pub(super) fn meaningless_options(arguments: &Arguments) -> Result<(), Stop> {
                  can neither be checked nor driven",
             ),
         };
-        if let Some(why) = why {
-            return Err(Stop::bad_input(format!("--foreign-tables: {why}")));
-        }
+        wrong.extend(why.map(|why| format!("--foreign-tables: {why}")));
     }
-    let makes_tables =
-        arguments.load || (workload == Workload::Batch && (arguments.run || !arguments.check));
+    let makes_tables = arguments.load || (workload == Workload::Batch && arguments.runs());
     if arguments.replace_foreign.is_some() && !makes_tables && !arguments.drop {
-        return Err(Stop::bad_input(
-            "--replace-foreign says what --load or --drop (of batch: a run) may replace, and neither is asked for",
-        ));
+        wrong.push(
+            "--replace-foreign says what --load or --drop (of batch: a run) may replace, and neither is asked for"
+                .to_string(),
+        );
     }
-    Ok(())
+    wrong
 }
 
 /// Removes what `--replace-foreign` names; what to print of it. None where the option is not given.
@@ -76,14 +75,14 @@ pub(super) fn replace(
         errln!("{line}");
     }
     let refused = |error| match error {
-        PlaceError::Session(error) => Stop::run_failed(format!(
-            "could not remove the tables of {}: {error}{}",
-            found.name,
-            match target.engine {
+        PlaceError::Session(error) => {
+            let kept = match target.engine {
                 Engine::Postgresql => "; nothing was removed",
                 Engine::Mariadb => "",
-            }
-        )),
+            };
+            let text = format!("could not remove the tables of {}: {error}{kept}", found.name);
+            rights::session_failed(&error, text)
+        }
         error => stop(error),
     };
     let cleared = runtime.block_on(clear(target, workload, &found, afterwards));
@@ -123,7 +122,7 @@ fn kind(engine: Engine) -> &'static str {
     }
 }
 
-fn tables_of(workload: Workload) -> WorkloadTables {
+pub(super) fn tables_of(workload: Workload) -> WorkloadTables {
     match workload {
         Workload::Tpcc => WorkloadTables::Tpcc,
         Workload::Sysbench => WorkloadTables::Sysbench,
@@ -135,8 +134,8 @@ fn tables_of(workload: Workload) -> WorkloadTables {
 
 /// What the user can mend is bad input; a database that does not answer is not.
 fn stop(error: PlaceError) -> Stop {
-    match error {
-        PlaceError::Session(_) => Stop::run_failed(chain(&error)),
+    match &error {
+        PlaceError::Session(session) => rights::session_failed(session, chain(&error)),
         _ => Stop::bad_input(chain(&error)),
     }
 }

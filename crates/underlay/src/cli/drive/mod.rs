@@ -9,12 +9,14 @@
 mod batch;
 mod connection;
 mod dvdstore;
+mod effect;
 mod foreign;
 mod job;
 mod loaded;
 mod offer;
 mod options;
 mod page;
+mod rights;
 mod sysbench;
 mod tpcc;
 mod warehouse;
@@ -29,17 +31,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
+use underlay_database::Target;
 use underlay_database::place::Afterwards;
 use underlay_database::session::Connector;
-use underlay_database::{Target, transaction_counter};
+use underlay_database::transaction_counter::{self, EngineCount};
 use underlay_driver::{
-    Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Objective, Pacing,
-    noop_ceiling,
+    Arrivals, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveSummary, DriveTick, Driver,
+    ErrorSample, Objective, Pacing, noop_ceiling,
 };
 use underlay_workload::transactional::{Books, Workload as WorkloadTrait};
 
 use self::connection::{Sessions, target};
-use self::offer::WeightsAt;
+use self::offer::{Measured, WeightsAt};
 pub(super) use self::options::Given;
 use self::page::After;
 
@@ -210,8 +213,8 @@ trait Subject {
     fn target(&self) -> &Target;
     /// Loads the population.
     fn load(&self) -> Result<Value, Stop>;
-    /// Drops the population.
-    fn drop(&self) -> Result<(), Stop>;
+    /// Drops the population; in words what was dropped.
+    fn drop(&self) -> Result<String, Stop>;
     /// Drops what an earlier load made, also an incomplete one; nothing there is fine.
     fn drop_if_there(&self) -> Result<(), Stop>;
     /// Makes the checks alone.
@@ -237,16 +240,13 @@ struct Reading {
     /// How many of what the headline counts there have been, by a sequence of the database's own.
     counted: Option<u64>,
     /// Transactions as the engine counts them.
-    engine_transactions: u64,
-    /// What the engine counts.
-    engine_definition: &'static str,
+    engine: EngineCount,
 }
 
 /// Carries out the command; of the arguments `given` were written.
 pub(super) fn run(arguments: &Arguments, given: &Given) -> Result<(), Stop> {
     interrupt::install_for_one();
     options::check(arguments, given)?;
-    foreign::meaningless_options(arguments)?;
     match arguments.workload {
         Workload::Tpcc if arguments.noop => {
             let workload = arguments.tpcc.workload(RootSeed(arguments.seed))?;
@@ -278,11 +278,15 @@ pub(super) fn run(arguments: &Arguments, given: &Given) -> Result<(), Stop> {
 }
 
 fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop> {
+    let done = carry_out_steps(arguments, subject);
+    done.map_err(|stop| rights::explain(arguments, subject.target(), stop))
+}
+
+fn carry_out_steps<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop> {
     let mut result = Map::new();
     let sessions = Sessions::look(arguments, subject.target())?;
     result.insert("sessions".to_string(), sessions.json());
-    let nothing_else = !arguments.load && !arguments.check && !arguments.drop;
-    if arguments.run || nothing_else {
+    if arguments.runs() {
         connection::refuse_too_many(arguments, subject.target())?;
     }
     if arguments.load {
@@ -295,7 +299,7 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
         result.insert("load".to_string(), loaded);
     }
     let mut verdict = Ok(());
-    if arguments.run || nothing_else {
+    if arguments.runs() {
         let (run, checked) = run_load(arguments, subject)?;
         result.insert("run".to_string(), run);
         verdict = checked;
@@ -307,13 +311,17 @@ fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop>
         verdict = verdict.and(checked);
     }
     if arguments.drop && !arguments.load && may_begin(&mut verdict) {
+        let mut dropped = "the population".to_string();
         match foreign::replace(arguments, subject.target(), Afterwards::Leave)? {
             Some(replaced) => {
                 result.insert("replaced".to_string(), replaced);
             }
-            None => subject.drop().map_err(|stop| given_up(arguments, Action::Drop, stop))?,
+            None => {
+                let done = subject.drop();
+                dropped = done.map_err(|stop| given_up(arguments, Action::Drop, stop))?;
+            }
         }
-        arguments.say("dropped the population");
+        arguments.say(&format!("dropped {dropped}"));
         result.insert("dropped".to_string(), Value::Bool(true));
     }
     if arguments.form() == Form::Json {
@@ -370,10 +378,16 @@ fn run_load<S: Subject>(
     let before = subject.before().map_err(|stop| given_up(arguments, Action::Check, stop))?;
     let connector = subject.connector(&before);
     let shape = connector.workload().shape();
-    let changes = arguments.weights_at(shape)?;
+    let changes =
+        arguments.weights_at(shape).map_err(|problems| Stop::bad_input(problems.join("\n")))?;
     let spec = arguments.spec();
-    let driver = Driver::start(spec, connector, Instant::now())
-        .map_err(|error| Stop::run_failed(chain(&error)))?;
+    let driver = Driver::start(spec, connector, Instant::now()).map_err(|error| {
+        let text = chain(&error);
+        match error {
+            DriveError::Connect(error) => rights::session_failed(&error, text),
+            _ => Stop::run_failed(text),
+        }
+    })?;
     if let Some(change) = changes.first().filter(|change| change.after.is_none()) {
         offer::set(&driver, change)?;
     }
@@ -402,7 +416,28 @@ fn run_load<S: Subject>(
     };
     let interrupted =
         if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
-    Ok((json, after.verdict.and(interrupted).and(delivered)))
+    let verdict = after.verdict.and(interrupted).and(nothing_done(&measured)).and(delivered);
+    Ok((json, verdict))
+}
+
+/// A run that was cut short because the user may not do what it does, or in which nothing came to its end, is no result.
+fn nothing_done(measured: &Measured) -> Result<(), Stop> {
+    let tick = &measured.tick;
+    if let Some(denied) = denial(tick) {
+        return Err(Stop::denied(format!("the transactions are not allowed: {}", denied.message)));
+    }
+    match tick.samples.iter().next() {
+        Some(sample) if tick.completed() == 0 => Err(Stop::run_failed(format!(
+            "no transaction came to its end in the measured load: {}",
+            sample.message
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What the users of a run have no right to, if anything.
+fn denial(tick: &DriveTick) -> Option<&ErrorSample> {
+    tick.samples.iter().find(|sample| sample.is_denial)
 }
 
 /// A server that went away under load may come back, and can then be judged.
@@ -448,6 +483,11 @@ fn run_noop<W: WorkloadTrait>(arguments: &Arguments, workload: W) -> Result<(), 
 impl Arguments {
     fn form(&self) -> Form {
         if self.json { Form::Json } else { Form::Text }
+    }
+
+    /// Whether the load runs: also when nothing else is asked for.
+    fn runs(&self) -> bool {
+        self.run || !(self.load || self.check || self.drop)
     }
 
     fn is_open(&self) -> bool {
@@ -525,26 +565,32 @@ impl Arguments {
         self.rate.unwrap_or(100.0)
     }
 
-    /// The weights to begin with, if any, and their changes in order.
+    /// The weights to begin with, if any, and their changes in order; or all that is wrong with them.
     fn weights_at(
         &self,
         shape: &'static underlay_workload::transactional::Shape,
-    ) -> Result<Vec<WeightsAt>, Stop> {
-        let mut changes = Vec::new();
-        if let Some(weights) = &self.weights {
-            changes.push(WeightsAt::parse(None, weights, shape)?);
-        }
-        for text in &self.weights_at {
+    ) -> Result<Vec<WeightsAt>, Vec<String>> {
+        let first = self.weights.iter().map(|weights| WeightsAt::parse(None, weights, shape));
+        let later = self.weights_at.iter().map(|text| {
             let (at, weights) = text.split_once(':').ok_or_else(|| {
-                Stop::bad_input(format!(
+                format!(
                     "`{text}` is no change of weights; write for example 30s:{}=10",
                     shape.types.first().unwrap_or(&"type")
-                ))
+                )
             })?;
-            let at: Nanos = at.parse().map_err(|error| {
-                Stop::bad_input(format!("`{at}` in `{text}` is no time: {error}"))
-            })?;
-            changes.push(WeightsAt::parse(Some(at), weights, shape)?);
+            let at: Nanos =
+                at.parse().map_err(|error| format!("`{at}` in `{text}` is no time: {error}"))?;
+            WeightsAt::parse(Some(at), weights, shape)
+        });
+        let (mut changes, mut wrong) = (Vec::new(), Vec::new());
+        for parsed in first.chain(later) {
+            match parsed {
+                Ok(change) => changes.push(change),
+                Err(problem) => wrong.push(problem),
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
         changes.sort_by_key(|change| change.after);
         Ok(changes)
@@ -553,13 +599,8 @@ impl Arguments {
 
 /// The engine's count now, beside what the workload's own sequence says.
 fn reading(runtime: &Runtime, target: &Target, counted: Option<u64>) -> Result<Reading, Stop> {
-    let engine_transactions = runtime
-        .block_on(transaction_counter::transactions(target))
-        .map_err(|error| Stop::run_failed(format!("could not read the transactions: {error}")))?;
-    Ok(Reading {
-        at: Instant::now(),
-        counted,
-        engine_transactions,
-        engine_definition: transaction_counter::definition(target.engine),
-    })
+    let engine = runtime.block_on(transaction_counter::count(target)).map_err(|error| {
+        rights::session_failed(&error, format!("could not read the transactions: {error}"))
+    })?;
+    Ok(Reading { at: Instant::now(), counted, engine })
 }

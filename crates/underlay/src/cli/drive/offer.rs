@@ -70,10 +70,15 @@ impl WeightsAt {
         after: Option<Nanos>,
         text: &str,
         shape: &'static Shape,
-    ) -> Result<WeightsAt, Stop> {
-        let weights =
-            Weights::parse(text, shape).map_err(|error| Stop::bad_input(error.to_string()))?;
+    ) -> Result<WeightsAt, String> {
+        let weights = Weights::parse(text, shape).map_err(|error| error.to_string())?;
         Ok(WeightsAt { after, text: text.to_string(), weights })
+    }
+
+    /// The types that can be drawn.
+    pub(super) fn types(&self, shape: &'static Shape) -> impl Iterator<Item = &'static str> {
+        let drawn = shape.types.iter().zip(self.weights.values());
+        drawn.filter_map(|(name, weight)| (weight > 0).then_some(*name))
     }
 }
 
@@ -128,7 +133,9 @@ pub(super) fn measure<S: Subject>(
             response_p99: tick.headline_response().quantile(0.99).map(Nanos),
             errors: tick.errors(),
         });
-        if !go_on || Instant::now() >= end {
+        // Each further attempt would be refused as well.
+        let is_denied = super::denial(&window).is_some();
+        if !go_on || is_denied || Instant::now() >= end {
             return Ok(Measured {
                 cpu_ns: window.cpu_ns.saturating_sub(cpu_ns_before),
                 tick: window,
@@ -180,6 +187,9 @@ pub(super) fn search<B: Books>(
         let mut window = DriveTick::default();
         ticks.iter().for_each(|tick| append(&mut window, tick));
         last = (window, cpu_ns);
+        if super::denial(&last.0).is_some() {
+            break;
+        }
     }
     let found = search.found();
     let steps = search.taken().to_vec();

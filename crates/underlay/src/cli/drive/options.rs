@@ -11,7 +11,7 @@ use clap::ArgMatches;
 use clap::parser::ValueSource;
 use underlay_core::Nanos;
 
-use super::{Arguments, Workload, job};
+use super::{Arguments, Workload, batch, effect, foreign, job, warehouse};
 use crate::stop::Stop;
 
 const USERS: RangeInclusive<u32> = 1..=100_000;
@@ -64,7 +64,7 @@ const OF_RUN: [&str; 17] = [
     "power_runs",
 ];
 /// What a generator that drives nothing does not heed.
-const NOT_OF_NOOP: [&str; 14] = [
+const NOT_OF_NOOP: [&str; 15] = [
     "warm_up",
     "rate",
     "arrivals",
@@ -79,6 +79,7 @@ const NOT_OF_NOOP: [&str; 14] = [
     "loaders",
     "password_file",
     "foreign_tables",
+    "entropy",
 ];
 
 /// The options that were written, by their names in [`Arguments`]; defaults are not among them.
@@ -93,7 +94,13 @@ impl Given {
         Given(matches.ids().filter(is_written).map(|id| id.as_str().to_string()).collect())
     }
 
-    fn among<'a>(&self, names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
+    /// Whether this one was written.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+
+    /// Those of `names` that were written.
+    pub(super) fn among<'a>(&self, names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
         names.iter().copied().filter(|name| self.0.contains(*name))
     }
 }
@@ -103,9 +110,16 @@ pub(super) fn check(arguments: &Arguments, given: &Given) -> Result<(), Stop> {
     let mut wrong = out_of_range(arguments);
     let (others, given) = of_others(arguments.workload, given);
     wrong.extend(others);
+    wrong.extend(foreign::meaningless_options(arguments));
     if !arguments.workload.is_job() {
         wrong.extend(without_effect(arguments, &given));
+        wrong.extend(effect::of_users(arguments, &given));
     } else {
+        wrong.extend(match arguments.workload {
+            Workload::Batch => batch::problems(arguments),
+            _ => warehouse::problems(arguments),
+        });
+        wrong.extend(effect::of_jobs(arguments, &given));
         let of_runs = given.among(&["duration", "warm_up", "arrivals", "ramp"]);
         wrong.extend(
             of_runs.map(|name| job::meaningless(&written(name), arguments.workload.name())),
@@ -184,8 +198,7 @@ fn without_effect(arguments: &Arguments, given: &Given) -> Vec<String> {
     if !arguments.load && !arguments.foreign_tables {
         wrong.extend(given.among(&OF_LOAD).map(not_loaded));
     }
-    let runs = arguments.run || !(arguments.load || arguments.check || arguments.drop);
-    if !runs {
+    if !arguments.runs() {
         let of_run = given.among(&OF_RUN).chain(given.among(&DVDSTORE[1..]));
         wrong.extend(of_run.map(|name| {
             format!(
@@ -224,7 +237,7 @@ fn not_loaded(name: &str) -> String {
 }
 
 /// An option as it is written.
-fn written(name: &str) -> String {
+pub(super) fn written(name: &str) -> String {
     format!("--{}", name.replace('_', "-"))
 }
 
@@ -295,6 +308,43 @@ mod tests {
             ("sysbench --run --table-size 5", &["--table-size"]),
             ("dvdstore --check --db-size 1GB --n-searches 4", &["--db-size", "--n-searches"]),
             ("warehouse --run --scale 1", &["--scale"]),
+            ("warehouse --load --scale 1 --streams 2", &["--streams"]),
+            ("warehouse --streams 0 --power-runs 0", &["--power-runs"]),
+            ("warehouse --run --seed 5 --loaders 3", &["--seed", "--loaders"]),
+            ("batch --check --rows 5 --seed 3", &["--rows", "--seed"]),
+            ("batch --loaders 2 --rows 0", &["--rows", "--loaders"]),
+            ("tpcc --drop --seed 3 --loaders 2", &["--seed", "--loaders"]),
+            ("sysbench --check --loaders 2 --rand-type pareto", &["--rand-type", "--loaders"]),
+            ("sysbench --key-think 1", &["--key-think"]),
+            ("sysbench --script insert --range-size 5", &["--range-size"]),
+            ("sysbench --script insert --weights insert=1", &["--script"]),
+            ("sysbench --script bulk_insert --rand-type pareto", &["--rand-type"]),
+            ("tpcc --noop --entropy 5", &["--entropy"]),
+            (
+                "dvdstore --ds2-mode --n-reviews 4 --pct-newmember 3 --pct-newreviews 1 --pct-newhelpfulness 1 \
+                 --search-depth 9",
+                &[
+                    "--pct-newmember",
+                    "--n-reviews",
+                    "--pct-newreviews",
+                    "--pct-newhelpfulness",
+                    "--search-depth",
+                ],
+            ),
+            (
+                "dvdstore --weights login=1 --n-searches 4 --ds2-mode --n-line-items 5 --search-batch-size 2",
+                &["--n-searches", "--ds2-mode", "--search-batch-size", "--n-line-items"],
+            ),
+            // What cannot be is said together with what has no effect.
+            (
+                "dvdstore --check --db-size 1GB --pct-newmember 101",
+                &["--db-size", "--pct-newmember", "pct_newmember"],
+            ),
+            (
+                "tpcc --weights a=1 --weights-at 2s:b=1 --weights-at soon:payment=1 --ramp 1s",
+                &["--ramp", "`a`", "`b`", "`soon`"],
+            ),
+            ("tpcc --foreign-tables --run --users 0", &["--users", "--foreign-tables"]),
             ("tpcc --load --users 4", &["--users"]),
             ("tpcc --duration 2s --weights-at 30s:payment=1", &["--weights-at"]),
             ("tpcc --noop --rate 10", &["--rate"]),
@@ -313,7 +363,17 @@ mod tests {
             "tpcc --slo p99=10ms --rate 5 --arrivals uniform",
             "tpcc --duration 31s --weights-at 30s:payment=1",
             "dvdstore --load --db-size 1GB --loaders 2",
-            "warehouse --load --scale 1 --streams 2",
+            "warehouse --load --run --scale 1 --streams 2 --seed 3 --loaders 2",
+            "warehouse --streams 0",
+            "batch --run --rows 5 --seed 3",
+            "tpcc --check --loaders 2",
+            "tpcc --seed 4 --weights new_order=1",
+            "sysbench --load --rand-type pareto",
+            "sysbench --script read_only --range-size 5 --rand-type pareto",
+            "sysbench --weights point_select=1 --weights-at 3s:read_only=1 --range-size 5",
+            "dvdstore --ds2-mode --n-searches 4 --n-line-items 2 --search-batch-size 3",
+            "dvdstore --ds2-mode --weights-at 3s:reviews_by_title=1 --search-depth 5",
+            "dvdstore --weights reviews_by_title=1,purchase=1 --search-depth 5 --n-line-items 2",
         ] {
             assert_eq!(wrong(fine), Vec::<String>::new(), "{fine}");
         }

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 use underlay_core::{Histogram, Nanos};
-use underlay_driver::{DriveSummary, Found, Saturation, SaturationVerdict, StepTaken, TypeTick};
+use underlay_driver::{
+    DriveSummary, ErrorSample, Found, Saturation, SaturationVerdict, StepTaken, TypeTick,
+};
 
 use super::Arguments;
 use super::offer::{Measured, Search, WeightsAt, too_early};
@@ -91,6 +93,9 @@ pub(super) fn print<B>(
         }
     }
     print_types(measured);
+    measured.tick.samples.iter().for_each(|sample| {
+        outln!("{}", error_text(measured, sample));
+    });
     print_generator(measured);
     for outage in &summary.outages {
         let begin = measured.tick.begin;
@@ -202,6 +207,24 @@ fn print_types(measured: &Measured) {
     }
 }
 
+/// How often users met errors of a class in the measured load, and what the first one said.
+fn error_text(measured: &Measured, sample: &ErrorSample) -> String {
+    let tick = &measured.tick;
+    let class = sample.class;
+    let of_types: u64 = tick.types.iter().map(|counts| counts.errors.of(class)).sum();
+    let connecting = tick.connects.errors.of(class);
+    let connecting = match connecting {
+        0 => String::new(),
+        n => format!(" and {n} times when connecting"),
+    };
+    format!(
+        "errors: {} {of_types} times in transactions{connecting}, first {} into the measured load: {}",
+        class.as_str().replace('_', " "),
+        sample.at.saturating_sub(tick.begin),
+        sample.message
+    )
+}
+
 fn print_generator(measured: &Measured) {
     let saturation = Saturation::of(&measured.tick);
     outln!(
@@ -246,15 +269,13 @@ fn database_rates<B>(measured: &Measured, summary: &DriveSummary<B>) -> Option<D
         .counted
         .zip(first.counted)
         .map(|(last, first)| headline.rate(last.saturating_sub(first), length));
-    let transactions = last.engine_transactions.saturating_sub(first.engine_transactions);
-    let per_minute = transactions as f64 * 60.0 / length.as_secs_f64().max(f64::MIN_POSITIVE);
     // Counters live in the server's memory: after a restart they begin anew, and may by now be above what they were.
-    let went_on =
-        summary.outages.is_empty() && last.engine_transactions >= first.engine_transactions;
+    let transactions = last.engine.since(&first.engine).filter(|_| summary.outages.is_empty());
+    let per_minute = |count: u64| count as f64 * 60.0 / length.as_secs_f64().max(f64::MIN_POSITIVE);
     Some(DatabaseRates {
         headline: counted,
-        tpm: went_on.then_some(per_minute),
-        tpm_is: last.engine_definition,
+        tpm: transactions.map(|(count, _)| per_minute(count)),
+        tpm_is: transactions.map_or(last.engine.definition(), |(_, definition)| definition),
     })
 }
 
@@ -289,6 +310,15 @@ pub(super) fn json<B>(
     });
     put("seconds", seconds.collect());
     put("transactions", types_json(measured));
+    let errors = measured.tick.samples.iter().map(|sample| {
+        json!({
+            "class": sample.class.as_str(),
+            "code": sample.sqlstate,
+            "message": sample.message,
+            "at_ns": sample.at.saturating_sub(measured.tick.begin).0,
+        })
+    });
+    put("first_errors", errors.collect());
     // With what came before the window and after it.
     let completed = |counts: &TypeTick| counts.committed + counts.rolled_back;
     let whole_run: u64 = summary.totals.types.iter().map(completed).sum();

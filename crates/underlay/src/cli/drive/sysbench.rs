@@ -8,14 +8,14 @@ use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
 use underlay_database::Target;
 use underlay_database::sysbench::{
-    CheckResult, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, identity,
-    load, others, prepare_bulk, tally,
+    CheckResult, SysbenchConnector, SysbenchError, Tally, check, describe, drop_bulk_tables,
+    drop_tables, identity, load, others, prepare_bulk, tally,
 };
 use underlay_driver::DriveSummary;
 use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, SysbenchBooks};
 
 use super::page::After;
-use super::{Arguments, Reading, Subject, loaded};
+use super::{Arguments, Reading, Subject, loaded, rights};
 use crate::stop::{Stop, chain};
 
 /// What is loaded unless something else is asked for.
@@ -61,6 +61,11 @@ impl SysbenchArguments {
         }
         parameters.composition.range_size = self.range_size;
         Ok(parameters)
+    }
+
+    /// What transactions do, unless weights say otherwise.
+    pub(super) fn script(&self) -> Script {
+        self.script
     }
 
     /// The workload as it would be loaded.
@@ -118,11 +123,14 @@ impl<'a> SysbenchSubject<'a> {
             ..wanted
         })
     }
+}
 
-    fn needs_bulk_tables(&self) -> bool {
+impl Arguments {
+    /// Whether some of its transactions are bulk inserts.
+    pub(super) fn wants_bulk_tables(&self) -> bool {
         let named = |text: &String| text.replace('-', "_").contains(Script::BulkInsert.as_str());
-        self.arguments.sysbench.script == Script::BulkInsert
-            || self.arguments.weights.iter().chain(&self.arguments.weights_at).any(named)
+        self.sysbench.script == Script::BulkInsert
+            || self.weights.iter().chain(&self.weights_at).any(named)
     }
 }
 
@@ -148,8 +156,22 @@ impl Subject for SysbenchSubject<'_> {
         Ok(loaded::json(&report, own))
     }
 
-    fn drop(&self) -> Result<(), Stop> {
-        self.wait(drop_tables(&self.target))
+    /// Tables for bulk inserts that were made beside tables of others have no marker: they are known by their comments.
+    fn drop(&self) -> Result<String, Stop> {
+        self.wait(async {
+            match drop_tables(&self.target).await {
+                Ok(()) => Ok("the population".to_string()),
+                Err(error @ (SysbenchError::Foreign { .. } | SysbenchError::NotLoaded)) => {
+                    match drop_bulk_tables(&self.target).await? {
+                        0 => Err(error),
+                        dropped => Ok(format!(
+                            "{dropped} tables for bulk inserts; underlay created no other table here"
+                        )),
+                    }
+                }
+                Err(error) => Err(error),
+            }
+        })
     }
 
     fn drop_if_there(&self) -> Result<(), Stop> {
@@ -183,7 +205,7 @@ impl Subject for SysbenchSubject<'_> {
         let results = self.wait(check(&self.target, &parameters, None))?;
         // What is wrong already cannot be told apart from what the run breaks.
         verdict_of(" before the run", &results)?;
-        if self.needs_bulk_tables() {
+        if self.arguments.wants_bulk_tables() {
             let users = self.arguments.users();
             self.wait(prepare_bulk(&self.target, users))?;
         }
@@ -274,8 +296,9 @@ fn results_json(results: &[CheckResult]) -> Value {
 
 /// What the user can mend is bad input; a database that does not answer is not.
 fn refusal(error: SysbenchError) -> Stop {
-    match error {
-        SysbenchError::Session(_) | SysbenchError::Thread(_) => Stop::run_failed(chain(&error)),
+    match &error {
+        SysbenchError::Session(session) => rights::session_failed(session, chain(&error)),
+        SysbenchError::Thread(_) => Stop::run_failed(chain(&error)),
         _ => Stop::bad_input(chain(&error)),
     }
 }

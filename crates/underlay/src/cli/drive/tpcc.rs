@@ -4,17 +4,17 @@ use clap::Args;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::Target;
 use underlay_database::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, LoadOptions, Mode,
     OrderNumbers, TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity_for,
     load, order_numbers, others,
 };
+use underlay_database::{SessionError, Target};
 use underlay_driver::DriveSummary;
 use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccBooks};
 
 use super::page::After;
-use super::{Arguments, Reading, Subject, loaded};
+use super::{Arguments, Reading, Subject, loaded, rights};
 use crate::stop::{Stop, chain};
 
 /// Arguments of TPC-C.
@@ -46,6 +46,16 @@ impl TpccArguments {
             .map_err(|error| Stop::bad_input(error.to_string()))
     }
 
+    /// What does not go together.
+    pub(super) fn contradiction(&self) -> Option<String> {
+        (self.statements && self.profile != Profile::Specification).then(|| {
+            format!(
+                "the profile {} draws lines in the database: it needs functions, so leave --statements out",
+                self.profile
+            )
+        })
+    }
+
     /// The workload as it would be loaded.
     pub(super) fn workload(&self, seed: RootSeed) -> Result<Tpcc, Stop> {
         Ok(Tpcc { profile: self.profile, ..Tpcc::new(self.parameters(seed)?) })
@@ -68,13 +78,6 @@ pub(super) struct Before {
 
 impl<'a> TpccSubject<'a> {
     pub(super) fn new(arguments: &'a Arguments, target: Target) -> Result<TpccSubject<'a>, Stop> {
-        let tpcc = &arguments.tpcc;
-        if tpcc.statements && tpcc.profile != Profile::Specification {
-            return Err(Stop::bad_input(format!(
-                "the profile {} draws lines in the database: it needs functions, so leave --statements out",
-                tpcc.profile
-            )));
-        }
         let runtime = Runtime::new()
             .map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
         Ok(TpccSubject { arguments, target, runtime })
@@ -92,7 +95,7 @@ impl<'a> TpccSubject<'a> {
         let tables = TableNames::of(self.target.engine);
         self.runtime
             .block_on(order_numbers(&self.target, &tables))
-            .map_err(|error| Stop::run_failed(format!("could not read the order numbers: {error}")))
+            .map_err(|error| session_failed("could not read the order numbers", &error))
     }
 
     fn verify(
@@ -119,7 +122,7 @@ impl<'a> TpccSubject<'a> {
         };
         self.runtime
             .block_on(check(&self.target, options))
-            .map_err(|error| Stop::run_failed(format!("could not make the checks: {error}")))
+            .map_err(|error| session_failed("could not make the checks", &error))
     }
 }
 
@@ -146,10 +149,11 @@ impl Subject for TpccSubject<'_> {
         Ok(loaded::json(&report, json!({ "warehouses": parameters.warehouses })))
     }
 
-    fn drop(&self) -> Result<(), Stop> {
+    fn drop(&self) -> Result<String, Stop> {
         self.runtime
             .block_on(drop_schema(&self.target))
-            .map_err(|error| refusal("could not drop the population", error))
+            .map_err(|error| refusal("could not drop the population", error))?;
+        Ok("the population".to_string())
     }
 
     fn drop_if_there(&self) -> Result<(), Stop> {
@@ -255,10 +259,14 @@ impl Subject for TpccSubject<'_> {
     }
 }
 
+fn session_failed(what: &str, error: &SessionError) -> Stop {
+    rights::session_failed(error, format!("{what}: {error}"))
+}
+
 /// What the user can mend is bad input; a database that does not answer is not.
 fn refusal(what: &str, error: TpccError) -> Stop {
     match error {
-        TpccError::Session(error) => Stop::run_failed(format!("{what}: {error}")),
+        TpccError::Session(error) => session_failed(what, &error),
         TpccError::Thread(_) => Stop::run_failed(format!("{what}: {error}")),
         error => Stop::bad_input(chain(&error)),
     }

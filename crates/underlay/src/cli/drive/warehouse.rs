@@ -12,7 +12,7 @@ use underlay_database::warehouse::{
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
 use super::connection::Sessions;
-use super::{Action, Arguments, foreign, given_up, job, loaded, may_begin};
+use super::{Action, Arguments, foreign, given_up, job, loaded, may_begin, rights};
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 
@@ -34,16 +34,30 @@ pub(super) struct WarehouseArguments {
     power_runs: u32,
 }
 
-/// Carries out the command.
-pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
+impl WarehouseArguments {
+    /// Whether a run would have neither part.
+    pub(super) fn does_nothing(&self) -> bool {
+        self.power_runs == 0 && self.streams == Some(0)
+    }
+}
+
+/// All that is wrong with the arguments.
+pub(super) fn problems(arguments: &Arguments) -> Vec<String> {
     let mut wrong = job::meaningless_options(arguments, "warehouse");
     if arguments.warehouse.streams.is_some_and(|streams| streams > MAX_STREAMS) {
         wrong.push(format!("--streams may be {MAX_STREAMS} at most"));
     }
-    if !wrong.is_empty() {
-        return Err(Stop::bad_input(wrong.join("\n")));
-    }
-    let target = &super::target(arguments)?;
+    wrong
+}
+
+/// Carries out the command.
+pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
+    let target = super::target(arguments)?;
+    let done = carry_out_steps(arguments, &target);
+    done.map_err(|stop| rights::explain(arguments, &target, stop))
+}
+
+fn carry_out_steps(arguments: &Arguments, target: &Target) -> Result<(), Stop> {
     let mut result = Map::new();
     let sessions = Sessions::look(arguments, target)?;
     result.insert("sessions".to_string(), sessions.json());
@@ -59,7 +73,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
         }
         result.insert("load".to_string(), load_population(arguments, target)?);
     }
-    if arguments.run || !(arguments.load || arguments.check || arguments.drop) {
+    if arguments.runs() {
         let (run, ended) = run(arguments, target)?;
         result.insert("run".to_string(), run);
         verdict = ended;
@@ -92,9 +106,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
 
 fn stop(error: &WarehouseError) -> Stop {
     match error {
-        WarehouseError::Session { .. } | WarehouseError::Thread(_) => {
-            Stop::run_failed(chain(error))
+        WarehouseError::Session { error: session, .. } => {
+            rights::session_failed(session, chain(error))
         }
+        WarehouseError::Thread(_) => Stop::run_failed(chain(error)),
         _ => Stop::bad_input(chain(error)),
     }
 }

@@ -44,7 +44,8 @@ const FINGERPRINT: &str = "SELECT concat_ws(' ', (SELECT sum(d_next_o_id) FROM {
 /// Makes all checks. Must be called within a tokio runtime.
 ///
 /// # Errors
-/// Only when the database cannot be reached at all; everything else is an outcome of a check.
+/// Only when the database cannot be reached at all, or the user may not make the temporary tables without which no check can be made;
+/// everything else is an outcome of a check.
 pub async fn check(
     target: &Target,
     options: CheckOptions<'_>,
@@ -56,6 +57,7 @@ pub async fn check(
     for _ in 0..options.parallel.clamp(1, pieces.len()) {
         clients.push(open(&target).await?);
     }
+    may_make_shared(&mut clients[0]).await?;
     // A table that is missing is the business of the conditions that read it.
     let before = fingerprint(&mut clients[0], options.tables).await.ok();
     let next = AtomicUsize::new(0);
@@ -157,6 +159,20 @@ async fn check_piece(
         }));
     }
     results
+}
+
+/// Asks the server whether its user may have what all conditions are stated on, so that it is said once.
+async fn may_make_shared(client: &mut Conn) -> Result<(), SessionError> {
+    for sql in [
+        "CREATE TEMPORARY TABLE check_rights (nothing int) ENGINE=MyISAM",
+        "DROP TEMPORARY TABLE check_rights",
+    ] {
+        client
+            .query_drop(sql)
+            .await
+            .map_err(|error| SessionError::from_mariadb(&error, CommitState::NotSent))?;
+    }
+    Ok(())
 }
 
 /// Makes the shared tables; returns those that could not be made, with the reasons.
