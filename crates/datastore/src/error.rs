@@ -298,6 +298,16 @@ pub enum DatastoreError {
         /// Its log.
         log: PathBuf,
     },
+    /// The keeper ended instead of answering.
+    #[error(
+        "the keeper of the datastore in `{}` ended before it answered: another command has stopped or removed the datastore, or the keeper was killed; `underlay volume list {}` says how it stands",
+        .0.display(),
+        .0.display()
+    )]
+    KeeperLeft(PathBuf),
+    /// Whoever wanted it wants it no more.
+    #[error("the start of the datastore was given up")]
+    GivenUp,
     /// The keeper would not do it; nothing was changed.
     #[error("{0}")]
     KeeperRefused(String),

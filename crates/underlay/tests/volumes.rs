@@ -840,6 +840,48 @@ fn a_first_creation_that_is_interrupted_leaves_no_datastore() {
     assert_eq!(store.on_host(), Vec::<String>::new());
 }
 
+/// Whoever waited for it is gone, by Ctrl-C or by force, while the keeper was still bringing everything up. Commands that come then wait for
+/// the keeper instead of taking the datastore for stopped.
+#[test]
+fn a_start_that_was_cut_short_can_be_stopped() {
+    let store = Store::new();
+    let state = || store.json("list", &[])["state"].clone();
+    store.volume("create", &["data", "--size", "64MiB", "--device", "null"]).expect(0);
+    assert_eq!(state(), "running");
+    store.volume("stop", &[]).expect(0);
+    let directory = store.directory.to_str().expect("a readable path");
+    for signal in [libc::SIGINT, libc::SIGKILL] {
+        let mut command = store.bench.underlay();
+        command.args(["volume", "start", directory]).stdout(std::process::Stdio::null());
+        let mut starting = command.spawn().expect("it starts");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !store.directory.join("run").exists() {
+            assert!(Instant::now() < deadline, "the keeper never began");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let pid = i32::try_from(starting.id()).expect("a process");
+        // SAFETY: the process belongs to this test, and was not waited for.
+        assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+        match starting.wait().expect("it ends").code() {
+            Some(130) => assert_eq!(state(), "stopped", "it ended what it had begun"),
+            // It was there before the signal was.
+            Some(0) => assert_eq!(state(), "running"),
+            // Killed: the keeper goes on, and is waited for by whoever needs it.
+            None => drop(store.volume("stat", &["--interval", "0s"]).expect(0)),
+            other => panic!("{other:?}"),
+        }
+        store.volume("stop", &[]).expect(0);
+        assert_eq!(state(), "stopped");
+        assert_eq!(store.on_host(), Vec::<String>::new());
+    }
+    // What was left of a creation that was cut short is gone after the next start.
+    let bytes = store.directory.join("volumes");
+    fs::write(bytes.join("half-made"), "nothing").expect("a file");
+    store.volume("start", &[]).expect(0);
+    assert_eq!(fs::read_dir(&bytes).expect("the volumes").count(), 1);
+    store.volume("rm", &["--all"]).expect(0);
+}
+
 /// An io_uring closes its files a moment after its process has ended.
 #[test]
 fn a_volume_can_be_removed_right_after_it_was_loaded() {

@@ -132,11 +132,20 @@ impl Connection {
         self.done(&Question::Stop { forced: forced == Forced::Yes })
     }
 
+    /// Ends the datastore; refused when it has a volume.
+    pub(super) fn stop_if_empty(self) -> Result<(), DatastoreError> {
+        self.done(&Question::StopIfEmpty)
+    }
+
     fn done(&self, question: &Question) -> Result<(), DatastoreError> {
         match self.ask(question)? {
             Reply::Done => Ok(()),
             other => Err(unexpected(question, &other)),
         }
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.socket.ancestors().nth(2).unwrap_or(&self.socket).to_path_buf()
     }
 
     fn ask(&self, question: &Question) -> Result<Reply, DatastoreError> {
@@ -153,8 +162,10 @@ impl Connection {
             }
             Ok(answer)
         };
-        let answer =
-            exchange().map_err(DatastoreError::system("talk to the datastore's keeper"))?;
+        let answer = exchange().map_err(|error| match has_hung_up(&error) {
+            true => DatastoreError::KeeperLeft(self.directory()),
+            false => DatastoreError::system("talk to the datastore's keeper")(error),
+        })?;
         match serde_json::from_str(&answer) {
             Ok(Reply::Refused { reason }) => Err(DatastoreError::KeeperRefused(reason)),
             Ok(Reply::Failed { reason }) => Err(DatastoreError::KeeperFailed(reason)),
@@ -162,6 +173,15 @@ impl Connection {
             Err(_) => Err(DatastoreError::BadAnswer { command: line, answer }),
         }
     }
+}
+
+/// Whether the other end was gone before it answered.
+fn has_hung_up(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof};
+    matches!(
+        error.kind(),
+        BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof
+    )
 }
 
 /// Whether a datastore is stopped although its volumes are in use.

@@ -1,52 +1,28 @@
-//! The directory of a persistent datastore: created, opened, locked, removed.
+//! The directory of a persistent datastore: made, opened, and where everything in it is. What happens to a datastore in its life is in
+//! `life`.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::net::TcpListener;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 
-use super::client::{Connection, Forced};
 use super::description::Description;
-use super::orphan;
 use crate::emulated::check_devices;
 use crate::error::DatastoreError;
 
-/// How long a keeper may take to bring everything up: attaching, calibrating, mounting, journal recovery.
-const START_LIMIT: Duration = Duration::from_secs(120);
-/// How long whoever has the lock for a moment, to look or to clear up, may make a new keeper wait.
-const LOCK_LIMIT: Duration = Duration::from_secs(1);
-/// How long a keeper that was told to stop may take to be gone.
-const END_LIMIT: Duration = Duration::from_secs(60);
 /// The path of a socket has 107 bytes at most.
 const SOCKET_PATH_MAX: usize = 107;
 /// The longest path below the directory that is a socket's.
 const LONGEST_SOCKET: &str = "/run/datastore/c.sock";
 /// The bytes of volumes are for nobody else on this host.
 const PRIVATE_FOLDER: u32 = 0o700;
-/// How much of the log an error carries.
-const LAST_WORDS_BYTES: usize = 2000;
 
 /// A directory that holds a datastore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
     directory: PathBuf,
-}
-
-/// Who looks after a datastore.
-#[derive(Clone, Debug)]
-pub enum Presence {
-    /// Its keeper: it runs.
-    Kept(Connection),
-    /// Nobody, although its server lives and volumes are served: the keeper was killed.
-    Orphaned,
-    /// Nobody; it is stopped, or about to start or end.
-    Stopped,
 }
 
 impl Home {
@@ -138,185 +114,27 @@ impl Home {
         Description::read(&self.description_file())
     }
 
-    /// The keeper, if the datastore runs.
-    pub fn connect(&self) -> Result<Option<Connection>, DatastoreError> {
-        Connection::open(self.socket())
-    }
-
-    /// Who looks after it.
-    pub fn presence(&self) -> Result<Presence, DatastoreError> {
-        Ok(match self.connect()? {
-            Some(connection) => Presence::Kept(connection),
-            None if orphan::is_served(self) && self.try_lock()?.is_some() => Presence::Orphaned,
-            None => Presence::Stopped,
-        })
-    }
-
-    /// The keeper; an error that says what to do if there is none.
-    pub fn running(&self) -> Result<Connection, DatastoreError> {
-        match self.presence()? {
-            Presence::Kept(connection) => Ok(connection),
-            Presence::Orphaned => Err(DatastoreError::KeeperGone(self.directory.clone())),
-            Presence::Stopped => Err(DatastoreError::NotRunning(self.directory.clone())),
-        }
-    }
-
-    /// Starts the keeper, unless it runs, and waits until all volumes are there. `program` understands
-    /// `datastore-keeper --directory DIR` by calling [`super::keep`]. What a killed keeper left is taken down first;
-    /// refused while that is in use.
-    pub fn start(&self, program: &Path) -> Result<Connection, DatastoreError> {
-        if let Some(connection) = self.answering()? {
-            return Ok(connection);
-        }
-        if let Some(_lock) = self.try_lock()? {
-            orphan::take_down(self, Forced::No)?;
-        }
-        let log_path = self.log();
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o640)
-            .open(&log_path)
-            .map_err(DatastoreError::file("open", &log_path))?;
-        let begin = log.metadata().map_err(DatastoreError::file("inspect", &log_path))?.len();
-        let errors = log.try_clone().map_err(DatastoreError::file("open", &log_path))?;
-        let mut keeper = Command::new(program)
-            .args(["datastore-keeper", "--directory"])
-            .arg(&self.directory)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(log)
-            .stderr(errors)
-            .spawn()
-            .map_err(DatastoreError::file("start", program))?;
-        let deadline = Instant::now() + START_LIMIT;
-        loop {
-            if let Some(connection) = self.answering()? {
-                return Ok(connection);
-            }
-            let ended = keeper.try_wait().map_err(DatastoreError::system("wait for the keeper"))?;
-            if ended.is_some() {
-                return Err(DatastoreError::KeeperEnded {
-                    directory: self.directory.clone(),
-                    last_words: last_words(&log_path, begin),
-                });
-            }
-            if Instant::now() >= deadline {
-                return Err(DatastoreError::KeeperSilent {
-                    action: "start",
-                    seconds: START_LIMIT.as_secs(),
-                    log: log_path,
-                });
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// The keeper, if it answers. One that is dying may still be connected to.
-    fn answering(&self) -> Result<Option<Connection>, DatastoreError> {
-        let Some(connection) = self.connect()? else { return Ok(None) };
-        match connection.status() {
-            Ok(_) => Ok(Some(connection)),
-            Err(DatastoreError::System { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Ends the datastore, and waits until nothing of it is on the host; its data stays. What a killed keeper left is
-    /// taken down as the keeper would. Refused while volumes are in use, unless forced.
-    pub fn stop(&self, forced: Forced) -> Result<(), DatastoreError> {
-        if let Some(connection) = self.connect()? {
-            match connection.stop(forced) {
-                // It was dying when it was asked. Whether it is gone, the lock says.
-                Err(DatastoreError::System { source, .. }) if hung_up(&source) => {}
-                outcome => outcome?,
-            }
-        }
-        let waited = self.wait_for_lock(END_LIMIT)?;
-        let _lock = waited.ok_or_else(|| DatastoreError::KeeperSilent {
-            action: "stop",
-            seconds: END_LIMIT.as_secs(),
-            log: self.log(),
-        })?;
-        orphan::take_down(self, forced)
-    }
-
-    /// Removes the datastore with all its data. Refused while it runs or its volumes are served, and where the
-    /// directory holds anything that is not the datastore's.
-    pub fn remove(self) -> Result<(), DatastoreError> {
-        self.clear()?;
-        fs::remove_dir(&self.directory)
-            .map_err(DatastoreError::file("remove directory", &self.directory))
-    }
-
-    /// The same, but for the directory itself.
-    pub fn clear(&self) -> Result<(), DatastoreError> {
-        let lock =
-            self.try_lock()?.ok_or_else(|| DatastoreError::Running(self.directory.clone()))?;
-        // The data comes last: as long as anything is served from it, it must stay.
-        orphan::take_down(self, Forced::No)?;
-        for known in [self.volumes(), self.components()] {
-            gone(fs::remove_dir_all(&known), &known)?;
-        }
-        let new = |path: PathBuf| path.with_extension("new");
-        let files = [
-            self.description_file(),
-            new(self.description_file()),
-            self.memory(),
-            new(self.memory()),
-            self.log(),
-        ];
-        for known in files {
-            gone(fs::remove_file(&known), &known)?;
-        }
-        let lock_file = self.lock_file();
-        gone(fs::remove_file(&lock_file), &lock_file)?;
-        drop(lock);
-        Ok(())
-    }
-
-    /// The lock that the keeper holds as long as it lives; `None` when another process has it.
-    pub(super) fn try_lock(&self) -> Result<Option<File>, DatastoreError> {
-        let path = self.lock_file();
-        let file = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(DatastoreError::file("open", &path))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(file)),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(DatastoreError::file("lock", &path)(error)),
-        }
-    }
-
-    /// The same, waiting for whoever has it.
-    pub(super) fn wait_for_lock(&self, limit: Duration) -> Result<Option<File>, DatastoreError> {
-        let deadline = Instant::now() + limit;
-        loop {
-            if let Some(lock) = self.try_lock()? {
-                return Ok(Some(lock));
-            }
-            if Instant::now() >= deadline {
-                return Ok(None);
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// The lock for a new keeper's life.
-    pub(super) fn lock_for_keeping(&self) -> Result<File, DatastoreError> {
-        let lock = self.wait_for_lock(LOCK_LIMIT)?;
-        lock.ok_or_else(|| DatastoreError::Running(self.directory.clone()))
-    }
-
     /// Nobody else on this host can read the bytes of volumes afterwards: a datastore may have been made before that was
     /// so from the beginning.
     pub(super) fn make_private(&self) -> Result<(), DatastoreError> {
         make_private(&self.volumes())?;
         make_private(&self.components())
+    }
+
+    /// Removes bytes of volumes that are not among these: of a creation or a removal that was cut short. A cluster removes its own.
+    pub(super) fn remove_unfinished(&self, description: &Description) {
+        for entry in fs::read_dir(self.volumes()).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_known = description.volumes.iter().any(|volume| *volume.name == *name);
+            if is_known || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                continue;
+            }
+            let path = entry.path();
+            match fs::remove_file(&path) {
+                Ok(()) => tracing::warn!("removed {}, which no volume has", path.display()),
+                Err(error) => tracing::warn!("{} stays: {error}", path.display()),
+            }
+        }
     }
 
     /// All data is on the host's disk afterwards.
@@ -365,11 +183,11 @@ impl Home {
         self.run().join("k.sock")
     }
 
-    fn log(&self) -> PathBuf {
+    pub(super) fn log(&self) -> PathBuf {
         self.directory.join("keeper.log")
     }
 
-    fn lock_file(&self) -> PathBuf {
+    pub(super) fn lock_file(&self) -> PathBuf {
         self.directory.join("lock")
     }
 }
@@ -392,36 +210,6 @@ fn resolved(path: &Path) -> PathBuf {
     });
     // Joining nothing would end the path in a slash, which starts_with does not mind.
     existing.unwrap_or(path)
-}
-
-/// Whether the other end was gone before it answered.
-fn hung_up(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind::{
-        BrokenPipe, ConnectionRefused, ConnectionReset, NotFound, UnexpectedEof,
-    };
-    matches!(
-        error.kind(),
-        BrokenPipe | ConnectionRefused | ConnectionReset | NotFound | UnexpectedEof
-    )
-}
-
-fn gone(outcome: std::io::Result<()>, path: &Path) -> Result<(), DatastoreError> {
-    match outcome {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        outcome => outcome.map_err(DatastoreError::file("remove", path)),
-    }
-}
-
-/// The end of what was written to the log since `begin`.
-fn last_words(log: &Path, begin: u64) -> String {
-    let text = fs::read(log).unwrap_or_default();
-    let begin =
-        usize::try_from(begin).unwrap_or(0).max(text.len().saturating_sub(LAST_WORDS_BYTES));
-    let text = String::from_utf8_lossy(text.get(begin..).unwrap_or_default());
-    // What went well is no reason.
-    let words: Vec<&str> = text.trim().lines().filter(|line| !line.contains(" INFO ")).collect();
-    let words = words.join("\n");
-    if words.is_empty() { "none".to_string() } else { words }
 }
 
 /// Takes away what group and others may do with a folder, or a file, and all that is in it.
@@ -486,7 +274,7 @@ mod tests {
 
     use super::{Home, check_mount, make_private};
     use crate::error::DatastoreError;
-    use crate::persistent::{Description, DeviceDescription};
+    use crate::persistent::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
     use crate::spec::Durability;
 
     fn description() -> Description {
@@ -548,6 +336,30 @@ mod tests {
     }
 
     #[test]
+    fn what_a_creation_that_was_cut_short_left_goes_and_all_else_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::create(&folder.path().join("store"), &description()).unwrap();
+        let volume = VolumeDescription {
+            name: "kept".to_string(),
+            capacity_bytes: 4096,
+            device: "null".to_string(),
+            policy: None,
+            block_device: BlockDeviceKind::Loop,
+            file_system: None,
+            mount: None,
+        };
+        for name in ["kept", "cut-short"] {
+            fs::write(home.volumes().join(name), "bytes").unwrap();
+        }
+        fs::create_dir(home.volumes().join("folder")).unwrap();
+        home.remove_unfinished(&Description { volumes: vec![volume], ..description() });
+        let mut left: Vec<_> =
+            fs::read_dir(home.volumes()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(left, ["folder", "kept"]);
+    }
+
+    #[test]
     fn of_several_at_once_one_makes_the_datastore() {
         let folder = tempfile::tempdir().unwrap();
         for round in 0..10 {
@@ -578,7 +390,7 @@ mod tests {
         assert!(matches!(error, DatastoreError::PathTooLong { .. }), "{error}");
         assert!(!long.exists());
         let home = Home::create(&store, &description()).unwrap();
-        home.clear().unwrap();
+        assert!(home.withdraw(true).unwrap());
         assert_eq!(fs::read_dir(&store).unwrap().count(), 0);
         Home::create(&store, &description()).unwrap().remove().unwrap();
         assert!(!store.exists());

@@ -17,6 +17,7 @@ use underlay_host::{Resource, StateDir, Teardown, Ticket, clean, loop_devices};
 use super::chronicle::Chronicle;
 use super::description::Description;
 use super::home::Home;
+use super::lock::{Busy, Lock};
 use super::protocol::{Question, Reply};
 use super::punctuality::Punctuality;
 use super::server_config::{nbd_socket, server_config};
@@ -87,27 +88,41 @@ pub fn keep(
     // was started by hand.
     let _ = rustix::process::setsid();
     let home = Home::open(directory)?;
-    let lock = home.lock_for_keeping()?;
+    let mut lock = home.lock_for_keeping()?;
+    lock.say(Busy::Starting);
     let state = StateDir::open()?;
     // What a keeper that was killed left in the same place.
     for line in clean(&state)?.failed {
         warn!("left over from before: {line}");
     }
     let teardown = Teardown::create(&state, "datastore")?;
-    let outcome =
-        Keeper::start(&home, program, teardown.clone()).and_then(|keeper| keeper.serve(should_end));
+    let outcome = Keeper::start(&home, program, teardown.clone(), should_end)
+        .and_then(|keeper| keeper.serve(&mut lock, should_end));
+    lock.say(Busy::Stopping);
     let leftovers = teardown.unwind();
     for leftover in &leftovers {
         warn!("{} was left behind: {}", leftover.resource, leftover.reason);
     }
     drop(lock);
-    outcome
+    match outcome {
+        Err(DatastoreError::GivenUp) => {
+            info!("the datastore in {} is not wanted any more", home.directory().display());
+            Ok(())
+        }
+        outcome => outcome,
+    }
 }
 
 impl Keeper {
-    fn start(home: &Home, program: &Path, teardown: Teardown) -> Result<Keeper, DatastoreError> {
+    fn start(
+        home: &Home,
+        program: &Path,
+        teardown: Teardown,
+        should_end: &dyn Fn() -> bool,
+    ) -> Result<Keeper, DatastoreError> {
         let description = home.description()?;
         home.make_private()?;
+        home.remove_unfinished(&description);
         let run = home.run();
         teardown.create_directory(&run)?;
         fs::set_permissions(&run, fs::Permissions::from_mode(0o711))
@@ -166,8 +181,13 @@ impl Keeper {
             })
     }
 
-    /// Attaches and mounts what is not yet.
-    fn attach_all(&mut self, unreadable: Unreadable) -> Result<(), DatastoreError> {
+    /// Attaches and mounts what is not yet, as long as it is wanted.
+    fn attach_all(
+        &mut self,
+        unreadable: Unreadable,
+        should_end: &dyn Fn() -> bool,
+    ) -> Result<(), DatastoreError> {
+        let go_on = || if should_end() { Err(DatastoreError::GivenUp) } else { Ok(()) };
         if self.no_block_devices.is_some() {
             return Ok(());
         }
@@ -176,9 +196,11 @@ impl Keeper {
             if self.is_attached(&volume.name) {
                 continue;
             }
+            go_on()?;
             let attached = self.places.attach(&self.teardown, &mut self.server, &volume)?;
             self.attached.push((volume.name.clone(), attached));
         }
+        go_on()?;
         self.calibrate()?;
         self.unmounted.clear();
         for volume in &self.description.volumes {
@@ -186,6 +208,7 @@ impl Keeper {
             let Some((_, attached)) = found.filter(|(_, it)| it.mount_point().is_none()) else {
                 continue;
             };
+            go_on()?;
             match self.places.mount(&self.teardown, volume, attached, Contents::Kept) {
                 Ok(()) => {}
                 // Only a datastore that runs can be mended.
@@ -199,7 +222,11 @@ impl Keeper {
         self.follow_path()
     }
 
-    fn serve(mut self, should_end: &dyn Fn() -> bool) -> Result<(), DatastoreError> {
+    fn serve(
+        mut self,
+        lock: &mut Lock,
+        should_end: &dyn Fn() -> bool,
+    ) -> Result<(), DatastoreError> {
         let socket = self.home.socket();
         let listener =
             UnixListener::bind(&socket).map_err(DatastoreError::file("listen on", &socket))?;
@@ -220,8 +247,10 @@ impl Keeper {
                 break;
             }
         }
-        // Nobody may find a keeper that is about to be gone.
+        // Nobody may find a keeper that is about to be gone, nor wait for its answer.
+        lock.say(Busy::Stopping);
         fs::remove_file(&socket).map_err(DatastoreError::file("remove", &socket))?;
+        drop(listener);
         self.end()
     }
 
@@ -271,6 +300,13 @@ impl Keeper {
                 ended = Ended::Yes;
                 Reply::Done
             }),
+            Question::StopIfEmpty => match self.description.volumes.len() {
+                0 => {
+                    ended = Ended::Yes;
+                    Ok(Reply::Done)
+                }
+                volumes => refused(format!("the datastore has {volumes} volumes")),
+            },
         };
         let reply = outcome.unwrap_or_else(|problem| match problem {
             Problem::Refused(reason) => Reply::Refused { reason },

@@ -7,7 +7,7 @@
 //!   components/           instead: the bytes of a cluster's components, by device
 //!   cluster.json          what the cluster must not forget: placement, what is stale
 //!   keeper.log            what the keeper said
-//!   lock                  held by the keeper while the datastore runs
+//!   lock                  held by whoever starts the datastore, then by its keeper
 //!   run/                  only while it runs:
 //!     k.sock              the keeper's socket: what `underlay volume` talks to
 //!     nbd.sock            NBD clients
@@ -33,6 +33,8 @@ mod description;
 pub(crate) mod fuzzing;
 mod home;
 mod keeper;
+mod life;
+mod lock;
 mod orphan;
 mod protocol;
 mod punctuality;
@@ -43,8 +45,10 @@ mod volumes;
 
 pub use client::{Connection, Forced};
 pub use description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
-pub use home::{Home, Presence, check_mount};
+pub use home::{Home, check_mount};
 pub use keeper::keep;
+pub use life::Presence;
+pub use lock::Busy;
 pub use protocol::{
     BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, NewPolicy, NewVolume,
     OperationStatus, RecentNotice, Status, TimingStatus, VolumeStatus,

@@ -44,6 +44,8 @@ pub(super) enum Question {
         /// Also when somebody uses the volumes.
         forced: bool,
     },
+    /// Refused when there is a volume.
+    StopIfEmpty,
 }
 
 /// What it answers.

@@ -8,11 +8,11 @@ use clap::Args;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
-use underlay_datastore::Durability;
 use underlay_datastore::persistent::{
-    BlockDeviceKind, Description, DeviceDescription, Forced, Home, NewPolicy, NewVolume,
-    VolumeStatus, check_mount,
+    BlockDeviceKind, Description, DeviceDescription, Home, NewPolicy, NewVolume, VolumeStatus,
+    check_mount,
 };
+use underlay_datastore::{DatastoreError, Durability};
 use underlay_host::{FileSystem, ublk};
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, builtin};
@@ -181,10 +181,11 @@ fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
 /// Starts the datastore and creates the volume. Who asked to stop meanwhile gets neither; a step that has begun is waited for.
 fn bring_up(home: &Home, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
     let interrupted = || Stop::interrupted("interrupted; the volume was not created");
-    let connection = home.start(program).map_err(|error| stop(&error))?;
-    if interrupt::requested() {
+    let started = home.start(program, &interrupt::requested);
+    if matches!(started, Err(DatastoreError::GivenUp)) || interrupt::requested() {
         return Err(interrupted());
     }
+    let connection = started.map_err(|error| stop(&error))?;
     let name = volume.name.clone();
     let created = connection.create(volume).map_err(|error| stop(&error))?;
     if interrupt::requested() {
@@ -196,11 +197,12 @@ fn bring_up(home: &Home, program: &Path, volume: NewVolume) -> Result<VolumeStat
 
 /// A datastore that was made for a volume that cannot be goes again. What does not work is not worth hiding why.
 fn undo(home: Home, directory_existed: bool) {
-    let stopped = home.stop(Forced::Yes);
-    let removed =
-        stopped.and_then(|()| if directory_existed { home.clear() } else { home.remove() });
-    if let Err(error) = removed {
-        errln!("underlay: the new datastore stays: {}", chain(&error));
+    match home.withdraw(directory_existed) {
+        Ok(true) => {}
+        Ok(false) => {
+            errln!("underlay: the new datastore stays: another command has put a volume in it");
+        }
+        Err(error) => errln!("underlay: the new datastore stays: {}", chain(&error)),
     }
 }
 

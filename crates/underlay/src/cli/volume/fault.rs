@@ -53,7 +53,7 @@ enum Fault {
     },
     /// An empty device takes the place of a device of a cluster.
     Replace {
-        /// The device, such as `host1/group0/disk0`.
+        /// The device, such as `host-1/group-1/disk0`; `underlay volume list` shows them.
         device: String,
     },
     /// A host of a cluster loses its power, or crashes.

@@ -1,6 +1,7 @@
 //! `underlay volume start`, `stop` and `rm`.
 
 use super::{home, program, running, show, stop as stopped_by};
+use crate::lab::interrupt;
 use crate::stop::Stop;
 use clap::Args;
 use std::path::PathBuf;
@@ -39,10 +40,12 @@ pub struct RmArguments {
     all: bool,
 }
 
-/// Starts a datastore.
+/// Starts a datastore. Who asks to stop meanwhile gets none.
 pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
-    let connection =
-        home(&arguments.directory)?.start(&program()?).map_err(|error| stopped_by(&error))?;
+    interrupt::install();
+    let connection = home(&arguments.directory)?
+        .start(&program()?, &interrupt::requested)
+        .map_err(|error| stopped_by(&error))?;
     let status = connection.status().map_err(|error| stopped_by(&error))?;
     if arguments.json {
         show::json(&status)?;
@@ -69,6 +72,5 @@ pub fn remove(arguments: &RmArguments) -> Result<(), Stop> {
         let connection = running(&arguments.directory)?;
         return connection.remove(name).map_err(|error| stopped_by(&error));
     }
-    let home = home(&arguments.directory)?;
-    home.stop(Forced::No).and_then(|()| home.remove()).map_err(|error| stopped_by(&error))
+    home(&arguments.directory)?.remove().map_err(|error| stopped_by(&error))
 }

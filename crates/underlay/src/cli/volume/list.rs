@@ -6,7 +6,8 @@ use clap::Args;
 use serde_json::json;
 use std::path::PathBuf;
 use underlay_core::Bytes;
-use underlay_datastore::persistent::{Description, Home, Presence};
+use underlay_datastore::DatastoreError;
+use underlay_datastore::persistent::{Busy, Description, Home, Presence};
 
 /// Arguments of `underlay volume list`.
 #[derive(Debug, Args)]
@@ -22,45 +23,68 @@ pub struct Arguments {
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let home = home(&arguments.directory)?;
     match home.presence().map_err(|error| stop(&error))? {
-        Presence::Kept(connection) => {
-            let status = connection.status().map_err(|error| stop(&error))?;
-            if arguments.json {
-                show::json(&json!({ "running": true, "datastore": status }))
-            } else {
+        Presence::Kept(connection) => match connection.status() {
+            Ok(status) if arguments.json => {
+                let state = State::Running.as_str();
+                show::json(&json!({ "running": true, "state": state, "datastore": status }))
+            }
+            Ok(status) => {
                 show::datastore(&status);
                 Ok(())
             }
-        }
-        Presence::Orphaned => described(arguments, &home, Keeper::Gone),
-        Presence::Stopped => described(arguments, &home, Keeper::None),
+            // It was told to stop, or killed, just now.
+            Err(DatastoreError::KeeperLeft(_)) => {
+                described(arguments, &home, State::Busy(Busy::Stopping))
+            }
+            Err(error) => Err(stop(&error)),
+        },
+        Presence::Busy(busy) => described(arguments, &home, State::Busy(busy)),
+        Presence::Orphaned => described(arguments, &home, State::KeeperGone),
+        Presence::Stopped => described(arguments, &home, State::Stopped),
     }
 }
 
-/// Why a keeper does not answer.
+/// How a datastore stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Keeper {
-    /// The datastore is stopped.
-    None,
-    /// It was killed; volumes are still served.
-    Gone,
+enum State {
+    Running,
+    Busy(Busy),
+    Stopped,
+    /// Its keeper was killed; volumes are still served.
+    KeeperGone,
+}
+
+impl State {
+    const fn as_str(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Busy(busy) => busy.as_str(),
+            State::Stopped => "stopped",
+            State::KeeperGone => "keeper-gone",
+        }
+    }
 }
 
 /// What is known without a keeper.
-fn described(arguments: &Arguments, home: &Home, keeper: Keeper) -> Result<(), Stop> {
+fn described(arguments: &Arguments, home: &Home, state: State) -> Result<(), Stop> {
     let description = home.description().map_err(|error| stop(&error))?;
     let directory = home.directory().display().to_string();
     if arguments.json {
         return show::json(&json!({
             "running": false,
-            "keeper-gone": keeper == Keeper::Gone,
+            "state": state.as_str(),
+            "keeper-gone": state == State::KeeperGone,
             "datastore": stopped(&directory, &description),
         }));
     }
-    match keeper {
-        Keeper::None => {
+    match state {
+        State::Running | State::Stopped => {
             outln!("{directory}  stopped; `underlay volume start {directory}` brings it back");
         }
-        Keeper::Gone => outln!(
+        State::Busy(busy) => {
+            outln!("{directory}  is {}; ask again in a moment", busy.as_str());
+        }
+        State::KeeperGone => outln!(
             "{directory}  its keeper is gone, but its volumes are still served; `underlay volume stop \
              {directory}` takes them down, then `start` brings them back"
         ),

@@ -84,6 +84,7 @@ fn program() -> Result<PathBuf, Stop> {
 fn stop(error: &DatastoreError) -> Stop {
     let text = chain(error);
     match error {
+        DatastoreError::GivenUp => Stop::interrupted("interrupted; the datastore was not started"),
         DatastoreError::Host(_)
         | DatastoreError::EmulationUnavailable { .. }
         | DatastoreError::NoSpace { .. }
@@ -91,6 +92,7 @@ fn stop(error: &DatastoreError) -> Stop {
         | DatastoreError::File { .. }
         | DatastoreError::System { .. } => Stop::host(text),
         DatastoreError::KeeperEnded { .. }
+        | DatastoreError::KeeperLeft(_)
         | DatastoreError::KeeperSilent { .. }
         | DatastoreError::KeeperFailed(_)
         | DatastoreError::ServerDied { .. }
