@@ -1,12 +1,12 @@
 //! One component with its checksums, and what a power cut would take from it.
 
-use super::block_store::{BLOCK_BYTES, BlockStore};
+use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::{broken_sum, is_zero, sum_of, sums_of, verifies};
 use crate::cluster::{Checksum, Durability};
 use crate::reduction::ChangedBlocks;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const SECTOR: usize = 512;
@@ -36,7 +36,13 @@ pub(super) struct Held<S> {
     sums: Vec<u32>,
     /// Blocks whose bytes changed, where somebody wants to know.
     changed: Option<ChangedBlocks>,
+    /// Blocks whose content is unknown, and of which not even that could be stored: the medium took neither bytes nor checksums. They
+    /// are bad as long as that is remembered here; it is stored as soon as the medium takes something again.
+    unmarked: BTreeSet<u64>,
 }
+
+/// Marks of blocks that are tried again with each write that went well.
+const MARKS_AT_ONCE: usize = 64;
 
 /// Blocks read, and which of them are good.
 #[derive(Clone, Debug)]
@@ -80,6 +86,7 @@ impl<S: BlockStore> Held<S> {
             tear_next: None,
             sums: Vec::new(),
             changed: None,
+            unmarked: BTreeSet::new(),
         }
     }
 
@@ -135,10 +142,11 @@ impl<S: BlockStore> Held<S> {
         if self.store.read_sums(offset / BLOCK, &mut sums).is_err() {
             return Blocks { bytes, good: vec![false; count] };
         }
-        let good = bytes
-            .chunks_exact(BLOCK_BYTES)
-            .zip(&sums)
-            .map(|(block, sum)| is_sound(block, *sum, checksum))
+        let blocks = bytes.chunks_exact(BLOCK_BYTES).zip(&sums).zip(offset / BLOCK..);
+        let good = blocks
+            .map(|((block, sum), number)| {
+                is_sound(block, *sum, checksum) && !self.unmarked.contains(&number)
+            })
             .collect();
         Blocks { bytes, good }
     }
@@ -154,7 +162,9 @@ impl<S: BlockStore> Held<S> {
     pub(super) fn read_into(&mut self, offset: u64, buffer: &mut [u8], checksum: Checksum) -> bool {
         self.sums.clear();
         self.sums.resize(buffer.len() / BLOCK_BYTES, 0);
-        self.store.read(offset, buffer).is_ok()
+        let first = offset / BLOCK;
+        self.unmarked.range(first..first + self.sums.len() as u64).next().is_none()
+            && self.store.read(offset, buffer).is_ok()
             && self.store.read_sums(offset / BLOCK, &mut self.sums).is_ok()
             && buffer
                 .chunks_exact(BLOCK_BYTES)
@@ -162,9 +172,14 @@ impl<S: BlockStore> Held<S> {
                 .all(|(block, sum)| is_sound(block, *sum, checksum))
     }
 
-    /// Stores whole blocks with their checksums.
-    pub(super) fn write(&mut self, offset: u64, bytes: &[u8], checksum: Checksum) {
-        self.write_summed(offset, bytes, &sums_for(bytes, checksum), checksum);
+    /// Stores whole blocks with their checksums. What the medium does not take counts as lost.
+    pub(super) fn write(
+        &mut self,
+        offset: u64,
+        bytes: &[u8],
+        checksum: Checksum,
+    ) -> Result<(), StoreError> {
+        self.write_summed(offset, bytes, &sums_for(bytes, checksum), checksum)
     }
 
     /// The same, with checksums from [`sums_for`]: a mirror computes them once for all copies.
@@ -174,21 +189,56 @@ impl<S: BlockStore> Held<S> {
         bytes: &[u8],
         sums: &[u32],
         checksum: Checksum,
-    ) {
+    ) -> Result<(), StoreError> {
         self.checksum = checksum;
         self.remember(offset, bytes.len());
         let kept = self.tear_next.take().map_or(bytes.len(), |kept| bytes.len().min(kept as usize));
-        self.put(offset, &bytes[..kept], sums);
+        self.put(offset, &bytes[..kept], sums)
     }
 
-    fn put(&mut self, offset: u64, bytes: &[u8], sums: &[u32]) {
+    fn put(&mut self, offset: u64, bytes: &[u8], sums: &[u32]) -> Result<(), StoreError> {
         self.mark(offset, bytes.len());
-        let failed = !bytes.is_empty() && self.store.write(offset, bytes).is_err();
-        let failed = failed || self.store.write_sums(offset / BLOCK, sums).is_err();
-        if failed {
+        let first = offset / BLOCK;
+        let stored = match bytes {
+            [] => Ok(()),
+            _ => self.store.write(offset, bytes),
+        };
+        let stored = stored.and_then(|()| self.store.write_sums(first, sums));
+        if stored.is_ok() {
+            self.is_known(first, sums.len() as u64);
+            self.mark_again();
+        } else {
             // What is there now is unknown: checksums that fit nothing keep it from being taken for data.
             let lost: Vec<u32> = sums.iter().map(|sum| (!sum).max(1)).collect();
-            let _unwritable_as_well = self.store.write_sums(offset / BLOCK, &lost);
+            self.mark_lost(first, &lost);
+        }
+        stored
+    }
+
+    /// Stores checksums that fit nothing, or remembers that it could not be done.
+    fn mark_lost(&mut self, first: u64, sums: &[u32]) {
+        if self.store.write_sums(first, sums).is_err() {
+            self.unmarked.extend(first..first + sums.len() as u64);
+        }
+    }
+
+    /// The content of blocks is known again.
+    fn is_known(&mut self, first: u64, count: u64) {
+        if !self.unmarked.is_empty() {
+            self.unmarked.retain(|block| !(first..first + count).contains(block));
+        }
+    }
+
+    /// The medium takes something again: what it did not take before may be stored now.
+    fn mark_again(&mut self) {
+        let again: Vec<u64> = self.unmarked.iter().copied().take(MARKS_AT_ONCE).collect();
+        for block in again {
+            let mut bytes = [0; BLOCK_BYTES];
+            let _unreadable_is_lost_as_well = self.store.read(block * BLOCK, &mut bytes);
+            if self.store.write_sums(block, &[broken_sum(&bytes)]).is_err() {
+                return;
+            }
+            self.unmarked.remove(&block);
         }
     }
 
@@ -201,15 +251,16 @@ impl<S: BlockStore> Held<S> {
         checksum: Checksum,
     ) {
         let whole = kept / BLOCK_BYTES * BLOCK_BYTES;
+        // What is not taken is torn somewhere else, and counts as lost.
         if whole > 0 {
-            self.write(offset, &bytes[..whole], checksum);
+            let _torn_earlier = self.write(offset, &bytes[..whole], checksum);
         }
         if kept > whole {
             let at = offset + whole as u64;
             let mut block = self.read(at, BLOCK_BYTES, checksum);
             block.bytes[..kept - whole].copy_from_slice(&bytes[whole..kept]);
             if block.all_good() {
-                self.write(at, &block.bytes, checksum);
+                let _torn_earlier = self.write(at, &block.bytes, checksum);
             }
         }
         self.persist();
@@ -219,8 +270,9 @@ impl<S: BlockStore> Held<S> {
     pub(super) fn discard(&mut self, offset: u64, length: u64) {
         self.remember(offset, length as usize);
         self.mark(offset, length as usize);
-        if self.store.discard(offset, length).is_err() {
-            self.break_sums(offset, length as usize);
+        match self.store.discard(offset, length) {
+            Ok(()) => self.is_known(offset / BLOCK, length / BLOCK),
+            Err(_) => self.break_sums(offset, length as usize),
         }
     }
 
@@ -230,7 +282,7 @@ impl<S: BlockStore> Held<S> {
         let _unreadable_is_lost_as_well = self.store.read(offset, &mut bytes);
         let sums: Vec<u32> = bytes.chunks_exact(BLOCK_BYTES).map(broken_sum).collect();
         self.remember(offset, length);
-        let _unwritable_as_well = self.store.write_sums(offset / BLOCK, &sums);
+        self.mark_lost(offset / BLOCK, &sums);
     }
 
     /// Everything so far is durable.
@@ -245,8 +297,9 @@ impl<S: BlockStore> Held<S> {
         self.tear_next = None;
         let length = self.store.len_bytes();
         self.mark(0, length as usize);
-        if self.store.discard(0, length).is_err() {
-            self.break_sums(0, length as usize);
+        match self.store.discard(0, length) {
+            Ok(()) => self.unmarked.clear(),
+            Err(_) => self.break_sums(0, length as usize),
         }
     }
 
@@ -329,7 +382,7 @@ impl<S: BlockStore> Held<S> {
             self.mark(at, BLOCK_BYTES);
             self.store.discard(at, BLOCK).is_err()
         } else {
-            self.put(at, block, &[sum]);
+            let _counts_as_lost = self.put(at, block, &[sum]);
             false
         };
         if failed {

@@ -1,6 +1,6 @@
 //! The data plane: carries out data commands on the bytes of components.
 
-use super::block_store::{BLOCK_BYTES, BlockStore, StoreMaker};
+use super::block_store::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 use super::finding::Finding;
 use super::held::{Blocks, Held};
 use super::intent::IntentLog;
@@ -23,11 +23,22 @@ pub(super) struct Components<S> {
     sharers: usize,
     /// Notes what is about to happen; none where nothing outlives the process.
     intents: Option<Box<dyn IntentLog>>,
+    /// Writes that a store did not take, and the first of them that nobody has asked for yet.
+    failures: u64,
+    failure: Option<StoreError>,
 }
 
 impl<S: BlockStore> Components<S> {
     pub(super) fn get_mut(&mut self, id: ComponentId) -> Option<&mut Held<S>> {
         self.held.get_mut(id.0 as usize)?.as_mut()
+    }
+
+    /// Takes into account whether a store took what it was given; returns that.
+    pub(super) fn note(&mut self, stored: Result<(), StoreError>) -> bool {
+        let Err(error) = stored else { return true };
+        self.failures += 1;
+        self.failure.get_or_insert(error);
+        false
     }
 
     /// Where what is about to happen is noted.
@@ -98,7 +109,7 @@ impl Hasher for RequestHasher {
 pub enum Delivered {
     /// The bytes that were read, or the buffer that was written.
     Bytes(Vec<u8>),
-    /// At least one block is lost: the request must be answered with an I/O error.
+    /// At least one block is lost, or was not stored: the request must be answered with an I/O error.
     Unreadable(Vec<u8>),
 }
 
@@ -119,7 +130,14 @@ impl<M: StoreMaker> DataPlane<M> {
     pub fn new(maker: M) -> DataPlane<M> {
         DataPlane {
             maker,
-            components: Components { held: Vec::new(), volatile: 0, sharers: 1, intents: None },
+            components: Components {
+                held: Vec::new(),
+                volatile: 0,
+                sharers: 1,
+                intents: None,
+                failures: 0,
+                failure: None,
+            },
             buffers: HashMap::default(),
             findings: Vec::new(),
         }
@@ -149,6 +167,18 @@ impl<M: StoreMaker> DataPlane<M> {
     /// The buffer of a read that is about to be submitted.
     pub fn stage_read(&mut self, request: RequestId, buffer: Vec<u8>) {
         self.buffers.insert(request, Buffer { bytes: buffer, readable: true });
+    }
+
+    /// The bytes of a request in flight, to be completed; none if it was not staged.
+    pub fn staged_mut(&mut self, request: RequestId) -> Option<&mut [u8]> {
+        Some(&mut self.buffers.get_mut(&request)?.bytes)
+    }
+
+    /// A request in flight is to be answered with an I/O error.
+    pub fn spoil(&mut self, request: RequestId) {
+        if let Some(buffer) = self.buffers.get_mut(&request) {
+            buffer.readable = false;
+        }
     }
 
     /// Takes the buffer of a finished request; none if it was not staged.
@@ -189,6 +219,11 @@ impl<M: StoreMaker> DataPlane<M> {
     /// What was noticed since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
+    }
+
+    /// Why a store did not take what it was given, if that happened since the last call.
+    pub fn take_failure(&mut self) -> Option<StoreError> {
+        self.components.failure.take()
     }
 
     /// A component's store, for whoever must look at it.
@@ -290,8 +325,13 @@ impl<M: StoreMaker> DataPlane<M> {
     fn write(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
         let Some(buffer) = self.buffers.get(&request) else { return };
         let bytes = &buffer.bytes[buffer_offset as usize..][..piece.length_bytes as usize];
+        let failures = self.components.failures;
         Row { components: &mut self.components, findings: &mut self.findings, piece, filled: None }
             .write(bytes);
+        // Whoever wrote must not believe that it is stored, although other members may have it.
+        if self.components.failures > failures {
+            self.spoil(request);
+        }
     }
 
     fn write_torn(
@@ -356,8 +396,119 @@ fn place_of(piece: &Piece, at: u32) -> (ComponentId, u64) {
 
 #[cfg(test)]
 mod tests {
-    use super::place_of;
-    use crate::cluster::{Checksum, ComponentId, Content, Piece, PieceMember, SetKind};
+    use super::{DataPlane, Delivered, place_of};
+    use crate::RequestId;
+    use crate::cluster::{
+        Checksum, ComponentId, Content, DataCommand, DeviceId, Durability, GroupId, Piece,
+        PieceMember, SetKind,
+    };
+    use crate::data_plane::{BlockStore, MemoryStore, StoreError, StoreMaker};
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    /// A medium that may be full: then it takes neither bytes nor checksums.
+    struct Full {
+        store: MemoryStore,
+        is_full: Rc<Cell<bool>>,
+    }
+
+    struct Maker(Rc<Cell<bool>>);
+
+    fn full() -> StoreError {
+        let (component, cause) = (ComponentId(0), "No space left on device".to_string());
+        StoreError { component, operation: "write", offset: 0, length: 0, cause }
+    }
+
+    impl BlockStore for Full {
+        fn len_bytes(&self) -> u64 {
+            self.store.len_bytes()
+        }
+
+        fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+            self.store.read(offset, buffer)
+        }
+
+        fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
+            if self.is_full.get() { Err(full()) } else { self.store.write(offset, bytes) }
+        }
+
+        fn discard(&mut self, offset: u64, length: u64) -> Result<(), StoreError> {
+            self.store.discard(offset, length)
+        }
+
+        fn read_sums(&mut self, first: u64, sums: &mut [u32]) -> Result<(), StoreError> {
+            self.store.read_sums(first, sums)
+        }
+
+        fn write_sums(&mut self, first: u64, sums: &[u32]) -> Result<(), StoreError> {
+            if self.is_full.get() { Err(full()) } else { self.store.write_sums(first, sums) }
+        }
+    }
+
+    impl StoreMaker for Maker {
+        type Store = Full;
+
+        fn create(&mut self, _: ComponentId, _: DeviceId, length: u64) -> Result<Full, StoreError> {
+            Ok(Full { store: MemoryStore::new(length), is_full: Rc::clone(&self.0) })
+        }
+
+        fn remove(&mut self, _: ComponentId, _: Full) {}
+    }
+
+    /// Whoever writes is told, nobody reads what was there before or zeros as if it had been written, and that stays so after there is
+    /// room again.
+    #[test]
+    fn what_a_full_medium_does_not_take_is_an_error_and_no_data() {
+        for kind in [SetKind::Mirror { copies: 2 }, SetKind::Parity { data: 3, parity: 1 }] {
+            let is_full = Rc::new(Cell::new(false));
+            let mut plane = DataPlane::new(Maker(Rc::clone(&is_full)));
+            let mut piece = Piece::new(kind, 64 << 10, 0, Checksum::On);
+            for slot in 0..kind.members() {
+                let component = ComponentId(u32::from(slot));
+                let device = DeviceId { group: GroupId(0), member: slot + 1 };
+                let durability = Durability::OnWrite;
+                let length_bytes = 1 << 20;
+                plane.execute(&DataCommand::Create { component, length_bytes, device, durability });
+                piece.push(PieceMember { component, slot, content: Content::Current });
+            }
+            let mut number = 0;
+            let mut ask = |plane: &mut DataPlane<Maker>, at: u32, value: Option<u8>| {
+                number += 1;
+                let request = RequestId(number);
+                let (buffer_offset, piece) = (0, piece.with_range(at, 8192));
+                match value {
+                    Some(value) => {
+                        plane.stage_write(request, vec![value; 8192]);
+                        plane.execute(&DataCommand::Write { request, buffer_offset, piece });
+                    }
+                    None => {
+                        plane.stage_read(request, vec![9; 8192]);
+                        plane.execute(&DataCommand::Read { request, buffer_offset, piece });
+                    }
+                }
+                plane.finish(request).expect("it was staged")
+            };
+            let all = |value: u8| Delivered::Bytes(vec![value; 8192]);
+            let is_bad = |delivered: &Delivered| matches!(delivered, Delivered::Unreadable(_));
+            assert_eq!(ask(&mut plane, 0, Some(1)), all(1));
+            assert_eq!(plane.take_failure(), None);
+            is_full.set(true);
+            assert!(is_bad(&ask(&mut plane, 0, Some(2))), "{kind:?}");
+            assert!(is_bad(&ask(&mut plane, 16384, Some(2))), "{kind:?}");
+            let cause = plane.take_failure().expect("it is told").cause;
+            assert_eq!(cause, "No space left on device");
+            assert!(is_bad(&ask(&mut plane, 0, None)) && is_bad(&ask(&mut plane, 16384, None)));
+            is_full.set(false);
+            // A write that goes well has what could not be stored before stored now.
+            assert_eq!(ask(&mut plane, 32768, Some(3)), all(3));
+            assert_eq!(ask(&mut plane, 32768, None), all(3));
+            assert!(is_bad(&ask(&mut plane, 0, None)) && is_bad(&ask(&mut plane, 16384, None)));
+            assert_eq!(ask(&mut plane, 0, Some(4)), all(4), "{kind:?}");
+            assert_eq!(ask(&mut plane, 0, None), all(4));
+            assert_eq!(ask(&mut plane, 16384, Some(5)), all(5));
+            assert_eq!(ask(&mut plane, 16384, None), all(5));
+        }
+    }
 
     #[test]
     fn a_lost_block_is_named_where_it_lies() {

@@ -150,8 +150,9 @@ impl<S: BlockStore> Row<'_, S> {
         blocks.good[index] = true;
         let (offset, checksum) = (self.offset(one), self.piece.checksum);
         for component in broken {
-            if let Some(held) = self.held(component) {
-                held.write(offset, &bytes, checksum);
+            let Some(held) = self.held(component) else { continue };
+            let stored = held.write(offset, &bytes, checksum);
+            if self.components.note(stored) {
                 self.findings.push(Finding::Repaired { component, offset_bytes: offset });
             }
         }

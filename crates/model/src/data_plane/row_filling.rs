@@ -28,7 +28,8 @@ impl<S: BlockStore> Row<'_, S> {
             return;
         }
         if let Some(held) = self.held(target) {
-            held.write(offset, &blocks.bytes, checksum);
+            let stored = held.write(offset, &blocks.bytes, checksum);
+            self.components.note(stored);
         }
         for (index, _) in blocks.good.iter().enumerate().filter(|(_, good)| !**good) {
             let at = offset + (index * BLOCK_BYTES) as u64;

@@ -3,7 +3,7 @@
 //! What is about to be stored is noted first where somebody keeps notes ([`super::intent`]). Which members take a write at all has
 //! been decided by the cluster.
 
-use super::block_store::{BLOCK_BYTES, BlockStore};
+use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::broken_sum;
 use super::held::{Blocks, sums_for};
 use super::parity::accumulate;
@@ -27,9 +27,7 @@ impl<S: BlockStore> Row<'_, S> {
                     log.begin();
                 }
                 for member in self.piece.members() {
-                    if let Some(held) = self.components.get_mut(member.component) {
-                        held.write_summed(offset, bytes, &sums, checksum);
-                    }
+                    self.store_on(member.component, offset, bytes, &sums);
                 }
                 if let Some(log) = self.components.intents().filter(|_| noted) {
                     log.end();
@@ -39,11 +37,20 @@ impl<S: BlockStore> Row<'_, S> {
         }
     }
 
-    fn write_component(&mut self, component: ComponentId, span: Span, sums: &[u32], bytes: &[u8]) {
-        let (offset, checksum) = (self.offset(span), self.piece.checksum);
-        if let Some(held) = self.held(component) {
-            held.write_summed(offset, bytes, sums, checksum);
-        }
+    /// Stores bytes on one member, and notes when it does not take them.
+    fn store_on(&mut self, component: ComponentId, offset: u64, bytes: &[u8], sums: &[u32]) {
+        let checksum = self.piece.checksum;
+        let stored = match self.components.get_mut(component) {
+            Some(held) => held.write_summed(offset, bytes, sums, checksum),
+            None => Err(StoreError {
+                component,
+                operation: "write",
+                offset,
+                length: bytes.len() as u64,
+                cause: "it could not be made".to_string(),
+            }),
+        };
+        self.components.note(stored);
     }
 
     fn write_with_parity(&mut self, bytes: &[u8]) {
@@ -103,7 +110,8 @@ impl<S: BlockStore> Row<'_, S> {
             log.begin();
         }
         for (component, (_, span, sums, bytes)) in each() {
-            self.write_component(component, *span, sums, bytes);
+            let offset = self.offset(*span);
+            self.store_on(component, offset, bytes, sums);
         }
         if let Some(log) = self.components.intents() {
             log.end();

@@ -11,6 +11,9 @@ use super::request::{Finished, Pending};
 /// Names the reads that fill in what surrounds a small write; no request has that name.
 const FILLING: RequestId = RequestId(u64::MAX);
 
+/// How long after it was told that this host's storage refuses writes it is told again.
+const TOLD_AGAIN_AFTER: Nanos = Nanos::from_secs(60);
+
 impl<R> ClusterPlane<R> {
     /// Lets the cluster's time pass up to `at`, and carries out what happened.
     pub(super) fn pass(&mut self, at: Nanos) {
@@ -48,6 +51,16 @@ impl<R> ClusterPlane<R> {
             );
             self.journal.say(now, "storage", text);
         }
+        if let Some(error) = self.data.take_failure()
+            && self.refusal_told.is_none_or(|told| now >= told + TOLD_AGAIN_AFTER)
+        {
+            self.refusal_told = Some(now);
+            let text = format!(
+                "this host's own storage does not take what is written ({error}): such writes are answered with I/O errors, and what is \
+                 copied meanwhile counts as lost where it should be"
+            );
+            self.journal.say(now, "storage", text);
+        }
         for finding in self.data.take_findings() {
             self.journal.note_finding(now, finding);
         }
@@ -74,8 +87,11 @@ impl<R> ClusterPlane<R> {
         if matches!(command, DataCommand::Remove { .. }) && self.forgets() {
             return self.withheld.push(*command);
         }
-        if let DataCommand::Write { request, buffer_offset, piece } = command {
-            self.fill_in(*request, *buffer_offset, piece);
+        if let DataCommand::Write { request, buffer_offset, piece } = command
+            && !self.fill_in(*request, *buffer_offset, piece)
+        {
+            // What was there is lost, and stays so: with a part of it new, the rest would be taken for data.
+            return self.data.spoil(*request);
         }
         self.data.execute(command);
         if matches!(command, DataCommand::Resync { .. } | DataCommand::Reshape { .. }) {
@@ -86,9 +102,9 @@ impl<R> ClusterPlane<R> {
         }
     }
 
-    /// Completes the first and the last block of a small write with what is there now.
-    fn fill_in(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) {
-        let Some(pending) = self.pending_of(request) else { return };
+    /// Completes the first and the last block of a small write with what is there now. Returns whether that can be read.
+    fn fill_in(&mut self, request: RequestId, buffer_offset: u32, piece: &Piece) -> bool {
+        let Some(pending) = self.pending_of(request) else { return true };
         let given = pending.given.clone();
         let part = buffer_offset as usize..(buffer_offset + piece.length_bytes) as usize;
         let head = (!given.start.is_multiple_of(BLOCK_BYTES)).then(|| block_of(given.start));
@@ -96,24 +112,27 @@ impl<R> ClusterPlane<R> {
         let edges = [head, tail.filter(|tail| Some(*tail) != head)];
         for block in edges.into_iter().flatten().filter(|block| part.contains(block)) {
             let start = piece.start + (block - part.start) as u32;
-            let surroundings = self.peek(piece.with_range(start, BLOCK_BYTES as u32));
-            let Some(Delivered::Bytes(mut bytes)) = self.data.finish(request) else { return };
+            let Some(surroundings) = self.peek(piece.with_range(start, BLOCK_BYTES as u32)) else {
+                return false;
+            };
+            // In its place: what is known of the request, such as a part that was not stored, must stay known.
+            let Some(bytes) = self.data.staged_mut(request) else { return true };
             for (at, old) in (block..block + BLOCK_BYTES).zip(surroundings) {
                 if !given.contains(&at) {
                     bytes[at] = old;
                 }
             }
-            self.data.stage_write(request, bytes);
         }
+        true
     }
 
-    /// What a range holds now. What cannot be read is zeros, as it would be for everybody.
-    fn peek(&mut self, piece: Piece) -> Vec<u8> {
+    /// What a range holds now; none if it cannot be read.
+    fn peek(&mut self, piece: Piece) -> Option<Vec<u8>> {
         self.data.stage_read(FILLING, vec![0; piece.length_bytes as usize]);
         self.data.execute(&DataCommand::Read { request: FILLING, buffer_offset: 0, piece });
         match self.data.finish(FILLING) {
-            Some(Delivered::Bytes(bytes) | Delivered::Unreadable(bytes)) => bytes,
-            None => vec![0; piece.length_bytes as usize],
+            Some(Delivered::Bytes(bytes)) => Some(bytes),
+            Some(Delivered::Unreadable(_)) | None => None,
         }
     }
 
@@ -153,4 +172,78 @@ impl<R> ClusterPlane<R> {
 
 fn block_of(at: usize) -> usize {
     at / BLOCK_BYTES * BLOCK_BYTES
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::server::cluster::plane::ClusterPlane;
+    use crate::server::cluster::request::{Carried, Payload};
+    use underlay_core::{Bytes, Nanos, RootSeed};
+    use underlay_model::cluster::{
+        ClusterSettings, ClusterSpec, DataCommand, HostSpec, NetworkSpec, Policy,
+    };
+    use underlay_model::{DiskGroupSpec, Request, builtin};
+
+    const BLOCK: u32 = 4096;
+
+    /// A volume of one copy.
+    fn plane(directory: &std::path::Path) -> ClusterPlane<u32> {
+        let profile = |name| builtin::find(name).unwrap();
+        let group = DiskGroupSpec::new("g", profile("dc1500m-960"), vec![profile("dc500m-1920")]);
+        let spec = ClusterSpec {
+            hosts: vec![HostSpec {
+                name: "h".to_string(),
+                fault_domain: None,
+                groups: vec![group],
+            }],
+            network: NetworkSpec {
+                latency: Nanos::from_micros(50),
+                bytes_per_second: 1_250_000_000,
+            },
+            settings: ClusterSettings::default(),
+        };
+        let mut plane = ClusterPlane::open(spec, RootSeed(1), directory, None).unwrap();
+        let policy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
+        plane.add_volume(Nanos::ZERO, "data", Bytes::from_mib(1).0, policy).unwrap();
+        plane
+    }
+
+    /// What is read, or how a write ended; none = with an I/O error.
+    fn ask(plane: &mut ClusterPlane<u32>, payload: Payload) -> Option<Vec<u8>> {
+        let carried = Carried { reply: 0, volume: 0, bytes: BLOCK, arrived: Nanos::ZERO };
+        let request = match payload {
+            Payload::Write(..) => Request::write(0, BLOCK),
+            _ => Request::read(0, BLOCK),
+        };
+        let id = plane.submit(carried, &request, payload, Nanos::ZERO);
+        let done = plane.hurry(id).expect("nothing keeps it");
+        (!done.failed).then_some(done.buffer)
+    }
+
+    fn write(plane: &mut ClusterPlane<u32>, value: u8, bytes: usize) -> Option<Vec<u8>> {
+        ask(plane, Payload::Write(vec![value; BLOCK as usize], 0..bytes))
+    }
+
+    fn read(plane: &mut ClusterPlane<u32>) -> Option<Vec<u8>> {
+        ask(plane, Payload::Read(vec![0; BLOCK as usize]))
+    }
+
+    #[test]
+    fn a_small_write_to_a_lost_block_does_not_make_data_of_the_rest() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut plane = plane(directory.path());
+        assert!(write(&mut plane, 1, 4096).is_some());
+        assert!(write(&mut plane, 2, 512).is_some());
+        let block = read(&mut plane).unwrap();
+        assert!(block[..512].iter().all(|byte| *byte == 2), "what was written");
+        assert!(block[512..].iter().all(|byte| *byte == 1), "and what was there");
+        let volume = plane.volume(0).unwrap();
+        let component = plane.cluster.volume_status(volume).unwrap().components[0].component;
+        plane.data.execute(&DataCommand::BitRot { component, offset_bytes: 1000, bit: 3 });
+        assert_eq!(read(&mut plane), None);
+        assert_eq!(write(&mut plane, 3, 512), None, "the rest of the block is lost");
+        assert_eq!(read(&mut plane), None);
+        assert!(write(&mut plane, 4, 4096).is_some());
+        assert_eq!(read(&mut plane), Some(vec![4; 4096]));
+    }
 }

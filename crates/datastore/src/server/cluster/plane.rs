@@ -65,6 +65,8 @@ pub(crate) struct ClusterPlane<R> {
     pub(super) events: Vec<ClusterEvent>,
     pub(super) finished: Vec<Finished<R>>,
     pub(super) pace: Pace,
+    /// When it was last told that this host's storage refuses writes, on the wall's clock.
+    pub(super) refusal_told: Option<Nanos>,
     /// What the cluster's clock shows.
     pub(super) now: Nanos,
     /// Whether nothing takes time.
@@ -98,6 +100,7 @@ impl<R> ClusterPlane<R> {
             events: Vec::new(),
             finished: Vec::new(),
             pace: Pace::default(),
+            refusal_told: None,
             now: Nanos::ZERO,
             is_instant,
         };
