@@ -12,7 +12,7 @@
 //! loop devices, mounts. So a killed run is undone from the top down.
 
 mod backing;
-mod block_counters;
+pub(crate) mod block_counters;
 mod checks;
 mod layout;
 mod mounted;

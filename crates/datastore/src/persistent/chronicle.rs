@@ -37,6 +37,11 @@ impl Chronicle {
         }
     }
 
+    /// Adds what the keeper itself has done.
+    pub(super) fn note(&mut self, kind: &str, text: String) {
+        self.add(vec![DatastoreNotice { ago_ns: 0, kind: kind.to_string(), text }]);
+    }
+
     /// Everything kept, oldest first.
     pub(super) fn recent(&self) -> Vec<RecentNotice> {
         self.kept.iter().cloned().collect()

@@ -3,6 +3,7 @@
 //! One thread. It looks after the server between questions: when the server has died, everything that was attached
 //! is taken away, and the keeper ends; the data stays, and the next start serves it again.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -29,6 +30,7 @@ use crate::emulated::path_follower::PathFollower;
 use crate::emulated::server_process::{ServerProcess, unexpected};
 use crate::error::DatastoreError;
 use crate::fault::ClusterFault;
+use crate::path_cost::Counted;
 use crate::spec::Context;
 
 /// How often the keeper looks whether it should end, and whether the server lives.
@@ -57,6 +59,8 @@ pub(super) struct Keeper {
     pub(super) nbd_socket: PathBuf,
     pub(super) chronicle: Chronicle,
     pub(super) punctuality: Punctuality,
+    /// What the block layer had counted of each volume's device when times were asked for last.
+    pub(super) block_layer_seen: BTreeMap<String, Counted>,
     /// Volumes that could not be mounted at the start, and why.
     pub(super) unmounted: Vec<(String, String)>,
 }
@@ -160,9 +164,10 @@ impl Keeper {
             nbd_socket,
             chronicle: Chronicle::default(),
             punctuality: Punctuality::default(),
+            block_layer_seen: BTreeMap::new(),
             unmounted: Vec::new(),
         };
-        keeper.attach_all(Unreadable::StaysUnmounted)?;
+        keeper.attach_all(Unreadable::StaysUnmounted, should_end)?;
         Ok(keeper)
     }
 
@@ -322,7 +327,10 @@ impl Keeper {
     fn set_condition(&mut self, device: &str, condition: Condition) -> Result<(), Problem> {
         let device = device.to_string();
         if self.description.cluster.is_none() {
-            return Ok(self.server.done(&Command::SetCondition { device, condition })?);
+            let text = format!("device {device} is {}", condition_in_words(condition));
+            self.server.done(&Command::SetCondition { device, condition })?;
+            self.chronicle.note("fault", text);
+            return Ok(());
         }
         self.inject(&match condition {
             Condition::Healthy => ClusterFault::DeviceReturned { device },
@@ -341,7 +349,13 @@ impl Keeper {
 
     fn power_cut(&mut self) -> Result<(), Problem> {
         match self.server.ask(&Command::PowerCut)? {
-            Answer::PowerCut { .. } => self.is_powered = false,
+            Answer::PowerCut { kept, lost, torn } => {
+                self.is_powered = false;
+                // A cluster's server tells by itself what it lost.
+                if self.description.cluster.is_none() {
+                    self.chronicle.note("fault", power_cut_in_words(kept, lost, torn));
+                }
+            }
             other => return Err(unexpected(&Command::PowerCut, &other).into()),
         }
         Ok(())
@@ -364,8 +378,11 @@ impl Keeper {
             self.check_detached()?;
             self.server.done(&Command::PowerOn)?;
             self.is_powered = true;
+            if self.description.cluster.is_none() {
+                self.chronicle.note("fault", "the power is back".to_string());
+            }
         }
-        Ok(self.attach_all(Unreadable::IsAnError)?)
+        Ok(self.attach_all(Unreadable::IsAnError, &|| false)?)
     }
 
     /// A program that has a block device open, though not exclusively, keeps it until it closes it, and may still write
@@ -446,6 +463,28 @@ fn without_block_devices(error: &DatastoreError) -> String {
     }
 }
 
+fn condition_in_words(condition: Condition) -> String {
+    match condition {
+        Condition::Healthy => "healthy".to_string(),
+        Condition::Slow { factor } => format!("{factor} times as slow"),
+        Condition::Stuck => "stuck".to_string(),
+        Condition::Erroring { probability } => {
+            format!("failing {} % of its requests", 100.0 * probability)
+        }
+        Condition::Lost => "lost".to_string(),
+    }
+}
+
+/// What a power cut did to single devices, whose volatile writes meet their fate one by one.
+fn power_cut_in_words(kept: u64, lost: u64, torn: u64) -> String {
+    if kept + lost + torn == 0 {
+        return "the power was cut: nothing was volatile, so nothing was lost".to_string();
+    }
+    format!(
+        "the power was cut: of the blocks of 4 KiB that were not flushed {kept} were kept, {lost} lost, {torn} torn"
+    )
+}
+
 /// What a file system is that cannot be mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unreadable {
@@ -462,8 +501,14 @@ enum Ended {
 
 #[cfg(test)]
 mod tests {
-    use super::without_block_devices;
+    use super::{power_cut_in_words, without_block_devices};
     use crate::error::DatastoreError;
+
+    #[test]
+    fn a_power_cut_tells_what_it_took() {
+        assert!(power_cut_in_words(0, 0, 0).ends_with("nothing was lost"));
+        assert!(power_cut_in_words(3, 2, 1).ends_with("3 were kept, 2 lost, 1 torn"));
+    }
 
     #[test]
     fn without_block_devices_nbd_is_the_way() {

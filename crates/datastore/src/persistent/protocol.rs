@@ -304,6 +304,13 @@ pub struct TimingStatus {
     pub modelled_p50_ns: Option<u64>,
     /// Share of all requests, 0..=1, for which this host was slower than the modelled device.
     pub host_limited_share: f64,
+    /// Mean latency of reads and writes as the kernel's block layer saw it, which begins when a request enters the queue of its block
+    /// device; none when it says nothing about them, as when clients come over NBD, or over the time since the start.
+    #[serde(default)]
+    pub block_mean_ns: Option<u64>,
+    /// And that of the same requests by the model.
+    #[serde(default)]
+    pub modelled_mean_ns: Option<u64>,
 }
 
 /// Something that happened in a cluster.

@@ -17,12 +17,17 @@ use super::protocol::{
 };
 use super::volumes::{Attached, stored_bytes};
 use crate::control::{Answer, ClusterParts, Command, ComponentEntry, Condition, Stat, TimingEntry};
+use crate::emulated::block_counters::BlockCounters;
 use crate::emulated::server_process::unexpected;
 use crate::error::DatastoreError;
 use crate::fault::DatastoreNotice;
+use crate::path_cost::Counted;
 
 /// Where fewer answers than this share were held back, how well that was done is no verdict on all of them.
 const HELD_BACK_SHARE_MIN: f64 = 0.5;
+
+/// Fewer requests say too little: the block layer counts whole milliseconds.
+const BLOCK_REQUESTS_MIN: u64 = 100;
 
 impl Keeper {
     pub(super) fn stat(&mut self) -> Result<Stat, DatastoreError> {
@@ -192,7 +197,26 @@ impl Keeper {
     pub(super) fn timing(&mut self) -> Result<TimingStatus, Problem> {
         let told = self.times_kept()?;
         let recent = self.punctuality.take_recent().unwrap_or(told);
-        self.judged(&recent)
+        let block = self.block_layer();
+        let modelled = Counted { ios: recent.modelled_ios, ns: recent.modelled_ns };
+        let means = means(block, modelled).unzip();
+        let judged = self.judged(&recent)?;
+        Ok(TimingStatus { block_mean_ns: means.0, modelled_mean_ns: means.1, ..judged })
+    }
+
+    /// What the kernel's block layer counted since the last call, of devices that were there then.
+    fn block_layer(&mut self) -> Counted {
+        let mut counted = Counted::default();
+        let mut seen = BTreeMap::new();
+        for (name, attached) in &self.attached {
+            let now = BlockCounters::read(attached.device_name()).0.total();
+            if let Some(before) = self.block_layer_seen.get(name) {
+                counted = counted.plus(now.since(*before));
+            }
+            seen.insert(name.clone(), now);
+        }
+        self.block_layer_seen = seen;
+        counted
     }
 
     /// The same, over all that happened since the start.
@@ -260,6 +284,15 @@ fn not_mounted((name, reason): &(String, String)) -> String {
     )
 }
 
+/// Mean latencies by the block layer and by the model, if both counted the same requests.
+fn means(block: Counted, modelled: Counted) -> Option<(u64, u64)> {
+    let differ = block.ios.abs_diff(modelled.ios) * 20 > block.ios;
+    if differ || block.ios.min(modelled.ios) < BLOCK_REQUESTS_MIN {
+        return None;
+    }
+    Some((block.ns / block.ios, modelled.ns / modelled.ios))
+}
+
 /// Whether times were kept, as far as the server saw.
 fn verdict(entry: &TimingEntry, floor: Nanos) -> Result<TimingStatus, DatastoreError> {
     // What the block layer saw is the follower's to read.
@@ -280,6 +313,8 @@ fn verdict(entry: &TimingEntry, floor: Nanos) -> Result<TimingStatus, DatastoreE
         modelled_p50_ns: report.modelled.quantile(0.5),
         host_limited_share: report.host_limited_share,
         reason,
+        block_mean_ns: None,
+        modelled_mean_ns: None,
     })
 }
 
@@ -378,9 +413,10 @@ fn resident_bytes(pid: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{nbd_uri, verdict};
+    use super::{means, nbd_uri, verdict};
     use crate::control::{EncodedHistogram, TimingEntry};
     use crate::export_way::ExportWay;
+    use crate::path_cost::Counted;
     use std::path::Path;
     use underlay_core::{Histogram, Nanos};
 
@@ -413,6 +449,15 @@ mod tests {
         );
         // Devices without times make no promise.
         assert!(of(0, 1000).valid);
+    }
+
+    #[test]
+    fn means_are_of_the_same_requests_or_of_none() {
+        let of = |ios: u64, each: u64| Counted { ios, ns: ios * each };
+        assert_eq!(means(of(1000, 300), of(980, 250)), Some((300, 250)));
+        assert_eq!(means(of(1000, 300), of(500, 250)), None, "half of them came over NBD");
+        assert_eq!(means(of(99, 300), of(99, 250)), None);
+        assert_eq!(means(of(0, 0), of(0, 0)), None);
     }
 
     #[test]

@@ -161,6 +161,13 @@ pub enum Notice {
         /// Why.
         reason: IoFailure,
     },
+    /// A power cut took writes that were acknowledged and not flushed, and no member has them.
+    UnflushedLost {
+        /// The volume.
+        volume: VolumeId,
+        /// How much at most: all rows that may have changed.
+        most: Bytes,
+    },
     /// A volume serves again.
     VolumeAvailable {
         /// The volume.

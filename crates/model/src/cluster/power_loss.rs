@@ -7,6 +7,7 @@
 
 use super::cluster::Cluster;
 use super::data_command::DataCommand;
+use super::event::Notice;
 use super::geometry::{Role, SetKind};
 use super::ids::{ComponentId, HostId, VolumeId};
 use super::object::{Component, Layout};
@@ -14,6 +15,7 @@ use super::operation::SubState;
 use super::topology::Condition;
 use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
+use underlay_core::Bytes;
 
 impl Cluster {
     /// The row's members may differ; settled as soon as a member can be chosen as the truth.
@@ -142,22 +144,25 @@ impl Cluster {
                 volatile.forget();
             }
         }
-        let mut volumes = BTreeSet::new();
+        let mut volumes: BTreeMap<VolumeId, BTreeSet<(u32, u64)>> = BTreeMap::new();
         for (id, row, loss) in verdicts {
             let Some(Component { volume, set, .. }) = self.component(id) else { continue };
             let (volume, set) = (*volume, *set);
             match loss {
                 Loss::HeldByOthers => self.mark_stale(id, row),
                 Loss::Nowhere => {
-                    volumes.insert(volume);
+                    volumes.entry(volume).or_default().insert((set, row));
                     self.mark_in_doubt(volume, set, row);
                 }
             }
         }
-        for volume in volumes {
-            if let Some(volume) = self.volume_mut(volume) {
-                volume.losses = volume.losses.wrapping_add(1);
-            }
+        let unit_bytes = self.settings.stripe_unit.0;
+        for (volume, rows) in volumes {
+            let Some(state) = self.volume_mut(volume) else { continue };
+            state.losses = state.losses.wrapping_add(1);
+            let row_bytes = u64::from(state.object.geometry.kind.data_units()) * unit_bytes;
+            let most = Bytes(rows.len() as u64 * row_bytes);
+            self.notice(Notice::UnflushedLost { volume, most });
         }
     }
 

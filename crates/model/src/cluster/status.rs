@@ -83,8 +83,10 @@ pub struct ResyncStatus {
     pub slices: [u64; 4],
     /// Slowly moving average of the pace, once known.
     pub bytes_per_second: Option<f64>,
-    /// When everything will be copied at that pace.
+    /// How long until everything is copied at that pace, on the cluster's clock.
     pub time_left: Option<Nanos>,
+    /// How long until the first component that is out of reach is rebuilt elsewhere, if it does not return.
+    pub repair_in: Option<Nanos>,
 }
 
 /// Space and state of one capacity device.
@@ -106,7 +108,6 @@ impl Cluster {
         self.volumes.iter().flatten().map(|volume| volume.id)
     }
 
-    /// One volume, if it exists.
     /// Which parts of a range of a volume hold data, as runs of (bytes, whether they do), in order; the rest reads as zeros. By
     /// whole rows of stripes: a row that holds anything counts. None if the volume does not exist or cannot be used.
     pub fn data_runs(
@@ -212,6 +213,9 @@ impl Cluster {
             status.bytes_left[ResyncReason::Policy as usize] +=
                 reshape.pending.count() * unit_bytes;
         }
+        let absent = self.components.iter().flatten().filter(|component| !component.reachable);
+        let due = absent.filter_map(|component| component.repair_at).filter(|at| *at > self.now);
+        status.repair_in = due.min().map(|at| at - self.now);
         let left: u64 = status.bytes_left.iter().sum();
         status.time_left = status
             .bytes_per_second

@@ -6,6 +6,7 @@ use crate::cluster::{Cluster, DeviceId, GroupId, HostId, VolumeId};
 use crate::disk_group::GroupCounters;
 use crate::reduction::Space;
 use std::collections::HashMap;
+use underlay_core::Nanos;
 use underlay_core::series::SeriesSpec;
 
 /// What is known beside the cluster: findings of the data plane, and what deduplication counted.
@@ -17,6 +18,10 @@ pub struct Beside {
     pub lost_blocks: u64,
     /// None where nothing is counted.
     pub reduction: Option<Reduced>,
+    /// What the cluster's clock has fallen behind that of whoever asks, in all.
+    pub behind: Nanos,
+    /// How many times as long copying takes on that clock as on the cluster's; none where they are the same.
+    pub slowdown: Option<f64>,
 }
 
 /// What deduplication and compression made of the real bytes.
@@ -145,8 +150,7 @@ fn value_of(
         Subject::Cluster => measures::cluster_values(
             &cluster.resync_status(),
             cluster.impaired_components(),
-            beside.repaired_blocks,
-            beside.lost_blocks,
+            beside,
         ),
         Subject::Host(host) => {
             let all = cluster.groups().zip(&readings.groups);

@@ -3,6 +3,7 @@
 //! Each list of names is followed by the function that gives the values in the same order; [`super::Catalogue`] checks
 //! that they are as many.
 
+use super::catalogue::Beside;
 use crate::cluster::{Cluster, DeviceId, ResyncReason, ResyncStatus, VolumeId};
 use crate::disk_group::{ClassCounters, GroupCounters, MemberCounters, QueueCounters};
 use crate::reduction::Space;
@@ -240,27 +241,29 @@ pub(super) fn cluster() -> Vec<Measure> {
         ("resync.active", "components", Gauge),
         ("resync.waiting", "components", Gauge),
         ("resync.time-left", "ns", Gauge),
+        ("resync.slowdown", "ratio", Gauge),
+        ("resync.repair-in", "ns", Gauge),
+        ("clock.behind", "ns", Counter),
         ("data.repaired", "blocks", Counter),
         ("data.lost", "blocks", Counter),
     ]));
     measures
 }
 
-pub(super) fn cluster_values(
-    resync: &ResyncStatus,
-    impaired: usize,
-    repaired: u64,
-    lost: u64,
-) -> Vec<f64> {
+pub(super) fn cluster_values(resync: &ResyncStatus, impaired: usize, beside: &Beside) -> Vec<f64> {
     let mut values: Vec<f64> = Vec::new();
     for reason in 0..ResyncReason::ALL.len() {
         let of = [resync.copied_bytes[reason], resync.slices[reason], resync.bytes_left[reason]];
         values.extend(of.map(|value| value as f64));
     }
-    let time_left = resync.time_left.map_or(0.0, |left| left.0 as f64);
+    // The cluster's clock is not that of whoever waits for the end.
+    let slowdown = beside.slowdown.unwrap_or(1.0);
+    let time_left = resync.time_left.map_or(0.0, |left| left.0 as f64 * slowdown);
+    let repair_in = resync.repair_in.map_or(0.0, |left| left.0 as f64);
     values.push(impaired as f64);
     values.extend([f64::from(resync.active), f64::from(resync.suspended), time_left]);
-    values.extend([repaired as f64, lost as f64]);
+    values.extend([slowdown, repair_in, beside.behind.0 as f64]);
+    values.extend([beside.repaired_blocks as f64, beside.lost_blocks as f64]);
     values
 }
 
@@ -271,4 +274,31 @@ pub(super) fn counting() -> Vec<Measure> {
 
 pub(super) const fn yes_no(yes: bool) -> f64 {
     if yes { 1.0 } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{cluster, cluster_values};
+    use crate::cluster::ResyncStatus;
+    use crate::performance::Beside;
+    use underlay_core::Nanos;
+
+    #[test]
+    fn the_end_of_copying_is_told_by_the_clock_of_whoever_waits() {
+        let resync =
+            ResyncStatus { time_left: Some(Nanos::from_secs(10)), ..ResyncStatus::default() };
+        let told = |slowdown| {
+            let beside = Beside { slowdown, behind: Nanos(7), ..Beside::default() };
+            let values = cluster_values(&resync, 0, &beside);
+            let names = cluster();
+            assert_eq!(names.len(), values.len());
+            let of = |wanted: &str| {
+                let place = names.iter().position(|(name, ..)| name == wanted);
+                values[place.expect("it is measured")]
+            };
+            (of("resync.time-left"), of("resync.slowdown"), of("clock.behind"))
+        };
+        assert_eq!(told(None), (10e9, 1.0, 7.0));
+        assert_eq!(told(Some(2.5)), (25e9, 2.5, 7.0));
+    }
 }

@@ -56,8 +56,8 @@ fn write(plane: &mut ClusterPlane<()>, blocks: std::ops::Range<u64>) {
     }
 }
 
-/// Blocks that do not hold what was acknowledged, among the flushed ones and among the others.
-fn lost(protected: bool, durability: Durability) -> (usize, usize) {
+/// Blocks that do not hold what was acknowledged, among the flushed ones and among the others; and whether an event says so.
+fn lost(protected: bool, durability: Durability) -> (usize, usize, bool) {
     let directory = tempfile::tempdir().unwrap();
     let spec = cluster_under(durability, spec(protected));
     let mut plane = ClusterPlane::open(spec, RootSeed(7), directory.path(), None).unwrap();
@@ -67,6 +67,10 @@ fn lost(protected: bool, durability: Durability) -> (usize, usize) {
     write(&mut plane, BLOCKS..2 * BLOCKS);
     plane.power_off(Nanos::ZERO);
     plane.power_on(Nanos::ZERO);
+    let told = plane.journal.take(Nanos::ZERO);
+    let told = told.iter().any(|notice| {
+        notice.text.starts_with("a power cut took writes to volume data that were not flushed: ")
+    });
     let mut wrong = |blocks: std::ops::Range<u64>| {
         let differs = |block: &u64| {
             let read = Request::read(offset(*block), BLOCK as u32);
@@ -75,16 +79,17 @@ fn lost(protected: bool, durability: Durability) -> (usize, usize) {
         };
         blocks.filter(differs).count()
     };
-    (wrong(0..BLOCKS), wrong(BLOCKS..2 * BLOCKS))
+    (wrong(0..BLOCKS), wrong(BLOCKS..2 * BLOCKS), told)
 }
 
 #[test]
 fn a_power_cut_takes_what_the_durability_says() {
-    assert_eq!(lost(true, Durability::Profile), (0, 0), "capacitors");
-    assert_eq!(lost(false, Durability::Acknowledged), (0, 0), "as if there were capacitors");
+    assert_eq!(lost(true, Durability::Profile), (0, 0, false), "capacitors");
+    assert_eq!(lost(false, Durability::Acknowledged), (0, 0, false), "as if there were capacitors");
     for (protected, durability) in [(false, Durability::Profile), (true, Durability::Flushed)] {
-        let (flushed, unflushed) = lost(protected, durability);
+        let (flushed, unflushed, told) = lost(protected, durability);
         assert_eq!(flushed, 0, "{durability:?}");
+        assert!(told, "{durability:?}: nobody says that something was lost");
         assert!(unflushed > 0, "{durability:?}: nothing was volatile");
     }
 }

@@ -5,6 +5,7 @@ use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, VolumeF
 use underlay_model::data_plane::{BLOCK_BYTES, Delivered};
 use underlay_model::{Operation, RequestId};
 
+use super::pace::News;
 use super::plane::ClusterPlane;
 use super::request::{Finished, Pending};
 
@@ -44,12 +45,21 @@ impl<R> ClusterPlane<R> {
             reduction.look(self.now, &mut self.cluster, &mut self.data);
         }
         let now = self.pace.on_wall(self.now);
-        if let Some(behind) = self.pace.news() {
-            let text = format!(
-                "this host copies more slowly than the modelled devices: the cluster is {behind} behind the clock, and \
-                 answers were late by as much in all"
-            );
-            self.journal.say(now, "storage", text);
+        match self.pace.news(now) {
+            None => {}
+            Some(News::FallsBehind { lost, within }) => {
+                let text = format!(
+                    "this host copies more slowly than the modelled devices: the cluster's clock falls behind, by {lost} in the \
+                     last {within}; copying takes longer, and what clients wait longer is lateness"
+                );
+                self.journal.say(now, "storage", text);
+            }
+            Some(News::KeepsUp { lost, within, since }) => {
+                let text = format!(
+                    "this host keeps up with the modelled devices again: the cluster's clock fell behind by {lost} in {within}"
+                );
+                self.journal.say(since, "storage", text);
+            }
         }
         if let Some(error) = self.data.take_failure()
             && self.refusal_told.is_none_or(|told| now >= told + TOLD_AGAIN_AFTER)

@@ -128,6 +128,12 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
         Notice::VolumeUnavailable { volume, reason } => {
             ("volume", format!("{} answers I/O errors: {reason}", name(volume)))
         }
+        Notice::UnflushedLost { volume, most } => {
+            let name = name(volume);
+            let text =
+                format!("a power cut took writes to {name} that were not flushed: {most} at most");
+            ("volume", text)
+        }
         Notice::VolumeAvailable { volume } => ("volume", format!("{} serves again", name(volume))),
         Notice::ResyncStarted { volume, reason, bytes } => {
             ("resync", format!("copying {bytes} of {} began ({})", name(volume), reason.as_str()))

@@ -19,8 +19,14 @@ const CLIENTS_TURN_MAX: Nanos = Nanos::from_millis(10);
 /// For how long after a copy more of them are expected, by the cluster's clock.
 const LADEN_FOR: Nanos = Nanos::from_millis(50);
 
-/// What is worth telling of lost time at first; later what doubles it.
+/// What is worth telling of the time that is lost from when the host is too slow until it keeps up again.
 const LOST_WORTH_TELLING: Nanos = Nanos::from_millis(500);
+
+/// For how long nothing may be lost before the host counts as keeping up again.
+const KEPT_UP_FOR: Nanos = Nanos::from_secs(5);
+
+/// Over about how much time of the wall's is looked at how much slower the cluster's clock goes.
+const SLOWNESS_OVER: Nanos = Nanos::from_secs(10);
 
 /// The two clocks.
 #[derive(Clone, Copy, Debug)]
@@ -31,12 +37,35 @@ pub(super) struct Pace {
     stride: Option<Nanos>,
     /// Until when copies are expected.
     laden_until: Nanos,
-    tell_at: Nanos,
+    /// None while this host keeps up.
+    episode: Option<Episode>,
     /// When the last stride began, and whether something was copied in it; on the wall's clock.
     strode_at: Nanos,
     has_copied: bool,
     /// Until when the clients have their turn, on the wall's clock.
     clients_until: Nanos,
+}
+
+/// A span in which this host does not keep up, on the wall's clock.
+#[derive(Clone, Copy, Debug)]
+struct Episode {
+    began: Nanos,
+    /// When something was lost last.
+    latest: Nanos,
+    lost: Nanos,
+    is_told: bool,
+    /// Time in which copies were carried out or expected, and how much of it was lost; what is long ago counts less.
+    laden: Nanos,
+    laden_lost: Nanos,
+}
+
+/// What is worth telling about the clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// This host does not keep up: so much was lost in so long.
+    FallsBehind { lost: Nanos, within: Nanos },
+    /// It does again, since that moment of the wall's.
+    KeepsUp { lost: Nanos, within: Nanos, since: Nanos },
 }
 
 impl Default for Pace {
@@ -46,7 +75,7 @@ impl Default for Pace {
             behind: Nanos::ZERO,
             stride: None,
             laden_until: Nanos::ZERO,
-            tell_at: LOST_WORTH_TELLING,
+            episode: None,
             strode_at: Nanos::ZERO,
             has_copied: false,
             clients_until: Nanos::ZERO,
@@ -71,7 +100,6 @@ impl Pace {
     }
 
     /// What was lost so far.
-    #[cfg(test)]
     pub(super) fn behind(&self) -> Nanos {
         self.behind
     }
@@ -144,22 +172,63 @@ impl Pace {
         let idle_until = next().unwrap_or(there).clamp(now, there);
         let lost = there.saturating_sub(idle_until + stride);
         self.behind += lost;
+        self.count(wall, there - now, lost);
         there - lost
     }
 
-    /// What was lost, when that is to be told.
-    pub(super) fn news(&mut self) -> Option<Nanos> {
-        if self.behind < self.tell_at {
+    /// Takes into account what was lost of a span that ends now.
+    fn count(&mut self, wall: Nanos, span: Nanos, lost: Nanos) {
+        if self.episode.is_none() && lost == Nanos::ZERO {
+            return;
+        }
+        let episode = self.episode.get_or_insert(Episode {
+            began: wall.saturating_sub(span),
+            latest: wall,
+            lost: Nanos::ZERO,
+            is_told: false,
+            laden: Nanos::ZERO,
+            laden_lost: Nanos::ZERO,
+        });
+        episode.lost += lost;
+        if lost > Nanos::ZERO {
+            episode.latest = wall;
+        }
+        episode.laden += span;
+        episode.laden_lost += lost;
+        if episode.laden > SLOWNESS_OVER {
+            episode.laden = Nanos(episode.laden.0 / 2);
+            episode.laden_lost = Nanos(episode.laden_lost.0 / 2);
+        }
+    }
+
+    /// How many times as long copying takes at present as the cluster's clock says.
+    pub(super) fn slowdown(&self) -> f64 {
+        let Some(Episode { laden, laden_lost, .. }) = self.episode else { return 1.0 };
+        let went = laden.saturating_sub(laden_lost).max(Nanos(1));
+        (laden.0 as f64 / went.0 as f64).max(1.0)
+    }
+
+    /// That this host began to be too slow, or ended to be, once it is worth telling.
+    pub(super) fn news(&mut self, wall: Nanos) -> Option<News> {
+        let episode = self.episode.as_mut()?;
+        let lost = episode.lost;
+        if !episode.is_told && lost >= LOST_WORTH_TELLING {
+            episode.is_told = true;
+            let within = episode.latest.saturating_sub(episode.began);
+            return Some(News::FallsBehind { lost, within });
+        }
+        if wall < episode.latest + KEPT_UP_FOR {
             return None;
         }
-        self.tell_at = self.behind + self.behind;
-        Some(self.behind)
+        let Episode { began, latest: since, is_told, .. } = self.episode.take()?;
+        let within = since.saturating_sub(began);
+        is_told.then_some(News::KeepsUp { lost, within, since })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Pace, STRIDE};
+    use super::{News, Pace, STRIDE};
     use crate::server::cluster::plane::ClusterPlane;
     use crate::server::cluster::request::{Carried, Payload};
     use underlay_core::{Bytes, Nanos, RootSeed};
@@ -186,6 +255,45 @@ mod tests {
         // It was away although something happened.
         assert_eq!(pace.go_on(ms(2021), ms(1031), || Some(ms(2000))), ms(2023));
         assert_eq!((pace.behind(), pace.on_wall(ms(2023))), (ms(8), ms(1031)));
+    }
+
+    #[test]
+    fn each_span_in_which_the_host_does_not_keep_up_is_told_with_its_begin_and_end() {
+        let mut pace = Pace::default();
+        pace.keep_to(STRIDE);
+        let ms = Nanos::from_millis;
+        let (mut now, mut wall) = (SECOND, SECOND);
+        for _ in 0..2 {
+            assert_eq!(pace.slowdown().to_bits(), 1f64.to_bits());
+            // Each stride of 2 ms takes 8 ms of the wall's.
+            let (began, mut told) = (wall, Vec::new());
+            for _ in 0..1000 {
+                pace.copied(now);
+                wall += ms(8);
+                now = pace.go_on(now, wall, || Some(Nanos::ZERO));
+                told.extend(pace.news(wall).map(|news| (wall, news)));
+            }
+            let [(at, News::FallsBehind { lost, within })] = told[..] else { panic!("{told:?}") };
+            assert_eq!((lost, within), (ms(504), at - began));
+            assert!((pace.slowdown() - 4.0).abs() < 0.01, "{}", pace.slowdown());
+            // From then on nothing is copied, and somebody looks once a second.
+            let since = wall;
+            let end = std::iter::repeat_with(|| {
+                wall += SECOND;
+                now = pace.go_on(now, wall, || None);
+                pace.news(wall)
+            });
+            let ended = end.take(10).flatten().collect::<Vec<_>>();
+            let span = News::KeepsUp { lost: ms(6000), within: ms(8000), since };
+            assert_eq!(ended, [span]);
+        }
+        assert_eq!(pace.behind(), ms(12_000));
+        // A hiccup is nobody's business.
+        pace.copied(now);
+        pace.go_on(now, wall + ms(100), || Some(Nanos::ZERO));
+        assert!(pace.episode.is_some());
+        assert_eq!(pace.news(wall + Nanos::from_secs(60)), None);
+        assert!(pace.episode.is_none());
     }
 
     #[test]
@@ -290,6 +398,7 @@ mod tests {
         assert!(longest < 50, "{longest} turns for one answer");
         assert!(plane.pace.behind() > SECOND, "{:?}", plane.pace);
         let told = plane.journal.take(wall);
-        assert!(told.iter().any(|it| it.text.contains("behind the clock")), "{told:?}");
+        let tells = |what: &str| told.iter().filter(|it| it.text.contains(what)).count();
+        assert_eq!(tells("more slowly than the modelled devices"), 1, "{told:?}");
     }
 }

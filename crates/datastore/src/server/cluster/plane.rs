@@ -150,6 +150,8 @@ impl<R> ClusterPlane<R> {
             repaired_blocks: self.journal.repaired,
             lost_blocks: self.journal.lost,
             reduction: self.reduced(),
+            behind: self.pace.behind(),
+            slowdown: Some(self.pace.slowdown()),
         };
         self.catalogue.values(&mut self.cluster, &beside)
     }

@@ -1,6 +1,6 @@
 //! `underlay volume stat`: what the volumes of a running datastore do.
 
-use super::stat_cluster::ClusterView;
+use super::stat_cluster::{ClusterView, happened};
 use super::{running, show, stop};
 use crate::output;
 use crate::stop::Stop;
@@ -132,24 +132,29 @@ fn print_totals(
     Ok(())
 }
 
-/// Hosts, disk groups, devices and the rest of a cluster; nothing when only one volume was asked for.
+/// Hosts, disk groups, devices and the rest of a cluster, and what happened lately; nothing when only one volume was asked for.
 fn print_cluster(
     status: &Status,
     before: Option<(&Status, f64)>,
     latencies: &[BackendLatencyStatus],
     arguments: &Arguments,
 ) {
-    if status.cluster.is_empty() || arguments.name.is_some() {
+    if arguments.name.is_some() {
         return;
     }
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let unix_ns = Nanos::from(since_1970).0;
+    if status.cluster.is_empty() {
+        happened(&status.notices, unix_ns).iter().for_each(|line| outln!("{line}"));
+        return;
+    }
     let view = ClusterView {
         devices: &status.devices,
         now: &status.cluster,
         before: before.map(|(before, seconds)| (&before.cluster, seconds)),
         latencies,
         notices: &status.notices,
-        unix_ns: Nanos::from(since_1970).0,
+        unix_ns,
     };
     outln!("{}", view.text());
 }
@@ -220,6 +225,9 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
     let Observed { seconds, before, now, backend, timing, .. } = observed;
     outln!("{LATENCIES_ARE}");
     outln!("{}", times("", timing.as_ref()));
+    if let Some(line) = timing.as_ref().and_then(block_layer) {
+        outln!("{line}");
+    }
     print_cluster(now, Some((before, *seconds)), backend, arguments);
     print_host(now);
     Ok(())
@@ -258,6 +266,16 @@ fn times(span: &str, timing: Option<&TimingStatus>) -> String {
     format!("{named}: {verdict}{limited}")
 }
 
+/// What programs waited for, from when a request entered the kernel's queue: the server only sees what it takes up.
+fn block_layer(timing: &TimingStatus) -> Option<String> {
+    let (block, modelled) = (timing.block_mean_ns?, timing.modelled_mean_ns?);
+    Some(format!(
+        "block devices: reads and writes took {} on average from their entry into the kernel's queue, where the model says {}",
+        Nanos(block),
+        Nanos(modelled)
+    ))
+}
+
 /// What emulating cost this host.
 fn print_host(status: &Status) {
     let all = status.delayed + status.host_limited;
@@ -273,7 +291,7 @@ fn print_host(status: &Status) {
 
 #[cfg(test)]
 mod tests {
-    use super::times;
+    use super::{block_layer, times};
     use underlay_datastore::persistent::TimingStatus;
 
     fn kept() -> TimingStatus {
@@ -284,7 +302,22 @@ mod tests {
             lateness_p99_ns: Some(4_000),
             modelled_p50_ns: Some(90_000),
             host_limited_share: 0.0,
+            block_mean_ns: None,
+            modelled_mean_ns: None,
         }
+    }
+
+    #[test]
+    fn what_the_kernel_saw_stands_beside_the_model() {
+        assert_eq!(block_layer(&kept()), None);
+        let seen = TimingStatus {
+            block_mean_ns: Some(1_512_000),
+            modelled_mean_ns: Some(230_000),
+            ..kept()
+        };
+        let line = block_layer(&seen).unwrap();
+        assert!(line.contains("took 1.51 ms on average"), "{line}");
+        assert!(line.ends_with("the model says 230 us"), "{line}");
     }
 
     #[test]

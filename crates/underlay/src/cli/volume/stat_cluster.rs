@@ -8,6 +8,8 @@ use underlay_datastore::persistent::{BackendLatencyStatus, DeviceStatus, RecentN
 
 /// Notices printed.
 const NOTICES: usize = 20;
+/// How many times as long copying must take on this host to be told.
+const SLOWDOWN_WORTH_TELLING: f64 = 1.1;
 const REASONS: [&str; 4] = ["repair", "stale", "policy", "rebalance"];
 
 /// Two readings of a cluster's counters.
@@ -67,7 +69,7 @@ impl ClusterView<'_> {
         self.devices(&mut lines);
         self.resync(&mut lines);
         self.reduction(&mut lines);
-        self.happened(&mut lines);
+        lines.extend(happened(self.notices, self.unix_ns));
         lines.join("\n")
     }
 
@@ -129,11 +131,13 @@ impl ClusterView<'_> {
     }
 
     fn devices(&self, lines: &mut Vec<String>) {
+        let devices = self.parts("cluster.device.", ".service");
+        let width = devices.iter().map(String::len).max().unwrap_or(0).max(18) + 2;
         lines.push(format!(
-            "{:20}{:>10}{:>10}{:>10}{:>12}{:>12}{:>12}{:>6}{:>12}",
+            "{:width$}{:>11}{:>10}{:>10}{:>12}{:>12}{:>12}{:>6}{:>12}",
             "device", "", "I/Os/s", "MB/s", "queue", "service", "read p99", "open", "used"
         ));
-        for device in self.parts("cluster.device.", ".service") {
+        for device in devices {
             let name = |what: &str| format!("cluster.device.{device}.{what}");
             let ios = [name("read.ios"), name("write.ios")];
             let sum = |what: [&str; 2]| -> f64 {
@@ -141,7 +145,7 @@ impl ClusterView<'_> {
             };
             let used = self.now.get(&name("used"));
             lines.push(format!(
-                "{device:20}{:>10}{:10.0}{:10.1}{:>12}{:>12}{:>12}{:6.0}{:>12}",
+                "{device:width$}{:>11}{:10.0}{:10.1}{:>12}{:>12}{:>12}{:6.0}{:>12}",
                 self.condition(&device),
                 sum(["read.ios", "write.ios"]),
                 sum(["read.bytes", "write.bytes"]) / 1e6,
@@ -162,17 +166,25 @@ impl ClusterView<'_> {
     fn resync(&self, lines: &mut Vec<String>) {
         let left = |reason: &str| self.gauge(&format!("cluster.resync.{reason}.left"));
         let total: f64 = REASONS.iter().map(|reason| left(reason)).sum();
+        let repair_in = self.gauge("cluster.resync.repair-in");
+        let repair = (repair_in > 0.0).then(|| {
+            format!(
+                "what is out of reach is rebuilt elsewhere unless it returns within {}",
+                whole(repair_in)
+            )
+        });
         if total == 0.0 {
             let impaired = self.gauge("cluster.components.impaired");
-            lines.push(if impaired > 0.0 {
-                format!(
-                    "resync: nothing is being copied, but {impaired:.0} components are out of reach or not up to date: volumes have \
-                     fewer copies than they ask for until hosts and devices return, or the repair delay has passed"
-                )
-            } else {
-                "resync: nothing is to be copied".to_string()
+            if impaired == 0.0 {
+                return lines.push("resync: nothing is to be copied".to_string());
+            }
+            let next = repair.unwrap_or_else(|| {
+                "until hosts and devices return, or there is where to rebuild them".to_string()
             });
-            return;
+            return lines.push(format!(
+                "resync: nothing is being copied, but {impaired:.0} components are out of reach or not up to date, so volumes have \
+                 fewer copies than they ask for: {next}"
+            ));
         }
         let reasons: Vec<String> = REASONS
             .iter()
@@ -183,7 +195,7 @@ impl ClusterView<'_> {
             REASONS.iter().map(|reason| self.rate(&format!("cluster.resync.{reason}.bytes"))).sum();
         let time_left = self.gauge("cluster.resync.time-left");
         let end = match time_left > 0.0 {
-            true => format!("done in about {}", Nanos(time_left as u64)),
+            true => format!("done in about {}{}", Nanos(time_left as u64), self.slowly()),
             false => "end not known yet".to_string(),
         };
         lines.push(format!(
@@ -194,6 +206,17 @@ impl ClusterView<'_> {
             self.gauge("cluster.resync.active"),
             self.gauge("cluster.resync.waiting"),
         ));
+        lines.extend(repair.map(|repair| format!("resync: {repair}")));
+    }
+
+    /// What this host adds to the time that copying takes.
+    fn slowly(&self) -> String {
+        match self.gauge("cluster.resync.slowdown") {
+            times if times >= SLOWDOWN_WORTH_TELLING => format!(
+                ", as this host copies, which takes {times:.1} times as long as on the modelled devices"
+            ),
+            _ => String::new(),
+        }
     }
 
     fn reduction(&self, lines: &mut Vec<String>) {
@@ -213,23 +236,22 @@ impl ClusterView<'_> {
             self.gauge("cluster.reduction.compression-ratio"),
         ));
     }
+}
 
-    fn happened(&self, lines: &mut Vec<String>) {
-        let skipped = self.notices.len().saturating_sub(NOTICES);
-        if !self.notices.is_empty() {
-            lines.push("lately:".to_string());
-        }
-        for notice in &self.notices[skipped..] {
-            let ago = Nanos(self.unix_ns.saturating_sub(notice.at_unix_ns));
-            let ago = Nanos(ago.0 / 1_000_000_000 * 1_000_000_000);
-            lines.push(format!(
-                "  {:>10} ago  {:10} {}",
-                ago.to_string(),
-                notice.kind,
-                notice.text
-            ));
-        }
-    }
+/// The latest events, as lines.
+pub fn happened(notices: &[RecentNotice], unix_ns: u64) -> Vec<String> {
+    let skipped = notices.len().saturating_sub(NOTICES);
+    let heading = (!notices.is_empty()).then(|| "lately:".to_string());
+    let events = notices[skipped..].iter().map(|notice| {
+        let ago = whole(unix_ns.saturating_sub(notice.at_unix_ns) as f64);
+        format!("  {:>10} ago  {:10} {}", ago.to_string(), notice.kind, notice.text)
+    });
+    heading.into_iter().chain(events).collect()
+}
+
+/// Whole seconds.
+fn whole(ns: f64) -> Nanos {
+    Nanos(ns as u64 / 1_000_000_000 * 1_000_000_000)
 }
 
 #[cfg(test)]
@@ -261,6 +283,8 @@ mod tests {
             ("cluster.resync.repair.left", 3e9),
             ("cluster.resync.repair.bytes", 200e6),
             ("cluster.resync.time-left", 30e9),
+            ("cluster.resync.slowdown", 2.44),
+            ("cluster.resync.repair-in", 50e9),
             ("cluster.reduction.stored", 1024.0),
             ("cluster.reduction.logical", 4096.0),
         ]);
@@ -285,7 +309,7 @@ mod tests {
             buffer_fill_bytes: 0,
             drained_bytes: 0,
         };
-        let devices = [device("h0/g/cache", "healthy"), device("h0/g/disk0", "slow")];
+        let devices = [device("h0/g/cache", "healthy"), device("h0/g/disk0", "unreachable")];
         let view = ClusterView {
             now: &now,
             devices: &devices,
@@ -300,6 +324,11 @@ mod tests {
         };
         assert!(idle(0.0).contains("resync: nothing is to be copied"), "{}", idle(0.0));
         assert!(idle(4.0).contains("4 components are out of reach"), "{}", idle(4.0));
+        let timer =
+            map(&[("cluster.components.impaired", 4.0), ("cluster.resync.repair-in", 3_540.9e9)]);
+        let timer = ClusterView { now: &timer, before: None, latencies: &[], notices: &[], ..view };
+        let timer = timer.text();
+        assert!(timer.contains("unless it returns within 59 min 00 s"), "{timer}");
         let empty = map(&[
             ("cluster.group.h0/g.buffer.free", 100.0),
             ("cluster.group.h0/g.reduction.dedupe-ratio", 1.0),
@@ -326,10 +355,12 @@ mod tests {
         );
         // 200 reads in 2 s, 20 ms of service in all.
         let device = line("h0/g/disk0");
-        assert!(device.contains(" slow "), "{device}");
+        assert!(device.contains(" unreachable "), "{device}");
         assert!(device.contains(" 100 ") && device.contains("100 us"), "{device}");
         let resync = line("resync");
         assert!(resync.contains("100.0 MB/s") && resync.contains("done in about 30"), "{resync}");
+        assert!(resync.contains("30 s, as this host copies, which takes 2.4 times"), "{resync}");
+        assert!(text.contains("resync: what is out of reach is rebuilt"), "{text}");
         assert!(line("reduction").contains("4 KiB in 1 KiB"), "{text}");
         assert!(text.contains("12 s ago") && text.contains("host h1 lost power"), "{text}");
     }
