@@ -2,6 +2,12 @@
 //!
 //! A record accepts other names too; these are the ones that reports look for. A reader tolerates
 //! the absence of every one of them.
+//!
+//! **Times.** Everything lies on the clock of the run, which begins at 0. What covers a time (a tick of the load generator, a
+//! histogram, a window of session samples) carries its begin and its end. What is read at a moment (counters and gauges
+//! of a source) carries the begin and the end of the *reading*, which is short, and tells of the time up to it: an increase belongs
+//! to the time between two readings. Readings are due at whole seconds. A reader draws each in the second in which its
+//! interval has its middle, so that what began after an event is not drawn before it, nor a second after.
 
 /// Names of [`crate::Document`]s.
 pub mod document {
@@ -185,7 +191,8 @@ pub mod source {
     pub const DATASTORE: &str = "datastore";
     /// Work beside the users: `<work>.reads`, `.writes`, `.bytes`, `.errors`.
     pub const BACKGROUND: &str = "background";
-    /// The load generator's own counters.
+    /// The load generator's own counters: what it said at its last tick, so they are as of the latest end of a tick of
+    /// transactions before the reading.
     pub const DRIVER: &str = "driver";
     /// Underlay's own cost.
     pub const UNDERLAY: &str = "underlay";

@@ -46,10 +46,11 @@ pub(crate) fn checkpoints(run: &ObservedRun) -> Vec<Event> {
         .collect()
 }
 
-/// When a counter was found to have grown, seconds on the run's clock.
+/// When a counter grew, seconds on the run's clock: the middle between the reading that found it grown and the one before, which
+/// is in the second in which the counter itself is drawn.
 fn increases(run: &ObservedRun, counter: &str) -> Vec<f64> {
     let Some(series) = run.series(source::POSTGRES, counter) else { return Vec::new() };
-    series.steps().filter(|(_, _, by)| *by > 0.0).map(|(_, to, _)| to).collect()
+    series.steps().filter(|(_, _, by)| *by > 0.0).map(|(from, to, _)| (from + to) / 2.0).collect()
 }
 
 fn nanos(seconds: f64) -> Nanos {

@@ -134,7 +134,8 @@ const DEFINITIONS: [(&str, &str); 12] = [
         "TPM",
         "transactions per minute as the engine itself counts them (PostgreSQL: commits and rollbacks of \
          the database, without those of Underlay's own samplers; MariaDB: COMMIT and ROLLBACK statements); engines count differently, so TPM is not \
-         comparable between engines",
+         comparable between engines; unknown where connections were lost in the window, because a server that restarts \
+         counts from 0",
     ),
     (
         "response time",

@@ -3,6 +3,7 @@
 //! Extremes are exact: each bucket keeps the smallest and largest second. Percentiles of a bucket come from
 //! its merged histogram, never from averaged percentiles.
 
+mod background;
 mod cluster;
 mod drawing;
 mod storage;
@@ -71,7 +72,7 @@ pub(crate) fn lines(
     draw_host(run, &mut drawing);
     draw_volumes(run, &mut drawing);
     draw_datastore(run, &mut drawing);
-    draw_background(run, &mut drawing);
+    background::draw(run, &mut drawing);
     cluster::draw(run, &mut drawing);
     drawing
         .drawn
@@ -213,25 +214,6 @@ fn draw_database(run: &ObservedRun, drawing: &mut Drawing) {
         ("memory.dirty", "of it dirty", "database", "bytes", "memory"),
         cgroup("memory.dirty"),
     );
-}
-
-/// Work beside the users, whatever it is called.
-fn draw_background(run: &ObservedRun, drawing: &mut Drawing) {
-    let Some(ticks) = run.sources.get(source::BACKGROUND) else { return };
-    let names: Vec<&str> =
-        ticks.names().filter_map(|series| series.strip_suffix(".bytes")).collect();
-    for name in names {
-        let series = |what: &str| run.series(source::BACKGROUND, &format!("{name}.{what}"));
-        for (what, unit, words) in [
-            ("bytes", "bytes/s", "bytes moved"),
-            ("reads", "1/s", "reads"),
-            ("writes", "1/s", "writes"),
-        ] {
-            let key = format!("background.{name}.{what}");
-            let title = format!("{name}: {words}");
-            drawing.rate((&key, &title, "driver", unit, "background"), series(what), 1.0);
-        }
-    }
 }
 
 fn draw_host(run: &ObservedRun, drawing: &mut Drawing) {

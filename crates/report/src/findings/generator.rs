@@ -78,6 +78,16 @@ pub(super) fn load(evidence: &Evidence<'_>) -> Vec<Finding> {
             warning("errors", text)
         },
     ));
+    findings.extend(grouped(
+        evidence,
+        |group| group.windows.iter().any(|window| window.load.count_began_anew).then_some(0.0),
+        |places, _| {
+            let text = format!(
+                "TPM is unknown where connections were lost, because a server that restarts counts from 0: {places}"
+            );
+            finding(FindingSeverity::Information, "tpm-unknown", text)
+        },
+    ));
     for (run, documents) in &evidence.digest.documents {
         let outages = documents.get(document::DRIVER).and_then(|said| said["outages"].as_u64());
         if let Some(outages) = outages.filter(|outages| *outages > 0) {

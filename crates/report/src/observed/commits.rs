@@ -37,25 +37,44 @@ pub(super) struct CountedByBoth {
     pub(super) client_per_second: f64,
 }
 
-/// None where there is no counter, or it counts nothing that the load does.
+/// None where there is no counter, it counts nothing that the load does, or it began anew on the way.
 pub(super) fn of(window: &MeasuredWindow<'_>) -> Option<CountedByBoth> {
+    if is_interrupted(window) {
+        return None;
+    }
     Some(CountedByBoth {
         client_per_second: completed_alongside(window)?,
         database_per_second: database_rate(window)?,
     })
 }
 
+/// Whether there is a counter of what the load does that began anew in the window, or may have.
+pub(super) fn began_anew(window: &MeasuredWindow<'_>) -> bool {
+    is_interrupted(window) && completed_alongside(window).is_some()
+}
+
+/// MariaDB's counters live in its memory, and those of PostgreSQL do not survive a crash. After a while they may be above what
+/// they were, so that a loss of the database is enough.
+fn is_interrupted(window: &MeasuredWindow<'_>) -> bool {
+    let fell = |source, name| {
+        window.run.series(source, name).is_some_and(|series| series.began_anew(window.span()))
+    };
+    window.lost_database()
+        || fell(source::MARIADB, COM_COMMIT)
+        || fell(source::POSTGRES, XACT_COMMIT)
+}
+
 /// Without the transactions of the collector, which reads the statistics in the same database.
 ///
 /// On MariaDB these are COMMIT and ROLLBACK statements, of which the collector issues none.
 fn database_rate(window: &MeasuredWindow<'_>) -> Option<f64> {
-    let statements = |name| window.rate(source::MARIADB, name);
+    let statements = |name| window.rate_throughout(source::MARIADB, name);
     if let Some(commits) = statements(COM_COMMIT) {
         return Some(commits + statements("status.com_rollback").unwrap_or(0.0));
     }
-    let counted = window.rate(source::POSTGRES, XACT_COMMIT)?
-        + window.rate(source::POSTGRES, "database.xact_rollback")?;
-    let own = window.rate(source::POSTGRES, "observer.transactions").unwrap_or(0.0);
+    let transactions = |name| window.rate_throughout(source::POSTGRES, name);
+    let counted = transactions(XACT_COMMIT)? + transactions("database.xact_rollback")?;
+    let own = transactions("observer.transactions").unwrap_or(0.0);
     Some((counted - own).max(0.0))
 }
 

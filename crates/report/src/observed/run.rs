@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use underlay_record::conventions::document;
+use underlay_core::Nanos;
+use underlay_record::conventions::{document, source};
 use underlay_record::{
     Event, HistogramRow, Phase, PhaseKind, PhaseStatus, ReadError, Record, Run, Source,
     TransactionTick, WaitWindow,
@@ -43,10 +44,18 @@ impl ObservedRun {
             .filter(|document| document.run == Some(run.id))
             .map(|document| (document.name, document.content))
             .collect();
+        let transactions = record.transactions(run.id)?;
+        let told = ends(&transactions);
         let sources = record
             .tables(run.id)?
             .into_iter()
-            .map(|table| (table.source.name.clone(), SourceTicks::of(table)))
+            .map(|table| {
+                let name = table.source.name.clone();
+                let ticks = SourceTicks::of(table);
+                // Its sampler reads what the load generator said at its last tick.
+                let ticks = if name == source::DRIVER { ticks.told_at(&told) } else { ticks };
+                (name, ticks)
+            })
             .collect();
         Ok(ObservedRun {
             position,
@@ -56,7 +65,7 @@ impl ObservedRun {
             declared: record.sources(run.id)?,
             sources,
             waits: record.waits(run.id)?,
-            transactions: record.transactions(run.id)?,
+            transactions,
             histograms: record.histograms(run.id)?,
             documents,
         })
@@ -102,4 +111,12 @@ impl ObservedRun {
             })
             .collect()
     }
+}
+
+/// When the ticks of the load generator ended, ascending.
+fn ends(transactions: &[TransactionTick]) -> Vec<Nanos> {
+    let mut ends: Vec<Nanos> = transactions.iter().map(|tick| tick.interval.end).collect();
+    ends.sort_unstable();
+    ends.dedup();
+    ends
 }

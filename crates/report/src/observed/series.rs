@@ -1,16 +1,24 @@
 //! One source's ticks, and rates and means of its series over a span.
+//!
+//! A reading tells of the time up to it: it is drawn where the interval that it ends has its middle, and so in the second in
+//! which what it tells of happened. `docs/method.md` has the convention for readers.
 
+use underlay_core::Nanos;
 use underlay_record::{Column, Interval, Table};
 
 /// Ticks at a span's edges may lie this far outside it (seconds), because samplers and phases are not
 /// aligned to each other.
 const EDGE: f64 = 0.25;
+/// What a reading of a gauge stands for at most, seconds: the sampling interval. After a gap it says nothing of the time before.
+const GAUGE_S: f64 = 1.0;
 
 /// The ticks of one source in one run.
 #[derive(Debug)]
 pub(crate) struct SourceTicks {
     /// When each tick was read: the middle of its acquisition window, seconds on the run's clock.
     pub(crate) times: Vec<f64>,
+    /// What each tick is as of: when it was read, unless its source repeats what it was told earlier.
+    as_of: Vec<f64>,
     columns: Vec<Column>,
 }
 
@@ -23,14 +31,25 @@ pub(crate) struct Series<'a> {
 
 impl SourceTicks {
     pub(crate) fn of(table: Table) -> SourceTicks {
-        let times = table.ticks.iter().map(|tick| middle(*tick)).collect();
-        SourceTicks { times, columns: table.columns }
+        let times: Vec<f64> = table.ticks.iter().map(|tick| middle(*tick)).collect();
+        SourceTicks { as_of: times.clone(), times, columns: table.columns }
+    }
+
+    /// Of a source that repeats what it was last told: its readings are as of the moments (ascending) at which it was told.
+    pub(crate) fn told_at(mut self, moments: &[Nanos]) -> SourceTicks {
+        for as_of in &mut self.as_of {
+            let before = moments.partition_point(|moment| moment.as_secs_f64() <= *as_of);
+            if let Some(told) = before.checked_sub(1) {
+                *as_of = moments[told].as_secs_f64();
+            }
+        }
+        self
     }
 
     /// The series with this name.
     pub(crate) fn series(&self, name: &str) -> Option<Series<'_>> {
         let column = self.columns.iter().find(|column| column.spec.name == name)?;
-        Some(Series { times: &self.times, column })
+        Some(Series { times: &self.as_of, column })
     }
 
     /// The names of all series.
@@ -59,12 +78,36 @@ impl<'a> Series<'a> {
         (seconds > 0.0).then(|| increase / seconds)
     }
 
-    /// From the first to the last reading in a span; `None` of fewer than two.
+    /// From the first to the last value in a span; `None` of fewer than two.
     pub(crate) fn span_within(&self, span: (f64, f64)) -> Option<(f64, f64)> {
-        let inside = |time: &&f64| (span.0 - EDGE..=span.1 + EDGE).contains(*time);
-        let first = self.times.iter().find(inside)?;
-        let last = self.times.iter().rev().find(inside)?;
-        (last > first).then_some((*first, *last))
+        let (first, last) = (self.values_within(span).next()?, self.values_within(span).last()?);
+        (last.0 > first.0).then_some((first.0, last.0))
+    }
+
+    /// Increase of a counter per second from the first to the last value in a span, with the time in which it could not be
+    /// read; `None` of fewer than two, and of a counter that began anew on the way.
+    pub(crate) fn rate_throughout(&self, span: (f64, f64)) -> Option<f64> {
+        if self.began_anew(span) {
+            return None;
+        }
+        let (first, last) = (self.values_within(span).next()?, self.values_within(span).last()?);
+        (last.0 > first.0).then(|| (last.1 - first.1) / (last.0 - first.0))
+    }
+
+    /// Whether a counter was lower than before within a span.
+    pub(crate) fn began_anew(&self, span: (f64, f64)) -> bool {
+        let values: Vec<f64> = self.values_within(span).map(|(_, value)| value).collect();
+        values.windows(2).any(|pair| pair[1] < pair[0])
+    }
+
+    fn values_within(&self, span: (f64, f64)) -> impl Iterator<Item = (f64, f64)> + use<'a> {
+        let (times, values) = (self.times, &self.column.values);
+        times
+            .iter()
+            .copied()
+            .zip(values.iter().copied())
+            .filter(move |(time, _)| (span.0 - EDGE..=span.1 + EDGE).contains(time))
+            .filter(|(_, value)| !value.is_nan())
     }
 
     /// Mean of a gauge over a span.
@@ -90,22 +133,26 @@ impl<'a> Series<'a> {
         })
     }
 
-    /// Increase per second between ticks, at the time of the later one.
+    /// Increase per second between ticks: (middle of the interval, rate).
     pub(crate) fn rates(&self) -> Vec<(f64, f64)> {
         self.steps()
             .filter(|(from, to, _)| to > from)
-            .map(|(from, to, by)| (to, by / (to - from)))
+            .map(|(from, to, by)| ((from + to) / 2.0, by / (to - from)))
             .collect()
     }
 
-    /// The values of a gauge: (time, value).
+    /// The values of a gauge: (middle of the interval that the reading ends, value).
     pub(crate) fn values(&self) -> Vec<(f64, f64)> {
-        self.times
-            .iter()
-            .zip(&self.column.values)
-            .filter(|(_, value)| !value.is_nan())
-            .map(|(time, value)| (*time, *value))
-            .collect()
+        let mut before = f64::NEG_INFINITY;
+        let mut values = Vec::new();
+        for (time, value) in self.times.iter().zip(&self.column.values) {
+            // What was told once is one value, however often it was read.
+            if *time > before && !value.is_nan() {
+                values.push(((before.max(time - GAUGE_S) + time) / 2.0, *value));
+            }
+            before = *time;
+        }
+        values
     }
 }
 
@@ -151,6 +198,46 @@ mod tests {
         assert_eq!(ticks.longest_gap((0.0, 7.0)), Some(1.0));
         assert_eq!(series.span_within((1.5, 4.6)), Some((2.0, 4.0)));
         assert_eq!(series.span_within((1.5, 2.2)), None);
+        assert_eq!(series.span_within((4.5, 7.0)), Some((6.0, 7.0)));
         assert!(ticks.series("y").is_none());
+    }
+
+    /// A rate without the time in which the counter could not be read is that of another load.
+    #[test]
+    fn a_rate_throughout_has_gaps_in_it_and_ends_with_a_counter_that_began_anew() {
+        let nan = f64::NAN;
+        let ticks = ticks(&[0.0, 100.0, nan, nan, 130.0, 230.0, 10.0, 110.0]);
+        let series = ticks.series("x").unwrap();
+        assert_eq!(series.rate((0.0, 5.0)), Some(100.0));
+        assert_eq!(series.rate_throughout((0.0, 5.0)), Some(46.0));
+        assert!(!series.began_anew((0.0, 5.0)));
+        assert_eq!(series.rate_throughout((0.0, 7.0)), None);
+        assert!(series.began_anew((0.0, 7.0)));
+        assert_eq!(series.rate_throughout((6.0, 7.0)), Some(100.0));
+        assert_eq!(series.rate_throughout((2.0, 4.0)), None);
+    }
+
+    #[test]
+    fn a_reading_tells_of_the_second_that_it_ends() {
+        let ticks = ticks(&[0.0, 10.0, 30.0, f64::NAN, 5.0, 6.0]);
+        let series = ticks.series("x").unwrap();
+        assert_eq!(series.rates(), [(0.5, 10.0), (1.5, 20.0), (4.5, 1.0)]);
+        let gauge = [(-0.5, 0.0), (0.5, 10.0), (1.5, 30.0), (3.5, 5.0), (4.5, 6.0)];
+        assert_eq!(series.values(), gauge);
+    }
+
+    #[test]
+    fn what_was_told_earlier_is_as_of_then() {
+        let told = [0.6, 1.6, 3.7].map(|s: f64| Nanos((s * 1e9) as u64));
+        // Read at 0 to 5 s; at 0 s nothing had been told, at 3 s what had been told at 1.6 s was read again.
+        let ticks = ticks(&[f64::NAN, 10.0, 20.0, 20.0, 41.0, 41.0]).told_at(&told);
+        let series = ticks.series("x").unwrap();
+        let rates = series.rates();
+        assert_eq!(rates.len(), 2, "{rates:?}");
+        assert!((rates[0].0 - 1.1).abs() < 1e-9 && (rates[0].1 - 10.0).abs() < 1e-9, "{rates:?}");
+        assert!((rates[1].0 - 2.65).abs() < 1e-9 && (rates[1].1 - 10.0).abs() < 1e-9, "{rates:?}");
+        let values: Vec<f64> = series.values().into_iter().map(|(_, value)| value).collect();
+        assert_eq!(values, [10.0, 20.0, 41.0]);
+        assert_eq!(ticks.longest_gap((0.0, 5.0)), Some(1.0), "it was read all the time");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use underlay_core::Histogram;
+use underlay_core::{Histogram, Nanos};
+use underlay_record::conventions::event;
 use underlay_record::{HistogramRow, Interval, StoredHistogram, TransactionTick, WaitWindow};
 
 use super::run::ObservedRun;
@@ -55,6 +56,24 @@ impl<'a> MeasuredWindow<'a> {
     /// Increase of a counter per second in the window.
     pub(crate) fn rate(&self, source: &str, series: &str) -> Option<f64> {
         self.run.series(source, series)?.rate(self.span())
+    }
+
+    /// The same without leaving anything out: `None` where the counter began anew on the way.
+    pub(crate) fn rate_throughout(&self, source: &str, series: &str) -> Option<f64> {
+        self.run.series(source, series)?.rate_throughout(self.span())
+    }
+
+    /// Whether the database was lost to the load generator, or started anew, in the window.
+    pub(crate) fn lost_database(&self) -> bool {
+        self.run.events.iter().any(|happened| {
+            let is_loss = matches!(&*happened.kind, event::OUTAGE | event::RECOVERY);
+            let until = happened.data["until_ns"].as_u64().map_or(
+                // An outage that did not end lasted as long as the run, a start of the server is a moment.
+                if happened.kind == event::OUTAGE { Nanos(u64::MAX) } else { happened.at },
+                Nanos,
+            );
+            is_loss && happened.at < self.interval.end && until > self.interval.begin
+        })
     }
 
     /// Mean of a gauge in the window.

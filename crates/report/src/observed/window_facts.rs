@@ -60,8 +60,10 @@ pub(crate) struct LoadFacts {
     pub(crate) headline: Option<f64>,
     /// What the headline counts, per second.
     pub(crate) counted_per_second: Option<f64>,
-    /// Transactions per minute as the engine counts them.
+    /// Transactions per minute as the engine counts them; `None` also where `count_began_anew`.
     pub(crate) tpm: Option<f64>,
+    /// The engine counts, but connections were lost in the window: a server that restarts counts from 0.
+    pub(crate) count_began_anew: bool,
     /// Transactions carried out to the end, per second.
     pub(crate) completed_per_second: f64,
     /// Mean response time, seconds.
@@ -241,6 +243,7 @@ fn load(
         },
         counted_per_second: per(counted as f64, seconds),
         tpm: counted_by_both.map(|both| both.database_per_second * 60.0),
+        count_began_anew: commits::began_anew(window),
         completed_per_second,
         response_s: response.mean().map(|ns| ns / 1e9),
         think_s: think_seconds(types, plan.pacing()),

@@ -14,7 +14,7 @@ const MOST_BUCKETS_OF_ALL_RUNS: usize = 3600;
 /// ... but never fewer than this.
 const FEWEST_BUCKETS: usize = 300;
 /// The shortest bucket, seconds: the sampling interval.
-const TICK_S: f64 = 1.0;
+pub(super) const TICK_S: f64 = 1.0;
 
 /// The lines drawn so far, and the buckets they share.
 pub(super) struct Drawing {

@@ -52,7 +52,7 @@ fn draw_operation(
     let points: Vec<(f64, f64)> = ios
         .steps()
         .filter(|(_, _, ios)| *ios > 0.0)
-        .filter_map(|(_, to, ios)| Some((to, times.get(&to.to_bits())? / ios)))
+        .filter_map(|(from, to, ios)| Some(((from + to) / 2.0, times.get(&to.to_bits())? / ios)))
         .collect();
     let name = format!("volume.{volume}.{operation}_latency");
     drawing.points((&name, &title, "block", "ns", "volume latency"), &points);

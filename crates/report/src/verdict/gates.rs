@@ -98,7 +98,9 @@ fn commits(situation: &Situation) -> Gate {
     let (Some(database), Some(client)) =
         (situation.database_per_second, situation.alongside_per_second)
     else {
-        return not_judged("G3", TITLE, "the database has no counter of what the load does");
+        let reason =
+            "the database has no counter of what the load does, or it began anew on the way";
+        return not_judged("G3", TITLE, reason);
     };
     let off = (database - client).abs() / client.max(f64::MIN_POSITIVE);
     let text = format!(

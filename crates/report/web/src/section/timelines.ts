@@ -27,7 +27,7 @@ const PARTS_IN_OVERVIEW = 4;
 const OVERVIEW_SERIES = [
   /^headline$/, /^volume\.(data|whole-device)\.read_(iops|latency)$/,
   /^volume\.(wal|whole-device)\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
-  /^background\..*\.bytes$/, /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
+  /^background\..*\.(read_|write_)?bytes$/, /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
 ];
 /** So many types of transactions have their latencies in the overview. */
 const TYPES_IN_OVERVIEW = 4;
