@@ -45,7 +45,12 @@ pub mod document {
     /// Per run of a block load: `loads`, in the order in which they ran, each `label`, `in_flight`, `counts` (whether it belongs to
     /// what is reported: not a point of a curve, nor a round before the steady ones), `offered_per_second` (null in a closed
     /// loop), `done_per_second`, `bytes_per_second`, `mean_ns`, `p50_ns`, `p95_ns`, `p99_ns`, `p999_ns` (of response times from
-    /// the intended start), `saturated`, `begin_ns`, `end_ns`; `steady`: null where it was not asked.
+    /// the intended start), `saturated` (null of a load that ended before its time), `due` and `undelivered` (requests of an
+    /// open loop), `errors`, `interrupted`, `failure`, `begin_ns`, `end_ns` (of the measured time); `loads_planned`: of a curve;
+    /// `interrupted`, `failure`; `generator_busy`; `result`: what is reported, as the command's `--json` has it, null of a curve;
+    /// `steady`: null where it was not asked or could not be judged; `steady_state`: `rounds`, `rounds_max`, `range_share`,
+    /// `excursion_share`, null where it was not asked. In the ticks of its run the requests that came to their end after the
+    /// measured time are in the distributions of its last second, and in no count.
     pub const BLOCK_LOAD: &str = "block-load";
     /// Per run whose headline is concluded, not counted: `value`, in the unit of the plan's `outcome`; null when there is none.
     pub const OUTCOME: &str = "outcome";

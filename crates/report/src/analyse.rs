@@ -3,8 +3,8 @@
 use underlay_record::{ReadError, Record};
 
 use crate::analysis::{
-    ANALYSIS_FORMAT, Analysis, Bottleneck, Design, Distribution, DriverLoad, Peak, Rung, Study,
-    Window,
+    ANALYSIS_FORMAT, Analysis, Bottleneck, Confound, Design, Distribution, DriverLoad, Finding,
+    Peak, Rung, Study, Window,
 };
 use crate::digest::{Digest, evidence_kind};
 use crate::ladder::Group;
@@ -28,14 +28,7 @@ fn analysis_of(digest: Digest) -> Analysis {
     let groups = ladder::groups(&digest.windows);
     let ladders = ladders(&digest, &groups);
     let confounds = confounds::within(&digest);
-    let findings = findings::all(&findings::Evidence {
-        digest: &digest,
-        groups: &groups,
-        windows: &ladders.windows,
-        bottlenecks: &ladders.bottlenecks,
-        driver: &ladders.driver,
-        confounds: &confounds,
-    });
+    let findings = findings_with(&digest, &groups, (&ladders, &confounds));
     let designs = designs(&digest);
     let comparisons =
         comparisons::all(&groups, &ladders.peaks, (&digest.titles(), &digest.workload));
@@ -80,6 +73,28 @@ fn analysis_of(digest: Digest) -> Analysis {
     }
 }
 
+/// What the reader of a record must know, gravest first.
+pub(crate) fn findings_of(digest: &Digest) -> Vec<Finding> {
+    let groups = ladder::groups(&digest.windows);
+    let ladders = ladders(digest, &groups);
+    findings_with(digest, &groups, (&ladders, &confounds::within(digest)))
+}
+
+fn findings_with(
+    digest: &Digest,
+    groups: &[Group<'_>],
+    (ladders, confounds): (&Ladders, &[Confound]),
+) -> Vec<Finding> {
+    findings::all(&findings::Evidence {
+        digest,
+        groups,
+        windows: &ladders.windows,
+        bottlenecks: &ladders.bottlenecks,
+        driver: &ladders.driver,
+        confounds,
+    })
+}
+
 /// Everything that is said per rung or window.
 struct Ladders {
     windows: Vec<Window>,
@@ -94,7 +109,8 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
     let plan = PlanView::new(&digest.manifest.plan);
     let seed = digest.manifest.seed;
     let windows: Vec<Window> = digest.windows.iter().map(ladder::window).collect();
-    let rungs: Vec<Rung> = groups.iter().map(|group| ladder::rung(group, seed)).collect();
+    let rungs: Vec<Rung> =
+        groups.iter().map(|group| ladder::rung(group, &digest.workload, seed)).collect();
     let judge = |(group, slope): (&Group<'_>, Option<f64>)| {
         let steady = windows
             .iter()

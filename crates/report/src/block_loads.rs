@@ -5,7 +5,7 @@
 use serde_json::Value;
 use underlay_record::conventions::document;
 
-use crate::analysis::{BlockLoad, BlockLoads};
+use crate::analysis::{BlockLoad, BlockLoads, Delivery, SteadyRounds};
 use crate::digest::Digest;
 
 /// All of them, in the order of execution.
@@ -16,14 +16,36 @@ pub(crate) fn all(digest: &Digest) -> Vec<BlockLoads> {
         .filter_map(|(position, documents)| {
             let said = documents.get(document::BLOCK_LOAD)?;
             let run = digest.runs.get(*position)?;
-            Some(BlockLoads {
-                run: *position,
-                design: run.design as usize,
-                steady: said["steady"].as_bool(),
-                loads: said["loads"].as_array().into_iter().flatten().filter_map(load).collect(),
-            })
+            Some(of_run(*position, run.design as usize, said))
         })
         .collect()
+}
+
+fn of_run(run: usize, design: usize, said: &Value) -> BlockLoads {
+    let loads = || said["loads"].as_array().into_iter().flatten();
+    let sum = |key: &str| loads().filter_map(|load| load[key].as_u64()).sum::<u64>();
+    let result = &said["result"];
+    let number = |value: &Value, key: &str| value[key].as_u64();
+    let steady = &said["steady_state"];
+    BlockLoads {
+        run,
+        design,
+        steady: said["steady"].as_bool(),
+        steady_state: number(steady, "rounds").map(|rounds| SteadyRounds {
+            rounds,
+            rounds_max: number(steady, "rounds_max"),
+            range_share: steady["range_share"].as_f64(),
+            excursion_share: steady["excursion_share"].as_f64(),
+        }),
+        planned: said["loads_planned"].as_u64(),
+        interrupted: said["interrupted"].as_bool().unwrap_or(false),
+        delivery: number(result, "due")
+            .filter(|due| *due > 0)
+            .map(|due| Delivery { due, undelivered: number(result, "undelivered").unwrap_or(0) }),
+        errors: sum("errors"),
+        generator_busy: said["generator_busy"].as_bool().unwrap_or(false),
+        loads: loads().filter_map(load).collect(),
+    }
 }
 
 fn load(said: &Value) -> Option<BlockLoad> {
@@ -40,13 +62,14 @@ fn load(said: &Value) -> Option<BlockLoad> {
         p95_ns: number("p95_ns"),
         p99_ns: number("p99_ns"),
         p999_ns: number("p999_ns"),
-        saturated: said["saturated"].as_bool().unwrap_or(false),
+        saturated: said["saturated"].as_bool(),
+        ended_early: said["interrupted"] == true || said["failure"].is_string(),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::load;
+    use super::{load, of_run};
     use serde_json::json;
 
     #[test]
@@ -60,7 +83,10 @@ mod tests {
             (read.offered_per_second, read.p99_ns, read.p50_ns),
             (Some(700.0), Some(4_000_000), None)
         );
-        assert!(read.saturated && !read.counts);
+        assert_eq!((read.saturated, read.ended_early, read.counts), (Some(true), false, false));
         assert_eq!(load(&json!({ "label": "load", "in_flight": 1 })), None);
+        let older = of_run(0, 0, &json!({ "loads": [said], "steady": null }));
+        assert_eq!((older.loads.len(), older.errors, older.delivery), (1, 0, None));
+        assert!(!older.interrupted && older.steady_state.is_none());
     }
 }

@@ -8,7 +8,10 @@ use std::path::Path;
 use serde::Serialize;
 use underlay_record::{ReadError, Record};
 
-use crate::analysis::{Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Outcome};
+use crate::analyse::findings_of;
+use crate::analysis::{
+    Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Outcome, Workload,
+};
 use crate::comparisons::unpaired_ladder;
 use crate::confounds::{between, not_asked};
 use crate::digest::{Digest, evidence_kind};
@@ -16,6 +19,7 @@ use crate::ladder::groups;
 use crate::terminal::{Colour, Page, outcome_words, probability, ratio_interval};
 use crate::text_table::{Align, TextColumn};
 use crate::wording::{count, factor};
+use crate::workload_view::WorkloadView;
 
 /// Whether records of different workloads may be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +86,8 @@ pub struct RecordComparison {
     pub b: Side,
     /// Whether both have the same workload.
     pub same_workload: bool,
+    /// The workload of the first one, and what its headline counts.
+    pub workload: Workload,
     /// One sentence per pair of designs.
     pub headlines: Vec<String>,
     /// The pairs of designs.
@@ -134,13 +140,26 @@ pub fn compare(
     let sides = (Digest::read(a)?, Digest::read(b)?);
     let (side_a, side_b) = (side(a, &sides.0), side(b, &sides.1));
     let names = distinct_names(&side_a.file, &side_b.file);
-    let pairs: Vec<DesignPair> = design_pairs(&sides.0, &sides.1, options)?
-        .into_iter()
-        .map(|pair| design_pair((&sides.0, &sides.1), pair, &names))
-        .collect();
+    let positions = design_pairs(&sides.0, &sides.1, options)?;
+    let pairs: Vec<DesignPair> =
+        positions.iter().map(|pair| design_pair((&sides.0, &sides.1), *pair, &names)).collect();
+    let said = said_of_sides((&sides.0, &sides.1), &positions, &names);
+    let mut findings = findings((&sides.0, &sides.1), (same_workload, &positions), &pairs);
+    findings.extend(said.iter().map(|(_, finding)| finding.clone()));
+    findings.sort_by_key(|finding| finding.severity);
+    let invalid = |pair: usize| {
+        let grave = |(of, finding): &&(Option<usize>, Finding)| {
+            finding.severity == FindingSeverity::Invalid && of.is_none_or(|of| of == pair)
+        };
+        said.iter().find(grave).map(|(_, finding)| finding.text.as_str())
+    };
+    let headlines = pairs.iter().enumerate();
     Ok(RecordComparison {
-        headlines: pairs.iter().map(headline).collect(),
-        findings: findings(same_workload, (&side_a, &side_b), &pairs),
+        headlines: headlines
+            .map(|(n, pair)| headline(pair, invalid(n), &sides.0.workload))
+            .collect(),
+        findings,
+        workload: sides.0.workload.serialisable(),
         a: side_a,
         b: side_b,
         same_workload,
@@ -223,7 +242,11 @@ fn design_pair(
     }
 }
 
-fn headline(pair: &DesignPair) -> String {
+/// What is said of two designs first: which is ahead, or why that cannot be told.
+fn headline(pair: &DesignPair, invalid: Option<&str>, workload: &WorkloadView) -> String {
+    if let Some(why) = invalid {
+        return format!("{} and {} are not comparable: {why}", pair.a, pair.b);
+    }
     let top = pair
         .comparisons
         .iter()
@@ -231,11 +254,50 @@ fn headline(pair: &DesignPair) -> String {
         .max_by_key(|comparison| comparison.users);
     match top {
         Some(comparison) => comparison.text.clone(),
+        None if workload.is_block_load() => {
+            format!("{} and {} had no number of requests in flight in common", pair.a, pair.b)
+        }
         None => format!("{} and {} have no number of users in common", pair.a, pair.b),
     }
 }
 
-fn findings(same_workload: bool, (a, b): (&Side, &Side), pairs: &[DesignPair]) -> Vec<Finding> {
+/// What each record says of itself that its reader must know, of which a comparison rests on no less: with the pair of designs
+/// that it is about, if it is about one.
+fn said_of_sides(
+    (a, b): (&Digest, &Digest),
+    pairs: &[(usize, usize)],
+    names: &(String, String),
+) -> Vec<(Option<usize>, Finding)> {
+    // What compares the designs of a record, or its runs, is said anew of the two records.
+    const SAID_ANEW: [&str; 4] = ["confounded", "mixed-evidence", "no-interval", "few-runs"];
+    let of_side = |digest: &Digest, name: &str, design_of: fn(&(usize, usize)) -> usize| {
+        let about = |finding: &Finding| match finding.design {
+            None => Some(None),
+            Some(design) => pairs.iter().position(|pair| design_of(pair) == design).map(Some),
+        };
+        let grave = findings_of(digest).into_iter().filter(|finding| {
+            finding.severity != FindingSeverity::Information
+                && !SAID_ANEW.contains(&finding.code.as_str())
+        });
+        grave
+            .filter_map(|finding| {
+                let text = format!("{name}: {}", finding.text);
+                let pair = about(&finding)?;
+                // Positions of designs and runs are those of one record.
+                Some((pair, Finding { text, design: None, run: None, ..finding }))
+            })
+            .collect::<Vec<_>>()
+    };
+    let mut said = of_side(a, &names.0, |pair| pair.0);
+    said.extend(of_side(b, &names.1, |pair| pair.1));
+    said
+}
+
+fn findings(
+    (a, b): (&Digest, &Digest),
+    (same_workload, positions): (bool, &[(usize, usize)]),
+    pairs: &[DesignPair],
+) -> Vec<Finding> {
     let finding = |severity, code: &str, text: String| Finding {
         severity,
         code: code.to_string(),
@@ -249,15 +311,16 @@ fn findings(same_workload: bool, (a, b): (&Side, &Side), pairs: &[DesignPair]) -
         let text = "the workloads are not the same: the ratio compares different work".to_string();
         findings.push(finding(FindingSeverity::Warning, "different-workload", text));
     }
-    if a.evidence != b.evidence {
-        let text = format!(
-            "the records are different kinds of evidence: {} and {}",
-            a.evidence.as_str(),
-            b.evidence.as_str()
-        );
-        findings.push(finding(FindingSeverity::Warning, "mixed-evidence", text));
-    }
-    for pair in pairs {
+    for (pair, (design_a, design_b)) in pairs.iter().zip(positions) {
+        // Of the two designs: a record that has others too is as weak as the weakest of them.
+        let evidence = (a.designs[*design_a].evidence, b.designs[*design_b].evidence);
+        if evidence.0 != evidence.1 {
+            let text = format!(
+                "{} and {} are different kinds of evidence: {} and {}",
+                pair.a, pair.b, evidence.0, evidence.1
+            );
+            findings.push(finding(FindingSeverity::Warning, "mixed-evidence", text));
+        }
         if let Some(paths) = not_asked(&pair.confounds) {
             let text =
                 format!("{} and {} differ in more than their storage: {paths}", pair.a, pair.b);
@@ -281,7 +344,7 @@ pub fn comparison_summary(comparison: &RecordComparison, width: usize, colour: C
     let mut page = Page::new(width, colour);
     for (headline, pair) in comparison.headlines.iter().zip(&comparison.pairs) {
         page.headline(headline);
-        page.table(columns(&pair.comparisons));
+        page.table(columns(&pair.comparisons, &comparison.workload));
         page.blank();
         for confound in pair.confounds.iter().filter(|confound| !confound.asked) {
             let values: Vec<&str> =
@@ -293,7 +356,9 @@ pub fn comparison_summary(comparison: &RecordComparison, width: usize, colour: C
     page.text()
 }
 
-fn columns(comparisons: &[Comparison]) -> Vec<TextColumn> {
+fn columns(comparisons: &[Comparison], workload: &Workload) -> Vec<TextColumn> {
+    let (header, one) =
+        if workload.is_block_load() { ("in flight", "request") } else { ("users", "user") };
     let column = |header: &str, align, of: &dyn Fn(&Comparison) -> String| TextColumn {
         header: header.to_string(),
         align,
@@ -301,8 +366,8 @@ fn columns(comparisons: &[Comparison]) -> Vec<TextColumn> {
         cells: comparisons.iter().map(of).collect(),
     };
     vec![
-        column("users", Align::Right, &|c| {
-            c.users.map_or(String::new(), |users| count(u64::from(users), "user"))
+        column(header, Align::Right, &|c| {
+            c.users.map_or(String::new(), |users| count(u64::from(users), one))
         }),
         column("metric", Align::Left, &|c| c.metric.clone()),
         column("B : A", Align::Right, &|c| c.ratio.map_or("-".to_string(), factor)),

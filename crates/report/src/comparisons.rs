@@ -1,6 +1,7 @@
 //! Designs against each other: per rung and at their peaks, paired by repeat.
 
 use crate::analysis::{Comparison, Direction, Outcome, Peak, RatioMethod, Scope};
+use crate::estimates::by_run;
 use crate::ladder::Group;
 use crate::method::metric_named;
 use crate::observed::WindowFacts;
@@ -129,20 +130,21 @@ fn at_peaks(
 }
 
 fn values(group: &Group<'_>, metric: &str, workload: &WorkloadView) -> Vec<RunValue> {
-    let value = |window: &WindowFacts| match metric {
+    let value = |windows: &[&WindowFacts]| match metric {
         LATENCY => {
             let mut union = underlay_core::Histogram::new();
-            let counted = window.types.iter().filter(|(name, _)| workload.counts(name));
+            let counted = windows.iter().flat_map(|window| &window.types);
+            let counted = counted.filter(|(name, _)| workload.counts(name));
             let blocks = counted.flat_map(|(_, facts)| &facts.blocks);
             blocks.for_each(|block| union.merge(&block.decoded()));
             union.quantile(0.95).map(|ns| ns as f64)
         }
-        _ => window.load.headline,
+        _ => by_run(windows, |window| window.load.headline).pop().flatten(),
     };
     group
         .windows
-        .iter()
-        .filter_map(|window| Some(RunValue { repeat: window.repeat, value: value(window)? }))
+        .chunk_by(|a, b| a.run == b.run)
+        .filter_map(|run| Some(RunValue { repeat: run.first()?.repeat, value: value(run)? }))
         .collect()
 }
 

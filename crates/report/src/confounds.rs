@@ -119,7 +119,10 @@ fn subject(path: &str) -> &str {
 fn is_asked(path: &str) -> bool {
     let last = path.rsplit('.').next().unwrap_or(path);
     path.strip_prefix("design.").is_some_and(|below| {
-        below.starts_with("datastore") || (below.starts_with("volumes") && last == "device")
+        // Where a block load went: devices and files, their sizes and what they lie on.
+        below.starts_with("datastore")
+            || below.starts_with("targets")
+            || (below.starts_with("volumes") && last == "device")
     })
 }
 
@@ -192,8 +195,11 @@ mod tests {
 
     #[test]
     fn storage_is_asked_and_the_rest_is_not() {
-        let storage =
-            ["design.datastore.emulated.devices.0.profile.read", "design.volumes.wal.device"];
+        let storage = [
+            "design.datastore.emulated.devices.0.profile.read",
+            "design.volumes.wal.device",
+            "design.targets.0.path",
+        ];
         for asked in storage {
             assert!(is_asked(asked), "{asked}");
         }
@@ -202,6 +208,7 @@ mod tests {
             "design.volumes.data.capacity_bytes",
             "design.volumes.data.file_system",
             "engine.in-force.fsync",
+            "design.working_set_bytes",
             "host.cpu_count",
         ];
         for other in others {

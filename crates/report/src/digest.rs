@@ -7,6 +7,7 @@ use underlay_core::{Evidence, Nanos};
 use underlay_record::conventions::{LATENESS, MODELLED, document, event, histogram_scope};
 use underlay_record::{
     CheckOutcome, Design, Event, Execution, Finding, Manifest, Phase, ReadError, Record, Run,
+    RunStatus,
 };
 
 use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
@@ -63,15 +64,22 @@ impl Digest {
                 let checks = record.checks(run.id)?;
                 digest.checks.extend(checks.iter().map(|check| check_row(position, check)));
             }
-            if run.is_evidence() {
+            if digest.is_counted(run) {
                 digest.add(ObservedRun::read(record, run, position)?);
             } else {
                 let phases = record.phases(Some(run.id))?;
                 let events = record.events(Some(run.id))?;
-                digest.run_rows.push(run_row(run, &phases, &events));
+                digest.run_rows.push(run_row(run, (&phases, &events), false));
             }
         }
         Ok(digest)
+    }
+
+    /// Whether the numbers of a run are used. A block load that the user ended has measured what it did until then, as its
+    /// command says too; a database's run is judged in whole or not at all.
+    pub(crate) fn is_counted(&self, run: &Run) -> bool {
+        let ended_by_user = run.status == RunStatus::Interrupted && run.superseded_by.is_none();
+        run.is_evidence() || (self.workload.is_block_load() && ended_by_user)
     }
 
     /// The name for readers of each design.
@@ -110,12 +118,12 @@ impl Digest {
         let workload = self.workload.clone();
         let windows = run.windows();
         self.windows.extend(windows.iter().map(|window| WindowFacts::of(window, &plan, &workload)));
-        let counted = self.runs.iter().filter(|run| run.is_evidence()).count();
+        let counted = self.runs.iter().filter(|run| self.is_counted(run)).count();
         self.lines.extend(lines(&run, counted, &workload, &mut self.catalogue));
         self.sources.extend(source_rows(&run));
         self.emulation.extend(emulation_row(&run));
         let events = [run.events.as_slice(), checkpoints(&run).as_slice()].concat();
-        self.run_rows.push(run_row(&run.run, &run.phases, &events));
+        self.run_rows.push(run_row(&run.run, (&run.phases, &events), true));
         self.documents.insert(run.position, run.documents);
     }
 }
@@ -129,7 +137,7 @@ pub(crate) fn evidence_kind(evidence: Evidence) -> EvidenceKind {
     }
 }
 
-fn run_row(run: &Run, phases: &[Phase], events: &[Event]) -> analysis::Run {
+fn run_row(run: &Run, (phases, events): (&[Phase], &[Event]), counted: bool) -> analysis::Run {
     let since_begin = |at: Nanos| at.saturating_sub(run.begin).as_secs_f64();
     let of_kind = |wanted: &dyn Fn(&str) -> bool| {
         let row = |event: &Event| analysis::Event {
@@ -147,7 +155,7 @@ fn run_row(run: &Run, phases: &[Phase], events: &[Event]) -> analysis::Run {
         order: run.order + 1,
         status: run.status.to_string(),
         reason: run.reason.clone(),
-        counted: run.is_evidence(),
+        counted,
         superseded_by: run.superseded_by.map(|run| run.0),
         begin_wall_ns: run.origin_wall_ns.saturating_add(run.begin.0),
         seconds: run.end.map(since_begin),

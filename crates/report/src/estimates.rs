@@ -1,7 +1,30 @@
 //! Numbers over the runs of a design, with the interval that their number allows.
 
 use crate::analysis::{Basis, Estimate};
+use crate::observed::WindowFacts;
 use crate::statistics::{MeanInterval, mean, t_interval};
+
+/// A number of each run, in their order: its mean over the time of the run's windows. Of those a load that is repeated in
+/// rounds has several, which are parts of one run and no repeats of it.
+pub(crate) fn by_run(
+    windows: &[&WindowFacts],
+    of: impl Fn(&WindowFacts) -> Option<f64>,
+) -> Vec<Option<f64>> {
+    windows
+        .chunk_by(|a, b| a.run == b.run)
+        .map(|windows| match windows {
+            [only] => of(only),
+            _ => {
+                let values: Option<Vec<(f64, f64)>> =
+                    windows.iter().map(|window| Some((of(window)?, window.load.seconds))).collect();
+                let values = values?;
+                let seconds: f64 = values.iter().map(|(_, seconds)| seconds).sum();
+                let sum: f64 = values.iter().map(|(value, seconds)| value * seconds).sum();
+                (seconds > 0.0).then(|| sum / seconds)
+            }
+        })
+        .collect()
+}
 
 /// A non-negative number over runs: their mean with Student's interval, cut at 0.
 ///

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use underlay_core::RootSeed;
 
 use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
-use crate::estimates::over_runs;
+use crate::estimates::{by_run, over_runs};
 use crate::latencies;
 use crate::observed::WindowFacts;
 use crate::verdict::steady;
 use crate::verdict::time_budget::of_server;
+use crate::workload_view::WorkloadView;
 
 /// A driver thread busy for this share, or later than this, was in the way.
 const SATURATED: f64 = 0.9;
@@ -53,7 +54,7 @@ pub(crate) fn slopes(groups: &[Group<'_>]) -> Vec<Option<f64>> {
 }
 
 /// One rung.
-pub(crate) fn rung(group: &Group<'_>, seed: RootSeed) -> Rung {
+pub(crate) fn rung(group: &Group<'_>, workload: &WorkloadView, seed: RootSeed) -> Rung {
     let windows = &group.windows;
     let names: BTreeSet<String> =
         windows.iter().flat_map(|window| metrics(window).into_keys()).collect();
@@ -64,15 +65,15 @@ pub(crate) fn rung(group: &Group<'_>, seed: RootSeed) -> Rung {
         design: group.design,
         users: group.users,
         metrics,
-        latencies: latencies::rows(windows, seed),
+        latencies: latencies::rows(windows, workload, seed),
         volumes: volumes.into_iter().filter_map(|volume| volume_row(windows, volume)).collect(),
     }
 }
 
 fn metric(windows: &[&WindowFacts], name: &str) -> Estimate {
-    let runs = windows.iter().map(|window| metrics(window).get(name).copied().flatten()).collect();
-    let within = match (windows, name) {
-        ([only], "headline") => only.headline_within(),
+    let runs = by_run(windows, |window| metrics(window).get(name).copied().flatten());
+    let within = match (runs.len(), name) {
+        (1, "headline") => WindowFacts::headline_within(windows),
         _ => None,
     };
     over_runs(runs, within)
@@ -120,8 +121,7 @@ fn volume_row(windows: &[&WindowFacts], volume: &str) -> Option<VolumeRow> {
         metrics: names
             .into_iter()
             .map(|name| {
-                let runs = windows.iter().map(|window| of(window, name)).collect();
-                (name.to_string(), over_runs(runs, None))
+                (name.to_string(), over_runs(by_run(windows, |window| of(window, name)), None))
             })
             .collect(),
     })
@@ -156,7 +156,7 @@ pub(crate) fn window(facts: &WindowFacts) -> Window {
         users: facts.users,
         begin_s,
         end_s: facts.interval.end.as_secs_f64() - facts.run_begin_s,
-        headline: over_runs(vec![facts.load.headline], facts.headline_within()),
+        headline: over_runs(vec![facts.load.headline], WindowFacts::headline_within(&[facts])),
         metrics: metrics(facts),
         steady: steady::judge(&facts.headline_ticks, facts.load.seconds, begin_s),
     }
@@ -165,7 +165,7 @@ pub(crate) fn window(facts: &WindowFacts) -> Window {
 /// What the load generator cost at one rung.
 pub(crate) fn driver_load(group: &Group<'_>) -> DriverLoad {
     let pooled = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
-        over_runs(group.windows.iter().map(|window| of(window)).collect(), None).value
+        over_runs(by_run(&group.windows, of), None).value
     };
     let cores = pooled(&|window| window.driver.cores);
     let host = pooled(&|window| window.cpu.host_cores);

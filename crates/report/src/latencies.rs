@@ -7,6 +7,7 @@ use crate::analysis::{Basis, Distribution, Estimate, LatencyRow};
 use crate::method::type_order;
 use crate::observed::WindowFacts;
 use crate::statistics::{QuantileEstimate, quantile_intervals};
+use crate::workload_view::{ALL_REQUESTS, WorkloadView};
 
 const QUANTILES: [f64; 3] = [0.5, 0.95, 0.99];
 
@@ -30,8 +31,20 @@ fn types<'a>(windows: &[&'a WindowFacts]) -> Vec<&'a str> {
 }
 
 /// The latencies of one rung. `seed` makes the bootstrap the same on every reading.
-pub(crate) fn rows(windows: &[&WindowFacts], seed: RootSeed) -> Vec<LatencyRow> {
-    types(windows).into_iter().map(|name| row(windows, name, seed)).collect()
+pub(crate) fn rows(
+    windows: &[&WindowFacts],
+    workload: &WorkloadView,
+    seed: RootSeed,
+) -> Vec<LatencyRow> {
+    let types = types(windows);
+    let mut rows: Vec<LatencyRow> =
+        types.iter().map(|name| row(windows, (*name, &[*name]), seed)).collect();
+    // Requests of several kinds are told together too, as the command does; the types of a database have nothing in common.
+    let counted: Vec<&str> = types.into_iter().filter(|name| workload.counts(name)).collect();
+    if workload.is_block_load() && counted.len() > 1 {
+        rows.push(row(windows, (ALL_REQUESTS, &counted), seed));
+    }
+    rows
 }
 
 /// The distributions of one rung.
@@ -61,19 +74,27 @@ fn is_resolved(share: f64, count: u64) -> bool {
     share == 1.0 || (1.0 - share) * count as f64 >= 1.0
 }
 
-fn row(windows: &[&WindowFacts], name: &str, seed: RootSeed) -> LatencyRow {
-    let all: Vec<Histogram> = windows
-        .iter()
-        .flat_map(|window| blocks(window, name))
-        .map(StoredHistogram::decoded)
-        .collect();
+/// The row of some types together.
+fn row(windows: &[&WindowFacts], (name, types): (&str, &[&str]), seed: RootSeed) -> LatencyRow {
+    let all: Vec<Histogram> = windows.iter().flat_map(|window| blocks_of(window, types)).collect();
     let mut random = seed.stream("report/bootstrap", type_order(name) as u64);
     let quantiles = quantile_intervals(&all, &QUANTILES, &mut random);
-    let per_run: Vec<Histogram> =
-        windows.iter().map(|window| merged(blocks(window, name))).collect();
+    let per_run: Vec<Histogram> = windows
+        .chunk_by(|a, b| a.run == b.run)
+        .map(|windows| {
+            let blocks = windows
+                .iter()
+                .flat_map(|window| types.iter().flat_map(move |name| blocks(window, name)));
+            merged(blocks)
+        })
+        .collect();
     let mut union = Histogram::new();
     per_run.iter().for_each(|histogram| union.merge(histogram));
-    let facts = || windows.iter().filter_map(|window| window.types.get(name));
+    let facts = || {
+        windows
+            .iter()
+            .flat_map(|window| types.iter().filter_map(move |name| window.types.get(*name)))
+    };
     let estimates: Vec<Estimate> = QUANTILES
         .iter()
         .zip(quantiles)
@@ -113,6 +134,21 @@ fn blocks<'a>(
     name: &str,
 ) -> impl Iterator<Item = &'a StoredHistogram> + use<'a> {
     window.types.get(name).into_iter().flat_map(|facts| &facts.blocks)
+}
+
+/// The blocks of some types of a window, those of the same time as one.
+fn blocks_of(window: &WindowFacts, types: &[&str]) -> Vec<Histogram> {
+    let of = |name: &&str| blocks(window, name).map(StoredHistogram::decoded);
+    let mut union: Vec<Histogram> = Vec::new();
+    for name in types {
+        for (position, block) in of(name).enumerate() {
+            match union.get_mut(position) {
+                Some(sum) => sum.merge(&block),
+                None => union.push(block),
+            }
+        }
+    }
+    union
 }
 
 fn merged<'a>(histograms: impl Iterator<Item = &'a StoredHistogram>) -> Histogram {

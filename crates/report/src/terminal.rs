@@ -7,6 +7,7 @@ use crate::analysis::{
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
 use crate::wording::{amount, count, factor, factor_interval, list, percent, time_ns};
+use crate::workload_view::ALL_REQUESTS;
 
 /// Narrower terminals are treated as this wide.
 const NARROWEST: usize = 40;
@@ -126,8 +127,16 @@ impl Page {
         }
         self.blank();
         self.table(ladder_columns(analysis));
+        let blocks = analysis.workload.is_block_load();
+        let over_runs = |rung: &Rung| {
+            rung.metrics.get("headline").is_some_and(|headline| headline.basis == Basis::Runs)
+        };
+        let interval = match blocks && !analysis.rungs.iter().any(over_runs) {
+            true => "",
+            false => ", with its 95 % interval over runs",
+        };
         self.note(&format!(
-            "{}: {}, with its 95 % interval over runs; latency: {}, from the intended start.",
+            "{}: {}{interval}; latency: {}, from the intended start.",
             analysis.workload.unit,
             analysis.workload.rate,
             main_type(analysis).map_or(analysis.workload.counted.clone(), |kind| {
@@ -252,13 +261,19 @@ impl Page {
         let counted = analysis.runs.iter().filter(|run| run.counted).count();
         let checks = analysis.checks.len();
         let held = analysis.checks.iter().filter(|check| check.outcome == "ok").count();
+        let blocks = analysis.workload.is_block_load();
+        // A block load is verified where it was told to; its identity is its whole description.
+        let checked = match (blocks, checks) {
+            (true, 0) => String::new(),
+            _ => format!(" {held} of {} hold;", count(checks as u64, "consistency check")),
+        };
+        let identity =
+            if blocks { analysis.study.name.as_str() } else { analysis.study.identity.as_str() };
         let text = format!(
-            "{} of {} counted; {held} of {} hold; evidence: {}; workload {}.",
+            "{} of {} counted;{checked} evidence: {}; workload {identity}.",
             counted,
             count(analysis.runs.len() as u64, "run"),
-            count(checks as u64, "consistency check"),
             kinds_of_evidence(analysis),
-            analysis.study.identity
         );
         self.styled(Style::Faint, wrap(&text, self.width, "", ""));
         self.styled(Style::Faint, wrap(&analysis.method.disclaimer, self.width, "", ""));
@@ -282,7 +297,11 @@ fn kinds_of_evidence(analysis: &Analysis) -> String {
 
 /// The type that stands for what the headline counts.
 fn main_type(analysis: &Analysis) -> Option<&str> {
-    let mut rows = analysis.rungs.iter().flat_map(|rung| &rung.latencies);
+    let rows = || analysis.rungs.iter().flat_map(|rung| &rung.latencies);
+    if analysis.workload.is_block_load() && rows().any(|row| row.transaction == ALL_REQUESTS) {
+        return Some(ALL_REQUESTS);
+    }
+    let mut rows = rows();
     let counted = &analysis.workload.types;
     rows.find(|row| counted.contains(&row.transaction)).map(|row| row.transaction.as_str())
 }
@@ -308,7 +327,7 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
     };
     let mut columns = vec![
         left(text("design", 0, &|rung| Some(title(analysis, rung.design)))),
-        text(&format!("{}s", at_work(analysis)), 0, &|rung| Some(rung.users.to_string())),
+        text(&at_work_column(analysis), 0, &|rung| Some(rung.users.to_string())),
         text(&analysis.workload.unit, 0, &metric("headline", amount)),
         left(text("95 %", 0, &|rung| interval(rung.metrics.get("headline")?))),
         text("TPM", 4, &metric("tpm", amount)),
@@ -365,6 +384,14 @@ fn interval(estimate: &Estimate) -> Option<String> {
     let (low, high) = (estimate.low?, estimate.high?);
     let mark = if estimate.basis == Basis::WithinRun { " (w)" } else { "" };
     Some(format!("[{}, {}]{mark}", amount(low), amount(high)))
+}
+
+/// The heading of the numbers of those at work.
+fn at_work_column(analysis: &Analysis) -> String {
+    if analysis.workload.is_block_load() {
+        return "in flight".to_string();
+    }
+    format!("{}s", at_work(analysis))
 }
 
 /// Who loads the database: a job has no users.

@@ -9,6 +9,15 @@ use crate::wording::count;
 
 /// The name of a load of block I/O, in the place of a database's workload.
 const BLOCK_LOAD: &str = "io";
+/// Everything that a block load counts, as one.
+pub(crate) const ALL_REQUESTS: &str = "reads and writes";
+
+impl Workload {
+    /// Whether requests to storage are counted, not transactions of a database.
+    pub(crate) fn is_block_load(&self) -> bool {
+        self.name == BLOCK_LOAD
+    }
+}
 
 /// The types that the headline counts, and how its number is named.
 #[derive(Clone, Debug, PartialEq)]

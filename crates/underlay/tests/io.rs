@@ -5,6 +5,9 @@ mod common;
 #[path = "io/harness.rs"]
 mod harness;
 
+#[path = "io/records.rs"]
+mod records;
+
 #[path = "io/verify.rs"]
 mod verify;
 
@@ -286,6 +289,7 @@ fn rounds_end_when_they_are_steady() {
 #[test]
 fn a_frozen_device_is_seen_by_every_request_that_was_due() {
     let Some((store, device)) = Store::with_device("flushed") else { return };
+    let record = store.bench.path().join("frozen.sqlite");
     let arguments = [
         "4k-random-read",
         text(&device),
@@ -295,6 +299,8 @@ fn a_frozen_device_is_seen_by_every_request_that_was_due() {
         "10s",
         "--warm-up",
         "0s",
+        "--record",
+        text(&record),
         "--json",
     ];
     let running = Running::start(&store.bench, &arguments);
@@ -313,6 +319,11 @@ fn a_frozen_device_is_seen_by_every_request_that_was_due() {
     assert!(number(&response["max"]) / 1e9 > 0.95 * frozen);
     assert_eq!(outcome["result"]["undelivered"], 0, "it caught up");
     assert_eq!(outcome["targets"][0]["evidence"], "emulated");
+    // Seconds in which nothing came back are seconds of the record too.
+    let shown = json(&store.bench.run(&["show", text(&record), "--json"]).expect_ok());
+    let recorded = number(&shown["rungs"][0]["metrics"]["headline"]["value"]);
+    let printed = number(&outcome["result"]["iops"]);
+    assert!((recorded / printed - 1.0).abs() < 1e-9, "{recorded} recorded, {printed} printed");
 }
 
 #[test]

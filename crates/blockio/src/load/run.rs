@@ -3,11 +3,11 @@
 use super::outcome::{KindKey, KindResult, LoadResult, Operation, Part, SecondTick, WorkerCost};
 use super::spec::LoadSpec;
 use super::tally::{Seconds, WorkerTick};
-use super::worker::{Message, OPERATIONS, Shared, Worker, WorkerEnd, WorkerShare};
+use super::worker::{Message, NEVER, OPERATIONS, Shared, Worker, WorkerEnd, WorkerShare};
 use crate::error::BlockIoError;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 use underlay_core::{Histogram, Nanos};
@@ -15,6 +15,8 @@ use underlay_workload::arrivals::Share;
 
 /// How often it is asked whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
+/// How far ahead a load is told to stop, so that all workers hear of it before and their seconds end at the same instant.
+const STOP_AHEAD: Duration = Duration::from_millis(20);
 /// Threads need a moment until all are ready.
 const START_AFTER: Duration = Duration::from_millis(20);
 
@@ -37,7 +39,7 @@ pub fn run_load(
     let warm_up = spec.warm_up.as_nanos() as u64;
     let seconds = Seconds { warm_up, end: warm_up + spec.measure.as_nanos() as u64 };
     let began = Instant::now() + START_AFTER;
-    let shared = Shared { spec, began, seconds, stop: AtomicBool::new(false) };
+    let shared = Shared { spec, began, seconds, stop_at: AtomicU64::new(NEVER) };
     let (sender, receiver) = channel();
     let mut merged = Merged::new(spec, &parts, seconds);
     std::thread::scope(|scope| {
@@ -47,7 +49,7 @@ pub fn run_load(
                 let worker = match Worker::new(*part, shared, sender.clone()) {
                     Ok(worker) => worker,
                     Err(error) => {
-                        shared.stop.store(true, Ordering::Relaxed);
+                        shared.stop_at(0);
                         let end = WorkerEnd { failure: Some(error), ..WorkerEnd::default() };
                         let _ = sender.send(Message::End(end));
                         return;
@@ -66,12 +68,13 @@ pub fn run_load(
                 Err(RecvTimeoutError::Disconnected) => break,
             }
             if !merged.interrupted && stop() {
-                merged.interrupted = began.elapsed().as_nanos() < u128::from(seconds.end);
-                merged.stopped_at = merged.interrupted.then(|| began.elapsed());
-                shared.stop.store(true, Ordering::Relaxed);
+                let at = (began.elapsed() + STOP_AHEAD).as_nanos() as u64;
+                merged.interrupted = at < seconds.end;
+                shared.stop_at(at);
             }
         }
     });
+    merged.stopped_at = shared.stopped_at();
     merged.finish(told)
 }
 
@@ -120,8 +123,11 @@ struct Merged<'a> {
     per_worker: Vec<u64>,
     ends: WorkerEnd,
     interrupted: bool,
-    stopped_at: Option<Duration>,
+    /// When it was told to end, if before its time.
+    stopped_at: u64,
     last: u64,
+    /// Whether the measured time has begun.
+    measured: bool,
 }
 
 impl<'a> Merged<'a> {
@@ -137,15 +143,18 @@ impl<'a> Merged<'a> {
             per_worker: vec![0; parts.len()],
             ends: WorkerEnd::default(),
             interrupted: false,
-            stopped_at: None,
+            stopped_at: NEVER,
             last: 0,
+            measured: false,
         }
     }
 
     fn add(&mut self, tick: WorkerTick, told: &mut dyn FnMut(&SecondTick)) {
         let keyed = self.keyed(tick.worker, tick.kinds);
         self.last = self.last.max(tick.end);
-        if tick.part != Part::WarmUp {
+        self.measured |= tick.part == Part::Measure;
+        // Of a load that was stopped in its warm-up, nothing is a result.
+        if tick.part != Part::WarmUp && self.measured {
             for (key, result) in &keyed {
                 self.kinds.entry(key.clone()).or_default().merge(result);
             }
@@ -220,7 +229,7 @@ impl<'a> Merged<'a> {
     }
 
     fn finish(mut self, told: &mut dyn FnMut(&SecondTick)) -> Result<LoadResult, BlockIoError> {
-        // Seconds that a worker skipped, because it could not look at the clock for so long.
+        // Seconds that a worker did not come to, because it had failed.
         for open in std::mem::take(&mut self.open).into_values() {
             told(&open.tick);
         }
@@ -230,12 +239,8 @@ impl<'a> Merged<'a> {
             Some(error) if !begun && self.last == 0 => return Err(error),
             failure => failure,
         };
-        let ended = match (self.stopped_at, &failure) {
-            (Some(at), _) => at.as_nanos() as u64,
-            (None, Some(_)) => self.last,
-            (None, None) => self.seconds.end,
-        };
-        let duration = ended.min(self.seconds.end).saturating_sub(self.seconds.warm_up);
+        let ended = self.stopped_at.min(self.seconds.end);
+        let duration = ended.saturating_sub(self.seconds.warm_up);
         let busiest = self.per_worker.iter().copied().max().unwrap_or(0);
         let mut violations = Vec::new();
         let mut violation_count = 0;

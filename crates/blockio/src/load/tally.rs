@@ -38,6 +38,11 @@ pub(super) struct Second {
 const NANOS: u64 = 1_000_000_000;
 
 impl Seconds {
+    /// The same when the load is ended at `stop`. What was measured begins where the warm-up ends, or not at all.
+    pub(super) fn until(self, stop: u64) -> Seconds {
+        Seconds { end: stop.max(self.warm_up).min(self.end), ..self }
+    }
+
     /// The second that `now`, in ns since the load began, lies in.
     pub(super) fn at(self, now: u64) -> Second {
         let (part, from, to) = if now < self.warm_up {
@@ -75,6 +80,22 @@ mod tests {
                 prop_assert!(second.end <= warm_up || second.begin >= warm_up);
                 prop_assert_eq!(seconds.at(second.end - 1), second);
                 now = second.end;
+            }
+        }
+
+        /// Whenever a load is stopped, its measured time ends there, and never before it began.
+        #[test]
+        fn a_load_that_is_stopped_ends_there(
+            warm_up in 0u64..3_000_000_000, measure in 1u64..3_000_000_000, stop in 0u64..7_000_000_000,
+        ) {
+            let whole = Seconds { warm_up, end: warm_up + measure };
+            let seconds = whole.until(stop);
+            prop_assert_eq!(seconds.end, stop.clamp(whole.warm_up, whole.end));
+            prop_assert_eq!(seconds.at(seconds.end).part, Part::Drain);
+            if seconds.end > warm_up {
+                let last = seconds.at(seconds.end - 1);
+                prop_assert_eq!((last.part, last.end), (Part::Measure, seconds.end));
+                prop_assert_eq!(last.begin, whole.at(seconds.end - 1).begin);
             }
         }
     }

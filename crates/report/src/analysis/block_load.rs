@@ -9,10 +9,44 @@ pub struct BlockLoads {
     pub run: usize,
     /// The design.
     pub design: usize,
-    /// Whether the last rounds were steady; `null` where it was not asked.
+    /// Whether the last rounds were steady; `null` where it was not asked or could not be judged.
     pub steady: Option<bool>,
+    /// What a steady state was judged by; `null` where it was not asked.
+    pub steady_state: Option<SteadyRounds>,
+    /// How many loads were to be run: the points of a curve; `null` where that was not fixed.
+    pub planned: Option<u64>,
+    /// Whether the user ended it before its time.
+    pub interrupted: bool,
+    /// What is reported of an open loop came to this; `null` in a closed one, and of a curve.
+    pub delivery: Option<Delivery>,
+    /// Requests that failed, whenever that was.
+    pub errors: u64,
+    /// Whether a thread of the load generator used a whole processor, so that it may have been the limit.
+    pub generator_busy: bool,
     /// One load, the rounds until it was steady, or the points of a curve.
     pub loads: Vec<BlockLoad>,
+}
+
+/// What a steady state was judged by.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SteadyRounds {
+    /// Rounds that were run.
+    pub rounds: u64,
+    /// Rounds after which it was to be given up.
+    pub rounds_max: Option<u64>,
+    /// Of the last five: largest minus smallest, over their mean; `null` where there were fewer.
+    pub range_share: Option<f64>,
+    /// Of the last five: how far a line through them moves, over their mean.
+    pub excursion_share: Option<f64>,
+}
+
+/// Requests of an open loop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Delivery {
+    /// That fell due.
+    pub due: u64,
+    /// Of those, never started.
+    pub undelivered: u64,
 }
 
 /// One load. Times are response times of reads and writes from the intended start, nanoseconds.
@@ -40,6 +74,8 @@ pub struct BlockLoad {
     pub p99_ns: Option<u64>,
     /// 99.9 % were faster.
     pub p999_ns: Option<u64>,
-    /// Whether less than 98 % of the offer was done.
-    pub saturated: bool,
+    /// Whether less than 98 % of the offer was done; `null` of a load that ended before its time.
+    pub saturated: Option<bool>,
+    /// Whether it ended before its time.
+    pub ended_early: bool,
 }

@@ -29,7 +29,7 @@ mod window;
 use serde::Serialize;
 use serde_json::Value;
 
-pub use block_load::{BlockLoad, BlockLoads};
+pub use block_load::{BlockLoad, BlockLoads, Delivery, SteadyRounds};
 pub use bottleneck::{Bottleneck, BudgetPart, Gate, GateState, LimitMode, RuledOut, TimeClass};
 pub use comparison::{Comparison, Outcome, RatioMethod, Scope};
 pub use design::{Design, Published};

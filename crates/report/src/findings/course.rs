@@ -7,11 +7,16 @@ use crate::analysis::{Finding, FindingSeverity, SteadyState, Window};
 use crate::confounds::engine_settings;
 use crate::wording::count;
 
-use super::{Evidence, finding, places, warning};
+use super::{Evidence, block_load, finding, places, warning};
 
 pub(super) fn steadiness(evidence: &Evidence<'_>) -> Vec<Finding> {
     let with = |state: SteadyState| -> Vec<&Window> {
-        evidence.windows.iter().filter(|window| window.steady.state == state).collect()
+        let windows = evidence.windows.iter().filter(|window| window.steady.state == state);
+        // Rounds are judged together: how short each is does not matter then.
+        let judged = |window: &&Window| {
+            state == SteadyState::TooShort && block_load::is_judged(evidence.digest, window.run)
+        };
+        windows.filter(|window| !judged(window)).collect()
     };
     let mut findings = Vec::new();
     let unsteady = with(SteadyState::NotSteady);

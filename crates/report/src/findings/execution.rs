@@ -5,6 +5,7 @@ use underlay_record::{RunStatus, Severity};
 
 use crate::analysis::{Finding, FindingSeverity};
 use crate::digest::Digest;
+use crate::ladder::Group;
 use crate::wording::list;
 
 use super::{ENOUGH_RUNS, Evidence, finding, of, warning};
@@ -100,6 +101,8 @@ pub(super) fn runs(digest: &Digest) -> Vec<Finding> {
                 "run-replaced",
                 format!("{words} {ended} ({reason}) and was repeated"),
             ),
+            // What a block load measured until then is used, and said.
+            (None, RunStatus::Interrupted) if digest.is_counted(run) => continue,
             (None, RunStatus::Failed | RunStatus::Interrupted) => warning(
                 "run-not-finished",
                 format!("{words} {ended}: {reason}; its numbers are not used"),
@@ -112,8 +115,21 @@ pub(super) fn runs(digest: &Digest) -> Vec<Finding> {
 }
 
 pub(super) fn repeats(evidence: &Evidence<'_>) -> Vec<Finding> {
-    let fewest = evidence.groups.iter().map(|group| group.windows.len()).min();
+    let runs = |group: &Group<'_>| group.windows.chunk_by(|a, b| a.run == b.run).count();
+    let fewest = evidence.groups.iter().map(runs).min();
+    let rounds = evidence.groups.iter().map(|group| group.windows.len()).max().unwrap_or(0);
     match fewest {
+        Some(1) if evidence.digest.workload.is_block_load() => vec![warning(
+            "no-interval",
+            match rounds {
+                1 => "one run: no interval over runs is possible, and how much the next run would differ is unknown"
+                    .to_string(),
+                rounds => format!(
+                    "one run, of which {rounds} rounds are reported: they follow each other and are no repeats, so no \
+                     interval over runs is possible, and how much the next run would differ is unknown"
+                ),
+            },
+        )],
         Some(1) => vec![warning(
             "no-interval",
             "one run per design and rung: no interval over runs is possible, and how much the next \

@@ -1,5 +1,6 @@
 //! Everything the reader of a result must know: what the lab found, and what the numbers show.
 
+mod block_load;
 mod comparability;
 mod course;
 mod execution;
@@ -16,6 +17,7 @@ use crate::digest::Digest;
 use crate::ladder::Group;
 use crate::wording::list;
 
+use block_load::block_loads;
 use comparability::{comparability, settings};
 use course::steadiness;
 use execution::{checks, recorded, repeats, runs};
@@ -51,6 +53,7 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Finding> {
     derived.extend(checks(evidence.digest));
     derived.extend(runs(evidence.digest));
     derived.extend(repeats(evidence));
+    derived.extend(block_loads(evidence.digest));
     derived.extend(load_generator(evidence));
     derived.extend(emulation(evidence.digest));
     derived.extend(host(evidence));
@@ -112,10 +115,16 @@ fn places(digest: &Digest, rungs: &[(usize, u32)]) -> String {
         .map(|(design, mut users)| {
             users.sort_unstable();
             users.dedup();
-            let word = if users == [1] { "user" } else { "users" };
+            let one = users == [1];
             let users: Vec<String> = users.iter().map(u32::to_string).collect();
             let title = titles.get(design).map_or("?", String::as_str);
-            format!("{title} at {} {word}", list(&users))
+            let users = list(&users);
+            match (digest.workload.is_block_load(), one) {
+                (true, true) => format!("{title} with 1 request in flight"),
+                (true, false) => format!("{title} with {users} requests in flight"),
+                (false, true) => format!("{title} at {users} user"),
+                (false, false) => format!("{title} at {users} users"),
+            }
         })
         .collect();
     parts.join(", ")

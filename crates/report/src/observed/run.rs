@@ -97,13 +97,18 @@ impl ObservedRun {
         loads.any(|load| load["label"] == label && load["counts"] == false)
     }
 
+    /// Whether a phase was measured to its end, or as far as the user let a block load go.
+    fn is_measured(&self, phase: &Phase) -> bool {
+        let ended_by_user = phase.status == PhaseStatus::Interrupted
+            && self.documents.contains_key(document::BLOCK_LOAD);
+        phase.kind == PhaseKind::Measure && (phase.status == PhaseStatus::Finished || ended_by_user)
+    }
+
     /// The measured windows: finished, with users; of a block load those that belong to what is reported.
     pub(crate) fn windows(&self) -> Vec<MeasuredWindow<'_>> {
         self.phases
             .iter()
-            .filter(|phase| {
-                phase.kind == PhaseKind::Measure && phase.status == PhaseStatus::Finished
-            })
+            .filter(|phase| self.is_measured(phase))
             .filter(|phase| !self.is_left_out(&phase.label))
             .filter_map(|phase| {
                 let interval = phase.interval().filter(|interval| interval.seconds() > 0.0)?;

@@ -148,9 +148,12 @@ pub(crate) struct VolumeFacts {
 }
 
 impl WindowFacts {
-    /// The interval of a headline that is counted, from the window alone.
-    pub(crate) fn headline_within(&self) -> Option<MeanInterval> {
-        self.headline_is_counted.then(|| batch_means(&self.headline_ticks)).flatten()
+    /// The interval of a headline that is counted, from the windows of one run alone.
+    pub(crate) fn headline_within(windows: &[&WindowFacts]) -> Option<MeanInterval> {
+        let ticks: Vec<f64> =
+            windows.iter().flat_map(|window| &window.headline_ticks).copied().collect();
+        let counted = windows.iter().all(|window| window.headline_is_counted);
+        counted.then(|| batch_means(&ticks)).flatten()
     }
 
     pub(crate) fn of(

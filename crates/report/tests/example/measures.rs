@@ -179,9 +179,21 @@ pub fn block_loads() -> BlockLoads {
             p95_ns: ns(2.0),
             p99_ns: ns(3.0),
             p999_ns: ns(5.0),
-            saturated: share.is_some_and(|share| share > 1.0),
+            saturated: Some(share.is_some_and(|share| share > 1.0)),
+            ended_early: false,
         }
     };
     let shares = [None, Some(0.1), Some(0.4), Some(0.7), Some(1.0), Some(1.2)];
-    BlockLoads { run: 0, design: 0, steady: None, loads: shares.into_iter().map(load).collect() }
+    BlockLoads {
+        run: 0,
+        design: 0,
+        steady: None,
+        steady_state: None,
+        planned: Some(shares.len() as u64),
+        interrupted: false,
+        delivery: None,
+        errors: 0,
+        generator_busy: false,
+        loads: shares.into_iter().map(load).collect(),
+    }
 }

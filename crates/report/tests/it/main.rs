@@ -1,6 +1,7 @@
 //! Analyses of simulated executions whose truth is known.
 
 mod answers;
+mod block_load;
 mod compare;
 mod devices;
 mod fixture;

@@ -149,6 +149,13 @@ export interface BlockLoads {
   run: number;
   design: number;
   steady: boolean | null;
+  steady_state: { rounds: number; rounds_max: number | null; range_share: number | null; excursion_share: number | null } | null;
+  /** Of a curve. */
+  planned: number | null;
+  interrupted: boolean;
+  delivery: { due: number; undelivered: number } | null;
+  errors: number;
+  generator_busy: boolean;
   loads: BlockLoad[];
 }
 
@@ -165,7 +172,9 @@ export interface BlockLoad {
   p95_ns: number | null;
   p99_ns: number | null;
   p999_ns: number | null;
-  saturated: boolean;
+  /** Null of a load that ended before its time. */
+  saturated: boolean | null;
+  ended_early: boolean;
 }
 
 export interface Workload {

@@ -13,14 +13,18 @@ export interface Vocabulary {
   request: string;
   /** What puts the load on the storage. */
   load: string;
+  /** What a mean of the tables is over, and what its interval says. */
+  means: string;
 }
 
 const DATABASE: Vocabulary = {
   one: "user", many: "users", axis: "virtual users", request: "transaction", load: "a real database",
+  means: "Means over the repeats with their 95 % confidence interval.",
 };
 
 const BLOCKS: Vocabulary = {
   one: "request in flight", many: "requests in flight", axis: "requests in flight", request: "request", load: "real requests",
+  means: "Of one run, rounds included: a 95 % interval is that of the variation within it and says nothing about the next run.",
 };
 
 const JOB: Vocabulary = {

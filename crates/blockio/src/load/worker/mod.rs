@@ -7,7 +7,7 @@
 mod request;
 
 use super::lateness::Lateness;
-use super::outcome::{KindResult, Operation};
+use super::outcome::{KindResult, Operation, Part};
 use super::ring::{LoadRing, Wait};
 use super::slot::Slot;
 use super::spec::{LoadJob, LoadSpec};
@@ -16,7 +16,7 @@ use crate::error::BlockIoError;
 use crate::target::Target;
 use crate::verify::Verifier;
 use rustix::time::{ClockId, clock_gettime};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
@@ -33,7 +33,28 @@ pub(super) struct Shared<'a> {
     pub(super) spec: &'a LoadSpec<'a>,
     pub(super) began: Instant,
     pub(super) seconds: Seconds,
-    pub(super) stop: AtomicBool,
+    /// When the load is to end before its time, in ns since it began; [`NEVER`] otherwise.
+    pub(super) stop_at: AtomicU64,
+}
+
+/// A load that ends when its time is over.
+pub(super) const NEVER: u64 = u64::MAX;
+
+impl Shared<'_> {
+    /// Ends the load of all workers at an instant, unless it ends earlier.
+    pub(super) fn stop_at(&self, at: u64) {
+        self.stop_at.fetch_min(at, Ordering::Relaxed);
+    }
+
+    /// The seconds up to where the load ends.
+    fn seconds(&self) -> Seconds {
+        self.seconds.until(self.stopped_at())
+    }
+
+    /// When it is to end before its time, or [`NEVER`].
+    pub(super) fn stopped_at(&self) -> u64 {
+        self.stop_at.load(Ordering::Relaxed)
+    }
 }
 
 /// Which part of a job a worker does.
@@ -163,11 +184,11 @@ impl<'a> Worker<'a> {
     }
 
     fn work(&mut self) -> Result<(), BlockIoError> {
-        let end = self.shared.seconds.end;
         let mut completed = Vec::with_capacity(self.slots.len());
         let mut now = self.now();
         loop {
-            let stopping = now >= end || self.shared.stop.load(Ordering::Relaxed);
+            let stop = self.shared.seconds.end.min(self.shared.stopped_at());
+            let stopping = now >= stop;
             if !self.blocked.is_empty() {
                 self.retry_blocked(now, stopping);
             }
@@ -180,13 +201,14 @@ impl<'a> Worker<'a> {
                 }
             } else {
                 self.start_what_is_due(now)?;
-                self.ring.arm_timer(Duration::from_nanos(self.second.end.saturating_sub(now)));
+                let until = self.second.end.min(stop);
+                self.ring.arm_timer(Duration::from_nanos(until.saturating_sub(now)));
             }
             self.write_journal()?;
             self.ring.submit(self.wait(stopping))?;
             self.ring.take(&mut completed);
             now = self.now();
-            if now >= self.second.end {
+            if now >= self.second_end() {
                 self.hand_over(now);
             }
             for (slot, result) in completed.drain(..) {
@@ -250,11 +272,11 @@ impl<'a> Worker<'a> {
     /// Ends the load of all workers; what is in flight is waited for by the ring's drop.
     fn fail(&mut self, error: BlockIoError) {
         self.end.failure = Some(error);
-        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.stop_at(self.now());
     }
 
     fn count_undelivered(&mut self, now: u64) {
-        let until = Nanos(now.min(self.shared.seconds.end));
+        let until = Nanos(now.min(self.shared.seconds().end));
         let Some(schedule) = &mut self.schedule else { return };
         if let Some(oldest) = schedule.next_due().filter(|due| *due < until) {
             self.end.oldest_undelivered = until.0 - oldest.0;
@@ -266,27 +288,47 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Ends the second and begins the one that `now` lies in.
+    /// Where the second ends: earlier than planned when the load is stopped in it.
+    fn second_end(&self) -> u64 {
+        match self.second.part {
+            Part::Measure => self.second.end.min(self.shared.seconds().end).max(self.second.begin),
+            Part::WarmUp | Part::Drain => self.second.end,
+        }
+    }
+
+    /// Ends the second and begins the one that `now` lies in. Those between them, if this worker got no processor for so
+    /// long, are handed over empty: a second is told when all workers have handed it over, and in its order.
     fn hand_over(&mut self, now: u64) {
         let processor = processor_time();
-        let fresh = vec![KindResult::default(); self.kinds.len()];
         let backlog = match (&self.schedule, self.free.is_empty()) {
             (Some(schedule), true) => backlog(schedule, now),
             _ => 0,
         };
+        let end = self.second_end();
+        self.tell(self.second, end.min(now.max(self.second.begin)), backlog, processor);
+        let seconds = self.shared.seconds();
+        self.second = seconds.at(end);
+        while self.second.part != Part::Drain && self.second.end <= now {
+            self.tell(self.second, self.second.end, backlog, processor);
+            self.second = seconds.at(self.second.end);
+        }
+    }
+
+    /// Hands over what was counted, as that of a second.
+    fn tell(&mut self, second: Second, end: u64, backlog: u64, processor: u64) {
+        let fresh = vec![KindResult::default(); self.kinds.len()];
         let tick = WorkerTick {
             worker: self.part.worker,
-            part: self.second.part,
-            second: self.second.number,
-            begin: self.second.begin,
-            end: self.second.end.min(now.max(self.second.begin)),
+            part: second.part,
+            second: second.number,
+            begin: second.begin,
+            end,
             kinds: std::mem::replace(&mut self.kinds, fresh),
             lag: self.lateness.take(),
             backlog,
-            processor: processor - self.processor,
+            processor: processor.saturating_sub(self.processor),
         };
         self.processor = processor;
-        self.second = self.shared.seconds.at(now);
         // Nobody listens only when the load was given up.
         let _ = self.sender.send(Message::Tick(tick));
     }

@@ -28,7 +28,8 @@ export function blockLoads(page: Page): HTMLElement | null {
     "loads",
     curve ? "Against the offered rate" : "Rounds",
     curve
-      ? "First the load ran as fast as it went, then shares of that rate were offered in an open loop. Response times count from " +
+      ? interruption(first) +
+        "First the load ran as fast as it went, then shares of that rate were offered in an open loop. Response times count from " +
         "the intended start, so what waits because the storage is busy is counted too."
       : rounds(first),
     curve ? chart(first) : null,
@@ -36,9 +37,20 @@ export function blockLoads(page: Page): HTMLElement | null {
   );
 }
 
+/** What an interrupted curve lacks. */
+function interruption(run: BlockLoads): string {
+  if (!run.interrupted) return "";
+  const done = run.loads.filter((load) => !load.ended_early).length;
+  const planned = run.planned === null ? "" : ` of ${count(run.planned)}`;
+  return `The curve was interrupted: ${count(done)}${planned} loads were run to their end. `;
+}
+
 function rounds(run: BlockLoads): string {
   const counted = run.loads.filter((load) => load.counts).length;
   const steady = "The load was repeated until its last rounds were steady";
+  if (run.steady === null) {
+    return `The load was to be repeated until its last rounds were steady, which was not judged: ${count(run.loads.length)} of at least 5 rounds.`;
+  }
   return run.steady === false
     ? `${steady}; they never were, so the last ${count(counted)} are reported as not steady.`
     : `${steady}; the last ${count(counted)} are what is reported.`;
@@ -50,7 +62,8 @@ function chart(run: BlockLoads): HTMLElement {
     look: designLook(index),
     points: run.loads.flatMap((load) => {
       const value = pick(load);
-      if (load.offered_per_second === null || value === null) return [];
+      // What was cut off says nothing of its rate.
+      if (load.offered_per_second === null || value === null || load.ended_early) return [];
       const notes = [`${rate(load.done_per_second)} /s done`, load.label];
       return [{ rate: load.offered_per_second, value, held: !load.saturated, notes }];
     }),
@@ -69,12 +82,17 @@ function chart(run: BlockLoads): HTMLElement {
     }));
 }
 
+function remark(load: BlockLoad): string {
+  if (load.ended_early) return load.counts ? "reported, ended early" : "ended early";
+  return load.saturated ? "saturated" : load.counts ? "reported" : "";
+}
+
 function results(runs: BlockLoads[]): HTMLElement {
   const row = (load: BlockLoad) => ({
     cells: [
       load.label, load.offered_per_second === null ? MISSING : rate(load.offered_per_second), rate(load.done_per_second),
       (load.bytes_per_second / 1e6).toFixed(1), latency(load.mean_ns), latency(load.p50_ns), latency(load.p95_ns),
-      latency(load.p99_ns), latency(load.p999_ns), load.saturated ? "saturated" : load.counts ? "reported" : "",
+      latency(load.p99_ns), latency(load.p999_ns), remark(load),
     ],
   });
   return tall(table(

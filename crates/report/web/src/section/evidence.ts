@@ -8,6 +8,7 @@ import { html, type Child } from "../dom";
 import { capitalised, clock, count, duration, latency, MISSING, percent, rate, significant, wallTime, users as usersText } from "../format";
 import { legend, section, type Page } from "../page";
 import { table, tall, type Row } from "../table";
+import { isBlockLoad, vocabulary } from "../vocabulary";
 
 const STEADY = {
   steady: ["\u2713 steady", "good"],
@@ -53,7 +54,8 @@ function orderChart(page: Page): Child {
       repeat: runs[window.run]!.repeat,
       estimate: window.headline,
     }));
-  if (points.length < 3 || users === undefined) return null;
+  // Rounds of a block load are parts of one run, and have a section of their own.
+  if (points.length < 3 || users === undefined || isBlockLoad(page.analysis.workload)) return null;
   return [
     legend(page),
     figure({
@@ -124,7 +126,7 @@ function windowTable(page: Page): HTMLElement {
   return tall(table(
     [
       { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Repeat", numeric: true },
-      { heading: "Users", numeric: true }, { heading: page.analysis.workload.unit, numeric: true }, { heading: "Steady" },
+      { heading: capitalised(vocabulary().many), numeric: true }, { heading: page.analysis.workload.unit, numeric: true }, { heading: "Steady" },
       { heading: "Found", wrap: true },
     ],
     rows,
@@ -159,7 +161,7 @@ function emulationTable(page: Page): HTMLElement {
 function driverTable(page: Page): HTMLElement {
   return table(
     [
-      { heading: "Users", numeric: true }, { heading: "Design", design: true }, { heading: "Cores used", numeric: true },
+      { heading: capitalised(vocabulary().many), numeric: true }, { heading: "Design", design: true }, { heading: "Cores used", numeric: true },
       { heading: "Of the host", numeric: true }, { heading: `CPU-seconds per 10,000 ${page.analysis.workload.counted}`, numeric: true },
       { heading: "Dispatch late p99", numeric: true }, { heading: "Was it the limit?" },
     ],

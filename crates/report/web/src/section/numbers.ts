@@ -14,7 +14,7 @@ const METRICS = ["headline", "tpm", "tpm_per_user", "cpu_idle", "error_share"];
 
 /** The section. */
 export function numbers(page: Page): HTMLElement {
-  return section("numbers", "Numbers", "Means over the repeats with their 95 % confidence interval.",
+  return section("numbers", "Numbers", vocabulary().means,
     rungTable(page), latencyTables(page));
 }
 
@@ -51,7 +51,7 @@ function rungTable(page: Page): HTMLElement {
     }));
   return table(
     [
-      { heading: "Users", numeric: true },
+      { heading: capitalised(vocabulary().many), numeric: true },
       { heading: "Design", design: true },
       ...metrics.map((metric) => ({ heading: metric.title, numeric: true })),
       { heading: "Runs", numeric: true },

@@ -42,7 +42,9 @@ export function throughput(page: Page): HTMLElement {
   return section(
     "throughput",
     "Throughput",
-    "Bars are means over the repeats, whiskers their 95 % confidence interval, dots the runs themselves.",
+    isBlockLoad(page.analysis.workload)
+      ? vocabulary().means
+      : "Bars are means over the repeats, whiskers their 95 % confidence interval, dots the runs themselves.",
     legend(page),
     html("div", { class: "chart-pair" }, figures),
   );

@@ -29,7 +29,7 @@ pub fn outcome(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) 
         })
         .collect();
     let total = (!outcome.phases.is_empty() && !options.curve)
-        .then(|| result(&super::text::merged(outcome)));
+        .then(|| result_json(&super::text::merged(outcome)));
     json!({
         "profile": profile_json(profile),
         "targets": targets,
@@ -100,7 +100,7 @@ fn phase(phase: &Phase) -> Value {
         "counts": phase.counts,
         "offered_per_second": phase.offered,
         "saturated": is_saturated(phase),
-        "result": result(&phase.result),
+        "result": result_json(&phase.result),
         "seconds": phase.seconds.iter().map(second).collect::<Vec<_>>(),
     })
 }
@@ -122,7 +122,8 @@ fn second(second: &Second) -> Value {
     })
 }
 
-fn result(result: &LoadResult) -> Value {
+/// What a load came to.
+pub fn result_json(result: &LoadResult) -> Value {
     let kinds: Vec<Value> = result
         .kinds
         .iter()

@@ -1,8 +1,9 @@
 //! `underlay io`: block loads on files and devices, and checking afterwards what they wrote.
 //!
-//! In reading order: what is asked ([`options`], [`load_options`]), where ([`targets`], [`medium`]), what is done with it
+//! In reading order: what is asked ([`options`], [`load_options`], [`complaints`]), where ([`targets`], [`medium`]), what is done with it
 //! ([`session`]), and how it is told ([`text`], [`json`], [`recording`]).
 
+mod complaints;
 mod json;
 mod load_options;
 mod medium;
@@ -17,6 +18,7 @@ use crate::exit_code;
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::{Args, Subcommand};
+use complaints::Complaints;
 use session::Outcome;
 use underlay_blockio::BlockIoError;
 
@@ -50,8 +52,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         return verify::run(arguments);
     }
     let options = &arguments.load;
-    let profile = load_options::profile(options)?;
-    options.check(&profile)?;
+    let mut complaints = Complaints::default();
+    let profile = load_options::profile(options, &mut complaints)?;
+    options.check(&profile, &mut complaints);
+    complaints.settle()?;
     let (outcome, left) = targets::with_targets(options, &profile, |targets, keep| {
         session::run(options, &profile, targets, keep)
     })?;

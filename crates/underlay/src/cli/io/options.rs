@@ -1,6 +1,6 @@
 //! What can be asked of `underlay io`, and which requests contradict each other.
 
-use crate::stop::Stop;
+use super::complaints::Complaints;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -45,9 +45,9 @@ pub struct LoadArguments {
     /// Open loop: this many requests per second and target, whatever it does with them.
     #[arg(long, value_name = "PER_SECOND", conflicts_with_all = ["max", "curve"], help_heading = "Load")]
     pub rate: Option<f64>,
-    /// How the requests of --rate are spread in time.
-    #[arg(long, value_enum, default_value = "poisson", help_heading = "Load")]
-    pub arrivals: ArrivalKind,
+    /// How the requests of --rate or --curve are spread in time [default: poisson].
+    #[arg(long, value_enum, help_heading = "Load")]
+    pub arrivals: Option<ArrivalKind>,
     /// Closed loop: drop the profile's rates.
     #[arg(long, help_heading = "Load")]
     pub max: bool,
@@ -91,9 +91,9 @@ pub struct LoadArguments {
     /// Repeat rounds of --duration until five of them are steady by SNIA's criteria, and report those.
     #[arg(long, conflicts_with = "curve", help_heading = "Course")]
     pub steady_state: bool,
-    /// Give up after so many rounds.
-    #[arg(long, value_name = "N", default_value_t = ROUNDS_MAX, help_heading = "Course")]
-    pub rounds_max: u32,
+    /// Give up after so many rounds of --steady-state [default: 25].
+    #[arg(long, value_name = "N", help_heading = "Course")]
+    pub rounds_max: Option<u32>,
     /// The maximum first, then 10 to 120 % of it as an open loop.
     #[arg(long, help_heading = "Course")]
     pub curve: bool,
@@ -163,49 +163,129 @@ impl LoadArguments {
         profile.writes() || self.fill || self.precondition > 0
     }
 
-    /// Refuses what contradicts itself.
-    pub fn check(&self, profile: &IoProfile) -> Result<(), Stop> {
+    /// Notes what contradicts itself, and what would be taken without effect.
+    pub fn check(&self, profile: &IoProfile, complaints: &mut Complaints) {
+        self.check_ranges(complaints);
+        self.check_effects(profile, complaints);
+        self.check_verifying(profile, complaints);
+    }
+
+    fn check_ranges(&self, complaints: &mut Complaints) {
         let second = Nanos::from_secs(1);
         if self.duration < second || self.duration > Nanos::from_secs(30 * 86_400) {
-            return Err(Stop::bad_input("--duration must lie in 1 s to 30 days"));
+            complaints.add("--duration must lie in 1 s to 30 days");
         }
         if self.warm_up > Nanos::from_secs(86_400) {
-            return Err(Stop::bad_input("--warm-up must not exceed a day"));
+            complaints.add("--warm-up must not exceed a day");
         }
         if self.spin > Nanos::from_millis(10) {
-            return Err(Stop::bad_input("--spin must not exceed 10 ms"));
+            complaints.add("--spin must not exceed 10 ms");
         }
-        if self.steady_state && (self.rounds_max as usize) < WINDOW_ROUNDS {
-            return Err(Stop::bad_input(
-                "--rounds-max must be 5 or more: steady state is judged over 5 rounds",
-            ));
+        if (self.rounds_max() as usize) < WINDOW_ROUNDS {
+            complaints.add("--rounds-max must be 5 or more: steady state is judged over 5 rounds");
         }
         if self.precondition > 100 {
-            return Err(Stop::bad_input("--precondition must lie in 0 to 100"));
+            complaints.add("--precondition must lie in 0 to 100");
         }
+    }
+
+    /// Who gives an option expects it to do something.
+    fn check_effects(&self, profile: &IoProfile, complaints: &mut Complaints) {
+        let name = &profile.name;
+        let leave_out = "or leave it out";
+        if self.rounds_max.is_some() && !self.steady_state {
+            complaints.add_with_hint(
+                "--rounds-max is about the rounds of --steady-state, which is not asked for",
+                format!("add --steady-state, {leave_out}"),
+            );
+        }
+        let open = self.curve || profile.jobs.iter().any(|job| job.rate_per_second().is_some());
+        if self.arrivals.is_some() && self.rate.is_none() && !self.curve {
+            let own = if open { "; a profile's own rates say how theirs are spread" } else { "" };
+            complaints.add_with_hint(
+                format!("--arrivals is about the requests of --rate or --curve, neither of which is asked for{own}"),
+                format!("add --rate, {leave_out}"),
+            );
+        }
+        if self.spin > Nanos::ZERO && !open {
+            complaints.add_with_hint(
+                "--spin is about requests that are due at a time, and those of a closed loop are not",
+                format!("add --rate, {leave_out}"),
+            );
+        }
+        let streams = || profile.jobs.iter().flat_map(|job| &job.workload.streams);
+        if streams().all(|stream| stream.random_share == 0.0) {
+            for (option, given) in
+                [("--zipf", self.zipf.is_some()), ("--zones", self.zones.is_some())]
+            {
+                if given {
+                    complaints.add_with_hint(
+                        format!("{option} is about requests to random places, and those of `{name}` are all sequential"),
+                        format!("add --random-percent, {leave_out}"),
+                    );
+                }
+            }
+        }
+        let options = [
+            ("--flush-every", self.flush_every.is_some()),
+            ("--write-through", self.write_through),
+        ];
+        for (option, given) in options {
+            if given && !profile.writes() {
+                complaints.add_with_hint(
+                    format!("{option} is about writes, and `{name}` only reads"),
+                    format!("choose a load that writes, {leave_out}"),
+                );
+            }
+        }
+        // What is created is filled, and reads of it find that content.
+        let created = self.targets.iter().any(|target| target.is_dir());
+        let options = [
+            ("--compress-ratio", self.compress_ratio.is_some()),
+            ("--duplicate-percent", self.duplicate_percent.is_some()),
+        ];
+        for (option, given) in options {
+            if given && !created && !self.writes(profile) {
+                complaints.add_with_hint(
+                    format!(
+                        "{option} is about what is written, and nothing is: `{name}` only reads"
+                    ),
+                    format!("add --fill, which writes the targets once, {leave_out}"),
+                );
+            }
+        }
+    }
+
+    fn check_verifying(&self, profile: &IoProfile, complaints: &mut Complaints) {
         if self.verify && profile.content.duplicate_share > 0.0 {
-            return Err(Stop::bad_input(
+            complaints.add_with_hint(
                 "verified blocks carry their own address, so none of them is a duplicate of another",
-            )
-            .with_hint("add --duplicate-percent 0"));
+                "add --duplicate-percent 0",
+            );
         }
         if self.verify && profile.content.compress_ratio > 25.0 {
-            return Err(Stop::bad_input("verified blocks cannot be compressed more than 25 times"));
+            complaints.add("verified blocks cannot be compressed more than 25 times");
         }
         if self.verify && !profile.writes() && !self.fill && self.destroy.is_empty() {
             // Files of our own are filled; what is only read has no marks.
             let created = self.targets.iter().all(|target| target.is_dir());
             if !created {
-                return Err(Stop::bad_input(format!(
-                    "`{}` writes nothing that could be verified",
-                    profile.name
-                ))
-                .with_hint(
+                complaints.add_with_hint(
+                    format!("`{}` writes nothing that could be verified", profile.name),
                     "add --fill, which writes the targets once, or choose a load that writes",
-                ));
+                );
             }
         }
-        Ok(())
+    }
+
+    /// Rounds until a steady state is given up.
+    pub fn rounds_max(&self) -> u32 {
+        self.rounds_max.unwrap_or(ROUNDS_MAX)
+    }
+
+    /// How requests of an open loop are spread.
+    pub fn arrivals(&self) -> Arrivals {
+        self.arrivals.unwrap_or(ArrivalKind::Poisson).into()
     }
 
     /// The measured time.

@@ -7,6 +7,7 @@ use std::fmt::Write;
 use underlay_blockio::TargetKind;
 use underlay_blockio::load::{KindKey, KindResult, LoadResult, Operation};
 use underlay_core::{Histogram, Nanos};
+use underlay_workload::block::curve::PERCENTS;
 use underlay_workload::block::{IoProfile, Pace, Provenance};
 
 /// The percentiles shown.
@@ -28,13 +29,16 @@ pub fn outcome(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) 
         text.push_str("interrupted before the load began\n");
         return text;
     }
+    let result = merged(outcome);
     if options.curve {
         text.push_str(&curve(outcome));
+        text.push_str(&curve_end(outcome));
     } else {
-        let result = merged(outcome);
         text.push_str(&table(&result, outcome.targets.len()));
-        text.push_str(&remarks(options, outcome, &result));
+        text.push_str(&end(outcome, &result));
+        text.push_str(&delivery(&result));
     }
+    text.push_str(&remarks(options, outcome, &result));
     text.push_str(&steady(options, outcome));
     if let Some(look) = &outcome.last_look {
         text.push_str(&last_look(outcome, look));
@@ -171,6 +175,53 @@ fn times(histogram: &Histogram) -> String {
     text
 }
 
+/// Why a load ended before its time.
+fn end(outcome: &Outcome, result: &LoadResult) -> String {
+    let mut text = String::new();
+    if outcome.interrupted {
+        text.push_str(&format!("interrupted: {} were measured\n", result.duration));
+    }
+    if let Some(failure) = outcome.failure() {
+        text.push_str(&format!("ended early: {failure}\n"));
+    }
+    text
+}
+
+/// Why a curve has fewer points than it should.
+fn curve_end(outcome: &Outcome) -> String {
+    let whole = outcome.phases.iter().filter(|phase| is_saturated(phase).is_some()).count();
+    let planned = 1 + PERCENTS.len();
+    let mut text = String::new();
+    if outcome.interrupted {
+        text.push_str(&format!("interrupted: {whole} of {planned} loads were run to their end\n"));
+    }
+    if let Some(failure) = outcome.failure() {
+        text.push_str(&format!("ended early after {whole} of {planned} loads: {failure}\n"));
+    }
+    text
+}
+
+/// What became of the requests of an open loop.
+fn delivery(result: &LoadResult) -> String {
+    if result.due == 0 {
+        return String::new();
+    }
+    let share = 100.0 * (1.0 - result.undelivered as f64 / result.due as f64);
+    let waited = match result.undelivered {
+        0 => String::new(),
+        _ => format!("; the oldest of the rest had waited {}", result.oldest_undelivered),
+    };
+    let mut text =
+        format!("delivered: {share:.2} % of {} requests that were due{waited}\n", result.due);
+    if let Some(p99) = result.dispatch_lag.quantile(0.99) {
+        text.push_str(&format!(
+            "the generator was late by {} (p99) where there was room; that is part of the response time\n",
+            Nanos(p99)
+        ));
+    }
+    text
+}
+
 /// What the reader of the table must know.
 fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> String {
     let mut text = String::new();
@@ -178,26 +229,6 @@ fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> S
         text.push_str(&line);
         text.push('\n');
     };
-    if outcome.interrupted {
-        say(format!("interrupted: {} were measured", result.duration));
-    }
-    if let Some(failure) = outcome.failure() {
-        say(format!("ended early: {failure}"));
-    }
-    if result.due > 0 {
-        let share = 100.0 * (1.0 - result.undelivered as f64 / result.due as f64);
-        let waited = match result.undelivered {
-            0 => String::new(),
-            _ => format!("; the oldest of the rest had waited {}", result.oldest_undelivered),
-        };
-        say(format!("delivered: {share:.2} % of {} requests that were due{waited}", result.due));
-        if let Some(p99) = result.dispatch_lag.quantile(0.99) {
-            say(format!(
-                "the generator was late by {} (p99) where there was room; that is part of the response time",
-                Nanos(p99)
-            ));
-        }
-    }
     for (key, kind) in &result.kinds {
         for (number, count) in &kind.errors {
             let error = std::io::Error::from_raw_os_error(*number);
@@ -219,10 +250,16 @@ fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> S
             count(result.cost.workers.into(), "worker"),
         ));
     }
-    if result.cost.busiest_permille > BUSY_PERMILLE && options.spin == Nanos::ZERO {
+    if generator_is_busy(options.spin, outcome) {
         say("a worker used a whole processor: this host may be slower than the storage".to_string());
     }
     text
+}
+
+/// Whether a worker was busy all of a load's time, other than because it was told to spin: it may have been the limit.
+pub fn generator_is_busy(spin: Nanos, outcome: &Outcome) -> bool {
+    let busy = |phase: &Phase| phase.result.cost.busiest_permille > BUSY_PERMILLE;
+    spin == Nanos::ZERO && outcome.counted().any(busy)
 }
 
 /// A line per point.
@@ -235,10 +272,14 @@ fn curve(outcome: &Outcome) -> String {
         let all = phase.result.total(|key| key.operation != Operation::Flush);
         let offered = phase.offered.map_or("-".to_string(), thousands);
         let megabytes = megabytes(phase.result.bytes_per_second());
-        let saturated = if is_saturated(phase) { "  saturated" } else { "" };
+        let remark = match is_saturated(phase) {
+            Some(true) => "  saturated".to_string(),
+            Some(false) => String::new(),
+            None => format!("  ended early, {} measured", phase.result.duration),
+        };
         writeln!(
             text,
-            "{:>8}  {offered:>10}  {:>10}  {megabytes:>9}  {}{saturated}",
+            "{:>8}  {offered:>10}  {:>10}  {megabytes:>9}  {}{remark}",
             phase.label,
             thousands(phase.result.iops()),
             times(&all.response),
@@ -251,9 +292,10 @@ fn curve(outcome: &Outcome) -> String {
     text
 }
 
-/// Whether a point did less than 98 % of what was offered.
-pub fn is_saturated(phase: &Phase) -> bool {
-    phase.offered.is_some_and(|offered| phase.result.iops() < 0.98 * offered)
+/// Whether a point did less than 98 % of what was offered; not known of one that ended before its time.
+pub fn is_saturated(phase: &Phase) -> Option<bool> {
+    let whole = !phase.result.interrupted && phase.result.failure.is_none();
+    whole.then(|| phase.offered.is_some_and(|offered| phase.result.iops() < 0.98 * offered))
 }
 
 fn steady(options: &LoadArguments, outcome: &Outcome) -> String {

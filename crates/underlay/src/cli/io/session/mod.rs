@@ -49,6 +49,7 @@ pub fn run(
             targets: places.iter().map(facts).collect(),
             phases: Vec::new(),
             steady: None,
+            verified: options.verify,
             last_look: None,
             interrupted: false,
             broken: None,
@@ -251,7 +252,7 @@ impl Session<'_> {
 
     fn rounds(&mut self, profile: &IoProfile) -> Result<(), Stop> {
         let mut tracked = Vec::new();
-        for round in 1..=self.options.rounds_max {
+        for round in 1..=self.options.rounds_max() {
             // Load between rounds goes on as in one long run, so only the first one warms up.
             let warm_up = if round == 1 { self.options.warm_up.into() } else { Duration::ZERO };
             let measure = self.options.measure();
@@ -282,7 +283,7 @@ impl Session<'_> {
             let rate = curve_rate(most, percent).rate_per_second as f64 / targets;
             let mut paced = profile.clone();
             for (job, share) in paced.jobs.iter_mut().zip(&shares) {
-                let arrivals: Arrivals = self.options.arrivals.into();
+                let arrivals: Arrivals = self.options.arrivals();
                 // A job that did nothing at the maximum gets next to nothing.
                 let rate_per_second = (rate * share).max(0.001);
                 job.pace = underlay_workload::block::Pace::Open { rate_per_second, arrivals };

@@ -17,6 +17,8 @@ pub struct Outcome {
     pub phases: Vec<Phase>,
     /// Whether the last rounds were steady, when that was asked.
     pub steady: Option<SteadyState>,
+    /// Whether what was written was verified.
+    pub verified: bool,
     /// The last look.
     pub last_look: Option<LastLook>,
     /// Whether the user ended it.
