@@ -231,6 +231,18 @@ fn every_source_is_drawn_in_the_second_of_what_happened() {
         "wait.lock",
         "volume.data.write_iops",
         "volume.data.write_bytes",
+        "background.neighbour.reads",
+        "background.neighbour.read_bytes",
+        "background.neighbour.write_bytes",
+        "log_bytes",
+        "blocks_read",
+        "cpu.user",
+        "cluster.queue.resync",
+        "cluster.group.h0/g0.congestion",
+        "cluster.resync.bytes",
+        "cluster.resync.ios",
+        "cluster.resync.left",
+        "users",
     ] {
         assert_eq!(busy(&found, series), [3, 4], "{series}");
     }
