@@ -8,6 +8,7 @@
 
 use crate::buffer::Buffers;
 use crate::error::BlockIoError;
+use crate::gauge::IoGauge;
 use crate::target::Target;
 use rand_pcg::Pcg64;
 use std::collections::BTreeMap;
@@ -34,19 +35,6 @@ pub struct CopySpec<'a> {
     pub queue_depth: u32,
     /// Most bytes per second, above zero; `None` = as fast as it goes.
     pub bytes_per_second: Option<u64>,
-}
-
-/// What has been done so far, for whoever looks from outside.
-#[derive(Debug, Default)]
-pub struct IoGauge {
-    /// Reads completed.
-    pub reads: AtomicU64,
-    /// Writes completed.
-    pub writes: AtomicU64,
-    /// Bytes of both.
-    pub bytes: AtomicU64,
-    /// Requests that failed.
-    pub errors: AtomicU64,
 }
 
 /// What a copy did.
@@ -165,16 +153,17 @@ impl Copier<'_> {
     ) -> bool {
         let took = started.elapsed().as_nanos() as u64;
         if let Err(error) = done {
-            self.gauge.errors.fetch_add(1, Ordering::Relaxed);
+            self.gauge.count_error();
             *self.result.errors.entry(error.raw_os_error().unwrap_or_default()).or_default() += 1;
             return false;
         }
-        let (count, histogram) = match is_read {
-            true => (&self.gauge.reads, &mut self.result.read),
-            false => (&self.gauge.writes, &mut self.result.write),
+        let histogram = if is_read {
+            self.gauge.count_read(u64::from(length));
+            &mut self.result.read
+        } else {
+            self.gauge.count_write(u64::from(length));
+            &mut self.result.write
         };
-        count.fetch_add(1, Ordering::Relaxed);
-        self.gauge.bytes.fetch_add(u64::from(length), Ordering::Relaxed);
         histogram.record(took);
         true
     }
@@ -191,7 +180,8 @@ fn merge(into: &mut CopyResult, other: &CopyResult) {
 
 #[cfg(test)]
 mod tests {
-    use super::{CopySpec, IoGauge, copy};
+    use super::{CopySpec, copy};
+    use crate::gauge::IoGauge;
     use crate::target::{Caching, Target};
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
@@ -225,7 +215,9 @@ mod tests {
         let result = copy(&spec, &gauge, &AtomicBool::new(false)).unwrap();
         assert!(result.complete, "{result:?}");
         assert_eq!((result.read.count(), result.write.count()), (LEAST, LEAST));
-        assert_eq!(gauge.bytes.load(Ordering::Relaxed), 2 * LEAST * u64::from(BLOCK));
+        let bytes = LEAST * u64::from(BLOCK);
+        assert_eq!(gauge.read_bytes.load(Ordering::Relaxed), bytes);
+        assert_eq!(gauge.write_bytes.load(Ordering::Relaxed), bytes);
         assert!(std::fs::read(path).unwrap() == std::fs::read(dir.path().join("source")).unwrap());
     }
 

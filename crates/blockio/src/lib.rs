@@ -21,6 +21,8 @@ pub mod closed_loop;
 
 pub mod measure;
 
+mod gauge;
+
 pub mod load;
 
 pub mod copy;
@@ -31,5 +33,6 @@ pub mod signature;
 
 pub use closed_loop::{Job, JobResult, run};
 pub use error::BlockIoError;
+pub use gauge::IoGauge;
 pub use measure::{MeasureSpec, Measured, Phase, fill, measure};
 pub use target::{Caching, Existing, SIZE_MIN, Target, TargetKind, kind_of};

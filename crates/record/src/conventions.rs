@@ -36,7 +36,7 @@ pub mod document {
     /// `tolerated`, `failures_at_once`, `promise_exceeded_by`, `faults`, `database_down`.
     pub const FAULTS: &str = "faults";
     /// Per run with work beside the users: what each did: `name`, `text`, `began_ns`, `ended_ns`, `complete`, `reads`,
-    /// `writes`, `bytes`, `errors`. Latencies are stored under [`super::histogram_scope::BACKGROUND`].
+    /// `writes`, `read_bytes`, `write_bytes`, `errors`. Latencies are stored under [`super::histogram_scope::BACKGROUND`].
     pub const BACKGROUND: &str = "background";
     /// Per run with a search for the highest rate that meets a latency target: `slo`, `quantile`, `limit_ns`, `found`
     /// (`kind`: `rate`, `at-least` or `nothing`; `holds_per_second`, `fails_per_second`), `steps`: each `rate_per_second`,
@@ -194,7 +194,8 @@ pub mod source {
     pub const MARIADB: &str = "mariadb";
     /// The datastore's own counters.
     pub const DATASTORE: &str = "datastore";
-    /// Work beside the users: `<work>.reads`, `.writes`, `.bytes`, `.errors`.
+    /// Work beside the users: `<work>.reads`, `.writes`, `.read_bytes`, `.write_bytes`, `.errors`, counted as requests complete.
+    /// Older records have `.bytes`, of both, in which a block load was counted when a second of its own was over.
     pub const BACKGROUND: &str = "background";
     /// The load generator's own counters: what it said at its last tick, so they are as of the latest end of a tick of
     /// transactions before the reading.

@@ -78,7 +78,7 @@ impl BackgroundWork {
                     None => "out of the datastore".to_string(),
                 };
                 let rate = match copy.bytes_per_second {
-                    Some(rate) => format!(", at most {}/s", Bytes(rate)),
+                    Some(rate) => format!(", at most {}", megabytes_per_second(rate)),
                     None => String::new(),
                 };
                 format!(
@@ -99,5 +99,37 @@ impl BackgroundWork {
                 copy.to.iter().map(|volume| (volume.as_str(), copy.space)).collect()
             }
         }
+    }
+}
+
+/// A rate in the unit in which rates are reported.
+fn megabytes_per_second(bytes_per_second: u64) -> String {
+    let text = format!("{:.3}", bytes_per_second as f64 / 1e6);
+    format!("{} MB/s", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BackgroundWork, CopyPlan};
+    use underlay_core::Bytes;
+
+    #[test]
+    fn a_limit_is_told_in_the_unit_of_what_is_reported() {
+        let text = |rate| {
+            let copy = CopyPlan {
+                from: "data".to_string(),
+                to: None,
+                space: Bytes(0),
+                block_size: Bytes::from_mib(1),
+                queue_depth: 4,
+                bytes_per_second: rate,
+            };
+            BackgroundWork::Copy(copy).described()
+        };
+        let unlimited = "data is copied out of the datastore in blocks of 1 MiB, 4 in flight";
+        assert_eq!(text(None), unlimited);
+        assert_eq!(text(Some(20_000_000)), format!("{unlimited}, at most 20 MB/s"));
+        assert_eq!(text(Some(1 << 20)), format!("{unlimited}, at most 1.049 MB/s"));
+        assert_eq!(text(Some(50_000)), format!("{unlimited}, at most 0.05 MB/s"));
     }
 }

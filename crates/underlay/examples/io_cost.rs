@@ -147,6 +147,7 @@ fn our_run(path: &Path, depth: u32, seconds: u64) -> Result<Run, Failure> {
         workers_max: 1,
         on_error: OnError::Stop,
         spin: Duration::ZERO,
+        gauge: None,
     };
     let result = run_load(&spec, &mut |_| {}, &mut || false)?;
     let all = result.total(|_| true);

@@ -114,7 +114,7 @@ designs = ["b"]
 /// Both are told of, once, in the design that has them, and were seen second by second.
 fn assert_work_beside_the_users(analysis: &Value) {
     let findings = analysis["findings"].as_array().expect("findings");
-    for (name, end) in [("neighbour: ", ""), ("copy: ", "stopped before its end")] {
+    for (name, end) in [("neighbour: ", "MB written"), ("copy: ", "stopped before its end")] {
         let told: Vec<&str> = findings
             .iter()
             .filter_map(|finding| finding["text"].as_str())
@@ -125,9 +125,11 @@ fn assert_work_beside_the_users(analysis: &Value) {
         assert!(!told[0].contains("failed"), "{told:?}");
     }
     let series = analysis["timelines"]["series"].as_array().expect("series");
-    for (name, at_least, at_most) in
-        [("background.neighbour.bytes", 1e4, 1e12), ("background.copy.bytes", 1e6, 60e6)]
-    {
+    for (name, at_least, at_most) in [
+        ("background.neighbour.write_bytes", 1e4, 1e12),
+        ("background.copy.read_bytes", 1e6, 60e6),
+        ("background.copy.write_bytes", 1e6, 60e6),
+    ] {
         let position = series.iter().position(|one| one["name"] == name).expect("a series");
         let lines = analysis["timelines"]["lines"].as_array().expect("lines");
         let line = lines.iter().find(|line| line["series"] == position).expect("a line");

@@ -1,5 +1,6 @@
 //! What a load is made of.
 
+use crate::gauge::IoGauge;
 use crate::target::Target;
 use crate::verify::Verifier;
 use std::time::Duration;
@@ -31,6 +32,8 @@ pub struct LoadSpec<'a> {
     /// An open-loop worker stops sleeping so long before the next arrival and waits awake: exact, but it costs
     /// a processor. Zero = it always sleeps.
     pub spin: Duration,
+    /// Counts requests as they complete, for whoever looks from outside; [`super::SecondTick`]s come when a second is over.
+    pub gauge: Option<&'a IoGauge>,
 }
 
 /// One workload on one target.

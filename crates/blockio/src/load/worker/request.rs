@@ -116,6 +116,14 @@ impl Worker<'_> {
         let succeeded = result >= 0 && result as u32 == moved;
         self.settle(&state, slot, succeeded);
         let counted = &mut self.kinds[kind];
+        if let Some(gauge) = self.shared.spec.gauge {
+            match state.operation {
+                _ if !succeeded => gauge.count_error(),
+                Operation::Read => gauge.count_read(u64::from(moved)),
+                Operation::Write => gauge.count_write(u64::from(moved)),
+                Operation::Flush => {}
+            }
+        }
         if succeeded {
             counted.completed += 1;
             counted.bytes += u64::from(moved);

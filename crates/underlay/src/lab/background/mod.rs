@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use underlay_blockio::copy::IoGauge;
+use underlay_blockio::IoGauge;
 use underlay_core::{Histogram, Nanos, RootSeed};
 use underlay_datastore::MountedVolume;
 use underlay_record::conventions::{document, event, finding, histogram_scope};
 use underlay_record::{Event as RecordEvent, Finding, Interval, PhaseKind, RunId, Severity};
-use underlay_study::{BackgroundPlan, BackgroundWork, Plan, RunPlan};
+use underlay_study::{BackgroundPlan, BackgroundWork, CopyPlan, Plan, RunPlan};
 
 use self::sampler::BackgroundSampler;
 use self::work::{Done, Ready, ready, work};
@@ -195,7 +195,10 @@ impl<'a> Background<'a> {
                 .histogram(self.run, interval, histogram_scope::BACKGROUND, &name, histogram)
                 .during("write the record")?;
         }
-        let bytes = gauge.bytes.load(Ordering::Relaxed);
+        let bytes = Moved {
+            read: gauge.read_bytes.load(Ordering::Relaxed),
+            written: gauge.write_bytes.load(Ordering::Relaxed),
+        };
         self.done.push(json!({
             "name": plan.name,
             "text": plan.work.described(),
@@ -204,11 +207,12 @@ impl<'a> Background<'a> {
             "complete": done.complete,
             "reads": gauge.reads.load(Ordering::Relaxed),
             "writes": gauge.writes.load(Ordering::Relaxed),
-            "bytes": bytes,
+            "read_bytes": bytes.read,
+            "write_bytes": bytes.written,
             "errors": done.errors,
             "failure": done.failure,
         }));
-        let text = said(plan, &done, (bytes, interval));
+        let text = said(plan, &done, bytes, interval);
         let data = json!({ "name": plan.name });
         self.event(event::BACKGROUND_END, now, &format!("{} ended", plan.name), data)?;
         let severity = match done.errors > 0 || done.failure.is_some() {
@@ -258,9 +262,34 @@ impl Drop for Background<'_> {
     }
 }
 
-/// What it did, in one line.
-fn said(plan: &BackgroundPlan, done: &Done, (bytes, interval): (u64, Interval)) -> String {
+/// Bytes of the requests that succeeded.
+#[derive(Clone, Copy)]
+struct Moved {
+    read: u64,
+    written: u64,
+}
+
+/// What it did, in one line. A copy is told as what was copied, which is what its limit is about: its bytes are read once and
+/// written once.
+fn said(plan: &BackgroundPlan, done: &Done, bytes: Moved, interval: Interval) -> String {
     let seconds = interval.seconds().max(f64::MIN_POSITIVE);
+    let megabytes = |bytes: u64| bytes as f64 / 1e6;
+    let amount = |bytes: u64, word: &str| {
+        let (all, rate) = (megabytes(bytes), megabytes(bytes) / seconds);
+        format!("{all:.1} MB{word} in {seconds:.1} s ({rate:.1} MB/s)")
+    };
+    let (read, written) = (megabytes(bytes.read), megabytes(bytes.written));
+    let moved = match &plan.work {
+        BackgroundWork::Copy(CopyPlan { to: None, .. }) => amount(bytes.read, " copied"),
+        BackgroundWork::Copy(_) => format!(
+            "{}: {read:.1} MB read, {written:.1} MB written",
+            amount(bytes.read.min(bytes.written), " copied")
+        ),
+        BackgroundWork::Load { .. } => format!(
+            "{}: {read:.1} MB read, {written:.1} MB written",
+            amount(bytes.read + bytes.written, "")
+        ),
+    };
     let latency = |what: &str, histogram: &Histogram| {
         let p99 = Nanos(histogram.quantile(0.99)?);
         Some(format!("99 % of the {what} took at most {p99}"))
@@ -269,13 +298,10 @@ fn said(plan: &BackgroundPlan, done: &Done, (bytes, interval): (u64, Interval)) 
         .into_iter()
         .flatten()
         .collect();
-    let mut text = format!(
-        "{}: {:.1} MB in {seconds:.1} s ({:.1} MB/s); {}",
-        plan.name,
-        bytes as f64 / 1e6,
-        bytes as f64 / 1e6 / seconds,
-        latencies.join(", ")
-    );
+    let mut text = format!("{}: {moved}", plan.name);
+    if !latencies.is_empty() {
+        text.push_str(&format!("; {}", latencies.join(", ")));
+    }
     if matches!(plan.work, BackgroundWork::Copy(_)) && !done.complete {
         text.push_str("; it was stopped before its end");
     }
@@ -286,4 +312,63 @@ fn said(plan: &BackgroundPlan, done: &Done, (bytes, interval): (u64, Interval)) 
         text.push_str(&format!("; it ended early: {failure}"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::work::Done;
+    use super::{Moved, said};
+    use underlay_core::{Bytes, Histogram, Nanos};
+    use underlay_record::Interval;
+    use underlay_study::{BackgroundPlan, BackgroundWork, CopyPlan, FaultPhase};
+
+    fn copy(to: Option<&str>) -> BackgroundPlan {
+        BackgroundPlan {
+            name: "copy".to_string(),
+            work: BackgroundWork::Copy(CopyPlan {
+                from: "data".to_string(),
+                to: to.map(str::to_string),
+                space: Bytes::from_mib(16),
+                block_size: Bytes::from_mib(1),
+                queue_depth: 1,
+                bytes_per_second: Some(10_000_000),
+            }),
+            phase: FaultPhase::Measure,
+            users: None,
+            at: Nanos::ZERO,
+            lasts: None,
+            designs: vec![0],
+            line: 1,
+        }
+    }
+
+    fn text(to: Option<&str>, bytes: Moved) -> String {
+        let done = Done {
+            complete: true,
+            errors: 0,
+            read: Histogram::new(),
+            write: Histogram::new(),
+            failure: None,
+        };
+        let interval = Interval { begin: Nanos::from_secs(3), end: Nanos::from_secs(11) };
+        said(&copy(to), &done, bytes, interval)
+    }
+
+    /// A copy limited to 10 MB/s that reads and writes at 10 MB/s each has kept its limit.
+    #[test]
+    fn what_is_copied_is_counted_once() {
+        let bytes = Moved { read: 80_000_000, written: 80_000_000 };
+        assert_eq!(
+            text(Some("backup"), bytes),
+            "copy: 80.0 MB copied in 8.0 s (10.0 MB/s): 80.0 MB read, 80.0 MB written"
+        );
+        // What could not be written was not copied.
+        let bytes = Moved { read: 80_000_000, written: 40_000_000 };
+        assert_eq!(
+            text(Some("backup"), bytes),
+            "copy: 40.0 MB copied in 8.0 s (5.0 MB/s): 80.0 MB read, 40.0 MB written"
+        );
+        let bytes = Moved { read: 80_000_000, written: 0 };
+        assert_eq!(text(None, bytes), "copy: 80.0 MB copied in 8.0 s (10.0 MB/s)");
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use underlay_blockio::copy::IoGauge;
+use underlay_blockio::IoGauge;
 use underlay_core::series::{Layer, SeriesSpec};
 use underlay_record::conventions::source;
 use underlay_telemetry::{SampleError, Sampler, Status};
@@ -21,7 +21,8 @@ impl BackgroundSampler {
             series.extend([
                 SeriesSpec::counter(format!("{name}.reads"), "requests"),
                 SeriesSpec::counter(format!("{name}.writes"), "requests"),
-                SeriesSpec::counter(format!("{name}.bytes"), "bytes"),
+                SeriesSpec::counter(format!("{name}.read_bytes"), "bytes"),
+                SeriesSpec::counter(format!("{name}.write_bytes"), "bytes"),
                 SeriesSpec::counter(format!("{name}.errors"), "requests"),
             ]);
             gauges.push(gauge);
@@ -49,7 +50,8 @@ impl Sampler for BackgroundSampler {
 
     fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
         for gauge in &self.gauges {
-            for count in [&gauge.reads, &gauge.writes, &gauge.bytes, &gauge.errors] {
+            let IoGauge { reads, writes, read_bytes, write_bytes, errors } = &**gauge;
+            for count in [reads, writes, read_bytes, write_bytes, errors] {
                 values.push(count.load(Ordering::Relaxed) as f64);
             }
         }

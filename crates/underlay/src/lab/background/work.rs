@@ -5,11 +5,11 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use underlay_blockio::copy::{CopyResult, CopySpec, IoGauge, copy};
+use underlay_blockio::copy::{CopyResult, CopySpec, copy};
 use underlay_blockio::load::{
     LoadJob, LoadResult, LoadSpec, OnError, Operation, run_load, write_all,
 };
-use underlay_blockio::{BlockIoError, Caching, Target};
+use underlay_blockio::{BlockIoError, Caching, IoGauge, Target};
 use underlay_core::{Histogram, RootSeed};
 use underlay_datastore::MountedVolume;
 use underlay_study::{BackgroundPlan, BackgroundWork, CopyPlan};
@@ -127,19 +127,10 @@ pub(super) fn work(ready: Ready, gauge: &IoGauge, stop: &AtomicBool) -> Done {
                 workers_max: 1,
                 on_error: OnError::Continue,
                 spin: Duration::ZERO,
+                // What is drawn second by second must not wait for the end of a second of the load's own.
+                gauge: Some(gauge),
             };
-            let told = &mut |tick: &underlay_blockio::load::SecondTick| {
-                for (kind, result) in &tick.kinds {
-                    let count = match kind.operation {
-                        Operation::Read => &gauge.reads,
-                        _ => &gauge.writes,
-                    };
-                    count.fetch_add(result.completed, Ordering::Relaxed);
-                    gauge.bytes.fetch_add(result.bytes, Ordering::Relaxed);
-                    gauge.errors.fetch_add(result.errors.values().sum(), Ordering::Relaxed);
-                }
-            };
-            run_load(&spec, told, &mut || stop.load(Ordering::Relaxed))
+            run_load(&spec, &mut |_| {}, &mut || stop.load(Ordering::Relaxed))
                 .map(|result| of_load(&result))
         }
     };

@@ -203,6 +203,7 @@ impl Session<'_> {
                 false => OnError::Stop,
             },
             spin: self.options.spin.into(),
+            gauge: None,
         };
         let offered: Option<f64> = profile.jobs.iter().map(|job| job.rate_per_second()).sum();
         let offered = offered.map(|rate| rate * self.places.len() as f64);
