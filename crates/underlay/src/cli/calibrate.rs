@@ -93,14 +93,40 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
     let identity = identity(arguments, &measured, kind, size);
     let seed = RootSeed(arguments.seed);
-    let calibration = fit(&measured.measurements, &identity, seed)
+    let mut calibration = fit(&measured.measurements, &identity, seed)
         .map_err(|error| Stop::run_failed(chain(&error)))?;
+    if measured.measurements.writes.is_none() {
+        calibration.assumptions.push(UNPROVEN_PROTECTION.to_string());
+    }
+    if let Some(doubt) = poor_fit(&calibration) {
+        errln!("underlay: {doubt}");
+    }
     let profile = profile_toml(&calibration.profile);
     if let Some(out) = out {
         out.write(&profile)?;
     }
     print(arguments, &calibration, &measured, &profile);
     Ok(())
+}
+
+/// Of a target that was only read.
+const UNPROVEN_PROTECTION: &str = "nothing was written: power-loss protection is assumed, so that a power cut takes nothing \
+                                   from the write buffer; set `power-loss-protected = false` if the device has none";
+/// A mean error beyond which a profile is not the device that was measured.
+const POOR_FIT_PERCENT: f64 = 25.0;
+
+/// What to say of a profile that is far from what was measured.
+fn poor_fit(calibration: &Calibration) -> Option<String> {
+    let mean = calibration.mean_error_percent();
+    let worst = calibration.worst()?;
+    (mean > POOR_FIT_PERCENT).then(|| {
+        format!(
+            "the profile does not fit what was measured: {mean:.1} % off in the mean, {:+.1} % at worst ({}); measure again on \
+             an idle host before using it",
+            worst.error_percent(),
+            worst.kind
+        )
+    })
 }
 
 /// The file that the profile will be in: made before anything is measured, because a full run must not end without a
@@ -248,7 +274,7 @@ fn identity(
     };
     let writes = match measured.measurements.writes {
         Some(_) => "reads and writes",
-        None => "reads only",
+        None => "reads only (writes, flushes and power-loss protection are assumed)",
     };
     DeviceIdentity {
         name: arguments.name.clone(),
@@ -354,7 +380,7 @@ fn figure(kind: PointKind, value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{figure, table};
+    use super::{figure, poor_fit, table};
     use underlay_core::{Bytes, RootSeed};
     use underlay_model::builtin;
     use underlay_model::calibration::{
@@ -390,5 +416,10 @@ mod tests {
         assert_eq!(text.lines().filter(|line| line.ends_with(" %")).count(), 8, "{text}");
         assert!(text.contains("mean error ") && text.contains("worst: "), "{text}");
         assert!(text.contains("assumed: nothing was written"), "{text}");
+        assert_eq!(poor_fit(&calibration), None, "{text}");
+        let mut far = calibration;
+        far.points[0].modelled = 1_000.0 * far.points[0].measured;
+        let doubt = poor_fit(&far).expect("far off");
+        assert!(doubt.contains("+99900.0 %") && doubt.contains("idle host"), "{doubt}");
     }
 }
