@@ -8,8 +8,8 @@ use crate::target::{Target, TargetFinished, TargetOutcome};
 use std::collections::VecDeque;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
-    Cluster, ClusterEvent, ClusterProblem, ClusterSpec, HostId, Outcome, PlacementRefusal, Policy,
-    VolumeId,
+    Cluster, ClusterEvent, ClusterProblem, ClusterSpec, GroupId, HostId, Outcome, PlacementRefusal,
+    Policy, VolumeId,
 };
 use underlay_model::{Request, RequestId};
 
@@ -30,6 +30,17 @@ pub enum ClusterTargetError {
         #[source]
         refusal: PlacementRefusal,
     },
+}
+
+/// What the write buffers of all disk groups hold, and have passed on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WriteBuffers {
+    /// Used share of the fullest one, in percent.
+    pub fullest_percent: f64,
+    /// Bytes written into all of them.
+    pub written: Bytes,
+    /// Bytes that have arrived on capacity devices.
+    pub destaged: Bytes,
 }
 
 /// A cluster with volumes.
@@ -99,6 +110,31 @@ impl ClusterTarget {
     /// The same, to read what counts as it is read.
     pub fn cluster_mut(&mut self) -> &mut Cluster {
         &mut self.cluster
+    }
+
+    /// The write buffers, at the moment that the cluster has reached.
+    pub fn write_buffers(&mut self) -> WriteBuffers {
+        let groups: Vec<GroupId> = self.cluster.groups().map(|(group, _, _)| group).collect();
+        let mut all = WriteBuffers::default();
+        for group in groups {
+            let Some(counters) = self.cluster.group_counters(group) else { continue };
+            let buffer = counters.write_buffer;
+            all.fullest_percent = all.fullest_percent.max(100.0 - buffer.free_percent);
+            all.written.0 += buffer.account.admitted_bytes;
+            all.destaged.0 += buffer.account.destaged_bytes;
+        }
+        all
+    }
+
+    /// Volumes of which something lies on the host of the machine that uses them: what goes there takes no network.
+    pub fn volumes_at_home(&self) -> usize {
+        let hosts = self.hosts.len();
+        let is_at_home = |(index, volume): &(usize, &VolumeId)| {
+            let home = HostId(host_of(*index, hosts) as u32);
+            let status = self.cluster.volume_status(**volume);
+            status.is_some_and(|status| status.components.iter().any(|part| part.host == home))
+        };
+        self.volumes.iter().enumerate().filter(is_at_home).count()
     }
 
     /// When the next request leaves a stack, and of which host.

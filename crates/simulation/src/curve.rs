@@ -3,6 +3,10 @@
 //! Two latencies are kept per point. *Response* counts from the intended start and grows without bound where
 //! more is offered than the storage takes; *service* counts from the submission, which is what the published
 //! curves show, as their tool starts its clock when a thread is free.
+//!
+//! A curve is read in two ways. What the storage *keeps* is read from the points by a clock that it kept up with, by
+//! response. *As published* is the reading that published numbers stand for: by service, over all points, since that is
+//! what was plotted. The two must not be mixed: an overloaded point has a fine service time.
 
 use crate::client::ClientSpec;
 use crate::result::SimulationResult;
@@ -24,6 +28,8 @@ pub struct CurveSpec {
     pub measure: Nanos,
     /// A point ends early after that many requests.
     pub requests_max: u64,
+    /// The run without a clock ends early after that many.
+    pub requests_max_closed: u64,
 }
 
 /// One point.
@@ -36,9 +42,14 @@ pub struct MeasuredPoint {
 }
 
 impl MeasuredPoint {
-    /// Whether the storage took less than 98 % of what was offered.
+    /// Whether the storage could not keep up with what arrived.
     pub fn is_saturated(&self) -> bool {
-        self.result.iops() < 0.98 * self.offered.rate_per_second as f64
+        self.result.is_overloaded()
+    }
+
+    /// Mean response time, ms; none when nothing was measured.
+    pub fn response_ms(&self) -> Option<f64> {
+        self.result.mean_response_ns().map(|ns| ns / 1e6)
     }
 }
 
@@ -52,17 +63,35 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// The point with the most requests per second, the maximum run included: requests per second and mean
+    /// The point with the most requests per second that the storage kept up with; none when it kept up with none.
+    pub fn highest_kept(&self) -> Option<&MeasuredPoint> {
+        self.kept().max_by(|a, b| a.result.iops().total_cmp(&b.result.iops()))
+    }
+
+    /// Of the points that the storage kept up with, the one with the most requests per second among those with a mean
+    /// response time below `limit_ms`.
+    pub fn highest_kept_below(&self, limit_ms: f64) -> Option<&MeasuredPoint> {
+        self.kept()
+            .filter(|point| point.response_ms().is_some_and(|ms| ms < limit_ms))
+            .max_by(|a, b| a.result.iops().total_cmp(&b.result.iops()))
+    }
+
+    fn kept(&self) -> impl Iterator<Item = &MeasuredPoint> {
+        let kept = self.points.iter().filter(|point| !point.is_saturated());
+        kept.filter(|point| point.response_ms().is_some())
+    }
+
+    /// As published: the point with the most requests per second, the maximum run included: requests per second and mean
     /// service time in ms.
-    pub fn peak(&self) -> (f64, f64) {
+    pub fn peak_as_published(&self) -> (f64, f64) {
         self.all()
             .map(|result| (result.iops(), service_ms(result)))
             .max_by(|a, b| a.0.total_cmp(&b.0))
             .unwrap_or((0.0, 0.0))
     }
 
-    /// The highest rate reached with a mean service time below `limit_ms`; none when no point is below.
-    pub fn rate_below(&self, limit_ms: f64) -> Option<f64> {
+    /// As published: the highest rate reached with a mean service time below `limit_ms`; none when no point is below.
+    pub fn rate_below_as_published(&self, limit_ms: f64) -> Option<f64> {
         self.all()
             .filter(|result| service_ms(result) < limit_ms)
             .map(SimulationResult::iops)
@@ -94,7 +123,8 @@ pub fn rate_curve<T: Target>(
     let with_pace = |pace: Pace| -> Vec<ClientSpec<'_>> {
         clients.iter().map(|client| ClientSpec { pace, ..client.clone() }).collect()
     };
-    let maximum = simulate(&mut fresh(), &with_pace(Pace::CLOSED), &run, seed);
+    let closed = RunSpec { requests_max: spec.requests_max_closed, ..run };
+    let maximum = simulate(&mut fresh(), &with_pace(Pace::CLOSED), &closed, seed);
     let points = spec
         .percents
         .iter()

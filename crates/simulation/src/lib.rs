@@ -14,6 +14,8 @@ pub mod client;
 
 pub mod result;
 
+mod rounds;
+
 pub mod run;
 
 pub mod curve;
@@ -25,7 +27,7 @@ pub mod cluster_target;
 pub mod experiments;
 
 pub use client::ClientSpec;
-pub use cluster_target::{ClusterTarget, ClusterTargetError};
+pub use cluster_target::{ClusterTarget, ClusterTargetError, WriteBuffers};
 pub use curve::{Curve, CurveSpec, MeasuredPoint, rate_curve};
 pub use result::{Latencies, Second, SimulationResult, StreamResult};
 pub use run::{RunSpec, simulate};

@@ -1,7 +1,8 @@
 //! What comes out of a simulation: distributions per stream, and what happened in each second.
 
 use underlay_core::{Histogram, Nanos};
-use underlay_workload::block::Access;
+use underlay_workload::block::steady_state::WINDOW_ROUNDS;
+use underlay_workload::block::{Access, SteadyState, steady_state};
 
 /// Latencies of the reads or of the writes of one stream.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -85,7 +86,15 @@ pub struct SimulationResult {
     pub streams: Vec<StreamResult>,
     /// All seconds up to the end of the measured window.
     pub seconds: Vec<Second>,
-    /// Arrivals that still waited for a free place in the queue at the end: open loops only.
+    /// Requests completed per second in five equal parts of the measured window.
+    pub rounds_per_second: [f64; WINDOW_ROUNDS],
+    /// Requests in flight at most, over all clients.
+    pub in_flight_max: u64,
+    /// Requests whose time came in the measured window: open loops only.
+    pub arrived: u64,
+    /// Arrivals that waited for a free place in the queue when the measured window began: open loops only.
+    pub backlog_at_begin: u64,
+    /// Arrivals that still waited for one at the end.
     pub backlog_at_end: u64,
     /// The run ended early, because more arrivals waited for a place in the queue than a simulation holds: the target
     /// cannot keep the rate. Perhaps before the measured window began.
@@ -100,6 +109,29 @@ impl SimulationResult {
     /// The length of the measured window, at least 1 ns.
     pub fn duration(&self) -> Nanos {
         Nanos((self.measured_until - self.measured_from).0.max(1))
+    }
+
+    /// Whether the target could not keep the rate: what waited for a place in the queue grew by more than all that is in
+    /// flight at once, and by more than chance explains.
+    ///
+    /// Compared is with what arrived. Poisson gives a tenth fewer or more than the nominal rate in a hundred arrivals,
+    /// which says nothing about the target.
+    pub fn is_overloaded(&self) -> bool {
+        let growth = self.backlog_at_end.saturating_sub(self.backlog_at_begin);
+        let chance = 3.0 * (self.arrived as f64).sqrt();
+        self.swamped || growth > self.in_flight_max && growth as f64 > chance
+    }
+
+    /// How steady the measured window was; none when nothing was measured.
+    pub fn steadiness(&self) -> Option<SteadyState> {
+        steady_state(&self.rounds_per_second)
+    }
+
+    /// Measured requests per place in the queue: in a closed loop, how often each went round.
+    pub fn round_trips(&self) -> f64 {
+        let counts =
+            self.streams.iter().map(|s| s.read.response.count() + s.write.response.count());
+        counts.sum::<u64>() as f64 / self.in_flight_max.max(1) as f64
     }
 
     /// Everything merged: reads, writes.

@@ -7,6 +7,7 @@
 
 use crate::client::{Client, ClientSpec};
 use crate::result::{Second, SimulationResult, StreamResult, access_index};
+use crate::rounds::Slices;
 use crate::target::{Target, TargetFinished, TargetOutcome};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -60,6 +61,10 @@ struct Run<'t, T> {
     failed: u64,
     completed: u64,
     measured: u64,
+    slices: Slices,
+    arrived: u64,
+    /// What waited when the measured window began; none before.
+    backlog_at_begin: Option<u64>,
     /// An open client has a backlog that only grows.
     swamped: bool,
 }
@@ -78,7 +83,7 @@ pub fn simulate<T: Target>(
     let mut run = Run::new(target, clients, spec, seed);
     run.start(clients);
     let measured_until = run.drive(spec);
-    let backlog_at_end = run.clients.iter().map(Client::backlog).sum();
+    let backlog_at_end = run.backlog();
     let end = run.drain(measured_until);
     SimulationResult {
         begin: spec.begin,
@@ -87,6 +92,10 @@ pub fn simulate<T: Target>(
         end,
         streams: run.streams,
         seconds: run.seconds,
+        rounds_per_second: run.slices.rounds(measured_until - run.measured_from),
+        in_flight_max: run.slots.len() as u64,
+        arrived: run.arrived,
+        backlog_at_begin: run.backlog_at_begin.unwrap_or(0),
         backlog_at_end,
         swamped: run.swamped,
         failed: run.failed,
@@ -132,6 +141,9 @@ impl<'t, T: Target> Run<'t, T> {
             failed: 0,
             completed: 0,
             measured: 0,
+            slices: Slices::new(),
+            arrived: 0,
+            backlog_at_begin: None,
             swamped: false,
         }
     }
@@ -177,6 +189,9 @@ impl<'t, T: Target> Run<'t, T> {
                 moment = (now, self.completed + crowd);
             }
             assert!(self.completed <= moment.1, "a closed loop on a target without delay");
+            if now >= self.measured_from && self.backlog_at_begin.is_none() {
+                self.backlog_at_begin = Some(self.backlog());
+            }
             for done in finished.drain(..) {
                 self.complete(&done);
                 let slot = &self.slots[done.slot as usize];
@@ -212,6 +227,7 @@ impl<'t, T: Target> Run<'t, T> {
 
     fn arrive(&mut self, now: Nanos, client: u32) {
         while self.clients[client as usize].is_due(now) {
+            self.arrived += u64::from(now > self.measured_from);
             if let Some((due, slot)) = self.clients[client as usize].arrive(now) {
                 self.issue(now, due, slot);
             } else if self.clients[client as usize].is_swamped() {
@@ -260,6 +276,7 @@ impl<'t, T: Target> Run<'t, T> {
             return;
         }
         self.measured += 1;
+        self.slices.record(done.at - self.measured_from);
         let stream = &mut self.streams[slot.stream as usize];
         let latencies = [&mut stream.read, &mut stream.write];
         let [read, write] = latencies;
@@ -268,6 +285,11 @@ impl<'t, T: Target> Run<'t, T> {
         latencies.service.record((done.at - slot.issued).0);
         latencies.queue.record(done.queue.0);
         latencies.bytes += u64::from(slot.length_bytes);
+    }
+
+    /// Arrivals that wait for a place.
+    fn backlog(&self) -> u64 {
+        self.clients.iter().map(Client::backlog).sum()
     }
 
     /// Waits for what is in flight.

@@ -144,17 +144,68 @@ fn a_curve_finds_the_knee() {
         warm_up: Nanos::from_millis(100),
         measure: Nanos::from_millis(500),
         requests_max: 100_000,
+        requests_max_closed: 100_000,
     };
     let curve = rate_curve(|| target("dc1500m-960", 1), &clients, &spec, RootSeed(4));
-    let (peak, _) = curve.peak();
+    let (peak, _) = curve.peak_as_published();
     assert!((380_000.0..445_000.0).contains(&peak), "{peak}");
     let saturated: Vec<bool> = curve.points.iter().map(|point| point.is_saturated()).collect();
     assert_eq!(saturated, [false, false, false, true]);
     let service = |i: usize| curve.points[i].result.total().service.mean().expect("requests");
     assert!(service(0) < service(1) && service(1) < service(2));
-    let below = curve.rate_below(0.15).expect("light points are fast");
+    let below = curve.rate_below_as_published(0.15).expect("light points are fast");
     assert!((150_000.0..410_000.0).contains(&below), "{below}");
-    assert_eq!(curve.rate_below(0.01), None);
+    assert_eq!(curve.rate_below_as_published(0.01), None);
+}
+
+/// An overloaded point serves each request as soon as the others, so its service time is fine; nobody who asks gets it.
+#[test]
+fn what_a_curve_keeps_is_read_by_response_from_points_that_are_not_overloaded() {
+    let workload = workload("4k-random-read");
+    let clients = [client(&workload, 0, 16, Pace::CLOSED)];
+    let spec = CurveSpec {
+        percents: vec![50, 90, 110, 120],
+        warm_up: Nanos::from_millis(100),
+        measure: Nanos::from_millis(500),
+        requests_max: 100_000,
+        requests_max_closed: 100_000,
+    };
+    let curve = rate_curve(|| target("dc1500m-960", 1), &clients, &spec, RootSeed(4));
+    let overloaded = &curve.points[3];
+    assert!(overloaded.is_saturated());
+    assert!(overloaded.response_ms().expect("requests") > 5.0, "{overloaded:?}");
+    let by_service = curve.rate_below_as_published(1.0).expect("all are");
+    let kept = curve.highest_kept_below(1.0).expect("light points are fast");
+    assert!(kept.offered.percent == 90 && kept.result.iops() < by_service, "{by_service}");
+    let highest = curve.highest_kept().expect("light points are kept");
+    assert_eq!(highest.offered.percent, 90);
+    assert!(curve.highest_kept_below(0.01).is_none());
+}
+
+/// At a tenth of what a disk can do, a hundred arrivals are sometimes eighty: that is chance, and no overload.
+#[test]
+fn few_arrivals_are_no_overload() {
+    let workload = workload("4k-random-read");
+    for seed in 0..20 {
+        let pace = Pace::Open { rate_per_second: 20.0, arrivals: Arrivals::Poisson };
+        let clients = [client(&workload, 0, 16, pace)];
+        let result =
+            simulate(&mut target("hdd-7200", 1), &clients, &span(500, 10_000), RootSeed(seed));
+        assert!(!result.is_overloaded(), "seed {seed}: {} arrived", result.arrived);
+        assert!((100..320).contains(&result.arrived), "{}", result.arrived);
+    }
+    let pace = Pace::Open { rate_per_second: 300.0, arrivals: Arrivals::Poisson };
+    assert!(alone("hdd-7200", "4k-random-read", 16, pace, span(500, 10_000)).is_overloaded());
+}
+
+#[test]
+fn a_window_says_whether_it_was_steady() {
+    let steady = alone("dc1500m-960", "4k-random-read", 8, Pace::CLOSED, span(100, 200));
+    assert!(steady.steadiness().is_some_and(|state| state.is_steady()), "{steady:?}");
+    let mean = steady.rounds_per_second.iter().sum::<f64>() / 5.0;
+    assert!((mean / steady.iops() - 1.0).abs() < 0.01, "{mean} {}", steady.iops());
+    let per_place = steady.total().response.count() as f64 / 16.0;
+    assert_eq!(steady.round_trips(), per_place);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The commands `simulate` and `calibrate` as programs see them: JSON, exit codes, refusals, and that a folder is left as it was.
 
+use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -45,6 +46,65 @@ fn a_workload_on_a_design_gives_distributions_and_the_same_ones_again() {
     let value = |name: &str| read[name].as_u64().expect("a percentile");
     assert!(value("p50") <= value("p99") && value("p99") <= value("max"), "{read}");
     assert_eq!(first, json(&underlay(&arguments, state.path())), "the same seed, the same output");
+    // All that is needed to repeat it, and what had no part.
+    let setup = &first["setup"];
+    for (key, value) in [
+        ("workload", Value::from("8k-random-70-30")),
+        ("volumes", Value::from(4)),
+        ("size_bytes", Value::from(1u64 << 30)),
+        ("threads", Value::from(1)),
+        ("queue_depth", Value::from(8)),
+        ("rate_per_second", Value::Null),
+        ("requests_at_most", Value::from(3000)),
+        ("warm_up_seconds", Value::from(0.5)),
+        ("seed", Value::from(1)),
+        ("stack", Value::Null),
+    ] {
+        assert_eq!(setup[key], value, "{key} of {setup}");
+    }
+    assert_eq!(setup["write_buffers_at_end"]["destaged_bytes"], 0, "{setup}");
+    let notes = first["notes"].to_string();
+    assert!(notes.contains("nothing left the write buffers"), "{notes}");
+    assert_eq!(run["seconds"][0]["begins_seconds"], -0.5, "the warm-up is told apart: {run}");
+}
+
+#[test]
+fn a_small_write_buffer_shows_destaging_and_a_stack_its_cost() {
+    let state = tempfile::tempdir().expect("a folder");
+    let simulated = |more: &[&str]| {
+        let mut arguments = vec!["simulate", "--design", "storagereview-optane-reduced"];
+        arguments.extend(["--workload", "64k-sequential-write", "--volumes", "8"]);
+        arguments.extend(["--requests", "20000", "--json"]);
+        arguments.extend(more);
+        let outcome = json(&underlay(&arguments, state.path()));
+        (outcome["outcome"]["run"]["iops"].as_f64().expect("a rate"), outcome)
+    };
+    let (buffered, _) = simulated(&[]);
+    let (destaged, outcome) = simulated(&["--write-buffer", "16MiB"]);
+    let buffers = &outcome["setup"]["write_buffers_at_end"];
+    assert!(buffers["destaged_bytes"].as_u64() > Some(0), "{outcome}");
+    assert!(destaged < 0.9 * buffered, "{destaged} {buffered}");
+    let (slower, outcome) = simulated(&["--stack", "500"]);
+    assert!(slower < 0.9 * buffered, "{slower} {buffered}");
+    assert_eq!(outcome["setup"]["stack"]["ns_per_io"], 500_000, "{outcome}");
+    assert!(outcome["setup"]["stack"]["ps_per_byte"].as_u64() > Some(0), "{outcome}");
+}
+
+#[test]
+fn the_summary_of_a_curve_takes_no_overloaded_point() {
+    let state = tempfile::tempdir().expect("a folder");
+    let arguments = ["simulate", "--design", "kingston-nvme", "--curve", "--seed", "4"];
+    let arguments =
+        [&arguments[..], &["--requests", "30000", "--warm-up", "0.05", "--json"]].concat();
+    let curve = &json(&underlay(&arguments, state.path()))["outcome"];
+    let points = curve["points"].as_array().expect("points");
+    let last = points.last().expect("a point at 120 %");
+    assert_eq!(last["saturated"], true, "{last}");
+    for kept in [&curve["highest_kept"], &curve["highest_kept_below_1_ms"]] {
+        let point = points.iter().find(|point| point["percent"] == kept["percent"]);
+        assert_eq!(point.expect("one of the points")["saturated"], false, "{kept}");
+        assert!(kept["mean_response_ms"].as_f64() < Some(5.0), "{kept}");
+    }
 }
 
 #[test]
@@ -139,6 +199,11 @@ fn wrong_names_are_refused_with_the_right_ones() {
         // What would be ignored.
         (vec!["simulate", "--design", "hdd", "--html", "page.html"], "--html"),
         (vec!["simulate", "--design", "hdd", "--stack", "5"], "--stack"),
+        (vec!["simulate", "--design", "hdd", "--write-buffer", "1GiB"], "--write-buffer"),
+        (vec!["simulate", "--design", "six-hosts", "--stack", "fitted"], "vmware-pm1725a"),
+        (vec!["simulate", "--design", "six-hosts", "--stack", "-1"], "0 to 1000000"),
+        (vec!["simulate", "--design", "hdd", "--rate", "-5"], "must lie above 0"),
+        (vec!["simulate", "--design", "hdd", "--seconds", "-1"], "--seconds must lie"),
         (vec!["simulate", "--study", "kingston", "--rate", "5"], "--rate"),
         (vec!["simulate", "--study", "kingston", "--queue-depth", "5"], "--queue-depth"),
         (vec!["simulate", "--design", "hdd", "--seconds", "0"], "--seconds"),

@@ -1,5 +1,6 @@
 //! Carrying out a test bed's experiments and putting published numbers beside them.
 
+use super::catalogue::testbeds;
 use super::fit::{Fit, fit_stack};
 use super::testbed::{Experiment, Load, Prefill, Shape, System, Testbed};
 use crate::client::ClientSpec;
@@ -18,16 +19,24 @@ use underlay_study::{
 use underlay_workload::block::curve::PERCENTS;
 use underlay_workload::block::{BlockWorkload, Concurrency, Pace};
 
+/// Measured per run and point, at most.
+const MEASURE: Nanos = Nanos::from_secs(5);
+
 /// How much is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Effort {
-    /// Requests measured per run, and per point of a curve.
+    /// Requests measured per run, and per point of a curve. A step of a fit takes a quarter of them.
     pub requests: u64,
 }
 
 impl Effort {
-    /// Enough for differences of one percent.
-    pub const FULL: Effort = Effort { requests: 100_000 };
+    /// Enough for differences of one percent: 2.5 times as many change no number by more than 0.3 %.
+    pub const FULL: Effort = Effort { requests: 400_000 };
+
+    /// For a step of a fit.
+    fn quarter(self) -> Effort {
+        Effort { requests: self.requests.div_ceil(4) }
+    }
 }
 
 /// What a row is evidence of.
@@ -120,12 +129,23 @@ pub fn compare(
     seed: RootSeed,
 ) -> Result<Comparison, ClusterTargetError> {
     let published = published_numbers(testbed.publication).unwrap_or_default();
-    let mut bench = Bench { effort, seed, requests: 0 };
+    let mut bench = Bench { effort: effort.quarter(), seed, requests: 0, at_home: None };
     let mut notes = Vec::new();
     let stack_per_io = bench.fit(testbed, &published, &mut notes)?;
+    bench.effort = effort;
+    let (mut unsteady, mut kept) = (Vec::new(), Vec::new());
     let mut rows = Vec::new();
     for experiment in &testbed.experiments {
         let shown = bench.show(experiment, stack_per_io.unwrap_or(Nanos::ZERO))?;
+        if !shown.is_steady() {
+            unsteady.push(format!("{} {}", experiment.id, experiment.variant));
+        }
+        if let Shown::Curve(curve) = &shown {
+            let below = curve.highest_kept_below(1.0).map_or("never".to_string(), |point| {
+                format!("up to {:.0} per second", point.result.iops())
+            });
+            kept.push(format!("{} {} {below}", experiment.id, experiment.variant));
+        }
         let numbers = published
             .iter()
             .filter(|n| n.experiment == experiment.id && n.variant == experiment.variant);
@@ -137,7 +157,72 @@ pub fn compare(
             });
         }
     }
+    if let Some((at_home, volumes)) = bench.at_home {
+        notes.push(format!(
+            "Machines go round the hosts: {at_home} of {volumes} work on a host that holds some of their data, which then \
+             takes no network."
+        ));
+    }
+    if !kept.is_empty() {
+        notes.push(format!(
+            "Curves are read as they were published: service times, which count from the submission, and overloaded points. \
+             By response time, and without overloaded points, below 1 ms: {}.",
+            kept.join("; ")
+        ));
+    }
+    if !unsteady.is_empty() {
+        notes.push(format!(
+            "Not steady over the measured window of at most {} requests or {} s (fifths of it differ by more than 20 % of \
+             their mean, or their line rises or falls by more than 10 %): {}.",
+            effort.requests,
+            MEASURE.as_secs_f64(),
+            unsteady.join("; ")
+        ));
+    }
     Ok(Comparison { testbed: testbed.clone(), stack_per_io, rows, notes, requests: bench.requests })
+}
+
+/// The stack that the studies take for a built-in design, as fitted there to one published rate; none for a design
+/// that is in no study, or for which nothing was left to fit.
+///
+/// # Errors
+/// When the design's volumes cannot be placed.
+pub fn fitted_stack(
+    design: &str,
+    effort: Effort,
+    seed: RootSeed,
+) -> Result<Option<Stack>, ClusterTargetError> {
+    let uses = |experiment: &Experiment| match experiment.system {
+        System::Cluster { design: used, .. } => used == design,
+        System::Drives { .. } => false,
+    };
+    let testbeds = testbeds();
+    let Some(testbed) = testbeds.iter().find(|testbed| testbed.experiments.iter().any(uses)) else {
+        return Ok(None);
+    };
+    let published = published_numbers(testbed.publication).unwrap_or_default();
+    let mut bench = Bench { effort: effort.quarter(), seed, requests: 0, at_home: None };
+    let per_io = bench.fit(testbed, &published, &mut Vec::new())?;
+    Ok(per_io.map(|per_io| Stack::copying(per_io, is_reduced(&cluster(design, None)))))
+}
+
+/// Designs for which [`fitted_stack`] may have an answer.
+pub fn designs_in_studies() -> Vec<&'static str> {
+    let mut designs = Vec::new();
+    for experiment in testbeds().iter().flat_map(|testbed| &testbed.experiments) {
+        if let System::Cluster { design, .. } = experiment.system
+            && !designs.contains(&design)
+        {
+            designs.push(design);
+        }
+    }
+    designs
+}
+
+/// Whether any disk group of the cluster reduces its data.
+pub fn is_reduced(plan: &ClusterPlan) -> bool {
+    let mut groups = plan.spec.hosts.iter().flat_map(|host| &host.groups);
+    groups.any(|group| group.reduction != Reduction::Off)
 }
 
 /// Of a fitted experiment the rate is fitted. Mean latencies follow everywhere from rate and requests in flight by
@@ -171,13 +256,24 @@ struct DriveRun {
 }
 
 impl Shown {
+    /// Whether all runs as fast as it goes were steady.
+    fn is_steady(&self) -> bool {
+        let runs: Vec<&SimulationResult> = match self {
+            Shown::Run(result) => vec![result],
+            Shown::Curve(curve) => vec![&curve.maximum],
+            Shown::Drives(drives) => drives.iter().flat_map(|drive| &drive.runs).collect(),
+        };
+        let is_steady = |run: &&SimulationResult| run.steadiness().is_some_and(|s| s.is_steady());
+        runs.iter().all(is_steady)
+    }
+
     fn metric(&self, metric: &str) -> Option<f64> {
         match self {
             Shown::Run(result) => of_run(result, metric),
             Shown::Curve(curve) => match metric {
-                "peak-iops" => Some(curve.peak().0),
-                "latency-at-peak" => Some(curve.peak().1),
-                "iops-below-1ms" => curve.rate_below(1.0),
+                "peak-iops" => Some(curve.peak_as_published().0),
+                "latency-at-peak" => Some(curve.peak_as_published().1),
+                "iops-below-1ms" => curve.rate_below_as_published(1.0),
                 _ => None,
             },
             Shown::Drives(drives) => of_drives(drives, metric),
@@ -217,6 +313,8 @@ struct Bench {
     effort: Effort,
     seed: RootSeed,
     requests: u64,
+    /// Of the first cluster's volumes: how many are used by a machine on a host that holds something of them, and all.
+    at_home: Option<(usize, usize)>,
 }
 
 impl Bench {
@@ -267,9 +365,8 @@ impl Bench {
         match experiment.system {
             System::Cluster { design, write_buffer } => {
                 let plan = cluster(design, write_buffer);
-                let mut groups = plan.spec.hosts.iter().flat_map(|host| &host.groups);
-                let is_reduced = groups.any(|group| group.reduction != Reduction::Off);
-                self.on_cluster(experiment, &plan, Stack::copying(per_io, is_reduced))
+                let stack = Stack::copying(per_io, is_reduced(&plan));
+                self.on_cluster(experiment, &plan, stack)
             }
             System::Drives { numerator, denominator } => {
                 let drives =
@@ -295,6 +392,7 @@ impl Bench {
         let fresh = || ClusterTarget::new(spec, policy, stack, &volumes, seed);
         // Errors do not depend on time, so a first target tells whether there will be one.
         let mut target = fresh()?;
+        self.at_home.get_or_insert_with(|| (target.volumes_at_home(), volumes.len()));
         match experiment.shape {
             Shape::Closed => {
                 let begin = match load.prefill {
@@ -312,6 +410,7 @@ impl Bench {
                     warm_up: span.warm_up,
                     measure: span.measure,
                     requests_max: span.requests_max,
+                    requests_max_closed: span.requests_max,
                 };
                 let fresh = || fresh().expect("a target of the same arguments was just built");
                 let curve = rate_curve(fresh, &clients, &spec, self.seed);
@@ -371,7 +470,7 @@ impl Bench {
         RunSpec {
             begin,
             warm_up: Nanos::from_millis(300),
-            measure: Nanos::from_secs(5),
+            measure: MEASURE,
             requests_max: self.effort.requests,
         }
     }

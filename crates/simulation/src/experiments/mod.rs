@@ -14,5 +14,7 @@ mod fit;
 mod comparison;
 
 pub use catalogue::testbeds;
-pub use comparison::{Comparison, Effort, Role, Row, compare, median};
+pub use comparison::{
+    Comparison, Effort, Role, Row, compare, designs_in_studies, fitted_stack, is_reduced, median,
+};
 pub use testbed::{Experiment, Load, Prefill, Shape, System, Testbed};

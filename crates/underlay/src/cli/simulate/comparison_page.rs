@@ -3,29 +3,33 @@
 //! A page of its own, not a section of the report: a report reads a record, and a simulation of block experiments has
 //! none. Per row a bar shows the simulated number in units of the published one.
 
-use super::comparison_text::{error, figure, figure_name, parameters};
-use super::overall;
+use super::comparison_text::{error, figure, figure_name, parameters, role};
+use super::{Settings, overall};
 use std::fmt::Write;
 use underlay_simulation::experiments::{Comparison, Role, Row};
 
 /// Half of the width of a bar's scale, which shows 0 to twice the published number.
 const HALF_PX: f64 = 70.0;
+/// Length of the arrow at the end of a bar that is cut.
+const ARROW_PX: f64 = 10.0;
 
 const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;\
 color:#1b1f24;background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:\
 collapse;width:100%}th,td{padding:.25rem .6rem;text-align:left;border-bottom:1px solid #d8dee4}td.n{text-align:right;\
-font-variant-numeric:tabular-nums}p,li{max-width:48rem}.fitted,.implied{color:#6b7280}.kind{display:inline-block;\
-border:1px solid #8250df;color:#8250df;border-radius:.3rem;padding:0 .4rem;font-size:.85em}rect.s{fill:#0969da}\
-tr.fitted rect.s,tr.implied rect.s{fill:#9aa4b2}line{stroke:#1b1f24}@media(prefers-color-scheme:dark){body{color:\
+white-space:nowrap;font-variant-numeric:tabular-nums}p,li{max-width:48rem}.fitted,.implied{color:#6b7280}.kind{display:inline-block;\
+border:1px solid #8250df;color:#8250df;border-radius:.3rem;padding:0 .4rem;font-size:.85em}rect.s,path.s{fill:#0969da}\
+tr.fitted .s,tr.implied .s{fill:#9aa4b2}line{stroke:#1b1f24}@media(prefers-color-scheme:dark){body{color:\
 #e6edf3;background:#0d1117}th,td{border-color:#30363d}line{stroke:#e6edf3}}";
 
 /// The page.
-pub fn render(comparisons: &[Comparison], seed: u64) -> String {
+pub fn render(comparisons: &[Comparison], how: Settings) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=\
          device-width\"><title>Simulated beside published</title><style>{STYLE}</style></head><body>\n<h1>Block \
          experiments: simulated beside published</h1>\n<p><span class=\"kind\">simulated</span> The storage model in \
-         virtual time, seed {seed}. A bar that ends at the line is a number that came out as published.</p>\n"
+         virtual time. {} A bar that ends at the line is a number that came out as published; one with an arrow is longer \
+         than there is room for, which is twice that.</p>\n",
+        escaped(&how.sentence())
     );
     if let Some(error) = overall(comparisons) {
         let count: usize = comparisons.iter().map(|c| c.predicted_errors().len()).sum();
@@ -69,7 +73,7 @@ fn row(page: &mut String, row: &Row) {
     let _ = writeln!(
         page,
         "<tr class=\"{class}\" title=\"{} ({})\"><td>{}<td>{}<td>{}<td class=\"n\">{}<td class=\"n\">{}<td class=\"n\">{}\
-         <td>{}<td>{class}</tr>",
+         <td>{}<td>{}</tr>",
         escaped(&row.published.source),
         escaped(&row.published.quality),
         escaped(&row.published.experiment),
@@ -78,16 +82,23 @@ fn row(page: &mut String, row: &Row) {
         figure(row, Some(row.published.value)),
         figure(row, row.simulated),
         error(row),
-        bar(row)
+        bar(row),
+        escaped(&role(row))
     );
 }
 
 fn bar(row: &Row) -> String {
     let ratio = row.simulated.map_or(0.0, |simulated| simulated / row.published.value);
-    let width = (ratio * HALF_PX).clamp(0.0, 2.0 * HALF_PX);
+    let is_cut = ratio > 2.0;
+    let room = if is_cut { 2.0 * HALF_PX - ARROW_PX } else { 2.0 * HALF_PX };
+    let width = (ratio * HALF_PX).clamp(0.0, room);
+    let arrow = match is_cut {
+        true => format!("<path class=\"s\" d=\"M{room} 0L{} 7L{room} 14Z\"/>", 2.0 * HALF_PX),
+        false => String::new(),
+    };
     format!(
         "<svg width=\"{:.0}\" height=\"14\" role=\"img\" aria-label=\"{ratio:.2} of the published number\"><rect class=\"s\" \
-         y=\"3\" width=\"{width:.1}\" height=\"8\"/><line x1=\"{HALF_PX}\" x2=\"{HALF_PX}\" y1=\"0\" y2=\"14\"/></svg>",
+         y=\"3\" width=\"{width:.1}\" height=\"8\"/>{arrow}<line x1=\"{HALF_PX}\" x2=\"{HALF_PX}\" y1=\"0\" y2=\"14\"/></svg>",
         2.0 * HALF_PX
     )
 }

@@ -1,12 +1,12 @@
 //! Published and simulated side by side, as text.
 
-use super::overall;
+use super::{Settings, overall};
 use std::fmt::Write;
 use underlay_simulation::experiments::{Comparison, Row};
 
 /// All test beds.
-pub fn render(comparisons: &[Comparison]) -> String {
-    let mut text = String::from("simulated beside published; virtual time\n");
+pub fn render(comparisons: &[Comparison], how: Settings) -> String {
+    let mut text = format!("simulated beside published; virtual time\n{}\n", how.sentence());
     for comparison in comparisons {
         testbed(&mut text, comparison);
     }
@@ -37,7 +37,7 @@ fn testbed(text: &mut String, comparison: &Comparison) {
             figure(row, Some(row.published.value)),
             figure(row, row.simulated),
             error(row),
-            row.role.as_str()
+            role(row)
         );
     }
     match comparison.median_error_percent() {
@@ -62,6 +62,14 @@ pub fn parameters(comparison: &Comparison) -> Vec<String> {
     let assumed = comparison.testbed.assumptions.iter();
     lines.extend(assumed.map(|assumption| format!("Assumed: {assumption}")));
     lines
+}
+
+/// What the row is evidence of, and whether the published number was printed as such.
+pub fn role(row: &Row) -> String {
+    match row.published.quality.starts_with("calculated") {
+        true => format!("{}, published calculated", row.role.as_str()),
+        false => row.role.as_str().to_string(),
+    }
 }
 
 /// The figure with its unit.
@@ -89,7 +97,7 @@ pub fn error(row: &Row) -> String {
 #[cfg(test)]
 mod tests {
     use super::render;
-    use crate::cli::simulate::comparison_page;
+    use crate::cli::simulate::{Settings, comparison_page};
     use underlay_core::RootSeed;
     use underlay_simulation::experiments::{Effort, compare, testbeds};
 
@@ -98,8 +106,13 @@ mod tests {
         let testbed = testbeds().into_iter().find(|t| t.name == "kingston-drives").expect("known");
         let effort = Effort { requests: 3_000 };
         let comparison = compare(&testbed, effort, RootSeed(1)).expect("two drives");
-        let text = render(std::slice::from_ref(&comparison));
-        let page = comparison_page::render(std::slice::from_ref(&comparison), 1);
+        let how = Settings { requests: 3_000, seed: 1 };
+        let text = render(std::slice::from_ref(&comparison), how);
+        let page = comparison_page::render(std::slice::from_ref(&comparison), how);
+        for output in [&text, &page] {
+            assert!(output.contains("3000 requests per run, and") && output.contains("seed 1."));
+            assert!(output.contains("not the documented one"), "{output}");
+        }
         for row in &comparison.rows {
             let name = super::figure_name(row);
             assert!(text.contains(&name) && page.contains(&name), "{name}");

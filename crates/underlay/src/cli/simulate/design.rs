@@ -6,10 +6,12 @@ use crate::stop::{Stop, chain};
 use clap::Args;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::Policy;
+use underlay_model::profile::Medium;
 use underlay_model::{DeviceProfile, Store, StoreDevice, StoreVolume};
+use underlay_simulation::experiments::{Effort, designs_in_studies, fitted_stack, is_reduced};
 use underlay_simulation::{
     ClientSpec, ClusterTarget, Curve, CurveSpec, RunSpec, SimulationResult, Stack, StoreTarget,
-    Target, rate_curve, simulate as drive,
+    Target, WriteBuffers, rate_curve, simulate as drive,
 };
 use underlay_study::{
     ClusterPlan, DatastoreKind, builtin_io_profiles, find_io_profile, suggest_io_profile,
@@ -37,20 +39,42 @@ pub struct Load {
     #[arg(long, default_value_t = 32, conflicts_with = "study")]
     queue_depth: u32,
     /// Requests per second over all volumes, by a clock; as fast as possible when left out.
-    #[arg(long, value_name = "PER_SECOND", conflicts_with = "study")]
+    #[arg(
+        long,
+        value_name = "PER_SECOND",
+        allow_negative_numbers = true,
+        conflicts_with = "study"
+    )]
     rate: Option<f64>,
     /// A rate curve: the maximum first, then 10 to 120 % of it.
     #[arg(long, conflicts_with_all = ["rate", "study"])]
     curve: bool,
-    /// Virtual seconds measured at most.
-    #[arg(long, default_value_t = 10.0, conflicts_with = "study")]
+    /// Virtual seconds measured at most; `--requests` usually ends a run before.
+    #[arg(long, default_value_t = 10.0, allow_negative_numbers = true, conflicts_with = "study")]
     seconds: f64,
     /// Virtual seconds before that are not measured.
-    #[arg(long, default_value_t = 0.5, conflicts_with = "study")]
+    #[arg(long, default_value_t = 0.5, allow_negative_numbers = true, conflicts_with = "study")]
     warm_up: f64,
-    /// Microseconds that a host's storage stack is occupied per I/O (clusters only).
-    #[arg(long, value_name = "MICROSECONDS", conflicts_with = "study")]
-    stack: Option<f64>,
+    /// What the software of a cluster's hosts costs: microseconds per I/O, to which copying each byte adds 0.19 ns, or
+    /// `fitted` for what the studies take for their designs. Left out: nothing.
+    #[arg(
+        long,
+        value_name = "MICROSECONDS|fitted",
+        allow_hyphen_values = true,
+        conflicts_with = "study"
+    )]
+    stack: Option<String>,
+    /// Size of a cluster's write buffer per disk group, instead of the design's. A small one (256MiB in the studies)
+    /// fills at once and shows the steady state of destaging.
+    #[arg(long, value_name = "SIZE", conflicts_with = "study")]
+    write_buffer: Option<Bytes>,
+}
+
+impl Load {
+    /// Whether points of a curve are asked for.
+    pub fn is_curve(&self) -> bool {
+        self.curve
+    }
 }
 
 /// One simulation.
@@ -67,18 +91,64 @@ pub enum Outcome {
     Curve(Box<Curve>),
 }
 
+/// Everything that is needed to repeat a simulation, and what it left out.
+pub struct Setup {
+    pub design: String,
+    pub workload: String,
+    /// Jobs of the workload that were merged into one, or whose own rates were not used; none when there is nothing to say.
+    pub merged_jobs: Option<usize>,
+    pub writes: bool,
+    pub volumes: u32,
+    pub size: Bytes,
+    pub threads: u32,
+    pub queue_depth: u32,
+    pub rate: Option<f64>,
+    pub is_curve: bool,
+    pub seconds: f64,
+    pub warm_up: f64,
+    pub requests: u64,
+    pub seed: u64,
+    pub storage: Storage,
+}
+
+/// What the design is made of, as far as a reader must know it.
+pub enum Storage {
+    /// Devices alone.
+    Devices {
+        /// Whether seeks of a rotating disk count.
+        has_disks: bool,
+    },
+    /// A cluster.
+    Cluster(ClusterSetup),
+}
+
+/// What a cluster was simulated with.
+pub struct ClusterSetup {
+    pub stack: Stack,
+    /// Whether `--stack fitted` has an answer.
+    pub is_in_studies: bool,
+    pub write_buffer: Option<Bytes>,
+    pub is_reduced: bool,
+    /// Volumes that are used by a machine on a host with data of theirs.
+    pub volumes_at_home: usize,
+    /// At the end; none for a curve.
+    pub buffers: Option<WriteBuffers>,
+}
+
 /// Carries it out.
-pub fn simulate(run: &Run<'_>) -> Result<Outcome, Stop> {
+pub fn simulate(run: &Run<'_>) -> Result<(Setup, Outcome), Stop> {
     let load = run.load;
     let kind = datastore_of(run.design)?;
-    let workload = workload(load)?;
+    let (workload, merged_jobs) = workload(load)?;
     let clients = clients(load, &workload)?;
     let seed = run.seed;
-    match kind {
-        DatastoreKind::Path { .. } => Err(Stop::bad_input(format!(
-            "design `{}` is real storage, which has no model",
-            run.design
-        ))),
+    let (storage, outcome) = match kind {
+        DatastoreKind::Path { .. } => {
+            return Err(Stop::bad_input(format!(
+                "design `{}` is real storage, which has no model",
+                run.design
+            )));
+        }
         DatastoreKind::Emulated { devices, .. } => {
             check_space(&devices, load)?;
             check_delay(&devices, run)?;
@@ -89,9 +159,80 @@ pub fn simulate(run: &Run<'_>) -> Result<Outcome, Stop> {
                 ))
                 .with_hint("leave it out"));
             }
-            outcome(|| Ok(on_devices(&devices, load, seed)), &clients, run)
+            if load.write_buffer.is_some() {
+                return Err(Stop::bad_input(format!(
+                    "--write-buffer is of a cluster's disk groups; design `{}` has none",
+                    run.design
+                ))
+                .with_hint("leave it out"));
+            }
+            let has_disks =
+                devices.iter().any(|(_, profile)| matches!(profile.medium, Medium::Disk(_)));
+            let (outcome, _) = outcome(|| Ok(on_devices(&devices, load, seed)), &clients, run)?;
+            (Storage::Devices { has_disks }, outcome)
         }
-        DatastoreKind::Cluster(plan) => outcome(|| on_cluster(&plan, load, seed), &clients, run),
+        DatastoreKind::Cluster(mut plan) => {
+            if let Some(usable) = load.write_buffer {
+                for group in plan.spec.hosts.iter_mut().flat_map(|host| &mut host.groups) {
+                    group.write_buffer.usable = usable;
+                }
+            }
+            let stack = stack(run, &plan)?;
+            let fresh = || on_cluster(&plan, load, stack, seed);
+            let (outcome, mut target) = outcome(fresh, &clients, run)?;
+            let cluster = ClusterSetup {
+                stack,
+                is_in_studies: designs_in_studies().contains(&run.design),
+                write_buffer: load.write_buffer,
+                is_reduced: is_reduced(&plan),
+                volumes_at_home: target.volumes_at_home(),
+                buffers: (!load.curve).then(|| target.write_buffers()),
+            };
+            (Storage::Cluster(cluster), outcome)
+        }
+    };
+    let setup = Setup {
+        design: run.design.to_string(),
+        workload: load.workload.clone(),
+        merged_jobs,
+        writes: workload.streams.iter().any(|stream| stream.read_share < 1.0),
+        volumes: load.volumes,
+        size: load.size,
+        threads: load.threads,
+        queue_depth: load.queue_depth,
+        rate: load.rate,
+        is_curve: load.curve,
+        seconds: load.seconds,
+        warm_up: load.warm_up,
+        requests: run.requests,
+        seed: run.seed.0,
+        storage,
+    };
+    Ok((setup, outcome))
+}
+
+/// What the hosts' software costs, as asked.
+fn stack(run: &Run<'_>, plan: &ClusterPlan) -> Result<Stack, Stop> {
+    let Some(asked) = &run.load.stack else { return Ok(Stack::NONE) };
+    if asked == "fitted" {
+        errln!("fitting the hosts' storage stack to the rate that was published for this design");
+        let fitted = fitted_stack(run.design, Effort::FULL, run.seed);
+        let fitted = fitted.map_err(|error| Stop::bad_input(chain(&error)))?;
+        return fitted.ok_or_else(|| {
+            Stop::bad_input(format!("no study fits the storage stack of design `{}`", run.design))
+                .with_hint(format!(
+                    "name microseconds per I/O, or use one of {}",
+                    designs_in_studies().join(", ")
+                ))
+        });
+    }
+    match asked.parse::<f64>() {
+        Ok(micros) if (0.0..=1e6).contains(&micros) => {
+            Ok(Stack::copying(Nanos((micros * 1e3) as u64), is_reduced(plan)))
+        }
+        _ => Err(Stop::bad_input(format!(
+            "--stack is `{asked}`; it must lie in 0 to 1000000 microseconds, or be `fitted`"
+        ))),
     }
 }
 
@@ -99,7 +240,7 @@ fn outcome<T: Target>(
     fresh: impl Fn() -> Result<T, Stop>,
     clients: &[ClientSpec<'_>],
     run: &Run<'_>,
-) -> Result<Outcome, Stop> {
+) -> Result<(Outcome, T), Stop> {
     let spec = RunSpec {
         begin: Nanos::ZERO,
         warm_up: nanos(run.load.warm_up, "--warm-up")?,
@@ -121,20 +262,22 @@ fn outcome<T: Target>(
             ))
             .with_hint("ask for a lower --rate; without one, the highest is shown"));
         }
-        return Ok(Outcome::Once(Box::new(result)));
+        return Ok((Outcome::Once(Box::new(result)), target));
     }
     let spec = CurveSpec {
         percents: PERCENTS.to_vec(),
         warm_up: spec.warm_up,
         measure: spec.measure,
         requests_max: spec.requests_max,
+        requests_max_closed: spec.requests_max,
     };
     // What can go wrong does not depend on the point, and the first target went well.
     let fresh = || fresh().unwrap_or_else(|stop| panic!("the same target was just built: {stop}"));
-    Ok(Outcome::Curve(Box::new(rate_curve(fresh, clients, &spec, run.seed))))
+    Ok((Outcome::Curve(Box::new(rate_curve(fresh, clients, &spec, run.seed))), target))
 }
 
-fn workload(load: &Load) -> Result<BlockWorkload, Stop> {
+/// The workload, and how many jobs of it were merged, if that or their rates changes what it is.
+fn workload(load: &Load) -> Result<(BlockWorkload, Option<usize>), Stop> {
     let Some(profile) = find_io_profile(&load.workload) else {
         let stop = Stop::bad_input(format!("no block workload is called `{}`", load.workload));
         let names = builtin_io_profiles().iter().map(|profile| profile.name.as_str());
@@ -150,7 +293,9 @@ fn workload(load: &Load) -> Result<BlockWorkload, Stop> {
         ))
         .with_hint("run it on an emulated volume: `underlay volume create`, then `underlay io`"));
     }
-    Ok(profile.merged())
+    let has_rates = profile.jobs.iter().any(|job| job.rate_per_second().is_some());
+    let merged = (profile.jobs.len() > 1 || has_rates).then_some(profile.jobs.len());
+    Ok((profile.merged(), merged))
 }
 
 fn clients<'w>(load: &Load, workload: &'w BlockWorkload) -> Result<Vec<ClientSpec<'w>>, Stop> {
@@ -229,12 +374,12 @@ fn on_devices(devices: &[(String, DeviceProfile)], load: &Load, seed: RootSeed) 
     StoreTarget::new(Store::new(&devices, &volumes, seed))
 }
 
-fn on_cluster(plan: &ClusterPlan, load: &Load, seed: RootSeed) -> Result<ClusterTarget, Stop> {
-    let per_io = load.stack.unwrap_or(0.0);
-    if !(0.0..=1e6).contains(&per_io) {
-        return Err(Stop::bad_input("--stack must lie in 0 to 1000000 microseconds"));
-    }
-    let stack = Stack { per_io: Nanos((per_io * 1e3) as u64), ..Stack::NONE };
+fn on_cluster(
+    plan: &ClusterPlan,
+    load: &Load,
+    stack: Stack,
+    seed: RootSeed,
+) -> Result<ClusterTarget, Stop> {
     let capacity = Bytes(load.size.0 >> 20 << 20);
     let volumes = vec![capacity; load.volumes as usize];
     let policy: Policy = plan.policy;

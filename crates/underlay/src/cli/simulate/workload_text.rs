@@ -1,22 +1,181 @@
 //! The outcome of a block workload as text and as JSON.
+//!
+//! Both say everything that is needed to repeat it, and what had no part in it: a number of a simulation is worth what its
+//! window and its assumptions are worth.
 
-use super::design::Outcome;
+use super::design::{ClusterSetup, Outcome, Setup, Storage};
 use serde_json::{Value, json};
 use std::fmt::Write;
 use underlay_core::Histogram;
-use underlay_simulation::{Curve, Latencies, SimulationResult};
+use underlay_simulation::{Curve, Latencies, MeasuredPoint, SimulationResult, Stack};
+use underlay_workload::block::steady_state::{EXCURSION_MAX, RANGE_MAX};
 
 /// Percentiles shown.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
+/// Fewer measured requests per place in the queue show how a run begins, not how it goes on.
+const ROUND_TRIPS_MIN: f64 = 20.0;
+
 /// As text.
-pub fn render(design: &str, outcome: &Outcome) -> String {
-    let mut text = format!("simulated: design {design}, virtual time\n\n");
+pub fn render(setup: &Setup, outcome: &Outcome) -> String {
+    let mut text = format!("simulated: design {}, virtual time\n", setup.design);
+    for line in asked(setup) {
+        let _ = writeln!(text, "  {line}");
+    }
+    text.push('\n');
     match outcome {
         Outcome::Once(result) => once(&mut text, result),
         Outcome::Curve(curve) => points(&mut text, curve),
     }
+    let notes = notes(setup, outcome);
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    for note in notes {
+        let _ = writeln!(text, "note: {note}");
+    }
     text
+}
+
+/// What was asked, as lines.
+fn asked(setup: &Setup) -> Vec<String> {
+    let count = |number: u32, what: &str| match number {
+        1 => format!("1 {what}"),
+        _ => format!("{number} {what}s"),
+    };
+    let pace = match (setup.rate, setup.is_curve) {
+        (Some(rate), _) => format!("{rate} per second over all volumes, by a clock"),
+        (None, true) => "a curve: as fast as it goes, then shares of that by a clock".to_string(),
+        (None, false) => "as fast as it goes".to_string(),
+    };
+    let mut lines = vec![
+        format!(
+            "workload {} on {} of {}, {} x {} in flight each; {pace}",
+            setup.workload,
+            count(setup.volumes, "volume"),
+            setup.size,
+            count(setup.threads, "thread"),
+            setup.queue_depth
+        ),
+        format!(
+            "at most {} s or {} requests measured{} after {} s of warm-up; seed {}",
+            setup.seconds,
+            setup.requests,
+            if setup.is_curve { " per point" } else { "" },
+            setup.warm_up,
+            setup.seed
+        ),
+    ];
+    if let Storage::Cluster(cluster) = &setup.storage {
+        let buffer = cluster.write_buffer.map_or("as designed".to_string(), |it| it.to_string());
+        lines.push(format!("hosts' storage stack: {}; write buffers: {buffer}", stack(cluster)));
+    }
+    lines
+}
+
+fn stack(cluster: &ClusterSetup) -> String {
+    if cluster.stack == Stack::NONE {
+        let fitted = if cluster.is_in_studies { ", or --stack fitted as in the study" } else { "" };
+        return format!("left out (see --stack{fitted})");
+    }
+    let decompressing = match cluster.stack.per_read_byte_ps {
+        0 => String::new(),
+        ps => format!(", {} ns to decompress one that is read", ps as f64 / 1e3),
+    };
+    format!(
+        "{} us per I/O, {} ns to copy a byte{decompressing}",
+        cluster.stack.per_io.0 as f64 / 1e3,
+        cluster.stack.per_byte_ps as f64 / 1e3
+    )
+}
+
+/// What a reader must know to take the numbers for what they are.
+fn notes(setup: &Setup, outcome: &Outcome) -> Vec<String> {
+    let mut notes = Vec::new();
+    match outcome {
+        Outcome::Once(result) => notes.extend(window_note(result, "--requests or --seconds")),
+        Outcome::Curve(curve) => {
+            let note = window_note(&curve.maximum, "--requests or --seconds");
+            notes.extend(note.map(|note| format!("the run of the maximum: {note}")));
+        }
+    }
+    if let Some(jobs) = setup.merged_jobs {
+        let merged = match jobs {
+            1 => String::new(),
+            jobs => format!("its {jobs} jobs are merged into one mix; "),
+        };
+        notes.push(format!(
+            "`{}`: {merged}its own rates, threads and queue depths are not used, those of the options are",
+            setup.workload
+        ));
+    }
+    match &setup.storage {
+        Storage::Devices { has_disks: true } => notes.push(
+            "seeks of a rotating disk are relative to the space in use, which stands for the whole disk: a smaller --size \
+             does not make them shorter"
+                .to_string(),
+        ),
+        Storage::Devices { .. } => {}
+        Storage::Cluster(cluster) => cluster_notes(&mut notes, setup, cluster),
+    }
+    notes
+}
+
+fn cluster_notes(notes: &mut Vec<String>, setup: &Setup, cluster: &ClusterSetup) {
+    if cluster.volumes_at_home > 0 {
+        notes.push(format!(
+            "machines go round the hosts: {} of {} volumes have data on the host of the machine that uses them, which takes no \
+             network",
+            cluster.volumes_at_home, setup.volumes
+        ));
+    }
+    if !setup.writes {
+        return;
+    }
+    let reduction = if cluster.is_reduced { " and data reduction" } else { "" };
+    match cluster.buffers {
+        Some(buffers) if buffers.destaged.0 == 0 => notes.push(format!(
+            "nothing left the write buffers (the fullest is {:.1} % full), so capacity devices{reduction} had no part in \
+             writes; --write-buffer 256MiB shows the steady state of destaging",
+            buffers.fullest_percent
+        )),
+        Some(buffers) => notes.push(format!(
+            "of {} written, copies included, {} were destaged; the fullest write buffer is {:.1} % full",
+            buffers.written, buffers.destaged, buffers.fullest_percent
+        )),
+        None if cluster.write_buffer.is_none() => notes.push(format!(
+            "points of seconds hardly fill write buffers as designed, and then capacity devices{reduction} have no part in \
+             writes; --write-buffer 256MiB shows the steady state of destaging"
+        )),
+        None => {}
+    }
+}
+
+/// What is wrong with the measured window, if anything.
+fn window_note(result: &SimulationResult, remedy: &str) -> Option<String> {
+    if result.is_overloaded() {
+        return None;
+    }
+    let round_trips = result.round_trips();
+    // Of an open loop, places say nothing.
+    if result.arrived == 0 && round_trips < ROUND_TRIPS_MIN {
+        return Some(format!(
+            "too short to tell: {round_trips:.1} requests per place in the queue were measured; raise {remedy}"
+        ));
+    }
+    let state = result.steadiness()?;
+    if state.is_steady() {
+        return None;
+    }
+    let rounds = result.rounds_per_second.map(|rate| format!("{rate:.0}")).join(", ");
+    Some(format!(
+        "not steady: fifths of the window ran at {rounds} per second (range {:.0} % of the mean, at most {:.0}; line {:.0} %, at \
+         most {:.0}); raise {remedy}",
+        100.0 * state.range_share,
+        100.0 * RANGE_MAX,
+        100.0 * state.excursion_share,
+        100.0 * EXCURSION_MAX
+    ))
 }
 
 fn once(text: &mut String, result: &SimulationResult) {
@@ -59,11 +218,12 @@ fn once(text: &mut String, result: &SimulationResult) {
             result.backlog_at_end,
             result.measured_until - result.begin
         );
-    } else if result.backlog_at_end > 0 {
+    } else if result.is_overloaded() {
         let _ = writeln!(
             text,
-            "\noverload: {} arrivals still waited at the end; response times grow with the length of the run",
-            result.backlog_at_end
+            "\noverload: {} arrivals still waited at the end, {} when the window began; response times grow with the length \
+             of the run",
+            result.backlog_at_end, result.backlog_at_begin
         );
     }
     if result.failed > 0 {
@@ -95,11 +255,17 @@ fn points(text: &mut String, curve: &Curve) {
         let offered = point.offered.rate_per_second.to_string();
         line(format!("{} %", point.offered.percent), offered, &point.result, mark);
     }
-    let (peak, at) = curve.peak();
-    let below = curve
-        .rate_below(1.0)
-        .map_or("never".to_string(), |rate| format!("up to {rate:.0} per second"));
-    let _ = writeln!(text, "\npeak {peak:.0} per second at {at:.2} ms; below 1 ms {below}");
+    let kept = curve.highest_kept().map_or("no point".to_string(), |point| {
+        let response = point.response_ms().unwrap_or_default();
+        format!("up to {:.0} per second, at {response:.3} ms", point.result.iops())
+    });
+    let below = curve.highest_kept_below(1.0).map_or("never".to_string(), |point| {
+        format!("up to {:.0} per second", point.result.iops())
+    });
+    let _ = writeln!(
+        text,
+        "\nkept: {kept}; below 1 ms: {below}\n(points by a clock that are not saturated, mean response time)"
+    );
 }
 
 fn us(ns: Option<f64>) -> f64 {
@@ -107,7 +273,8 @@ fn us(ns: Option<f64>) -> f64 {
 }
 
 /// As JSON.
-pub fn json(design: &str, outcome: &Outcome) -> Value {
+pub fn json(setup: &Setup, outcome: &Outcome) -> Value {
+    let notes = notes(setup, outcome);
     let outcome = match outcome {
         Outcome::Once(result) => json!({ "run": result_json(result) }),
         Outcome::Curve(curve) => {
@@ -119,10 +286,57 @@ pub fn json(design: &str, outcome: &Outcome) -> Value {
                     "run": result_json(&point.result),
                 })
             });
-            json!({ "maximum": result_json(&curve.maximum), "points": points.collect::<Vec<_>>() })
+            let kept = |point: Option<&MeasuredPoint>| {
+                point.map(|point| {
+                    json!({ "percent": point.offered.percent, "iops": point.result.iops(),
+                        "mean_response_ms": point.response_ms() })
+                })
+            };
+            json!({
+                "maximum": result_json(&curve.maximum),
+                "points": points.collect::<Vec<_>>(),
+                "highest_kept": kept(curve.highest_kept()),
+                "highest_kept_below_1_ms": kept(curve.highest_kept_below(1.0)),
+            })
         }
     };
-    json!({ "evidence": "simulated", "design": design, "outcome": outcome })
+    json!({
+        "evidence": "simulated",
+        "design": setup.design,
+        "setup": setup_json(setup),
+        "notes": notes,
+        "outcome": outcome,
+    })
+}
+
+fn setup_json(setup: &Setup) -> Value {
+    let mut values = json!({
+        "workload": setup.workload,
+        "volumes": setup.volumes,
+        "size_bytes": setup.size.0,
+        "threads": setup.threads,
+        "queue_depth": setup.queue_depth,
+        "rate_per_second": setup.rate,
+        "curve": setup.is_curve,
+        "seconds_at_most": setup.seconds,
+        "requests_at_most": setup.requests,
+        "warm_up_seconds": setup.warm_up,
+        "seed": setup.seed,
+    });
+    if let Storage::Cluster(cluster) = &setup.storage {
+        let stack = (cluster.stack != Stack::NONE).then(|| {
+            json!({ "ns_per_io": cluster.stack.per_io.0, "ps_per_byte": cluster.stack.per_byte_ps,
+                "ps_per_read_byte": cluster.stack.per_read_byte_ps })
+        });
+        values["stack"] = json!(stack);
+        values["write_buffer_bytes"] = json!(cluster.write_buffer.map(|size| size.0));
+        values["volumes_with_data_on_their_machines_host"] = json!(cluster.volumes_at_home);
+        values["write_buffers_at_end"] = json!(cluster.buffers.map(|buffers| {
+            json!({ "fullest_percent": buffers.fullest_percent, "written_bytes": buffers.written.0,
+                "destaged_bytes": buffers.destaged.0 })
+        }));
+    }
+    values
 }
 
 fn result_json(result: &SimulationResult) -> Value {
@@ -134,8 +348,10 @@ fn result_json(result: &SimulationResult) -> Value {
             "write": latencies_json(&stream.write),
         })
     });
-    let seconds = result.seconds.iter().map(|second| {
-        json!({ "reads": second.count[0], "writes": second.count[1], "read_bytes": second.bytes[0],
+    // Counted from the window's beginning: those of the warm-up begin below zero.
+    let warm_up = (result.measured_from - result.begin).as_secs_f64();
+    let seconds = result.seconds.iter().enumerate().map(|(number, second)| {
+        json!({ "begins_seconds": number as f64 - warm_up, "reads": second.count[0], "writes": second.count[1], "read_bytes": second.bytes[0],
             "write_bytes": second.bytes[1], "read_response_sum_ns": second.response_sum_ns[0],
             "write_response_sum_ns": second.response_sum_ns[1] })
     });
@@ -143,6 +359,11 @@ fn result_json(result: &SimulationResult) -> Value {
         "iops": result.iops(),
         "bytes_per_second": result.bytes_per_second(),
         "duration_ns": result.duration().0,
+        "rounds_per_second": result.rounds_per_second,
+        "steady": result.steadiness().map(|state| state.is_steady()),
+        "overloaded": result.is_overloaded(),
+        "arrived": result.arrived,
+        "backlog_at_begin": result.backlog_at_begin,
         "backlog_at_end": result.backlog_at_end,
         "ended_by_overload": result.swamped,
         "failed": result.failed,
