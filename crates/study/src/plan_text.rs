@@ -45,7 +45,7 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
 fn summary(page: &mut Page, plan: &Plan) {
     let estimates = &plan.estimates;
     let runs = plan.schedule.len();
-    page.row("evidence", &format!("{}, {}", plan.evidence, meaning(plan.evidence)));
+    page.row("evidence", &evidence(plan));
     page.row(
         "duration",
         &format!(
@@ -70,6 +70,19 @@ fn summary(page: &mut Page, plan: &Plan) {
     page.row("one run", &one_run(plan));
 }
 
+/// The kind of evidence of all designs, or of each.
+fn evidence(plan: &Plan) -> String {
+    if plan.is_mixed_evidence() {
+        let each: Vec<String> = plan
+            .designs
+            .iter()
+            .map(|design| format!("{} {}", design.name, design.evidence))
+            .collect();
+        return format!("mixed: {}", each.join(", "));
+    }
+    format!("{}, {}", plan.evidence, meaning(plan.evidence))
+}
+
 fn meaning(evidence: Evidence) -> &'static str {
     match evidence {
         Evidence::Measured => "a real database on real storage, in real time",
@@ -82,6 +95,10 @@ fn database(plan: &Plan) -> String {
     let size = format!("about {}, {}", plan.estimates.database, plan.workload.kind.population());
     match plan.estimates.working_set_ratio {
         None => size,
+        // `0.0 x` would say that there is nothing.
+        Some(ratio) if ratio < 0.05 => {
+            format!("{size}; less than 0.1 x the memory that can hold it")
+        }
         Some(ratio) => format!("{size}; {ratio:.1} x the memory that can hold it"),
     }
 }

@@ -25,7 +25,14 @@ pub(crate) fn nearest<'a>(
 
 /// The names as a list for a sentence: `a`, `b`, `c`.
 pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    let mut list: Vec<String> = Vec::new();
+    // Two parts of a faulty study may have the same name.
+    for name in names.into_iter().map(|name| format!("`{name}`")) {
+        if !list.contains(&name) {
+            list.push(name);
+        }
+    }
+    list.join(", ")
 }
 
 fn fold(text: &str) -> Vec<char> {
@@ -54,7 +61,12 @@ fn distance(a: &[char], b: &[char]) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::nearest;
+    use super::{listed, nearest};
+
+    #[test]
+    fn a_list_says_each_name_once() {
+        assert_eq!(listed(["a", "a", "c"]), "`a`, `c`");
+    }
 
     #[test]
     fn typing_errors_are_forgiven_and_other_words_are_not() {

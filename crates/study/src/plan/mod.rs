@@ -83,6 +83,13 @@ pub struct Plan {
     pub options: PlanOptions,
 }
 
+impl Plan {
+    /// Whether the designs are different kinds of evidence, so that none can be said of all.
+    pub fn is_mixed_evidence(&self) -> bool {
+        self.designs.windows(2).any(|two| two[0].evidence != two[1].evidence)
+    }
+}
+
 /// One run: one design in one repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct RunPlan {

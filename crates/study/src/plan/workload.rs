@@ -92,6 +92,15 @@ pub struct WarehousePlan {
     pub streams: u32,
 }
 
+/// What a batch insertion comes to, as pages define it.
+const ROWS_PER_SECOND: &str = "rows that the table took, over the time from when all sessions were connected to the end of the \
+    last one; making the table and looking at it afterwards are not in it";
+
+/// What a warehouse's run comes to: clauses 5.4.1 to 5.4.3 of the TPC-H specification.
+const QUERIES_PER_HOUR: &str = "TPC-H's composition, not a count: the geometric mean of the power (3600 s over the geometric mean \
+    of the times of the 22 queries and 2 refresh functions, asked one after the other) and the throughput (queries of all \
+    streams per hour of their whole duration), both times the scale factor; without streams the power alone";
+
 impl WorkloadKind {
     /// The names of the transaction types and what the headline counts.
     pub fn shape(&self) -> &'static Shape {
@@ -122,6 +131,15 @@ impl WorkloadKind {
             WorkloadKind::Dvdstore(_) => Some("db-size"),
             WorkloadKind::Warehouse(_) => Some("scale"),
             WorkloadKind::Batch(_) => None,
+        }
+    }
+
+    /// What the headline of a job is; `None` of a workload whose headline is counted.
+    pub fn job_headline(&self) -> Option<&'static str> {
+        match self {
+            WorkloadKind::Tpcc(_) | WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+            WorkloadKind::Batch(_) => Some(ROWS_PER_SECOND),
+            WorkloadKind::Warehouse(_) => Some(QUERIES_PER_HOUR),
         }
     }
 

@@ -46,7 +46,7 @@ pub fn plan_json(plan: &Plan) -> Value {
         "title": plan.title,
         "question": plan.question,
         "seed": plan.seed.0,
-        "evidence": plan.evidence.as_str(),
+        "evidence": if plan.is_mixed_evidence() { "mixed" } else { plan.evidence.as_str() },
         "scale": plan.scale.to_string(),
         "full_size": sizes(&plan.full_size),
         "size": sizes(&plan.size),

@@ -82,9 +82,10 @@ pub(super) fn behaviour(behaviour: &Behaviour) -> Value {
 /// What is concluded of each run, where its headline is not what its transactions add up to.
 pub(super) fn outcome(plan: &Plan) -> Value {
     let shape = plan.workload.kind.shape();
-    if plan.workload.kind.job_sessions().is_some() {
+    if let Some(definition) = plan.workload.kind.job_headline() {
         return json!({
             "kind": "job",
+            "definition": definition,
             "counted": shape.headline.counted,
             "unit": shape.headline.unit,
             "period_ns": shape.headline.period.0,

@@ -53,10 +53,17 @@ impl Resolver<'_> {
             let moment = self.moment(&keys, procedure);
             let concerned = self.designs_named("the background work", &section.designs, designs);
             let work = self.work(section, &own);
-            if let Some(work) = &work {
-                for index in &concerned {
-                    self.check_work(section, work, &designs[*index], workload);
-                }
+            let touched = Touched::by(section, work.as_ref());
+            // Where no design is meant that exists, any shows whether there are such volumes at all.
+            let in_place_of_unknown = self.names_unknown_designs(&section.designs).then(|| {
+                designs.iter().position(|design| touched.is_within(design)).unwrap_or_default()
+            });
+            let looked_at = match in_place_of_unknown {
+                Some(index) if concerned.is_empty() && !designs.is_empty() => vec![index],
+                _ => concerned.clone(),
+            };
+            for index in looked_at {
+                self.check_work(section, &touched, &designs[index], workload);
             }
             let (Some(name), Some((phase, users)), Some(work)) = (name, moment, work) else {
                 continue;
@@ -282,12 +289,12 @@ impl Resolver<'_> {
     fn check_work(
         &mut self,
         section: &Section<Background>,
-        work: &BackgroundWork,
+        touched: &Touched,
         design: &DesignPlan,
         workload: Option<&WorkloadKind>,
     ) {
-        if let BackgroundWork::Copy(copy) = work {
-            self.check_volume(section, &copy.from, design);
+        if let Some(from) = &touched.copied {
+            self.check_volume(section, from, design);
             if matches!(design.kind, DatastoreKind::Path { .. }) {
                 self.report.add(
                     Some(place(section)),
@@ -301,9 +308,9 @@ impl Resolver<'_> {
                 );
             }
         }
-        for (volume, space) in work.space() {
+        for (volume, space) in &touched.written {
             let Some(capacity) = self.check_volume(section, volume, design) else { continue };
-            let used = match (volume, workload) {
+            let used = match (volume.as_str(), workload) {
                 ("data", Some(workload)) => estimate::database(workload),
                 _ => Bytes::ZERO,
             };
@@ -342,6 +349,46 @@ impl Resolver<'_> {
             );
         }
         found.map(|volume| volume.capacity)
+    }
+}
+
+/// The volumes of background work, also of work that is wrong in something else.
+struct Touched {
+    /// The one that is copied.
+    copied: Option<String>,
+    /// Those that files are written to, and how much.
+    written: Vec<(String, Bytes)>,
+}
+
+impl Touched {
+    /// By the work, or by what can be read of it.
+    fn by(section: &Section<Background>, work: Option<&BackgroundWork>) -> Touched {
+        if let Some(work) = work {
+            let owned = |(volume, space): (&str, Bytes)| (volume.to_string(), space);
+            return Touched {
+                copied: match work {
+                    BackgroundWork::Copy(copy) => Some(copy.from.clone()),
+                    BackgroundWork::Load { .. } => None,
+                },
+                written: work.space().into_iter().map(owned).collect(),
+            };
+        }
+        let (load, copy) = (&section.load, &section.copy);
+        // Which of both is meant cannot be known.
+        if load.is_present() && copy.is_present() {
+            return Touched { copied: None, written: Vec::new() };
+        }
+        let size = |entry: &Entry<Bytes>| size_or(entry, SPACE).unwrap_or(Bytes::ZERO);
+        let volumes = load.volumes.get().into_iter().flatten();
+        let to_load = volumes.map(|volume| (volume.clone(), size(&load.working_set)));
+        let to_copy = copy.to.get().map(|volume| (volume.clone(), size(&copy.space)));
+        Touched { copied: copy.from.get().cloned(), written: to_load.chain(to_copy).collect() }
+    }
+
+    /// Whether a design has all of the volumes.
+    fn is_within(&self, design: &DesignPlan) -> bool {
+        let mut names = self.written.iter().map(|(volume, _)| volume).chain(&self.copied);
+        names.all(|name| design.volumes.iter().any(|volume| volume.name == *name))
     }
 }
 

@@ -112,12 +112,13 @@ impl Resolver<'_> {
                 directory.line(self.text),
             );
         }
-        let usable = self.check_directory(&directory, "datastore");
-        usable.then(|| DatastoreKind::Path { directory: PathBuf::from(&directory.value) })
+        self.check_directory(&directory, "datastore");
+        // One that is not there keeps no other problem of the design from being found.
+        Some(DatastoreKind::Path { directory: PathBuf::from(&directory.value) })
     }
 
-    /// Whether the directory is absolute, exists and can be written to.
-    fn check_directory(&mut self, directory: &Chosen<String>, what: &str) -> bool {
+    /// The directory must be absolute, exist and take files.
+    fn check_directory(&mut self, directory: &Chosen<String>, what: &str) {
         let path = Path::new(&directory.value);
         let (label, help) = if !path.is_absolute() {
             (
@@ -126,7 +127,7 @@ impl Resolver<'_> {
             )
         } else {
             match (self.host.directory)(path) {
-                DirectoryState::Usable { .. } => return true,
+                DirectoryState::Usable { .. } => return,
                 DirectoryState::Missing => {
                     ("does not exist".to_string(), "create it, or mount the device there first")
                 }
@@ -147,7 +148,6 @@ impl Resolver<'_> {
             label,
             help,
         );
-        false
     }
 
     fn emulated(

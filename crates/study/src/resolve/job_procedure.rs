@@ -14,6 +14,10 @@ use crate::plan::{Origin, ProcedurePlan};
 /// A job that does not say how long it may take may take as long as anything.
 const LONGEST: Nanos = *MEASURE.end();
 
+/// What sets how much goes on at once, where a study tries it with what users have.
+const CONCURRENCY: &str =
+    "remove it; `sessions` or `streams` of the workload say how much goes on at once";
+
 impl Resolver<'_> {
     /// Decides about the procedure of a job of so many sessions.
     pub(super) fn job_procedure(&mut self, sessions: u32) -> Option<ProcedureChoice> {
@@ -74,7 +78,11 @@ impl Resolver<'_> {
         ];
         for (key, span) in written {
             if span.is_some() {
-                self.refuse_for_job(&format!("`{key}`"), span);
+                let remedy = match key {
+                    "weights" => "remove it",
+                    _ => CONCURRENCY,
+                };
+                self.refuse_for_job(&format!("`{key}`"), span, remedy);
             }
         }
         let options = [
@@ -83,17 +91,17 @@ impl Resolver<'_> {
             (self.options.ramp_up.is_some(), "`--ramp-up`"),
         ];
         for (_, option) in options.into_iter().filter(|(is_given, _)| *is_given) {
-            self.refuse_for_job(option, None);
+            self.refuse_for_job(option, None, CONCURRENCY);
         }
     }
 
-    fn refuse_for_job(&mut self, what: &str, span: Option<Range<usize>>) {
+    fn refuse_for_job(&mut self, what: &str, span: Option<Range<usize>>, remedy: &str) {
         self.report.add(
             span,
             "conflict",
             format!("{what} has no meaning for a job"),
             "a job has no users: it runs until it is done",
-            "remove it; `sessions` or `streams` of the workload say how much goes on at once",
+            remedy,
         );
     }
 }

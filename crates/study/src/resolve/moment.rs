@@ -118,6 +118,14 @@ impl Resolver<'_> {
         }
     }
 
+    /// Whether any of the names is of no design of the study.
+    pub(super) fn names_unknown_designs(&self, names: &Entry<Vec<String>>) -> bool {
+        let known = self.design_names();
+        names
+            .get()
+            .is_some_and(|names| names.iter().any(|name| !known.contains(&Some(name.clone()))))
+    }
+
     fn check_designs(&mut self, what: &str, names: &[String], span: &Range<usize>) {
         let known: Vec<String> = self.design_names().into_iter().flatten().collect();
         let words = || known.iter().map(String::as_str);

@@ -37,7 +37,8 @@ impl Resolver<'_> {
         rows: &mut Vec<Setting>,
     ) -> Option<Vec<VolumeChoice>> {
         let mut volumes = Vec::new();
-        let mut complete = !draft.file.volumes.refused && !self.file.volumes.refused;
+        let is_readable = !draft.file.volumes.refused && !self.file.volumes.refused;
+        let mut complete = is_readable;
         for (position, name) in Volumes::NAMES.into_iter().enumerate() {
             let own = draft.file.volumes.at(position);
             let shared = self.file.volumes.at(position);
@@ -48,7 +49,7 @@ impl Resolver<'_> {
                     Some(volume) => volumes.push(volume),
                     None => complete = false,
                 }
-            } else if position < Volumes::REQUIRED && complete {
+            } else if position < Volumes::REQUIRED && is_readable {
                 self.missing_volume(draft, name);
             }
         }
@@ -301,7 +302,8 @@ impl Resolver<'_> {
             let kind = workload.kind();
             let fitting = estimate::population_in(usable, &kind);
             let message = format!("{} do not fit the volume `data`", kind.population());
-            let volume = format!("make the volume at least {}", exact_mib(database));
+            let volume =
+                format!("make the volume at least {}, to have room to grow", exact_mib(database));
             let help = match workload.smaller(fitting) {
                 None => volume,
                 Some(smaller) => format!("{volume}, or write {smaller}"),

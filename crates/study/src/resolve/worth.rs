@@ -56,6 +56,20 @@ impl Resolver<'_> {
             .and_then(|text| postgresql::time(text, 1_000_000_000))
             .unwrap_or(default);
         let procedure = &plan.procedure;
+        if plan.workload.kind.job_sessions().is_some() {
+            // How long it takes is what the run is to show; `measure` is only how long it may.
+            self.finding(
+                Severity::Note,
+                "no-checkpoint",
+                format!(
+                    "checkpoint_timeout is {timeout}: a job that is done sooner leaves dirty pages that \
+                     nobody has written back"
+                ),
+                "lower checkpoint_timeout, or make the job larger",
+                None,
+            );
+            return;
+        }
         let rungs = procedure.users.len() as u64;
         let loaded =
             Nanos(procedure.warm_up.0 + rungs * (procedure.ramp_up.0 + procedure.measure.0));

@@ -88,8 +88,10 @@ impl Resolver<'_> {
         let moment = self.moment(&keys, procedure);
         let action = kind.and_then(|kind| self.action(section, kind));
         let concerned = self.concerned(section, kind, designs);
-        if let Some(action) = &action {
-            self.check_targets(section, action, &concerned, designs);
+        match (&action, kind) {
+            (Some(action), _) => self.check_targets(section, action, &concerned, designs),
+            (None, Some(kind)) => self.check_names(section, keys_of(kind), &concerned, designs),
+            (None, None) => {}
         }
         let (phase, users) = moment?;
         Some(FaultPlan {

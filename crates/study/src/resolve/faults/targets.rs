@@ -96,6 +96,28 @@ impl Resolver<'_> {
         }
     }
 
+    /// The same of a fault that is wrong in something else: what it names is there or is not all the same.
+    pub(super) fn check_names(
+        &mut self,
+        section: &Section<file::Fault>,
+        keys: &[&str],
+        concerned: &[usize],
+        designs: &[DesignPlan],
+    ) {
+        for design in concerned.iter().map(|index| &designs[*index]) {
+            let volumes = design.volumes.iter().map(|volume| volume.name.clone()).collect();
+            for (key, entry, known) in [
+                ("device", &section.device, devices_of(&design.kind)),
+                ("host", &section.host, hosts_of(&design.kind)),
+                ("volume", &section.volume, volumes),
+            ] {
+                if let Some(name) = entry.get().filter(|_| keys.contains(&key)) {
+                    self.check_known(name, &known, entry.span(), key, design);
+                }
+            }
+        }
+    }
+
     fn check_known(
         &mut self,
         name: &str,

@@ -5,7 +5,7 @@ use underlay_workload::warehouse::Scale as Factor;
 
 use super::KindChoice;
 use crate::file::job::{Batch, Warehouse};
-use crate::plan::{BatchPlan, Scale, Setting, WarehousePlan};
+use crate::plan::{BatchPlan, Origin, Scale, Setting, WarehousePlan};
 use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
 use crate::scale;
@@ -73,8 +73,15 @@ impl WarehouseChoice {
     /// The lines of the provenance table.
     pub fn settings(&self) -> Vec<Setting> {
         let scale = self.scale.setting(self.scale.value.to_string());
-        let streams = self.streams.iter().map(|chosen| chosen.setting(chosen.value.to_string()));
-        std::iter::once(scale).chain(streams).collect()
+        let streams = match &self.streams {
+            Some(chosen) => chosen.setting(chosen.value.to_string()),
+            None => Setting {
+                path: format!("{WAREHOUSE_PATH}.streams"),
+                value: format!("{} (of this scale)", self.scale.value.least_streams()),
+                origin: Origin::Default,
+            },
+        };
+        vec![scale, streams]
     }
 }
 
