@@ -8,7 +8,7 @@ use crate::entities::RunId;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The path is taken.
-    #[error("`{}` exists already; resume it, or choose another path", path.display())]
+    #[error("`{}` exists already; choose another path", path.display())]
     Exists {
         /// The path.
         path: PathBuf,

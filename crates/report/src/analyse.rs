@@ -143,7 +143,7 @@ fn study(digest: &Digest) -> Study {
         name: manifest.study_name.clone(),
         title: manifest.title.clone(),
         question: manifest.question.clone(),
-        evidence: evidence_kind(manifest.evidence),
+        evidence: digest.evidence(),
         seed: manifest.seed.0.to_string(),
         identity: manifest.identity.clone(),
         started_wall_ns: manifest.started_wall_ns,

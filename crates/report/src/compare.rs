@@ -10,12 +10,13 @@ use underlay_record::{ReadError, Record};
 
 use crate::analyse::findings_of;
 use crate::analysis::{
-    Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Outcome, Workload,
+    Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Metric, Outcome, Workload,
 };
-use crate::comparisons::unpaired_ladder;
+use crate::comparisons::{COMPARED, unpaired_ladder};
 use crate::confounds::{between, not_asked};
-use crate::digest::{Digest, evidence_kind};
+use crate::digest::Digest;
 use crate::ladder::groups;
+use crate::method::method;
 use crate::terminal::{Colour, Page, outcome_words, probability, ratio_interval};
 use crate::text_table::{Align, TextColumn};
 use crate::wording::{count, factor};
@@ -45,14 +46,15 @@ pub struct CompareOptions {
 pub enum CompareError {
     /// The workloads differ.
     #[error(
-        "the records have different workloads ({a} and {b}): their numbers mean different things; \
-         allow different workloads if you know that they do not"
+        "the records have different workloads (A: {a}; B: {b}): their numbers mean different things"
     )]
     DifferentWorkload {
-        /// Identity of the first one's.
+        /// The first one's name, and its identity.
         a: String,
-        /// Identity of the second one's.
+        /// The second one's.
         b: String,
+        /// Whether both count the same, so that they can be compared by whoever knows in what they differ.
+        is_same_measure: bool,
     },
     /// There is no such design.
     #[error("record {record} has no design `{name}`; it has {known}")]
@@ -88,6 +90,12 @@ pub struct RecordComparison {
     pub same_workload: bool,
     /// The workload of the first one, and what its headline counts.
     pub workload: Workload,
+    /// Whether both headlines count the same in the same unit; there is no ratio otherwise.
+    pub same_measure: bool,
+    /// Whether both are jobs, which have sessions and no users.
+    pub is_job: bool,
+    /// What is compared, by the names that the comparisons use; none where there is no ratio.
+    pub metrics: Vec<Metric>,
     /// One sentence per pair of designs.
     pub headlines: Vec<String>,
     /// The pairs of designs.
@@ -105,6 +113,10 @@ pub struct Side {
     pub study: String,
     /// Its kind of evidence.
     pub evidence: EvidenceKind,
+    /// Its workload, by the word of the file format.
+    pub workload: String,
+    /// What its headline counts: `new orders per minute`.
+    pub counts: String,
     /// Identity of its workload.
     pub identity: String,
     /// Begin, nanoseconds since the Unix epoch.
@@ -118,7 +130,7 @@ pub struct DesignPair {
     pub a: String,
     /// Title of the second one's.
     pub b: String,
-    /// Per common rung, new orders per minute and latency; in a comparison, `a` and `b` are 0 and 1.
+    /// Per common rung, headline and latency; in a comparison, `a` and `b` are 0 and 1.
     pub comparisons: Vec<Comparison>,
     /// Everything that differs.
     pub confounds: Vec<Confound>,
@@ -131,20 +143,30 @@ pub fn compare(
     options: &CompareOptions,
 ) -> Result<RecordComparison, CompareError> {
     let same_workload = a.manifest().identity == b.manifest().identity;
-    if !same_workload && options.identity == IdentityPolicy::RequireEqual {
-        return Err(CompareError::DifferentWorkload {
-            a: a.manifest().identity.clone(),
-            b: b.manifest().identity.clone(),
-        });
-    }
     let sides = (Digest::read(a)?, Digest::read(b)?);
     let (side_a, side_b) = (side(a, &sides.0), side(b, &sides.1));
+    let same_measure = sides.0.workload.counts_the_same_as(&sides.1.workload);
+    if !same_workload && options.identity == IdentityPolicy::RequireEqual {
+        let described = |side: &Side| format!("{}, identity {}", side.workload, side.identity);
+        return Err(CompareError::DifferentWorkload {
+            a: described(&side_a),
+            b: described(&side_b),
+            is_same_measure: same_measure,
+        });
+    }
     let names = distinct_names(&side_a.file, &side_b.file);
     let positions = design_pairs(&sides.0, &sides.1, options)?;
     let pairs: Vec<DesignPair> =
         positions.iter().map(|pair| design_pair((&sides.0, &sides.1), *pair, &names)).collect();
     let said = said_of_sides((&sides.0, &sides.1), &positions, &names);
-    let mut findings = findings((&sides.0, &sides.1), (same_workload, &positions), &pairs);
+    // An execution is known by its plan and the nanosecond in which it began.
+    let same_record = a.manifest() == b.manifest();
+    let mut findings = findings(
+        (&sides.0, &sides.1),
+        (same_record, same_workload, &positions),
+        (&side_a, &side_b),
+        &pairs,
+    );
     findings.extend(said.iter().map(|(_, finding)| finding.clone()));
     findings.sort_by_key(|finding| finding.severity);
     let invalid = |pair: usize| {
@@ -153,18 +175,34 @@ pub fn compare(
         };
         said.iter().find(grave).map(|(_, finding)| finding.text.as_str())
     };
-    let headlines = pairs.iter().enumerate();
+    let metrics = if same_measure { metrics(&sides.0.workload) } else { Vec::new() };
+    let workload = sides.0.workload.serialisable();
+    let headlines = pairs
+        .iter()
+        .enumerate()
+        .map(|(n, pair)| match invalid(n) {
+            Some(why) => format!("{} and {} are not comparable: {why}", pair.a, pair.b),
+            None => headline(pair, same_measure, &workload, (&side_a, &side_b)),
+        })
+        .collect();
     Ok(RecordComparison {
-        headlines: headlines
-            .map(|(n, pair)| headline(pair, invalid(n), &sides.0.workload))
-            .collect(),
+        headlines,
         findings,
-        workload: sides.0.workload.serialisable(),
+        workload,
         a: side_a,
         b: side_b,
         same_workload,
+        same_measure,
+        is_job: sides.0.workload.is_job() && sides.1.workload.is_job(),
+        metrics,
         pairs,
     })
+}
+
+/// What the comparisons are about, as this workload names it.
+fn metrics(workload: &WorkloadView) -> Vec<Metric> {
+    let metrics = method(workload).metrics.into_iter();
+    metrics.filter(|metric| COMPARED.contains(&metric.name.as_str())).collect()
 }
 
 fn side(record: &Record, digest: &Digest) -> Side {
@@ -172,7 +210,9 @@ fn side(record: &Record, digest: &Digest) -> Side {
     Side {
         file: file.to_string_lossy().into_owned(),
         study: digest.manifest.study_name.clone(),
-        evidence: evidence_kind(digest.manifest.evidence),
+        evidence: digest.evidence(),
+        workload: digest.workload.name.clone(),
+        counts: digest.workload.rate_words(),
         identity: digest.manifest.identity.clone(),
         started_wall_ns: digest.manifest.started_wall_ns,
     }
@@ -231,8 +271,12 @@ fn design_pair(
         windows.cloned().collect::<Vec<_>>()
     };
     let (windows_a, windows_b) = (of_design(a, design_a), of_design(b, design_b));
-    let comparisons =
-        unpaired_ladder(&groups(&windows_a), &groups(&windows_b), (&titles, &a.workload));
+    // Rows per second over queries per hour would be a number, and mean nothing.
+    let comparisons = if a.workload.counts_the_same_as(&b.workload) {
+        unpaired_ladder(&groups(&windows_a), &groups(&windows_b), (&titles, &a.workload))
+    } else {
+        Vec::new()
+    };
     let [title_a, title_b] = titles;
     DesignPair {
         a: title_a,
@@ -243,9 +287,17 @@ fn design_pair(
 }
 
 /// What is said of two designs first: which is ahead, or why that cannot be told.
-fn headline(pair: &DesignPair, invalid: Option<&str>, workload: &WorkloadView) -> String {
-    if let Some(why) = invalid {
-        return format!("{} and {} are not comparable: {why}", pair.a, pair.b);
+fn headline(
+    pair: &DesignPair,
+    same_measure: bool,
+    workload: &Workload,
+    (a, b): (&Side, &Side),
+) -> String {
+    if !same_measure {
+        return format!(
+            "There is no ratio between {} and {}: A counts {}, B counts {}",
+            pair.a, pair.b, a.counts, b.counts
+        );
     }
     let top = pair
         .comparisons
@@ -257,7 +309,10 @@ fn headline(pair: &DesignPair, invalid: Option<&str>, workload: &WorkloadView) -
         None if workload.is_block_load() => {
             format!("{} and {} had no number of requests in flight in common", pair.a, pair.b)
         }
-        None => format!("{} and {} have no number of users in common", pair.a, pair.b),
+        None => {
+            let one = at_once(workload).1;
+            format!("{} and {} have no number of {one}s in common", pair.a, pair.b)
+        }
     }
 }
 
@@ -295,7 +350,8 @@ fn said_of_sides(
 
 fn findings(
     (a, b): (&Digest, &Digest),
-    (same_workload, positions): (bool, &[(usize, usize)]),
+    (same_record, same_workload, positions): (bool, bool, &[(usize, usize)]),
+    sides: (&Side, &Side),
     pairs: &[DesignPair],
 ) -> Vec<Finding> {
     let finding = |severity, code: &str, text: String| Finding {
@@ -307,8 +363,16 @@ fn findings(
         users: None,
     };
     let mut findings = Vec::new();
+    if same_record {
+        let text =
+            "both are the record of the same execution: every ratio is 1 by itself".to_string();
+        findings.push(finding(FindingSeverity::Warning, "same-record", text));
+    }
     if !same_workload {
-        let text = "the workloads are not the same: the ratio compares different work".to_string();
+        let text = format!(
+            "the workloads are not the same ({} and {}): their numbers are of different work",
+            sides.0.workload, sides.1.workload
+        );
         findings.push(finding(FindingSeverity::Warning, "different-workload", text));
     }
     for (pair, (design_a, design_b)) in pairs.iter().zip(positions) {
@@ -344,7 +408,9 @@ pub fn comparison_summary(comparison: &RecordComparison, width: usize, colour: C
     let mut page = Page::new(width, colour);
     for (headline, pair) in comparison.headlines.iter().zip(&comparison.pairs) {
         page.headline(headline);
-        page.table(columns(&pair.comparisons, &comparison.workload));
+        if !pair.comparisons.is_empty() {
+            page.table(columns(&pair.comparisons, &comparison.metrics, &comparison.workload));
+        }
         page.blank();
         for confound in pair.confounds.iter().filter(|confound| !confound.asked) {
             let values: Vec<&str> =
@@ -356,9 +422,21 @@ pub fn comparison_summary(comparison: &RecordComparison, width: usize, colour: C
     page.text()
 }
 
-fn columns(comparisons: &[Comparison], workload: &Workload) -> Vec<TextColumn> {
-    let (header, one) =
-        if workload.is_block_load() { ("in flight", "request") } else { ("users", "user") };
+/// What there is some number of at once: the heading of the column, and one of them.
+fn at_once(workload: &Workload) -> (&'static str, &'static str) {
+    match (workload.is_block_load(), workload.is_job) {
+        (true, _) => ("in flight", "request"),
+        (false, true) => ("sessions", "session"),
+        (false, false) => ("users", "user"),
+    }
+}
+
+fn columns(comparisons: &[Comparison], metrics: &[Metric], workload: &Workload) -> Vec<TextColumn> {
+    let (header, one) = at_once(workload);
+    let title = |name: &str| {
+        let known = metrics.iter().find(|metric| metric.name == name);
+        known.map_or_else(|| name.to_string(), |metric| metric.title.clone())
+    };
     let column = |header: &str, align, of: &dyn Fn(&Comparison) -> String| TextColumn {
         header: header.to_string(),
         align,
@@ -369,7 +447,7 @@ fn columns(comparisons: &[Comparison], workload: &Workload) -> Vec<TextColumn> {
         column(header, Align::Right, &|c| {
             c.users.map_or(String::new(), |users| count(u64::from(users), one))
         }),
-        column("metric", Align::Left, &|c| c.metric.clone()),
+        column("metric", Align::Left, &|c| title(&c.metric)),
         column("B : A", Align::Right, &|c| c.ratio.map_or("-".to_string(), factor)),
         column("95 %", Align::Left, &ratio_interval),
         column("p", Align::Right, &|c| c.p_adjusted.map_or("-".to_string(), probability)),

@@ -19,6 +19,9 @@ pub(crate) const SIGNIFICANT_P: f64 = 0.05;
 /// The metric of latency comparisons.
 const LATENCY: &str = "headline_p95_ns";
 
+/// What designs are compared by.
+pub(crate) const COMPARED: [&str; 2] = ["headline", LATENCY];
+
 /// A number of one run.
 #[derive(Clone, Copy, Debug)]
 struct RunValue {
@@ -40,7 +43,7 @@ pub(crate) fn all(
     let pairs: Vec<(usize, usize)> =
         (0..titles.len()).flat_map(|a| (a + 1..titles.len()).map(move |b| (a, b))).collect();
     let mut comparisons = Vec::new();
-    for metric in ["headline", LATENCY] {
+    for metric in COMPARED {
         let mut ladders: Vec<Vec<Comparison>> =
             pairs.iter().map(|pair| at_rungs(groups, *pair, (metric, workload))).collect();
         correct(ladders.iter_mut().filter_map(|ladder| ladder.last_mut()).collect());
@@ -65,7 +68,7 @@ pub(crate) fn unpaired_ladder(
     (titles, workload): (&[String], &WorkloadView),
 ) -> Vec<Comparison> {
     let mut comparisons = Vec::new();
-    for metric in ["headline", LATENCY] {
+    for metric in COMPARED {
         let mut ladder: Vec<Comparison> = a
             .iter()
             .filter_map(|base| {

@@ -129,6 +129,15 @@ impl Digest {
 }
 
 /// The kind of evidence in the analysis' own words.
+impl Digest {
+    /// The kind of evidence of the whole: that of the designs, if they have one in common.
+    pub(crate) fn evidence(&self) -> EvidenceKind {
+        let whole = self.manifest.evidence;
+        let is_mixed = self.designs.windows(2).any(|two| two[0].evidence != two[1].evidence);
+        if is_mixed { EvidenceKind::Mixed } else { evidence_kind(whole) }
+    }
+}
+
 pub(crate) fn evidence_kind(evidence: Evidence) -> EvidenceKind {
     match evidence {
         Evidence::Measured => EvidenceKind::Measured,

@@ -82,10 +82,15 @@ fn metric(windows: &[&WindowFacts], name: &str) -> Estimate {
 /// The metrics of a window; those without a value are left out unless they are results.
 pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
     let process = |tree: &str| window.cpu.on_cpu.get(tree).copied();
+    let is_counted = window.load.transactions_per_second.is_some();
     let mut metrics = BTreeMap::from([
         ("tpm", window.load.tpm),
-        ("tpm_per_user", window.load.tpm.map(|tpm| tpm / f64::from(window.users))),
-        ("transactions_per_second", Some(window.load.completed_per_second)),
+        // Neither of a job, which has no users.
+        (
+            "tpm_per_user",
+            window.load.tpm.filter(|_| is_counted).map(|tpm| tpm / f64::from(window.users)),
+        ),
+        ("transactions_per_second", window.load.transactions_per_second),
         ("error_share", Some(window.load.error_share)),
         ("cpu_idle", window.cpu.idle_share),
         ("cpu_iowait", window.cpu.iowait_share),

@@ -2,7 +2,7 @@
 
 use crate::analysis::{Direction, Method, Metric};
 use crate::wording::sentence_case;
-use crate::workload_view::WorkloadView;
+use crate::workload_view::{HeadlineKind, WorkloadView};
 
 /// The transaction type whose rate is the result.
 pub(crate) const NEW_ORDER: &str = "new_order";
@@ -54,17 +54,30 @@ pub(crate) fn method(workload: &WorkloadView) -> Method {
     let headline = match is_tpcc {
         true => "committed new-order transactions per minute; those rolled back on purpose (1 %) do not count"
             .to_string(),
-        false => format!("{done} {rate}"),
+        false => match &workload.headline {
+            HeadlineKind::Job { definition } => definition.clone(),
+            HeadlineKind::Counted | HeadlineKind::Searched { .. } => format!("{done} {rate}"),
+        },
     };
     let named = |metric: Metric| match metric.name.as_str() {
         "headline" => Metric {
             title: sentence_case(&rate),
             unit: workload.rate_unit().to_string(),
-            definition: format!(
-                "{done} {} of the window, per {}",
-                workload.counted,
-                workload.period_word()
-            ),
+            definition: match &workload.headline {
+                HeadlineKind::Counted => {
+                    format!(
+                        "{done} {} of the window, per {}",
+                        workload.counted,
+                        workload.period_word()
+                    )
+                }
+                HeadlineKind::Searched { condition } => format!(
+                    "the highest rate of {} that a search found, per {}, {condition}",
+                    workload.counted,
+                    workload.period_word()
+                ),
+                HeadlineKind::Job { definition } => definition.clone(),
+            },
             ..metric
         },
         "headline_p95_ns" => Metric {

@@ -135,17 +135,21 @@ impl Page {
             true => "",
             false => ", with its 95 % interval over runs",
         };
-        self.note(&format!(
-            "{}: {}{interval}; latency: {}, from the intended start.",
-            analysis.workload.unit,
-            analysis.workload.rate,
-            main_type(analysis).map_or(analysis.workload.counted.clone(), |kind| {
-                match analysis.workload.types.len() {
-                    1 => analysis.workload.counted.clone(),
-                    _ => type_title(kind),
-                }
-            }),
-        ));
+        let mut note = format!("{}: {}{interval}", analysis.workload.unit, analysis.workload.rate);
+        let kind = main_type(analysis);
+        let rows = analysis.rungs.iter().flat_map(|rung| &rung.latencies);
+        // What was only counted has no latencies in the table.
+        if rows
+            .filter(|row| Some(row.transaction.as_str()) == kind)
+            .any(|row| row.p50.value.is_some())
+        {
+            let whose = match (kind, analysis.workload.types.len()) {
+                (Some(kind), 2..) => type_title(kind),
+                _ => analysis.workload.counted.clone(),
+            };
+            note.push_str(&format!("; latency: {whose}, from the intended start"));
+        }
+        self.note(&format!("{note}."));
         let within_run = |rung: &Rung| {
             rung.metrics.get("headline").is_some_and(|headline| headline.basis == Basis::WithinRun)
         };
@@ -265,6 +269,7 @@ impl Page {
         // A block load is verified where it was told to; its identity is its whole description.
         let checked = match (blocks, checks) {
             (true, 0) => String::new(),
+            (_, 1) => format!(" {held} of 1 consistency check holds;"),
             _ => format!(" {held} of {} hold;", count(checks as u64, "consistency check")),
         };
         let identity =

@@ -85,6 +85,7 @@ pub(crate) fn lines(
 }
 
 fn draw_load(run: &ObservedRun, workload: &WorkloadView, drawing: &mut Drawing) {
+    let (counted, unit, period_s) = workload.counted_by_the_second();
     let mut ticks: BTreeMap<u64, (f64, f64, [f64; 3])> = BTreeMap::new();
     for tick in &run.transactions {
         let middle = (tick.interval.begin.as_secs_f64() + tick.interval.end.as_secs_f64()) / 2.0;
@@ -94,14 +95,16 @@ fn draw_load(run: &ObservedRun, workload: &WorkloadView, drawing: &mut Drawing) 
             [0.0; 3],
         ));
         if workload.counts(&tick.transaction) {
-            entry.2[0] += tick.committed as f64 * workload.period_s;
+            entry.2[0] += tick.committed as f64 * period_s;
         }
         entry.2[1] += (tick.committed + tick.rolled_back) as f64;
         entry.2[2] += tick.errors.values().sum::<u64>() as f64;
     }
-    let title = sentence_case(&workload.rate_words());
+    let title = sentence_case(&counted);
+    // What a job does by the second is not its headline, and its steps are no transactions.
+    let name = if workload.is_job() { "done" } else { "headline" };
     let labels: [Label<'_>; 3] = [
-        ("headline", &title, "driver", workload.rate_unit(), "throughput"),
+        (name, &title, "driver", unit, "throughput"),
         ("transactions", "Transactions per second", "driver", "1/s", "throughput"),
         ("errors", "Errors per second", "driver", "1/s", "errors"),
     ];
@@ -111,7 +114,8 @@ fn draw_load(run: &ObservedRun, workload: &WorkloadView, drawing: &mut Drawing) 
             .filter(|(_, seconds, _)| *seconds > 0.0)
             .map(|(time, seconds, counts)| (*time, counts[i] / seconds))
             .collect();
-        if i < 2 || points.iter().any(|(_, rate)| *rate > 0.0) {
+        let is_drawn = i == 0 || (i == 1 && !workload.is_job());
+        if is_drawn || (i == 2 && points.iter().any(|(_, rate)| *rate > 0.0)) {
             drawing.points(label, &points);
         }
     }

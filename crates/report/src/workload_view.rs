@@ -19,6 +19,9 @@ impl Workload {
     }
 }
 
+/// What the headline of a job is in records that do not say so.
+const JOB: &str = "what the job came to, as its workload defines it";
+
 /// The types that the headline counts, and how its number is named.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct WorkloadView {
@@ -45,8 +48,8 @@ pub(crate) enum HeadlineKind {
     Counted,
     /// The highest rate that a search found under this condition (`within p99 <= 10 ms`).
     Searched { condition: String },
-    /// What a job came to.
-    Job,
+    /// What a job came to, which is this.
+    Job { definition: String },
 }
 
 impl WorkloadView {
@@ -81,7 +84,9 @@ impl WorkloadView {
             types: texts(&outcome["types"]).unwrap_or(self.types),
             period_s: outcome["period_ns"].as_u64().map_or(self.period_s, |ns| ns as f64 / 1e9),
             headline: match outcome["kind"].as_str() {
-                Some("job") => HeadlineKind::Job,
+                Some("job") => HeadlineKind::Job {
+                    definition: outcome["definition"].as_str().unwrap_or(JOB).to_string(),
+                },
                 _ => HeadlineKind::Searched {
                     condition: outcome["condition"].as_str().unwrap_or_default().to_string(),
                 },
@@ -109,6 +114,12 @@ impl WorkloadView {
         self.name == BLOCK_LOAD
     }
 
+    /// Whether the headlines of both are the same quantity in the same unit, so that one can be divided by the other.
+    pub(crate) fn counts_the_same_as(&self, other: &WorkloadView) -> bool {
+        let measure = |view: &WorkloadView| (view.rate_words(), view.unit.clone());
+        measure(self) == measure(other) && self.is_job() == other.is_job()
+    }
+
     /// Whether the headline counts this type.
     pub(crate) fn counts(&self, transaction: &str) -> bool {
         self.types.iter().any(|counted| counted == transaction)
@@ -127,8 +138,22 @@ impl WorkloadView {
         let rate = format!("{} per {}", self.counted, self.period_word());
         match &self.headline {
             HeadlineKind::Searched { condition } => format!("{rate} {condition}"),
-            HeadlineKind::Counted | HeadlineKind::Job => rate,
+            HeadlineKind::Counted | HeadlineKind::Job { .. } => rate,
         }
+    }
+
+    /// Whether it runs until it is done, without users.
+    pub(crate) fn is_job(&self) -> bool {
+        matches!(self.headline, HeadlineKind::Job { .. })
+    }
+
+    /// What a time line of what is counted draws, by the second: the title, the unit, and the period that a count is of. Neither
+    /// a search's headline nor a job's is anything that happens in a second.
+    pub(crate) fn counted_by_the_second(&self) -> (String, &'static str, f64) {
+        if self.is_job() {
+            return (format!("{} done per second", self.counted), "1/s", 1.0);
+        }
+        (format!("{} per {}", self.counted, self.period_word()), self.rate_unit(), self.period_s)
     }
 
     /// Where a headline was taken, with a space before it: ` at 16 users`; nothing of a job, which has none.
@@ -140,7 +165,7 @@ impl WorkloadView {
         match self.headline {
             HeadlineKind::Searched { .. } => format!(" with at most {users} busy"),
             HeadlineKind::Counted => format!(" at {users}"),
-            HeadlineKind::Job => String::new(),
+            HeadlineKind::Job { .. } => String::new(),
         }
     }
 
@@ -173,7 +198,7 @@ impl WorkloadView {
             rate: self.rate_words(),
             rate_unit: self.rate_unit().to_string(),
             notice: self.notice.clone(),
-            is_job: self.headline == HeadlineKind::Job,
+            is_job: self.is_job(),
         }
     }
 }
@@ -220,5 +245,15 @@ mod tests {
             assert_eq!(WorkloadView::of(&plan), WorkloadView::tpcc());
         }
         assert_eq!(WorkloadView::tpcc().rate_words(), "new orders per minute");
+        let outcome = json!({
+            "kind": "job", "definition": "a composition", "counted": "queries", "unit": "queries/h",
+            "period_ns": 3_600_000_000_000u64,
+        });
+        let job = WorkloadView::of(&json!({ "outcome": outcome }));
+        assert_eq!(job.at(2), "");
+        assert_eq!(
+            job.counted_by_the_second(),
+            ("queries done per second".to_string(), "1/s", 1.0)
+        );
     }
 }

@@ -15,9 +15,17 @@ fn study(workload: &str) -> String {
 fn run(bench: &Bench, workload: &str) -> Value {
     bench.write("job.toml", &study(workload));
     let arguments = ["run", "job.toml", "--out", "job.sqlite", "--no-progress", "--json"];
-    let analysis = bench.run(&arguments).expect(0);
+    let ended = bench.run(&arguments);
+    let progress = ended.stderr.clone();
+    let analysis = ended.expect(0);
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
-    serde_json::from_str(&analysis).expect("JSON on standard output")
+    let analysis: Value = serde_json::from_str(&analysis).expect("JSON on standard output");
+    // What is told while it goes on is the answer's number, of nobody who would be a user.
+    let headline = &analysis["rungs"][0]["metrics"]["headline"]["value"];
+    let unit = analysis["workload"]["unit"].as_str().expect("a unit");
+    let told = format!("  {unit}: {:.0}\n", headline.as_f64().expect("a number"));
+    assert!(progress.contains(&told) && !progress.contains(" users"), "{told:?} in {progress}");
+    analysis
 }
 
 fn assert_checks_hold(analysis: &Value) {

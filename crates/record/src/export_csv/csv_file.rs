@@ -109,5 +109,6 @@ pub(super) fn buckets(histogram: &Histogram) -> String {
 }
 
 pub(super) fn value_text(values: Option<&[f64]>, i: usize) -> String {
-    text(values.map(|values| values[i]).filter(|value| !value.is_nan()))
+    // Adding zero takes the sign of a zero, which some counters arrive with.
+    text(values.map(|values| values[i] + 0.0).filter(|value| !value.is_nan()))
 }

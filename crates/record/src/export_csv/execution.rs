@@ -19,7 +19,7 @@ pub(super) fn export_execution(record: &Record, out: &mut Directory) -> Result<(
         ("study", manifest.study_name.clone()),
         ("title", manifest.title.clone()),
         ("question", manifest.question.clone()),
-        ("evidence", manifest.evidence.to_string()),
+        ("evidence", evidence(record)?),
         ("seed", manifest.seed.0.to_string()),
         ("identity", manifest.identity.clone()),
         ("started_wall_ns", manifest.started_wall_ns.to_string()),
@@ -43,6 +43,14 @@ pub(super) fn export_execution(record: &Record, out: &mut Directory) -> Result<(
         file.row(&[run_text(document.run), document.name, document.content.to_string()])?;
     }
     file.close()
+}
+
+/// The kind of evidence that all designs are; `mixed` where they are of different ones.
+fn evidence(record: &Record) -> Result<String, ExportError> {
+    let designs = record.designs()?;
+    let is_mixed = designs.windows(2).any(|two| two[0].evidence != two[1].evidence);
+    let whole = record.manifest().evidence;
+    Ok(if is_mixed { "mixed".to_string() } else { whole.to_string() })
 }
 
 pub(super) fn export_runs(

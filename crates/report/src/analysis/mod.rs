@@ -159,6 +159,8 @@ pub enum EvidenceKind {
     Emulated,
     /// Virtual time.
     Simulated,
+    /// Of a whole record whose designs are of different kinds; each design says its own.
+    Mixed,
 }
 
 impl EvidenceKind {
@@ -168,6 +170,7 @@ impl EvidenceKind {
             EvidenceKind::Measured => "measured",
             EvidenceKind::Emulated => "emulated",
             EvidenceKind::Simulated => "simulated",
+            EvidenceKind::Mixed => "mixed",
         }
     }
 }

@@ -103,7 +103,7 @@ fn of(finding: Finding, run: usize, digest: &Digest) -> Finding {
     Finding { run: Some(run), design, ..finding }
 }
 
-/// `NVMe at 4 and 8 users, SATA at 8 users`.
+/// `NVMe at 4 and 8 users, SATA at 8 users`; of a job `NVMe, SATA`.
 fn places(digest: &Digest, rungs: &[(usize, u32)]) -> String {
     let titles = digest.titles();
     let mut by_design: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
@@ -115,9 +115,13 @@ fn places(digest: &Digest, rungs: &[(usize, u32)]) -> String {
         .map(|(design, mut users)| {
             users.sort_unstable();
             users.dedup();
+            let title = titles.get(design).map_or("?", String::as_str);
+            // A job has one number of sessions, which says nothing.
+            if digest.workload.is_job() {
+                return title.to_string();
+            }
             let one = users == [1];
             let users: Vec<String> = users.iter().map(u32::to_string).collect();
-            let title = titles.get(design).map_or("?", String::as_str);
             let users = list(&users);
             match (digest.workload.is_block_load(), one) {
                 (true, true) => format!("{title} with 1 request in flight"),

@@ -46,23 +46,25 @@ pub(crate) fn verdict(results: &Results<'_>) -> Verdict {
     let mut measured: Vec<usize> = results.rungs.iter().map(|rung| rung.design).collect();
     measured.dedup();
     match measured[..] {
-        [] => silent(Answer::NoData, "no measured window is there yet".to_string()),
+        [] => silent(Answer::NoData, "No measured window is there yet".to_string()),
         _ if invalid(results).is_some() => invalid_verdict(results),
         [only] => single(results, only),
         _ => match contest(results, &measured) {
             Some(contest) => compared(results, contest),
             None => silent(
                 Answer::NotComparable,
-                "the designs are not comparable: no number of users was measured on all of them"
+                "The designs are not comparable: no number of users was measured on all of them"
                     .to_string(),
             ),
         },
     }
 }
 
+/// A verdict of a sentence alone. It is written as it stands: a design's title may begin it, and titles are what their
+/// owners call them.
 fn silent(answer: Answer, headline: String) -> Verdict {
     Verdict {
-        headline: sentence_case(&headline),
+        headline,
         answer,
         support: Vec::new(),
         confidence: Confidence::None,
@@ -85,7 +87,7 @@ fn invalid_verdict(results: &Results<'_>) -> Verdict {
         .filter(|finding| finding.severity == FindingSeverity::Invalid)
         .map(|finding| finding.text.clone())
         .collect();
-    let mut verdict = silent(Answer::Invalid, format!("the results are invalid: {}", why[0]));
+    let mut verdict = silent(Answer::Invalid, format!("The results are invalid: {}", why[0]));
     verdict.support = why[1..].iter().map(|text| sentence_case(text)).collect();
     verdict
 }

@@ -64,8 +64,10 @@ pub(crate) struct LoadFacts {
     pub(crate) tpm: Option<f64>,
     /// The engine counts, but connections were lost in the window: a server that restarts counts from 0.
     pub(crate) count_began_anew: bool,
-    /// Transactions carried out to the end, per second.
+    /// Transactions carried out to the end, per second; of a job, whose rows are none, what it did.
     pub(crate) completed_per_second: f64,
+    /// The same, where it is of transactions.
+    pub(crate) transactions_per_second: Option<f64>,
     /// Mean response time, seconds.
     pub(crate) response_s: Option<f64>,
     /// Mean keying and think time per transaction, seconds; `None` in an open loop.
@@ -176,7 +178,7 @@ impl WindowFacts {
                 .ticks(workload)
                 .values()
                 // A job has a begin and an end, and no state that it could be steady in.
-                .filter(|tick| tick.seconds > 0.0 && workload.headline != HeadlineKind::Job)
+                .filter(|tick| tick.seconds > 0.0 && !workload.is_job())
                 .map(|tick| tick.counted as f64 * workload.period_s / tick.seconds)
                 .collect(),
             headline_is_counted: workload.headline == HeadlineKind::Counted,
@@ -239,7 +241,7 @@ fn load(
         seconds,
         headline: match workload.headline {
             HeadlineKind::Counted => per(counted as f64 * workload.period_s, seconds),
-            HeadlineKind::Searched { .. } | HeadlineKind::Job => {
+            HeadlineKind::Searched { .. } | HeadlineKind::Job { .. } => {
                 let said = window.run.documents.get(document::OUTCOME);
                 said.and_then(|said| said["value"].as_f64())
             }
@@ -248,6 +250,9 @@ fn load(
         tpm: counted_by_both.map(|both| both.database_per_second * 60.0),
         count_began_anew: commits::began_anew(window),
         completed_per_second,
+        // A job is rated by what it came to: a second rate beside it, over a window that has its begin and the moment
+        // in which its end was seen, would only contradict it.
+        transactions_per_second: (!workload.is_job()).then_some(completed_per_second),
         response_s: response.mean().map(|ns| ns / 1e9),
         think_s: think_seconds(types, plan.pacing()),
         error_share: per(errors as f64, (errors + completed) as f64).unwrap_or(0.0),

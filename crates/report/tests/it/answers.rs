@@ -2,12 +2,13 @@
 
 use tempfile::tempdir;
 use underlay_core::Evidence;
-use underlay_report::Analysis;
 use underlay_report::analysis::{
-    Answer, Basis, Confidence, FindingSeverity, LimitMode, Outcome, Scope, SteadyState,
+    Answer, Basis, Confidence, EvidenceKind, FindingSeverity, LimitMode, Outcome, Scope,
+    SteadyState,
 };
+use underlay_report::{Analysis, Colour, terminal_summary};
 
-use crate::synthetic::{Scenario, nvme, record, sata, scenario};
+use crate::synthetic::{Job, Scenario, nvme, record, sata, scenario};
 
 pub fn analysis(scenario: &Scenario) -> Analysis {
     let dir = tempdir().unwrap();
@@ -324,6 +325,52 @@ fn one_design_alone_is_described() {
     assert_eq!(found.verdict.answer, Answer::SingleDesign);
     assert!(found.verdict.headline.contains("new orders per minute at 4 users (emulated)"));
     assert!(found.comparisons.is_empty());
+}
+
+#[test]
+fn a_job_has_one_number_and_no_users() {
+    let mut scenario = quick(scenario(vec![sata(), nvme()]));
+    scenario.users = vec![2];
+    scenario.job = Some(Job {
+        name: "warehouse",
+        counted: "queries",
+        unit: "queries/h",
+        period_s: 3600,
+        value: 4_664.0,
+    });
+    let found = analysis(&scenario);
+    let rung = &found.rungs[0];
+    assert!((rung.metrics["headline"].value.unwrap() / 4_664.0 - 1.0).abs() < 0.02, "{rung:?}");
+    // A rate of the window would be a second number for the same thing.
+    for absent in ["transactions_per_second", "tpm_per_user"] {
+        assert!(!rung.metrics.contains_key(absent), "{absent}");
+    }
+    let series: Vec<(&str, &str, &str)> = found
+        .timelines
+        .series
+        .iter()
+        .map(|series| (series.name.as_str(), series.title.as_str(), series.unit.as_str()))
+        .collect();
+    assert!(series.contains(&("done", "Queries done per second", "1/s")), "{series:?}");
+    assert!(!series.iter().any(|(name, ..)| matches!(*name, "headline" | "transactions")));
+    let headline = found.method.metrics.iter().find(|metric| metric.name == "headline").unwrap();
+    assert_eq!(headline.definition, "a composition of TPC-H");
+    assert_eq!(found.method.definitions[0].1, headline.definition);
+    let text = terminal_summary(&found, 200, Colour::Never);
+    assert!(text.contains("sessions") && !text.contains("user"), "{text}");
+}
+
+#[test]
+fn evidence_of_different_kinds_is_called_mixed() {
+    let mut real = nvme();
+    real.evidence = Evidence::Measured;
+    let mut scenario = quick(scenario(vec![sata(), real]));
+    scenario.users = vec![2];
+    let found = analysis(&scenario);
+    assert_eq!(found.study.evidence, EvidenceKind::Mixed);
+    assert_eq!(found.designs[1].evidence, EvidenceKind::Measured);
+    let text = terminal_summary(&found, 200, Colour::Never);
+    assert!(text.contains("evidence: emulated and measured"), "{text}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use underlay_report::{
     Colour, CompareError, CompareOptions, IdentityPolicy, compare, comparison_summary,
 };
 
-use crate::synthetic::{Scenario, SimulatedDesign, nvme, record, sata, scenario};
+use crate::synthetic::{Job, ROWS, Scenario, SimulatedDesign, nvme, record, sata, scenario};
 
 const STRICT: CompareOptions =
     CompareOptions { identity: IdentityPolicy::RequireEqual, designs: None };
@@ -70,13 +70,60 @@ fn different_workloads_are_refused_unless_allowed() {
     let a = kept(&dir, "a", &small(1, vec![nvme()]));
     let b = kept(&dir, "b", &other);
     let refused = compare(&a, &b, &STRICT).unwrap_err();
-    assert!(
-        matches!(&refused, CompareError::DifferentWorkload { a, b } if a == "c0ffee" && b == "decaf")
+    assert_eq!(
+        refused.to_string(),
+        "the records have different workloads (A: tpcc, identity c0ffee; B: tpcc, identity decaf): their numbers mean \
+         different things"
     );
+    assert!(matches!(refused, CompareError::DifferentWorkload { is_same_measure: true, .. }));
     let options = CompareOptions { identity: IdentityPolicy::AllowDifferent, designs: None };
     let allowed = compare(&a, &b, &options).unwrap();
     assert!(!allowed.same_workload);
     assert!(allowed.findings.iter().any(|finding| finding.code == "different-workload"));
+}
+
+#[test]
+fn what_counts_different_things_has_no_ratio() {
+    let dir = tempdir().unwrap();
+    let job = |identity, job| Scenario { identity, job: Some(job), ..small(1, vec![nvme()]) };
+    let queries = Job {
+        name: "warehouse",
+        counted: "queries",
+        unit: "queries/h",
+        period_s: 3600,
+        value: 4_664.0,
+    };
+    let a = kept(&dir, "a", &job("decaf", queries));
+    let b = kept(&dir, "b", &job("c0ffee", ROWS));
+    let refused = compare(&a, &b, &STRICT).unwrap_err();
+    assert!(matches!(refused, CompareError::DifferentWorkload { is_same_measure: false, .. }));
+    let options = CompareOptions { identity: IdentityPolicy::AllowDifferent, designs: None };
+    let allowed = compare(&a, &b, &options).unwrap();
+    assert!(allowed.pairs[0].comparisons.is_empty(), "{:?}", allowed.pairs[0].comparisons);
+    assert_eq!(
+        allowed.headlines,
+        [
+            "There is no ratio between NVMe in a and NVMe in b: A counts queries per hour, B counts rows per second"
+        ]
+    );
+    let text = comparison_summary(&allowed, 100, Colour::Never);
+    assert!(text.contains("There is no ratio") && text.contains("(warehouse and batch)"), "{text}");
+    // Half as many rows of the same job can be put beside them.
+    let half = kept(&dir, "half", &job("half", Job { value: 1_438.0, ..ROWS }));
+    let allowed = compare(&b, &half, &options).unwrap();
+    let headline = &allowed.pairs[0].comparisons[0];
+    assert!((headline.ratio.unwrap() - 0.5).abs() < 0.01, "{}", headline.text);
+}
+
+#[test]
+fn a_record_beside_itself_is_noticed_and_metrics_are_named() {
+    let dir = tempdir().unwrap();
+    let a = kept(&dir, "a", &small(1, vec![nvme()]));
+    let found = compare(&a, &a, &STRICT).unwrap();
+    assert!(found.findings.iter().any(|finding| finding.code == "same-record"));
+    let text = comparison_summary(&found, 100, Colour::Never);
+    assert!(text.contains("New orders per minute") && text.contains("p95 of new orders"), "{text}");
+    assert!(!text.contains("headline"), "{text}");
 }
 
 #[test]

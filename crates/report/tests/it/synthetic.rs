@@ -77,8 +77,6 @@ pub struct Scenario {
     /// Attempts that fail, per thousand.
     pub errors_per_mille: u64,
     pub working_set_ratio: f64,
-    /// It is told as a job that came to this many rows per second, by the users as its sessions.
-    pub job: Option<f64>,
     /// On MariaDB instead of PostgreSQL.
     pub mariadb: Option<OnMariadb>,
     /// What the block layer knows of the volumes.
@@ -87,6 +85,47 @@ pub struct Scenario {
     pub written_per_logged: f64,
     /// Designs whose searches ended because the load generator was saturated.
     pub at_least: Vec<usize>,
+    /// A job in the place of TPC-C.
+    pub job: Option<Job>,
+}
+
+/// A job of a simulated study, as the plan describes it, and what every run came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    pub name: &'static str,
+    pub counted: &'static str,
+    pub unit: &'static str,
+    pub period_s: u64,
+    pub value: f64,
+}
+
+/// An insertion of rows.
+pub const ROWS: Job =
+    Job { name: "batch", counted: "rows", unit: "rows/s", period_s: 1, value: 2_876.0 };
+
+impl Job {
+    /// What a plan says of the workload.
+    fn shape(&self) -> Value {
+        json!({
+            "headline": {
+                "types": ["new_order"],
+                "counted": self.counted,
+                "unit": self.unit,
+                "period_ns": self.period_s * 1_000_000_000,
+            },
+        })
+    }
+
+    /// What a plan says of a run's headline.
+    fn outcome(&self) -> Value {
+        json!({
+            "kind": "job",
+            "definition": "a composition of TPC-H",
+            "counted": self.counted,
+            "unit": self.unit,
+            "period_ns": self.period_s * 1_000_000_000,
+        })
+    }
 }
 
 /// NVMe-like and SATA-like service times: reads dominate on SATA.
@@ -137,11 +176,11 @@ pub fn scenario(designs: Vec<SimulatedDesign>) -> Scenario {
         key_think: 0.0,
         errors_per_mille: 0,
         working_set_ratio: 4.0,
-        job: None,
         mariadb: None,
         devices: Devices::Own,
         written_per_logged: 1.4,
         at_least: Vec::new(),
+        job: None,
     }
 }
 
@@ -197,6 +236,9 @@ fn detail(design: &SimulatedDesign) -> Value {
 }
 
 fn workload(scenario: &Scenario) -> Value {
+    if let Some(job) = scenario.job {
+        return json!({ job.name: { "shape": job.shape() } });
+    }
     let pacing = json!({ "closed": { "key_think": scenario.key_think } });
     let Some(mariadb) = &scenario.mariadb else {
         let tpcc = json!({ "warehouses": 16, "mode": "procedures", "pacing": pacing });
@@ -228,7 +270,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
             "format": 1,
             "engine": { "kind": "postgresql", "cpus": 4.0, "memory_limit_bytes": 512u64 << 20 },
             "workload": workload(scenario),
-            "outcome": scenario.job.map(|_| json!({ "counted": "rows", "unit": "rows/s", "kind": "job" })),
+            "outcome": scenario.job.map_or(Value::Null, |job| job.outcome()),
             "procedure": { "users": scenario.users, "repeats": scenario.repeats },
             "estimates": { "working_set_ratio": scenario.working_set_ratio },
             "published": [{

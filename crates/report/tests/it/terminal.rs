@@ -3,7 +3,7 @@
 use underlay_report::{Colour, terminal_summary};
 
 use crate::answers::analysis;
-use crate::synthetic::{nvme, sata, scenario};
+use crate::synthetic::{ROWS, nvme, sata, scenario};
 
 fn check(name: &str, width: usize, change: impl FnOnce(&mut crate::synthetic::Scenario)) {
     let mut example = scenario(vec![sata(), nvme()]);
@@ -40,7 +40,7 @@ fn one_run_each() {
 fn a_job_has_sessions_and_no_users() {
     let mut example = scenario(vec![sata(), nvme()]);
     (example.measure_s, example.users, example.repeats) = (12, vec![4], 2);
-    example.job = Some(2_500.0);
+    example.job = Some(ROWS);
     let found = analysis(&example);
     assert!(found.workload.is_job);
     let text = terminal_summary(&found, 120, Colour::Never);

@@ -4,7 +4,7 @@
 // Times are seconds since the begin of their run, latencies nanoseconds, shares lie in 0..1. A value
 // that could not be computed is null, never zero. Designs, runs and series are referred to by position.
 
-export type Evidence = "measured" | "emulated" | "simulated";
+export type Evidence = "measured" | "emulated" | "simulated" | "mixed";
 export type Confidence = "none" | "low" | "medium" | "high";
 export type Severity = "invalid" | "warning" | "information";
 export type Answer =
@@ -143,7 +143,6 @@ export interface Comparison {
   text: string;
 }
 
-/** The workload, and what its headline counts. */
 /** The loads of block I/O of one run. */
 export interface BlockLoads {
   run: number;
@@ -177,6 +176,7 @@ export interface BlockLoad {
   ended_early: boolean;
 }
 
+/** The workload, and what its headline counts. */
 export interface Workload {
   /** The word of the file format: `tpcc`. */
   name: string;

@@ -1,5 +1,5 @@
-// The words for who loads and what is asked: users and transactions of a database, sessions of a job, or requests to
-// storage. Set once, from the record's workload, before anything is drawn.
+// The words for who loads and what is asked: users and transactions of a database, sessions and steps of a job, or
+// requests to storage. Set once, from the record's workload, before anything is drawn.
 
 import type { Workload } from "./analysis";
 
@@ -22,13 +22,14 @@ const DATABASE: Vocabulary = {
   means: "Means over the repeats with their 95 % confidence interval.",
 };
 
+const JOB: Vocabulary = {
+  one: "session", many: "sessions", axis: "sessions", request: "step", load: "a real database",
+  means: "Means over the repeats with their 95 % confidence interval.",
+};
+
 const BLOCKS: Vocabulary = {
   one: "request in flight", many: "requests in flight", axis: "requests in flight", request: "request", load: "real requests",
   means: "Of one run, rounds included: a 95 % interval is that of the variation within it and says nothing about the next run.",
-};
-
-const JOB: Vocabulary = {
-  one: "session", many: "sessions", axis: "sessions", request: "request", load: "a real database",
 };
 
 let spoken = DATABASE;

@@ -6,7 +6,9 @@ use crate::cli::terminal;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use std::path::PathBuf;
-use underlay_report::{Colour, CompareOptions, IdentityPolicy, compare, comparison_summary};
+use underlay_report::{
+    Colour, CompareError, CompareOptions, IdentityPolicy, compare, comparison_summary,
+};
 
 /// Arguments of `underlay compare`.
 #[derive(Debug, Args)]
@@ -36,7 +38,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     };
     let comparison =
         compare(&a, &b, &CompareOptions { identity, designs: arguments.designs.clone() })
-            .map_err(|error| Stop::not_comparable(chain(&error)))?;
+            .map_err(|error| refused(&error))?;
     match if arguments.json { Form::Json } else { Form::Text } {
         Form::Json => {
             let json = serde_json::to_string_pretty(&comparison)
@@ -49,6 +51,20 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         }
     }
     Ok(())
+}
+
+/// Why the records are not compared, and what would.
+fn refused(error: &CompareError) -> Stop {
+    let stop = Stop::not_comparable(chain(error));
+    match error {
+        CompareError::DifferentWorkload { is_same_measure: true, .. } => stop.with_hint(
+            "if you know in what they differ and that it does not matter, add --allow-different-workloads",
+        ),
+        CompareError::DifferentWorkload { is_same_measure: false, .. } => {
+            stop.with_hint("their headlines count different things, so that no ratio between them has a meaning")
+        }
+        _ => stop,
+    }
 }
 
 /// One design of each record, separated by a comma.

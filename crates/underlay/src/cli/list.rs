@@ -91,7 +91,7 @@ impl Kind {
 }
 
 /// What users of a database do: `underlay drive NAME`, or `[workload.NAME]` of a study.
-const WORKLOADS: [(&str, &str); 5] = [
+pub(super) const WORKLOADS: [(&str, &str); 5] = [
     ("tpcc", "Order entry, derived from TPC-C; not comparable with published TPC results"),
     ("sysbench", "Sysbench's OLTP scripts, on tables that it can use too"),
     ("dvdstore", "A web shop after DVD Store 3: browsing, reviews, purchases"),

@@ -41,7 +41,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let form = if arguments.json { Form::Json } else { Form::Text };
     let (_, plan) = studies::plan(&source, &options, form)?;
     let fresh = if arguments.fresh { Fresh::Yes } else { Fresh::No };
-    let place = place(&plan.name, &source, &options, fresh);
+    let place = place(&plan.name, &source, &options, fresh)?;
     let bar = if arguments.no_progress { Bar::Never } else { Bar::Automatic };
     let mut progress = Progress::new(bar);
     let executed = execute(&plan, &place, &mut progress);

@@ -1,12 +1,15 @@
 //! `underlay show`: a record's answer, or the text of something built in.
 
 use crate::cli::answer;
+use crate::cli::list;
 use crate::cli::studies::Form;
 use crate::stop::Stop;
 use clap::Args;
+use serde_json::json;
 use std::path::Path;
 use underlay_study::{
-    Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_io_profiles, builtin_studies,
+    Builtin, DEFAULTS, EngineKind, builtin_designs, builtin_devices, builtin_io_profiles,
+    builtin_studies,
 };
 
 /// Arguments of `underlay show`.
@@ -14,7 +17,7 @@ use underlay_study::{
 pub struct Arguments {
     /// A record, or the name of a built-in study, design, device or block load, or `defaults`.
     what: String,
-    /// Print the analysis as JSON.
+    /// Print as JSON: the analysis of a record, the text of what is built in.
     #[arg(long)]
     json: bool,
 }
@@ -22,11 +25,21 @@ pub struct Arguments {
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if let Some(text) = builtin_text(&arguments.what) {
-        out!("{text}");
+        match arguments.json {
+            true => outln!("{}", json!({ "name": arguments.what, "text": text })),
+            false => out!("{text}"),
+        }
         return Ok(());
     }
     let path = Path::new(&arguments.what);
     if !path.exists() {
+        if let Some(hint) = kind_without_text(&arguments.what) {
+            return Err(Stop::bad_input(format!(
+                "`{}` is built in, and has no text of its own to show",
+                arguments.what
+            ))
+            .with_hint(hint));
+        }
         return Err(Stop::bad_input(format!(
             "there is no record and nothing built in called `{}`",
             arguments.what
@@ -35,6 +48,19 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
     let form = if arguments.json { Form::Json } else { Form::Text };
     answer::print(&answer::read(path)?, form)
+}
+
+/// What tells more of something built in that is no file.
+fn kind_without_text(name: &str) -> Option<String> {
+    if list::WORKLOADS.iter().any(|(workload, _)| *workload == name) {
+        return Some(format!(
+            "`underlay show defaults` explains the keys of [workload.{name}], `underlay drive {name} --help` its options"
+        ));
+    }
+    let engine = EngineKind::ALL.iter().any(|engine| engine.as_str() == name);
+    engine.then(|| {
+        "`underlay list engines` says which servers were found, `underlay show defaults` explains [engine]".to_string()
+    })
 }
 
 fn builtin_text(name: &str) -> Option<&'static str> {

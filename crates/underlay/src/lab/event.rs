@@ -20,6 +20,8 @@ pub enum Event<'a> {
         runs: usize,
         /// Expected time of what is left.
         expected: Nanos,
+        /// Whether the workload is a job, which has sessions and no users.
+        is_job: bool,
     },
     /// Something a killed run had left was removed before anything began.
     CleanedUp(&'a str),
@@ -65,7 +67,11 @@ pub enum Event<'a> {
         headline: f64,
         /// Its unit.
         unit: &'static str,
-        /// Virtual users active.
+        /// What is counted, in the plural.
+        counted: &'static str,
+        /// So many of it per second: of a job, whose headline is not made of seconds.
+        counted_per_second: f64,
+        /// Virtual users active, of a job its sessions.
         users: u32,
         /// p99 response time of what the headline counts, in that second.
         response_p99: Option<Nanos>,

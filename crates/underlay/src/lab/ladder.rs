@@ -97,18 +97,14 @@ impl Ladder<'_, '_> {
         Ok(())
     }
 
-    /// Lets a job of so many sessions run until it is done. What it did is in `rungs` then.
-    pub fn wait_for_job(
-        &mut self,
-        sessions: u32,
-        procedure: &ProcedurePlan,
-        rungs: &mut Vec<Rung>,
-    ) -> Result<(), Abort> {
+    /// Lets a job of so many sessions run until it is done. What it came to is known when it has been stopped: the window that
+    /// it was watched in is longer than the job.
+    pub fn wait_for_job(&mut self, sessions: u32, procedure: &ProcedurePlan) -> Result<(), Abort> {
         self.phase(PhaseKind::Settle, 0, procedure.settle, |ladder| {
             ladder.seconds(procedure.settle).map(|_| ())
         })?;
         let expected = procedure.measure;
-        let headline = self.phase(PhaseKind::Measure, sessions, expected, |ladder| {
+        self.phase(PhaseKind::Measure, sessions, expected, |ladder| {
             let mut is_begun = false;
             ladder.seconds_with(expected, |ladder| {
                 if !std::mem::replace(&mut is_begun, true) {
@@ -121,7 +117,6 @@ impl Ladder<'_, '_> {
                 "the job was not done within {expected}; allow it more by procedure.measure, or make it smaller"
             )));
         }
-        rungs.push((sessions, headline));
         Ok(())
     }
 
@@ -245,8 +240,11 @@ impl Ladder<'_, '_> {
         write_tick(self.recorder, self.run, tick)?;
         let interval = Interval { begin: tick.begin, end: tick.end };
         storage_record::write(self.recorder, self.run, self.datastore, interval, self.origin)?;
+        let seconds = tick.length().as_secs_f64();
         self.observer.notice(&Event::Second {
             headline: tick.headline_rate(),
+            counted: tick.shape.headline.counted,
+            counted_per_second: tick.headline_count() as f64 / seconds,
             unit: tick.shape.headline.unit,
             users: tick.users.active,
             response_p99: tick.headline_response().quantile(0.99).map(Nanos),

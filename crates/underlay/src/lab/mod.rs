@@ -334,6 +334,7 @@ fn announce(plan: &Plan, record: &Path, done: &[bool], observer: &mut dyn Observ
         runs_done,
         runs: done.len(),
         expected: Nanos(load + plan.estimates.run.0 * left),
+        is_job: plan.workload.kind.job_sessions().is_some(),
     });
     for doubt in &plan.findings {
         let severity = match doubt.severity {

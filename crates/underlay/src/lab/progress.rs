@@ -26,6 +26,13 @@ pub struct Progress {
     began: Instant,
     run: String,
     phase: String,
+    /// Whether the workload is a job: it has sessions, and its headline is known at its end alone.
+    is_job: bool,
+}
+
+/// `1 run`, `2 runs`.
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 impl Progress {
@@ -45,6 +52,7 @@ impl Progress {
             began: Instant::now(),
             run: String::new(),
             phase: String::new(),
+            is_job: false,
         }
     }
 
@@ -79,18 +87,21 @@ impl Progress {
 impl Observer for Progress {
     fn notice(&mut self, event: &Event<'_>) {
         match event {
-            Event::Began { record, runs_done, runs, expected } => {
+            Event::Began { record, runs_done, runs, expected, is_job } => {
                 self.expected = *expected;
+                self.is_job = *is_job;
                 self.began = Instant::now();
                 if *runs_done > 0 {
                     self.line(&format!(
-                        "resuming {}: {runs_done} of {runs} runs are done",
-                        record.display()
+                        "resuming {}: {runs_done} of {} done",
+                        record.display(),
+                        count(*runs, "run")
                     ));
                 } else {
                     self.line(&format!("recording to {}", record.display()));
                 }
-                self.line(&format!("{} runs to go, about {expected}", runs - runs_done));
+                let left = count(runs - runs_done, "run");
+                self.line(&format!("{left} to go, about {expected}"));
                 self.bar.enable_steady_tick(Duration::from_millis(500));
             }
             Event::CleanedUp(what) => {
@@ -111,18 +122,27 @@ impl Observer for Progress {
             }
             Event::PhaseBegan { kind, users, .. } => {
                 self.phase = match users {
-                    Some(users) if *kind == PhaseKind::Measure => {
-                        format!("measuring {users} users")
+                    Some(users) if *kind == PhaseKind::Measure && self.is_job => {
+                        format!("working with {}", count(*users as usize, "session"))
                     }
-                    Some(users) => format!("{kind} to {users} users"),
+                    Some(_) if self.is_job => kind.to_string(),
+                    Some(users) if *kind == PhaseKind::Measure => {
+                        format!("measuring {}", count(*users as usize, "user"))
+                    }
+                    Some(users) => format!("{kind} to {}", count(*users as usize, "user")),
                     None => kind.to_string(),
                 };
                 self.tick("");
             }
-            Event::Second { headline, unit, users, response_p99, errors } => {
+            Event::Second { counted, counted_per_second, errors, .. } if self.is_job => {
+                let errors = if *errors > 0 { format!(", {errors} errors") } else { String::new() };
+                self.tick(&format!("{counted_per_second:.0} {counted} done per second{errors}"));
+            }
+            Event::Second { headline, unit, users, response_p99, errors, .. } => {
                 let p99 = response_p99.map_or(String::new(), |p99| format!(", p99 {p99}"));
                 let errors = if *errors > 0 { format!(", {errors} errors") } else { String::new() };
-                self.tick(&format!("{headline:.0} {unit} with {users} users{p99}{errors}"));
+                let users = count(*users as usize, "user");
+                self.tick(&format!("{headline:.0} {unit} with {users}{p99}{errors}"));
             }
             Event::Checked { moment, checks, failed } => {
                 let when = match moment {
@@ -147,7 +167,10 @@ impl Observer for Progress {
             Event::RunEnded { status, unit, rungs, reason } => {
                 let rungs: Vec<String> = rungs
                     .iter()
-                    .map(|(users, headline)| format!("{users} users {headline:.0}"))
+                    .map(|(users, headline)| match self.is_job {
+                        true => format!("{headline:.0}"),
+                        false => format!("{} {headline:.0}", count(*users as usize, "user")),
+                    })
                     .collect();
                 let rungs = if rungs.is_empty() {
                     String::new()

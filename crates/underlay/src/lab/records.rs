@@ -6,6 +6,7 @@ use underlay_record::{ExecutionStatus, Record};
 use underlay_study::{PlanOptions, Source, recorded_study};
 
 use crate::lab::Place;
+use crate::stop::Stop;
 
 /// The folder for records, below the current one.
 pub const FOLDER: &str = "underlay-records";
@@ -17,13 +18,24 @@ const RESUMED_WITHIN: Duration = Duration::from_secs(24 * 3600);
 
 /// Where an execution of a study is recorded: in the given file; or in the newest unfinished record of the
 /// same study with the same options; or in a new one.
-pub fn place(name: &str, source: &Source, options: &PlanOptions, fresh: Fresh) -> Place {
+///
+/// # Errors
+/// The given file is there and cannot be gone on with. Nothing has been touched then, and nothing may be said of what is
+/// in it: it would look like the answer to this study.
+pub fn place(
+    name: &str,
+    source: &Source,
+    options: &PlanOptions,
+    fresh: Fresh,
+) -> Result<Place, Stop> {
     if let Some(path) = &options.out {
-        return if path.exists() && fresh == Fresh::No && is_unfinished(path, source, options) {
-            Place::Resumed(path.clone())
-        } else {
-            Place::New(path.clone())
-        };
+        if !path.exists() {
+            return Ok(Place::New(path.clone()));
+        }
+        if fresh == Fresh::No && is_unfinished(path, source, options) {
+            return Ok(Place::Resumed(path.clone()));
+        }
+        return Err(taken(path, fresh));
     }
     let unfinished = match fresh {
         Fresh::Yes => None,
@@ -31,10 +43,39 @@ pub fn place(name: &str, source: &Source, options: &PlanOptions, fresh: Fresh) -
             records_of(name).into_iter().rev().find(|path| is_unfinished(path, source, options))
         }
     };
-    match unfinished {
+    Ok(match unfinished {
         Some(path) => Place::Resumed(path),
         None => Place::New(new_path(name)),
+    })
+}
+
+/// Why a file that is there is not written to, and what can be done.
+fn taken(path: &Path, fresh: Fresh) -> Stop {
+    let shown = path.display();
+    let Ok(record) = Record::open_read_only(path) else {
+        return Stop::bad_input(format!("`{shown}` exists already and is no record of Underlay"))
+            .with_hint("name another file with --out");
+    };
+    let study = &record.manifest().study_name;
+    let is_finished =
+        record.execution().is_ok_and(|execution| execution.status == ExecutionStatus::Finished);
+    if is_finished {
+        return Stop::bad_input(format!(
+            "`{shown}` exists already: the finished record of a run of `{study}`"
+        ))
+        .with_hint(format!(
+            "name another file with --out; `underlay show {shown}` says what this one holds"
+        ));
     }
+    let stop = Stop::bad_input(format!(
+        "`{shown}` exists already: the unfinished record of a run of `{study}`"
+    ));
+    stop.with_hint(match fresh {
+        Fresh::Yes => "name another file with --out; without --fresh, the same study with the same options goes on in it",
+        Fresh::No => {
+            "name another file with --out; a run goes on in it within a day, with the study and options that it was begun with"
+        }
+    })
 }
 
 /// Whether an unfinished execution is left alone.
@@ -108,7 +149,28 @@ fn timestamp(unix_seconds: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::timestamp;
+    use super::{Fresh, place, timestamp};
+    use crate::lab::Place;
+    use underlay_study::{PlanOptions, Source};
+
+    #[test]
+    fn a_file_that_is_there_and_no_record_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("notes.txt");
+        let options = PlanOptions { out: Some(path.clone()), ..PlanOptions::default() };
+        let source = Source { name: "s.toml".to_string(), text: String::new() };
+        assert_eq!(
+            place("s", &source, &options, Fresh::No).expect("free"),
+            Place::New(path.clone())
+        );
+        std::fs::write(&path, "mine").expect("written");
+        for fresh in [Fresh::No, Fresh::Yes] {
+            let refused = place("s", &source, &options, fresh).expect_err("taken");
+            assert_eq!(refused.code(), crate::exit_code::BAD_INPUT);
+            assert!(refused.to_string().contains("exists already and is no record"), "{refused}");
+        }
+        assert_eq!(std::fs::read_to_string(&path).expect("read"), "mine");
+    }
 
     #[test]
     fn timestamps_are_calendar_dates() {

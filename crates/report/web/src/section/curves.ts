@@ -6,7 +6,7 @@ import { drawCurves, type Vertical } from "../chart/curves";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { append, html, type Child } from "../dom";
-import { words } from "../format";
+import { capitalised, words } from "../format";
 import { grid, hasValues, legend, mainType, metricOf, section, type Page } from "../page";
 import { unitName } from "../unit";
 import { isBlockLoad, vocabulary } from "../vocabulary";
@@ -35,12 +35,18 @@ const USUAL_VOLUMES = ["data", "wal"];
 
 /** The section. */
 export function curves(page: Page): HTMLElement | null {
+  const { workload } = page.analysis;
   // A block load has one number of requests in flight: a curve of one point says nothing.
-  if (isBlockLoad(page.analysis.workload) && page.ladder.length < 2) return null;
+  if (isBlockLoad(workload) && page.ladder.length < 2) return null;
+  // A job has no ladder, but its measures of the volumes and of the system are nowhere else.
+  const [title, lead] = workload.is_job
+    ? ["Measures", "Each point is a design; whiskers are 95 % confidence intervals over the repeats."]
+    : ["Against the number of users",
+      "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats."];
   return section(
     "curves",
-    `Against the number of ${vocabulary().many}`,
-    "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats.",
+    title,
+    lead,
     legend(page),
     html("div", { class: "chart-pair" }, chartsOf(page, MAIN.map((name) => metricCurve(metricOf(page, name))), "from zero")),
     latencyCurves(page),
@@ -67,7 +73,7 @@ function chartsOf(page: Page, list: Curve[], vertical: Vertical): HTMLElement[] 
       figure({
         title: curve.title,
         note: curve.note,
-        description: `${curve.title} against virtual users, one line per design.`,
+        description: `${curve.title} against ${vocabulary().axis}, one line per design.`,
         draw: (width) =>
           drawCurves(
             {
@@ -107,7 +113,7 @@ function latencyCurves(page: Page): Child {
   return [
     html("h3", {}, "Response time"),
     html("div", { class: "controls" },
-      select("Transaction", names.map((value) => ({ value, label: words(value) })), transaction, (value) => {
+      select(capitalised(vocabulary().request), names.map((value) => ({ value, label: words(value) })), transaction, (value) => {
         transaction = value;
         draw();
       }),

@@ -10,7 +10,7 @@ import { legend, mainType, section, type Page } from "../page";
 
 /** The section. */
 export function distribution(page: Page): HTMLElement | null {
-  const all = page.analysis.distributions;
+  const all = page.analysis.distributions.filter((entry) => entry.count > 0);
   if (all.length === 0) return null;
   const transactions = [...new Set(all.map((entry) => entry.transaction))];
   const ladder = [...new Set(all.map((entry) => entry.users))].sort((a, b) => a - b);

@@ -63,8 +63,9 @@ function rungTable(page: Page): HTMLElement {
 
 /** One table per rung. On screen the reader chooses one; on paper all are printed. */
 function latencyTables(page: Page): Child {
+  // What was only counted has no times: a table of gaps would say nothing.
   const ladder = page.ladder.filter((users) =>
-    page.analysis.rungs.some((rung) => rung.users === users && rung.latencies.length > 0));
+    page.analysis.rungs.some((rung) => rung.users === users && rung.latencies.some((row) => row.p50.value !== null)));
   const last = ladder[ladder.length - 1];
   if (last === undefined) return null;
   const asked = page.analysis.verdict.users;

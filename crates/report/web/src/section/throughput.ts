@@ -8,9 +8,12 @@ import { grid, hasValues, legend, section, type Page } from "../page";
 import { isBlockLoad, vocabulary } from "../vocabulary";
 
 function bars(page: Page): [string, string, string, string][] {
-  const { counted, rate, rate_unit, unit } = page.analysis.workload;
+  const { counted, rate, rate_unit, unit, is_job } = page.analysis.workload;
+  const done = isBlockLoad(page.analysis.workload) ? "completed" : "committed";
+  // What a job comes to is no count.
+  const what = is_job ? "what the run came to; the definition is in the method" : `${done} ${counted}, counted by the load generator`;
   return [
-    ["headline", capitalised(rate), `${unit}: ${isBlockLoad(page.analysis.workload) ? "completed" : "committed"} ${counted}, counted by the load generator`, rate_unit],
+    ["headline", capitalised(rate), `${unit}: ${what}`, rate_unit],
     ["tpm", "Transactions per minute", "TPM: the engine\u2019s own count of commits and rollbacks", "1/min"],
   ];
 }

@@ -25,7 +25,7 @@ const STACKED_PARTS = / by queue$/;
 const PARTS_IN_OVERVIEW = 4;
 /** Series that a first look needs; of other groups the overview shows nothing. */
 const OVERVIEW_SERIES = [
-  /^headline$/, /^volume\.(data|whole-device)\.read_(iops|latency)$/,
+  /^(headline|done)$/, /^volume\.(data|whole-device)\.read_(iops|latency)$/,
   /^volume\.(wal|whole-device)\.write_(iops|latency)$/, /^process\.(postgres|mariadb)\.run_queue$/,
   /^background\..*\.(read_|write_)?bytes$/, /^cluster\.resync\.left$/, /^cluster\.group\..*\.(buffer\.free|write\.p99)$/,
 ];
@@ -93,8 +93,17 @@ interface Chart {
 
 /** The section. */
 export function timelines(page: Page): HTMLElement | null {
-  if (page.analysis.timelines.lines.length === 0) return null;
+  if (!page.analysis.timelines.series.some((_, index) => drawable(page, index))) return null;
   return new TimelineSection(page).element;
+}
+
+/** Whether any run has a line of this series: two values side by side. What lasted a second has a number, and no course. */
+function drawable(page: Page, series: number): boolean {
+  return page.analysis.timelines.lines.some((line) => line.series === series && hasCourse(line));
+}
+
+function hasCourse(line: TimelineLine): boolean {
+  return line.mean.some((value, index) => value !== null && (line.mean[index + 1] ?? null) !== null);
 }
 
 function chartsOf(page: Page, series: TimelineSeries[]): Chart[] {
@@ -149,7 +158,8 @@ class TimelineSection {
 
   constructor(page: Page) {
     this.page = page;
-    this.catalogue = chartsOf(page, page.analysis.timelines.series);
+    this.catalogue = chartsOf(page, page.analysis.timelines.series).filter((chart) =>
+      chart.series.some((index) => drawable(page, index)));
     const counted = page.analysis.runs.filter((run) => run.counted);
     const repeats = [...new Set(counted.map((run) => run.repeat))].sort((a, b) => a - b);
     this.filter = {
@@ -294,7 +304,7 @@ class TimelineSection {
     for (const chart of this.catalogue) {
       if (!this.matches(chart)) continue;
       const lines = data.lines.filter((line) => wanted.includes(line.run) && chart.series.includes(line.series));
-      if (lines.length === 0) continue;
+      if (!lines.some(hasCourse)) continue;
       charts += 1;
       if (!chart.stacked && !chart.parts) {
         this.promise(() => this.overlaid(chart, lines, wanted));
@@ -302,7 +312,7 @@ class TimelineSection {
       }
       for (const run of wanted) {
         const mine = lines.filter((line) => line.run === run);
-        if (mine.length === 0) continue;
+        if (!mine.some(hasCourse)) continue;
         this.promise(() => chart.stacked ? this.stack(chart, mine, run) : this.parts(chart, mine, run));
       }
     }

@@ -14,6 +14,7 @@ function meaning(evidence: Evidence): string {
     measured: `${load} on a real datastore, in real time`,
     emulated: `${load} on modelled devices, in real time`,
     simulated: "virtual time: no database, no device",
+    mixed: "designs of different kinds; each says its own",
   }[evidence];
 }
 

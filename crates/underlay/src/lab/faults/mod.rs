@@ -230,6 +230,8 @@ impl<'a> Faults<'a> {
         let (tolerated, at_once) = (self.promise.tolerated(), self.promise.at_once());
         let exceeded = self.promise.exceeded_by();
         let promise = match exceeded {
+            // Slowness and a power cut are no failures that redundancy would have to survive.
+            None if at_once == 0 => "within what the design promises".to_string(),
             None => format!(
                 "within what the design promises ({at_once} of {tolerated} tolerated failures at once)"
             ),
