@@ -147,7 +147,14 @@ pub fn compare(
     let (side_a, side_b) = (side(a, &sides.0), side(b, &sides.1));
     let same_measure = sides.0.workload.counts_the_same_as(&sides.1.workload);
     if !same_workload && options.identity == IdentityPolicy::RequireEqual {
-        let described = |side: &Side| format!("{}, identity {}", side.workload, side.identity);
+        // The identity of a block load is its whole description: its name says enough where it differs.
+        let named = sides.0.workload.is_block_load()
+            && sides.1.workload.is_block_load()
+            && side_a.study != side_b.study;
+        let described = |side: &Side| match named {
+            true => side.study.clone(),
+            false => format!("{}, identity {}", side.workload, side.identity),
+        };
         return Err(CompareError::DifferentWorkload {
             a: described(&side_a),
             b: described(&side_b),

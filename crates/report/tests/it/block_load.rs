@@ -22,16 +22,21 @@ const RATES: [u64; 5] = [1000, 1400, 900, 1300, 1100];
 
 /// A load of five rounds on the folder `/data`, of which the document says `said`.
 fn rounds(path: &Path, file: &str, status: RunStatus, said: Value) -> Record {
+    rounds_of("4k-random-read", path, file, status, said)
+}
+
+/// The same, of the load of that name.
+fn rounds_of(name: &str, path: &Path, file: &str, status: RunStatus, said: Value) -> Record {
     let plan = json!({ "workload": { "io": { "shape": { "headline": {
         "types": ["read"], "counted": "I/Os", "unit": "IOPS", "period_ns": 1_000_000_000u64,
     } } } } });
     let manifest = Manifest {
-        study_name: "io-4k-random-read".to_string(),
+        study_name: format!("io-{name}"),
         title: String::new(),
         question: String::new(),
         evidence: Evidence::Measured,
         seed: RootSeed(1),
-        identity: "io {}".to_string(),
+        identity: format!("io {{\"name\":\"{name}\"}}"),
         started_wall_ns: 0,
         plan,
         host: Value::Null,
@@ -189,4 +194,21 @@ fn records_of_block_loads_compare_their_runs_and_say_what_each_lacks() {
     let late = record("c.db", "/data", said(Some(true), 50_000));
     let found = compare(&a, &late, &options).unwrap();
     assert!(found.headlines[0].contains("are not comparable: c.db: 50000 of 100000"), "{found:?}");
+}
+
+#[test]
+fn different_block_loads_are_named_not_described() {
+    let dir = tempdir().unwrap();
+    let record = |name: &str| {
+        let path = dir.path().join(format!("{name}.db"));
+        rounds_of(name, &path, "/data", RunStatus::Finished, said(Some(true), 0))
+    };
+    let (reads, writes) = (record("4k-random-read"), record("4k-random-write"));
+    let options = CompareOptions { identity: IdentityPolicy::RequireEqual, designs: None };
+    let refused = compare(&reads, &writes, &options).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the records have different workloads (A: io-4k-random-read; B: io-4k-random-write): their numbers mean \
+         different things"
+    );
 }
