@@ -239,14 +239,15 @@ fn headline(
 }
 
 /// Where the designs do differ although they do not at the top: a ladder that ends in a common limit,
-/// the processors for example, would otherwise hide what the storage does below it.
+/// the processors for example, would otherwise hide what the storage does below it. What was not confirmed
+/// after the correction for the number of rungs is no more of a difference here than in the table.
 fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
     let (a, b) = (contest.best.min(contest.next), contest.best.max(contest.next));
     let ahead: Vec<(usize, f64, u32)> = results
         .comparisons
         .iter()
         .filter(|c| (c.a, c.b) == (a, b) && c.metric == "headline" && c.scope == Scope::Rung)
-        .filter(|c| matches!(c.outcome, Outcome::Better | Outcome::Worse | Outcome::Suggested))
+        .filter(|c| matches!(c.outcome, Outcome::Better | Outcome::Worse))
         .filter_map(|c| {
             let (ratio, users) = (c.ratio?, c.users?);
             Some(if ratio > 1.0 { (b, ratio, users) } else { (a, 1.0 / ratio, users) })

@@ -406,6 +406,32 @@ fn time_lines_fit_a_page_and_keep_extremes() {
 }
 
 #[test]
+fn the_headline_claims_no_more_below_the_top_than_was_confirmed() {
+    let mut only_suggested = 0;
+    for seed in 1..=40 {
+        let mut ladder = scenario(vec![sata(), nvme()]);
+        (ladder.seed, ladder.users, ladder.measure_s) = (seed, vec![1, 2, 60], 12);
+        (ladder.repeats, ladder.run_noise) = (3, 0.35);
+        for design in &mut ladder.designs {
+            design.demands.processors = 2;
+        }
+        let found = analysis(&ladder);
+        let below = |outcomes: &[Outcome]| {
+            found.comparisons.iter().any(|c| {
+                c.metric == "headline"
+                    && c.users.is_some_and(|users| users < 60)
+                    && outcomes.contains(&c.outcome)
+            })
+        };
+        let confirmed = below(&[Outcome::Better, Outcome::Worse]);
+        let claimed = found.verdict.headline.contains("at fewer users");
+        assert!(confirmed || !claimed, "seed {seed}: {}", found.verdict.headline);
+        only_suggested += u32::from(!confirmed && below(&[Outcome::Suggested]));
+    }
+    assert!(only_suggested > 0, "no ladder tries what this test is about");
+}
+
+#[test]
 fn a_common_limit_at_the_top_does_not_hide_what_storage_does_below_it() {
     let mut ladder = scenario(vec![sata(), nvme()]);
     (ladder.users, ladder.measure_s) = (vec![1, 2, 60], 12);
