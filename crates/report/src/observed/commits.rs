@@ -1,8 +1,9 @@
 //! What the database counted of the load, beside what the client completed of the same.
 //!
 //! Engines count different things. PostgreSQL counts every transaction, also that of a single statement; MariaDB counts the
-//! statements COMMIT and ROLLBACK, and those that commit by themselves nowhere. Which of them a type of transaction
-//! brings about is recorded by the load generator, whose sessions do it.
+//! statements COMMIT and ROLLBACK. Those that commit by themselves stand only in `Handler_commit`, which counts each statement
+//! within a transaction as well, and is deliberately not used here. Which of them a type of transaction brings about is
+//! recorded by the load generator, whose sessions do it.
 
 use serde_json::Value;
 use underlay_record::TransactionTick;
