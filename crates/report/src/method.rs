@@ -146,7 +146,9 @@ const DEFINITIONS: [(&str, &str); 12] = [
     (
         "TPM",
         "transactions per minute as the engine itself counts them (PostgreSQL: commits and rollbacks of \
-         the database, without those of Underlay's own samplers; MariaDB: COMMIT and ROLLBACK statements); engines count differently, so TPM is not \
+         the database, without those of Underlay's own samplers; MariaDB: COMMIT and ROLLBACK statements, or, of a load of nothing but \
+         statements that commit by themselves, its own commits (Handler_commit), as long as nobody says BEGIN, COMMIT or ROLLBACK and no \
+         binary log is written); engines count differently, so TPM is not \
          comparable between engines; unknown where connections were lost in the window, because a server that restarts \
          counts from 0",
     ),

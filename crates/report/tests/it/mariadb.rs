@@ -1,10 +1,10 @@
-//! Loads of MariaDB, whose counters know COMMIT and ROLLBACK but not statements that commit by themselves; and comparisons of
-//! its runs, each of which has folders of its own.
+//! Loads of MariaDB, whose counters know COMMIT and ROLLBACK, and statements that commit by themselves only among its own commits; and
+//! comparisons of its runs, each of which has folders of its own.
 
 use underlay_report::analysis::{Analysis, Gate, GateState};
 
 use crate::answers::analysis;
-use crate::synthetic::{OnMariadb, nvme, sata, scenario};
+use crate::synthetic::{OnMariadb, OwnCommits, nvme, sata, scenario};
 
 const SHOP: [&str; 5] = ["browse_category", "purchase", "login", "reviews_by_actor", "prices"];
 const STATEMENTS: [&str; 5] =
@@ -13,14 +13,18 @@ const STATEMENTS: [&str; 5] =
 /// What says COMMIT, but never comes in these loads.
 const IDLE: [&str; 2] = ["read_write", "write_only"];
 
-/// One design whose log decides, at one number of users.
+/// One design whose log decides, at one number of users; of the server's own commits nothing is known.
 fn found(types: [&'static str; 5], told: &[&'static str], is_recorded: bool) -> Analysis {
+    let (told, idle) = (told.to_vec(), IDLE.to_vec());
+    found_of(OnMariadb { types, idle, told, is_recorded, own_commits: OwnCommits::Unsaid })
+}
+
+fn found_of(mariadb: OnMariadb) -> Analysis {
     let mut design = nvme();
     design.demands.log_ns = 5e6;
     let mut alone = scenario(vec![design]);
     (alone.users, alone.repeats, alone.measure_s) = (vec![8], 2, 30);
-    alone.mariadb =
-        Some(OnMariadb { types, idle: IDLE.to_vec(), told: told.to_vec(), is_recorded });
+    alone.mariadb = Some(mariadb);
     analysis(&alone)
 }
 
@@ -58,6 +62,34 @@ fn statements_that_commit_by_themselves_are_not_missed() {
 }
 
 #[test]
+fn statements_that_commit_by_themselves_are_counted_among_the_servers_own_commits() {
+    let of = |types, told: &[&'static str], is_recorded, log_bin| {
+        let (told, idle) = (told.to_vec(), IDLE.to_vec());
+        let own_commits = OwnCommits::Sampled { log_bin };
+        found_of(OnMariadb { types, idle, told, is_recorded, own_commits })
+    };
+    let statements = of(STATEMENTS, &IDLE, true, "OFF");
+    let gate = commits_gate(&statements);
+    assert_eq!(gate.state, GateState::Passed, "{}", gate.text);
+    let all = statements.rungs[0].metrics["transactions_per_second"].value.unwrap();
+    let share = tpm(&statements).expect("it is counted") / 60.0 / all;
+    assert!((0.98..1.02).contains(&share), "{share} of the transactions");
+
+    // The commits of the log are among the server's own, and who recorded no types could have opened transactions.
+    for (is_recorded, log_bin) in [(true, "ON"), (false, "OFF")] {
+        let unknown = of(STATEMENTS, &IDLE, is_recorded, log_bin);
+        assert_eq!(commits_gate(&unknown).state, GateState::NotJudged);
+        assert_eq!(tpm(&unknown), None);
+    }
+    // Where somebody says COMMIT, statements of transactions are among the server's own commits: these are not what counts.
+    let shop = of(SHOP, &["purchase", "read_write", "write_only"], true, "OFF");
+    assert_eq!(commits_gate(&shop).state, GateState::Passed);
+    let all = shop.rungs[0].metrics["transactions_per_second"].value.unwrap();
+    let share = tpm(&shop).unwrap() / 60.0 / all;
+    assert!((0.38..0.48).contains(&share), "{share} of the transactions");
+}
+
+#[test]
 fn what_the_load_generator_recorded_goes_before_names() {
     // Of these two, old records would take the other one for what says COMMIT.
     let types = ["transfer", "read_only", "insert", "delete", "point_select"];
@@ -91,7 +123,9 @@ fn folders_of_a_run_are_no_difference_between_designs() {
     let mut two = scenario(vec![sata(), nvme()]);
     (two.users, two.repeats, two.measure_s) = (vec![4], 2, 12);
     let told = vec!["purchase"];
-    two.mariadb = Some(OnMariadb { types: SHOP, idle: Vec::new(), told, is_recorded: true });
+    let own_commits = OwnCommits::Unsaid;
+    two.mariadb =
+        Some(OnMariadb { types: SHOP, idle: Vec::new(), told, is_recorded: true, own_commits });
     for (design, run) in two.designs.iter_mut().zip(["/run/1", "/run/2"]) {
         design.settings = of_run(run);
     }

@@ -31,6 +31,17 @@ pub struct OnMariadb {
     pub told: Vec<&'static str>,
     /// Whether the load generator recorded which these are.
     pub is_recorded: bool,
+    /// What is known of the server's own commits.
+    pub own_commits: OwnCommits,
+}
+
+/// What a record of MariaDB says of Handler_commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnCommits {
+    /// Nothing, as older ones.
+    Unsaid,
+    /// It was sampled, and so was what opens a transaction; `log_bin` is as said.
+    Sampled { log_bin: &'static str },
 }
 
 /// Where the volumes `data` and `wal` lie, and how a record says so.

@@ -16,7 +16,7 @@ use underlay_record::{
 };
 
 use crate::simulation::{MIX, SAMPLES, Second, Simulation};
-use crate::synthetic::{Devices, Scenario};
+use crate::synthetic::{Devices, OwnCommits, Scenario};
 
 /// One run of a scenario.
 pub struct SimulatedRun<'a> {
@@ -35,6 +35,8 @@ struct Counters {
     driver_ns: f64,
     busiest_ns: f64,
     commits: f64,
+    /// MariaDB's own: a COMMIT makes two of a transaction of one statement.
+    own_commits: f64,
     log_bytes: f64,
     reads: (f64, f64),
     log_writes: (f64, f64),
@@ -223,9 +225,9 @@ impl SimulatedRun<'_> {
         counters.driver_ns += happened.driver_ns;
         counters.busiest_ns += happened.driver_ns / 2.0 + self.scenario.driver_busy * 1e9;
         for (responses, name) in happened.responses.iter().zip(self.types()) {
-            if self.is_counted(name) {
-                counters.commits += responses.len() as f64;
-            }
+            let each = if self.is_counted(name) { 1.0 } else { 0.0 };
+            counters.commits += each * responses.len() as f64;
+            counters.own_commits += (1.0 + each) * responses.len() as f64;
         }
         counters.log_bytes += completed as f64 * 6_000.0;
         counters.reads.0 += happened.reads.0 as f64;
@@ -253,18 +255,7 @@ impl SimulatedRun<'_> {
             ),
             (
                 if self.scenario.mariadb.is_some() { "mariadb" } else { "postgres" },
-                vec![
-                    counters.commits + 4.0 * observed,
-                    0.0,
-                    counters.log_bytes,
-                    counters.commits * 200.0,
-                    counters.reads.0,
-                    // A checkpoint every 15 s that takes 5 s.
-                    (seconds / 15.0).floor(),
-                    ((seconds - 5.0) / 15.0).floor().max(0.0) * 5_000.0,
-                    4.0 * seconds,
-                ][..if self.scenario.mariadb.is_some() { 5 } else { 8 }]
-                    .to_vec(),
+                self.of_database(counters, observed),
             ),
             ("waits", vec![sampled, 0.0]),
             ("underlay", vec![seconds, seconds * 2e6]),
@@ -284,6 +275,30 @@ impl SimulatedRun<'_> {
             ("driver", vec![counters.driver_ns, counters.busiest_ns, f64::from(self.top_users())]),
             ("pressure", vec![]),
         ]
+    }
+
+    fn of_database(&self, counters: &Counters, observed: f64) -> Vec<f64> {
+        let seconds = counters.seconds;
+        let mut values = vec![
+            counters.commits + 4.0 * observed,
+            0.0,
+            counters.log_bytes,
+            counters.commits * 200.0,
+            counters.reads.0,
+        ];
+        match &self.scenario.mariadb {
+            Some(mariadb) if mariadb.own_commits != OwnCommits::Unsaid => {
+                values.extend([0.0, counters.own_commits]);
+            }
+            Some(_) => {}
+            None => values.extend([
+                // A checkpoint every 15 s that takes 5 s.
+                (seconds / 15.0).floor(),
+                ((seconds - 5.0) / 15.0).floor().max(0.0) * 5_000.0,
+                4.0 * seconds,
+            ]),
+        }
+        values
     }
 
     fn top_users(&self) -> u32 {
@@ -336,6 +351,10 @@ impl SimulatedRun<'_> {
             "fsync": { "value": "on", "source": "default" },
             "data_directory": { "value": format!("/run/{}", run.0), "source": "override" },
         });
+        let own_commits = self.scenario.mariadb.as_ref().map(|mariadb| mariadb.own_commits);
+        if let Some(OwnCommits::Sampled { log_bin }) = own_commits {
+            settings["log_bin"] = json!({ "value": log_bin, "source": "default" });
+        }
         for (name, value) in &self.scenario.designs[self.design].settings {
             settings[*name] = json!({ "value": value, "source": "configuration file" });
         }
@@ -407,21 +426,20 @@ fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
             SeriesSpec::counter(name("queue_time"), "ms"),
         ]
     };
-    let database = match scenario.mariadb {
-        Some(_) => (
-            "mariadb",
-            Layer::Database,
-            counters(
-                &[
-                    "status.com_commit",
-                    "status.com_rollback",
-                    "status.innodb_lsn_current",
-                    "status.innodb_buffer_pool_read_requests",
-                    "status.innodb_buffer_pool_reads",
-                ],
-                "events",
-            ),
-        ),
+    let database = match &scenario.mariadb {
+        Some(mariadb) => {
+            let mut names = vec![
+                "status.com_commit",
+                "status.com_rollback",
+                "status.innodb_lsn_current",
+                "status.innodb_buffer_pool_read_requests",
+                "status.innodb_buffer_pool_reads",
+            ];
+            if mariadb.own_commits != OwnCommits::Unsaid {
+                names.extend(["status.com_begin", "status.handler_commit"]);
+            }
+            ("mariadb", Layer::Database, counters(&names, "events"))
+        }
         None => (
             "postgres",
             Layer::Database,

@@ -31,6 +31,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     traps: &[
         "counters are of the whole server and restart at zero with it",
         "com_commit counts COMMIT statements, also within procedures; a statement that commits by itself is not one",
+        "handler_commit counts one for each statement that used a table, within transactions too, one for each COMMIT, and those of a binary log",
         "innodb_os_log_written counts what was written including the filling of blocks; innodb_lsn_current is the position in the log",
         "innodb_data_fsyncs does not count writes that a file opened for synchronous writing makes durable",
         "innodb_row_lock_time counts in ms and only waits that have ended",
@@ -65,7 +66,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
 
 /// What is asked; the server picks the rows.
 const QUERY: &str = "SHOW GLOBAL STATUS WHERE variable_name REGEXP \
-    '^(Innodb_|Com_(commit|rollback|select|insert|update|delete|call_procedure|stmt_execute)$|Threads_|\
+    '^(Innodb_|Com_(begin|commit|rollback|select|insert|update|delete|call_procedure|stmt_execute)$|Threads_|\
 Bytes_|Handler_(commit|rollback|read_.*|write|update|delete|prepare)$|Binlog_|Aborted_|Queries$|\
 Created_tmp_|Slow_queries$|Opened_tables$|Uptime$)'";
 
