@@ -236,7 +236,7 @@ impl<'t> Item<'t> {
         let DeValue::String(text) = self.value else {
             return self.wrong_type(report, &expected, "");
         };
-        let found = W::all().iter().copied().find(|value| value.word() == text);
+        let found = W::meant(text);
         if found.is_none() {
             let label = match nearest(text, words()) {
                 Some(meant) => format!("did you mean `{meant}`?"),

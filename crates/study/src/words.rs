@@ -26,6 +26,11 @@ pub(crate) trait Words: Copy + 'static {
 
     /// The word in the file.
     fn word(self) -> &'static str;
+
+    /// What a file means by `text`.
+    fn meant(text: &str) -> Option<Self> {
+        Self::all().iter().copied().find(|value| value.word() == text)
+    }
 }
 
 macro_rules! words {
@@ -50,7 +55,6 @@ words! {
     Mode, "mode", Mode::ALL;
     Profile, "profile", Profile::ALL;
     BatchMode, "mode", BatchMode::ALL;
-    Script, "script", Script::ALL;
     Distribution, "distribution", Distribution::ALL;
     Arrivals, "arrival process", Arrivals::ALL;
     Order, "order", Order::ALL;
@@ -62,6 +66,24 @@ words! {
     Duplex, "duplex", [Duplex::Half, Duplex::Full];
     Provenance, "kind of profile", Provenance::ALL;
     WriteMode, "durability", WriteMode::ALL;
+}
+
+/// In every spelling that `underlay drive` takes: hyphens or underscores, with or without sysbench's `oltp_`.
+impl Words for Script {
+    const NAME: &'static str = "script";
+
+    fn all() -> &'static [Script] {
+        const ALL: &[Script] = &Script::ALL;
+        ALL
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+
+    fn meant(text: &str) -> Option<Script> {
+        text.parse().ok()
+    }
 }
 
 impl Words for Method {

@@ -324,3 +324,19 @@ fn sysbench_is_a_workload_and_is_scaled_by_its_rows() {
     assert_eq!(content["shape"]["headline"]["unit"], "TPS");
     assert_eq!(content["shape"]["headline"]["types"][1], "read_only");
 }
+
+#[test]
+fn a_script_is_spelt_as_on_the_command_line_of_drive() {
+    let spelt = |script: &str| {
+        let source = study("", SATA, "", "");
+        let sysbench =
+            format!("[workload.sysbench]\nscript = \"{script}\"\ntable-size = 500_000\n");
+        let text = source.text.replace("[workload.tpcc]\nwarehouses = 8\n", &sysbench);
+        assert!(text.contains(&sysbench));
+        let plan = planned(&Source { text, ..source }, &PlanOptions::default());
+        plan_json(&plan)["workload"]["sysbench"]["script"].clone()
+    };
+    for script in ["update_non_index", "update-non-index", "oltp_update_non_index"] {
+        assert_eq!(spelt(script), "update_non_index");
+    }
+}
