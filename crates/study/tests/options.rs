@@ -340,3 +340,18 @@ fn a_script_is_spelt_as_on_the_command_line_of_drive() {
         assert_eq!(spelt(script), "update_non_index");
     }
 }
+
+#[test]
+fn designs_of_the_same_built_in_have_titles_of_their_own() {
+    let titles = |second: &str| -> Vec<String> {
+        let plan = planned(&study("", second, "", ""), &PlanOptions::default());
+        plan.designs.iter().map(|design| design.title.clone()).collect()
+    };
+    let same = titles("use = \"kingston-nvme\"\nname = \"again\"");
+    assert_eq!(same, ["NVMe: Kingston DC1500M (kingston-nvme)", "NVMe: Kingston DC1500M (again)"]);
+    // What somebody wrote stays as it is.
+    let named = titles("use = \"kingston-nvme\"\nname = \"again\"\ntitle = \"Mine\"");
+    assert_eq!(named, ["NVMe: Kingston DC1500M", "Mine"]);
+    let other = titles("use = \"kingston-sata-5200eco\"\nname = \"again\"");
+    assert_eq!(other, ["NVMe: Kingston DC1500M", "SATA: Micron 5200 ECO"]);
+}

@@ -20,7 +20,7 @@ pub(crate) struct Design {
     pub base: Entry<String>,
     /// Name, unique in the study, used in file names. The built-in's name, when left out.
     pub name: Entry<String>,
-    /// One line for people. The name, when left out.
+    /// One line for people. When left out, the built-in's (with the name behind it where another design has it too), or the name.
     pub title: Entry<String>,
     /// What the design is.
     pub description: Entry<String>,

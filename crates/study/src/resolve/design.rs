@@ -23,6 +23,16 @@ pub(super) struct Draft<'a> {
     pub name: Chosen<String>,
     pub file: &'a Section<Design>,
     pub base: Option<(&'static str, &'static Design)>,
+    /// Whether the built-in's title is that of another design of the study, too.
+    shares_title: bool,
+}
+
+impl Draft<'_> {
+    /// The title that it has or inherits.
+    fn title(&self) -> Option<&String> {
+        let inherited = || self.base.and_then(|(_, base)| base.title.get());
+        self.file.title.get().or_else(inherited)
+    }
 }
 
 impl Resolver<'_> {
@@ -122,8 +132,15 @@ impl Resolver<'_> {
                 );
             }
             if let Some(base) = base {
-                drafts.push(Draft { name, file: section, base });
+                drafts.push(Draft { name, file: section, base, shares_title: false });
             }
+        }
+        let titles: Vec<Option<String>> =
+            drafts.iter().map(|draft| draft.title().cloned()).collect();
+        for (index, draft) in drafts.iter_mut().enumerate() {
+            let mut others = titles.iter().enumerate().filter(|(other, _)| *other != index);
+            draft.shares_title =
+                draft.file.title.is_absent() && others.any(|(_, title)| *title == titles[index]);
         }
         drafts
     }
@@ -244,7 +261,11 @@ impl Resolver<'_> {
         if let Some((name, base)) = draft.base {
             layers.push((Layer::Builtin(name), entry(base)));
         }
-        let chosen = pick(self.text, &path, &layers).found()?;
+        let mut chosen = pick(self.text, &path, &layers).found()?;
+        if key == "title" && draft.shares_title {
+            // Reports call designs by their titles.
+            chosen.value = format!("{} ({})", chosen.value, draft.name.value);
+        }
         // Long texts stand in the plan; the table needs only the titles.
         if key == "title" {
             rows.push(chosen.setting(chosen.value.clone()));
