@@ -34,7 +34,7 @@ impl Resolver<'_> {
     pub(super) fn background(
         &mut self,
         designs: &[DesignPlan],
-        procedure: Option<&ProcedureChoice>,
+        procedure: &ProcedureChoice,
         workload: Option<&WorkloadKind>,
     ) -> Vec<BackgroundPlan> {
         let file = self.file;

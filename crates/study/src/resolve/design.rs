@@ -47,13 +47,13 @@ impl Resolver<'_> {
         &mut self,
         engine: &EngineChoice,
         workload: Option<&WorkloadChoice>,
-        procedure: Option<&ProcedureChoice>,
+        procedure: &ProcedureChoice,
     ) -> Vec<DesignPlan> {
         let Some(sections) = self.file.design.get() else {
             if self.file.design.is_absent() {
                 self.no_design();
             }
-            self.check_engine(engine, procedure.map(|procedure| &procedure.users_max));
+            self.check_engine(engine, procedure.top());
             return Vec::new();
         };
         if sections.is_empty() {
@@ -68,7 +68,7 @@ impl Resolver<'_> {
             plans.extend(self.design(draft, engine, workload, procedure));
         }
         if wanted.is_empty() {
-            self.check_engine(engine, procedure.map(|procedure| &procedure.users_max));
+            self.check_engine(engine, procedure.top());
         }
         plans
     }
@@ -210,7 +210,7 @@ impl Resolver<'_> {
         draft: &Draft<'_>,
         study_engine: &EngineChoice,
         workload: Option<&WorkloadChoice>,
-        procedure: Option<&ProcedureChoice>,
+        procedure: &ProcedureChoice,
     ) -> Option<DesignPlan> {
         let path = format!("design.{}", draft.name.value);
         let mut rows: Vec<Setting> = Vec::new();
@@ -221,7 +221,7 @@ impl Resolver<'_> {
         let kind = self.datastore(draft, &path, &mut rows);
         let volumes = self.volumes(draft, &path, kind.as_ref(), &mut rows);
         let (engine, overrides) = self.design_engine(draft, &path, study_engine, &mut rows);
-        self.check_engine(&engine, procedure.map(|procedure| &procedure.users_max));
+        self.check_engine(&engine, procedure.top());
         if let (Some(kind), Some(volumes)) = (&kind, &volumes) {
             self.check_capacity(kind, volumes);
             self.check_contents(volumes, &engine, workload);

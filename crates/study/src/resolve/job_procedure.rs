@@ -5,11 +5,11 @@ use std::ops::Range;
 use underlay_core::Nanos;
 
 use super::Resolver;
-use super::chosen::{Chosen, Layer};
-use super::procedure::ProcedureChoice;
+use super::chosen::{Chosen, Layer, Pick};
+use super::procedure::{Ladder, Phases, ProcedureChoice, plan};
 use crate::exact;
 use crate::limits::{MEASURE, UNMEASURED};
-use crate::plan::{Origin, ProcedurePlan};
+use crate::plan::Origin;
 
 /// A job that does not say how long it may take may take as long as anything.
 const LONGEST: Nanos = *MEASURE.end();
@@ -20,7 +20,7 @@ const CONCURRENCY: &str =
 
 impl Resolver<'_> {
     /// Decides about the procedure of a job of so many sessions.
-    pub(super) fn job_procedure(&mut self, sessions: u32) -> Option<ProcedureChoice> {
+    pub(super) fn job_procedure(&mut self, sessions: u32) -> ProcedureChoice {
         self.refuse_what_users_have();
         let (file, default) = (&self.file.procedure, &self.defaults.procedure);
         let settle = self.time("settle", &file.settle, &default.settle, None);
@@ -28,39 +28,41 @@ impl Resolver<'_> {
             self.check_time(settle, &UNMEASURED);
         }
         let measure = match self.options.measure {
-            Some(time) => Some(Chosen::command_line(time, "procedure.measure", "--measure")),
-            None => self.pick("procedure.measure", &[(Layer::File, &file.measure)]).found(),
+            Some(time) => Pick::Found(Chosen::command_line(time, "procedure.measure", "--measure")),
+            None => self.pick("procedure.measure", &[(Layer::File, &file.measure)]),
         };
-        if let Some(measure) = &measure {
+        if let Pick::Found(measure) = &measure {
             self.check_time(measure, &MEASURE);
         }
-        let repeats = self.repeats()?;
+        let repeats = self.repeats();
         let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
-        let order = self.pick("procedure.order", &order).found()?;
-        let settle = settle?;
-        self.provenance.push(settle.setting(exact::time(settle.value)));
-        self.provenance.extend(measure.iter().map(|c| c.setting(exact::time(c.value))));
-        self.provenance.push(repeats.setting(repeats.value.to_string()));
-        self.provenance.push(order.setting(order.value.as_str().to_string()));
-        Some(ProcedureChoice {
-            plan: ProcedurePlan {
-                users: vec![sessions],
-                settle: settle.value,
-                warm_up: Nanos::ZERO,
-                ramp_up: Nanos::ZERO,
-                measure: measure.map_or(LONGEST, |measure| measure.value),
-                search: None,
-                repeats: repeats.value,
-                order: order.value,
+        let order = self.pick("procedure.order", &order).found();
+        self.provenance.extend(settle.iter().map(|c| c.setting(exact::time(c.value))));
+        if let Pick::Found(measure) = &measure {
+            self.provenance.push(measure.setting(exact::time(measure.value)));
+        }
+        self.provenance.extend(repeats.iter().map(|c| c.setting(c.value.to_string())));
+        self.provenance.extend(order.iter().map(|c| c.setting(c.value.as_str().to_string())));
+        let phases = Phases {
+            settle: settle.map(|time| time.value),
+            warm_up: Some(Nanos::ZERO),
+            ramp_up: Some(Nanos::ZERO),
+            measure: match measure {
+                Pick::Found(measure) => Some(measure.value),
+                Pick::Absent => Some(LONGEST),
+                Pick::Refused => None,
             },
-            full_users: vec![sessions],
-            users_max: Chosen {
-                value: sessions,
-                path: "workload".to_string(),
-                origin: Origin::Default,
-                span: None,
-            },
-        })
+        };
+        let top = Chosen {
+            value: sessions,
+            path: "workload".to_string(),
+            origin: Origin::Default,
+            span: None,
+        };
+        let ladder = Ladder { users: vec![sessions], full: vec![sessions], top };
+        let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
+        let plan = plan(Some(&ladder), &phases, Some(None), repeats, order);
+        ProcedureChoice { plan, phases, ladder: Some(ladder) }
     }
 
     /// All keys and options that have no meaning for a job.

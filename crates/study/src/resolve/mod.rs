@@ -90,18 +90,18 @@ impl<'a> Resolver<'a> {
         let full_workload = self.workload();
         let workload = full_workload.as_ref().map(|full| self.scale_workload(full));
         let procedure = self.procedure(workload.as_ref());
-        let designs = self.designs(&engine, workload.as_ref(), procedure.as_ref());
+        let designs = self.designs(&engine, workload.as_ref(), &procedure);
         let kind = workload.as_ref().map(|workload| workload.kind());
-        let weights = self.weights(&designs, procedure.as_ref(), kind.as_ref());
-        let background = self.background(&designs, procedure.as_ref(), kind.as_ref());
-        let faults = self.faults(&designs, procedure.as_ref());
+        let weights = self.weights(&designs, &procedure, kind.as_ref());
+        let background = self.background(&designs, &procedure, kind.as_ref());
+        let faults = self.faults(&designs, &procedure);
         self.refuse_background_with_power_cuts(&background, &faults);
         self.doubt_designs(&designs, &background, &faults);
         let published = self.published();
 
         let (name, title, question) = identity?;
         let (full_workload, workload) = (full_workload?, workload?);
-        let procedure = procedure?;
+        let (procedure, ladder) = (procedure.plan?, procedure.ladder?);
         if !self.report.is_empty() || designs.is_empty() {
             return None;
         }
@@ -111,14 +111,14 @@ impl<'a> Resolver<'a> {
             memory_limit: full_engine.memory_limit(),
             population: full_workload.kind().population(),
             database: estimate::database(&full_workload.kind()),
-            users: procedure.full_users.clone(),
+            users: ladder.full,
         };
         let size = Sizes {
             cpus: engine.cpus(),
             memory_limit: engine.memory_limit(),
             population: workload_plan.kind.population(),
             database: estimate::database(&workload_plan.kind),
-            users: procedure.plan.users.clone(),
+            users: procedure.users.clone(),
         };
         let mut plan = Plan {
             name,
@@ -127,9 +127,9 @@ impl<'a> Resolver<'a> {
             seed: RootSeed(seed?),
             evidence: designs.iter().map(|design| design.evidence).max()?,
             engine: engine.plan()?,
-            schedule: schedule(designs.len(), procedure.plan.repeats, procedure.plan.order),
+            schedule: schedule(designs.len(), procedure.repeats, procedure.order),
             workload: workload_plan,
-            procedure: procedure.plan,
+            procedure,
             weights,
             background,
             faults,

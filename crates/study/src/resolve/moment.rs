@@ -5,7 +5,7 @@ use std::ops::Range;
 use underlay_core::Nanos;
 
 use super::Resolver;
-use super::procedure::ProcedureChoice;
+use super::procedure::{Ladder, Phases, ProcedureChoice};
 use crate::entry::Entry;
 use crate::exact;
 use crate::fault_plan::FaultPhase;
@@ -23,11 +23,11 @@ pub(super) struct MomentKeys<'a> {
 }
 
 impl Resolver<'_> {
-    /// The phase and the rung, if the moment lies within them.
+    /// The phase and the rung, if the moment lies within them. What of the procedure is refused is not judged by.
     pub(super) fn moment(
         &mut self,
         keys: &MomentKeys<'_>,
-        procedure: Option<&ProcedureChoice>,
+        procedure: &ProcedureChoice,
     ) -> Option<(FaultPhase, Option<u32>)> {
         let what = keys.what;
         let phase = match keys.phase {
@@ -35,7 +35,6 @@ impl Resolver<'_> {
             Entry::Absent => FaultPhase::Measure,
             Entry::Given { value, .. } => *value,
         };
-        let procedure = procedure?;
         if !phase.is_per_rung()
             && let Some(span) = keys.users.span()
         {
@@ -48,13 +47,16 @@ impl Resolver<'_> {
             );
         }
         let users = match (phase.is_per_rung(), keys.users) {
-            (_, Entry::Refused) => return None,
-            (false, _) => None,
-            (true, Entry::Absent) => procedure.plan.users.last().copied(),
-            (true, Entry::Given { value, span }) => Some(self.rung(*value, span, procedure)?),
+            (_, Entry::Refused) => None,
+            (false, _) => Some(None),
+            (true, Entry::Absent) => procedure.ladder.as_ref().map(|l| l.users.last().copied()),
+            (true, Entry::Given { value, span }) => {
+                let ladder = procedure.ladder.as_ref();
+                ladder.and_then(|ladder| self.rung(*value, span, ladder)).map(Some)
+            }
         };
-        let length = phase_length(&procedure.plan, phase);
-        if let Entry::Given { value: at, span } = keys.at
+        if let Some(length) = procedure.phases.length(phase)
+            && let Entry::Given { value: at, span } = keys.at
             && *at >= length
         {
             let subject = what.replacen("a ", "the ", 1);
@@ -72,23 +74,18 @@ impl Resolver<'_> {
                 },
             );
         }
-        Some((phase, users))
+        Some((phase, users?))
     }
 
     /// The planned rung of a number of users, which is written at full size.
-    fn rung(
-        &mut self,
-        users: u32,
-        span: &Range<usize>,
-        procedure: &ProcedureChoice,
-    ) -> Option<u32> {
-        if procedure.full_users.contains(&users) {
+    fn rung(&mut self, users: u32, span: &Range<usize>, ladder: &Ladder) -> Option<u32> {
+        if ladder.full.contains(&users) {
             return Some(match &self.options.users {
                 Some(_) => users,
                 None => scale::count(users, self.scale),
             });
         }
-        let rungs: Vec<String> = procedure.full_users.iter().map(u32::to_string).collect();
+        let rungs: Vec<String> = ladder.full.iter().map(u32::to_string).collect();
         let whose = if self.options.users.is_some() { "`--users`" } else { "the ladder" };
         self.report.at(
             span,
@@ -150,6 +147,18 @@ impl Resolver<'_> {
                 label,
                 format!("use one of {}", listed(words())),
             );
+        }
+    }
+}
+
+impl Phases {
+    /// How long a phase lasts, where that is decided.
+    fn length(&self, phase: FaultPhase) -> Option<Nanos> {
+        match phase {
+            FaultPhase::Settle => self.settle,
+            FaultPhase::WarmUp => self.warm_up,
+            FaultPhase::RampUp => self.ramp_up,
+            FaultPhase::Measure => self.measure,
         }
     }
 }

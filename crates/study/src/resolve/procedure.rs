@@ -11,25 +11,49 @@ use crate::entry::Entry;
 use crate::exact;
 use crate::finding::Severity;
 use crate::limits::{MEASURE, REPEATS, RUNGS_MAX, UNMEASURED, USERS};
-use crate::plan::{Order, Origin, ProcedurePlan, Scale};
+use crate::plan::{Order, Origin, ProcedurePlan, Scale, SearchPlan};
 use crate::scale;
 
-/// The decisions about the procedure.
+/// The decisions about the procedure. What one of its parts needs of another is known also where a third is refused.
 #[derive(Clone, Debug)]
 pub(crate) struct ProcedureChoice {
-    pub plan: ProcedurePlan,
-    /// The ladder before scaling.
-    pub full_users: Vec<u32>,
-    /// The top of the ladder, placed where the ladder was decided.
-    pub users_max: Chosen<u32>,
+    /// None where any part is refused.
+    pub plan: Option<ProcedurePlan>,
+    pub phases: Phases,
+    /// None where the ladder is refused.
+    pub ladder: Option<Ladder>,
+}
+
+/// How long each phase lasts; none where that is refused.
+#[derive(Clone, Debug)]
+pub(crate) struct Phases {
+    pub settle: Option<Nanos>,
+    pub warm_up: Option<Nanos>,
+    pub ramp_up: Option<Nanos>,
+    pub measure: Option<Nanos>,
+}
+
+/// The ladder of users; of a job its sessions.
+#[derive(Clone, Debug)]
+pub(crate) struct Ladder {
+    /// As it is climbed.
+    pub users: Vec<u32>,
+    /// Before scaling.
+    pub full: Vec<u32>,
+    /// Its top, placed where the ladder was decided.
+    pub top: Chosen<u32>,
+}
+
+impl ProcedureChoice {
+    /// The top of the ladder, where there is one.
+    pub fn top(&self) -> Option<&Chosen<u32>> {
+        self.ladder.as_ref().map(|ladder| &ladder.top)
+    }
 }
 
 impl Resolver<'_> {
     /// Decides about the procedure.
-    pub(super) fn procedure(
-        &mut self,
-        workload: Option<&WorkloadChoice>,
-    ) -> Option<ProcedureChoice> {
+    pub(super) fn procedure(&mut self, workload: Option<&WorkloadChoice>) -> ProcedureChoice {
         // Also a job that is refused has no users.
         let section = &self.file.workload;
         if section.batch.is_present() || section.warehouse.is_present() {
@@ -69,32 +93,29 @@ impl Resolver<'_> {
         let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
         let order = self.pick("procedure.order", &order).found();
 
-        let full = full?;
-        let users = self.scale_ladder(&full);
+        let users = full.as_ref().map(|full| self.scale_ladder(full));
         self.record_procedure(
-            &users,
+            users.as_ref(),
             [&settle, &warm_up, &ramp_up, &measure],
             repeats.as_ref(),
             order.as_ref(),
         );
-        let top = users.with(users.value.iter().copied().max().unwrap_or(0));
-        if let Some(workload) = workload {
-            self.doubt_terminals(&top, workload);
+        let ladder = users.zip(full).map(|(users, full)| {
+            let top = users.with(users.value.iter().copied().max().unwrap_or(0));
+            Ladder { users: users.value, full: full.value, top }
+        });
+        if let (Some(ladder), Some(workload)) = (&ladder, workload) {
+            self.doubt_terminals(&ladder.top, workload);
         }
-        Some(ProcedureChoice {
-            plan: ProcedurePlan {
-                users: users.value,
-                settle: settle?.value,
-                warm_up: warm_up?.value,
-                ramp_up: ramp_up?.value,
-                measure: measure?.value,
-                search: search?,
-                repeats: repeats?.value,
-                order: order?.value,
-            },
-            full_users: full.value,
-            users_max: top,
-        })
+        let phases = Phases {
+            settle: settle.map(|time| time.value),
+            warm_up: warm_up.map(|time| time.value),
+            ramp_up: ramp_up.map(|time| time.value),
+            measure: measure.map(|time| time.value),
+        };
+        let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
+        let plan = plan(ladder.as_ref(), &phases, search, repeats, order);
+        ProcedureChoice { plan, phases, ladder }
     }
 
     /// Reports a time outside its range.
@@ -224,12 +245,12 @@ impl Resolver<'_> {
 
     fn record_procedure(
         &mut self,
-        users: &Chosen<Vec<u32>>,
+        users: Option<&Chosen<Vec<u32>>>,
         times: [&Option<Chosen<Nanos>>; 4],
         repeats: Option<&Chosen<u32>>,
         order: Option<&Chosen<Order>>,
     ) {
-        self.provenance.push(users.setting(format!("{:?}", users.value)));
+        self.provenance.extend(users.map(|users| users.setting(format!("{:?}", users.value))));
         let times = times.into_iter().flatten().map(|time| time.setting(exact::time(time.value)));
         self.provenance.extend(times);
         self.provenance.extend(repeats.map(|c| c.setting(c.value.to_string())));
@@ -254,6 +275,26 @@ impl Resolver<'_> {
             );
         }
     }
+}
+
+/// The plan, if every part of it is decided.
+pub(super) fn plan(
+    ladder: Option<&Ladder>,
+    phases: &Phases,
+    search: Option<Option<SearchPlan>>,
+    repeats: Option<u32>,
+    order: Option<Order>,
+) -> Option<ProcedurePlan> {
+    Some(ProcedurePlan {
+        users: ladder?.users.clone(),
+        settle: phases.settle?,
+        warm_up: phases.warm_up?,
+        ramp_up: phases.ramp_up?,
+        measure: phases.measure?,
+        search: search?,
+        repeats: repeats?,
+        order: order?,
+    })
 }
 
 /// What is wrong with a ladder.

@@ -21,7 +21,7 @@ impl Resolver<'_> {
     pub(super) fn weights(
         &mut self,
         designs: &[DesignPlan],
-        procedure: Option<&ProcedureChoice>,
+        procedure: &ProcedureChoice,
         workload: Option<&WorkloadKind>,
     ) -> Vec<WeightsPlan> {
         let file = self.file;

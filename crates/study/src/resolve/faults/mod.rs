@@ -34,7 +34,7 @@ impl Resolver<'_> {
     pub(super) fn faults(
         &mut self,
         designs: &[DesignPlan],
-        procedure: Option<&ProcedureChoice>,
+        procedure: &ProcedureChoice,
     ) -> Vec<FaultPlan> {
         let Entry::Given { value: sections, .. } = &self.file.fault else { return Vec::new() };
         let mut placed = Vec::new();
@@ -42,10 +42,10 @@ impl Resolver<'_> {
             let found = self.fault(section, designs, procedure);
             placed.extend(found.map(|plan| Placed { plan, span: place(section) }));
         }
-        if let Some(procedure) = procedure {
-            self.check_overlaps(&placed, designs, &procedure.plan);
-            self.try_faults(&placed, designs, &procedure.plan);
-            self.doubt_promises(&placed, designs, &procedure.plan);
+        if let Some(plan) = &procedure.plan {
+            self.check_overlaps(&placed, designs, plan);
+            self.try_faults(&placed, designs, plan);
+            self.doubt_promises(&placed, designs, plan);
         }
         // A fault of designs that the command line left out does not happen.
         placed.retain(|fault| !fault.plan.designs.is_empty());
@@ -66,7 +66,7 @@ impl Resolver<'_> {
         &mut self,
         section: &Section<file::Fault>,
         designs: &[DesignPlan],
-        procedure: Option<&ProcedureChoice>,
+        procedure: &ProcedureChoice,
     ) -> Option<FaultPlan> {
         if section.kind.is_absent() {
             let example = "add for example kind = \"host-lost\", host = \"host-1\"";
