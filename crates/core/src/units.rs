@@ -23,6 +23,9 @@ pub enum QuantityError {
     /// No digits in front of the unit.
     #[error("`{0}` does not start with a number")]
     NoNumber(String),
+    /// Below zero.
+    #[error("`{0}` is negative")]
+    Negative(String),
     /// A number alone.
     #[error("`{text}` has no unit; write for example `{example}`")]
     NoUnit {
@@ -78,6 +81,10 @@ fn parse_quantity(
     example_unit: &str,
 ) -> Result<u64, QuantityError> {
     let text = text.trim();
+    let is_number = |rest: &str| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    if text.strip_prefix('-').is_some_and(|rest| is_number(rest.trim_start())) {
+        return Err(QuantityError::Negative(text.to_string()));
+    }
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
     let (number, unit) = (&text[..split], text[split..].trim_start());
     let value: f64 = number.parse().map_err(|_| QuantityError::NoNumber(text.to_string()))?;
@@ -294,7 +301,12 @@ mod tests {
         assert!(matches!("10M".parse::<Bytes>(), Err(QuantityError::UnknownUnit { .. })));
         assert!(matches!("10 sec".parse::<Nanos>(), Err(QuantityError::UnknownUnit { .. })));
         assert!(matches!("fast".parse::<Nanos>(), Err(QuantityError::NoNumber(_))));
-        assert!(matches!("-1s".parse::<Nanos>(), Err(QuantityError::NoNumber(_))));
+        assert!(matches!("s".parse::<Nanos>(), Err(QuantityError::NoNumber(_))));
+        assert!(matches!("-".parse::<Nanos>(), Err(QuantityError::NoNumber(_))));
+        for negative in ["-1s", "- 1.5 ms", "-5"] {
+            assert!(matches!(negative.parse::<Nanos>(), Err(QuantityError::Negative(_))));
+        }
+        assert_eq!("-5GiB".parse::<Bytes>().unwrap_err().to_string(), "`-5GiB` is negative");
         assert!(matches!("99999999999h".parse::<Nanos>(), Err(QuantityError::TooLarge(_))));
     }
 

@@ -310,14 +310,20 @@ impl<'t> Item<'t> {
     {
         let text = match self.value {
             DeValue::String(text) => text,
+            DeValue::Integer(number) if number.as_str().starts_with('-') => {
+                return self.negative(report, &format!("{number} is negative"), expected);
+            }
             DeValue::Integer(number) => {
                 let help = format!("write \"{number}{unit}\", in quotes and with its unit");
                 return self.wrong_type(report, expected, &help);
             }
             _ => return self.wrong_type(report, expected, ""),
         };
-        match text.parse() {
+        match text.parse::<Q>() {
             Ok(quantity) => Some(quantity),
+            Err(error) if text.trim_start().starts_with('-') => {
+                self.negative(report, &error.to_string(), expected)
+            }
             Err(error) => {
                 report.at(
                     &self.span,
@@ -353,6 +359,12 @@ impl<'t> Item<'t> {
             format!("this is {}", kind(self.value)),
             help,
         );
+        None
+    }
+
+    fn negative<T>(&self, report: &mut Report, label: &str, expected: &str) -> Option<T> {
+        let message = format!("`{}` cannot be below zero", self.path);
+        report.at(&self.span, "out-of-range", message, label, format!("write {expected}"));
         None
     }
 
