@@ -51,7 +51,7 @@ pub enum PlacementRefusal {
         /// Domains that are there and reachable.
         present: usize,
         /// What to do.
-        remedy: &'static str,
+        remedy: String,
     },
     /// Not enough capacity devices for the stripe width.
     #[error(
@@ -200,10 +200,14 @@ pub(super) fn place_component(
 
 fn too_few_domains(policy: &Policy, needed: usize, present: usize) -> PlacementRefusal {
     use super::policy::Method;
+    let hosts = match needed.saturating_sub(present) {
+        0 | 1 => "a host".to_string(),
+        more => format!("{more} hosts"),
+    };
     let remedy = match (policy.method, policy.failures_to_tolerate) {
-        (Method::ErasureCoding, _) => "add a host or use mirroring",
-        (Method::Mirror, 0) => "add or return a host",
-        (Method::Mirror, _) => "add a host or tolerate fewer failures",
+        (Method::ErasureCoding, _) => format!("add {hosts} or use mirroring"),
+        (Method::Mirror, 0) => format!("add or return {hosts}"),
+        (Method::Mirror, _) => format!("add {hosts} or tolerate fewer failures"),
     };
     PlacementRefusal::FaultDomains { policy: policy.to_string(), needed, present, remedy }
 }

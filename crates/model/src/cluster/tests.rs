@@ -122,6 +122,10 @@ fn refusals_say_what_is_missing_and_what_to_do() {
         refusal(2, 1, Policy::DEFAULT),
         "needs 3 fault domains for RAID-1, the cluster has 2: add a host or tolerate fewer failures"
     );
+    assert_eq!(
+        refusal(4, 1, RAID6),
+        "needs 6 fault domains for RAID-6, the cluster has 4: add 2 hosts or use mirroring"
+    );
     let wide = Policy { stripe_width: 3, ..Policy::DEFAULT };
     assert!(refusal(3, 2, wide).starts_with("needs 3 capacity devices"), "{}", refusal(3, 2, wide));
     let mut cluster = cluster(3, 1);
