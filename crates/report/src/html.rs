@@ -23,7 +23,7 @@ use serde::Serialize;
 use serde_json::ser::{Formatter, Serializer};
 use sha2::{Digest, Sha256};
 
-use crate::analysis::{Analysis, Estimate, Finding, FindingSeverity, Rung};
+use crate::analysis::{Analysis, Estimate, EvidenceKind, Finding, FindingSeverity, Rung};
 use crate::wording::{amount, sentence_case};
 
 /// Script of the page, built from `web/src` by the build script of this crate.
@@ -131,15 +131,16 @@ fn escape(text: &str) -> String {
 /// The answer in plain HTML. The script replaces it by the full report.
 fn put_answer(page: &mut String, analysis: &Analysis) {
     let study = &analysis.study;
-    let evidence = study.evidence.as_str();
+    let badges: Vec<String> = evidence_kinds(analysis).into_iter().map(badge).collect();
     put(
         page,
         format_args!(
             "<div id=\"fallback\" class=\"columns\"><main>\n<section class=\"verdict\">\n\
          <p class=\"question\">{}</p>\n<h1 class=\"headline\">{}</h1>\n\
-         <p><span class=\"badge {evidence}\">{evidence}</span></p>\n",
+         <p class=\"badges\">{}</p>\n",
             escape(&study.question),
             escape(&analysis.verdict.headline),
+            badges.join(" "),
         ),
     );
     for sentence in &analysis.verdict.support {
@@ -179,37 +180,73 @@ fn put_warnings(page: &mut String, findings: &[Finding]) {
     page.push_str("</ul></section>\n");
 }
 
-/// The key table: throughput of each design at each rung.
+/// The kinds of evidence of the designs, in the order in which these first have them.
+fn evidence_kinds(analysis: &Analysis) -> Vec<EvidenceKind> {
+    let mut kinds = Vec::new();
+    for design in &analysis.designs {
+        if !kinds.contains(&design.evidence) {
+            kinds.push(design.evidence);
+        }
+    }
+    if kinds.is_empty() { vec![analysis.study.evidence] } else { kinds }
+}
+
+fn badge(evidence: EvidenceKind) -> String {
+    let word = evidence.as_str();
+    format!("<span class=\"badge {word}\">{word}</span>")
+}
+
+/// The key table: throughput of each design at each rung. A column that has nothing to say is left out.
 fn put_rungs(page: &mut String, analysis: &Analysis) {
     let mut rungs: Vec<&Rung> = analysis.rungs.iter().collect();
     if rungs.is_empty() {
         return;
     }
     rungs.sort_by_key(|rung| (rung.users, rung.design));
+    let workload = &analysis.workload;
+    let at_work = match (workload.is_job, workload.is_block_load()) {
+        (true, _) => None,
+        (false, true) => Some("Requests in flight"),
+        (false, false) => Some("Users"),
+    };
+    let caption = match workload.is_block_load() {
+        true => "Of one run: a 95 % interval is that of the variation within it",
+        false => "Mean and 95 % confidence interval over the repeats",
+    };
+    let has_tpm = rungs.iter().any(|rung| rung.metrics.contains_key("tpm"));
+    let is_mixed = evidence_kinds(analysis).len() > 1;
     put(
         page,
         format_args!(
-            "<section><h2>Throughput</h2><div class=\"table-box\"><table>\
-             <caption>Mean and 95 % confidence interval over the repeats</caption>\
-             <thead><tr><th scope=\"col\" class=\"number\">Users</th><th scope=\"col\">Design</th>\
-             <th scope=\"col\" class=\"number\">{}</th>\
-             <th scope=\"col\" class=\"number\">Transactions per minute</th></tr></thead><tbody>\n",
-            escape(&sentence_case(&analysis.workload.rate)),
+            "<section><h2>Throughput</h2><div class=\"table-box\"><table><caption>{caption}</caption><thead><tr>"
         ),
     );
+    let number = |page: &mut String, title: &str| {
+        put(page, format_args!("<th scope=\"col\" class=\"number\">{}</th>", escape(title)));
+    };
+    at_work.iter().for_each(|title| number(page, title));
+    page.push_str("<th scope=\"col\">Design</th>");
+    number(page, &sentence_case(&workload.rate));
+    if has_tpm {
+        number(page, "Transactions per minute");
+    }
+    page.push_str("</tr></thead><tbody>\n");
     for rung in rungs {
-        let design = analysis.designs.get(rung.design).map_or("?", |design| design.title.as_str());
-        put(
-            page,
-            format_args!(
-                "<tr><th scope=\"row\" class=\"number\">{}</th><td>{}</td><td class=\"number\">{}</td>\
-             <td class=\"number\">{}</td></tr>\n",
-                rung.users,
-                escape(design),
-                estimate_text(rung.metrics.get("headline")),
-                estimate_text(rung.metrics.get("tpm")),
-            ),
-        );
+        let design = analysis.designs.get(rung.design);
+        let kind = design.filter(|_| is_mixed).map(|design| badge(design.evidence));
+        page.push_str("<tr>");
+        if at_work.is_some() {
+            put(page, format_args!("<th scope=\"row\" class=\"number\">{}</th>", rung.users));
+        }
+        let title = escape(design.map_or("?", |design| design.title.as_str()));
+        let kind = kind.map_or(String::new(), |kind| format!(" {kind}"));
+        put(page, format_args!("<td>{title}{kind}</td>"));
+        let metrics = if has_tpm { &["headline", "tpm"][..] } else { &["headline"] };
+        for metric in metrics {
+            let text = estimate_text(rung.metrics.get(*metric));
+            put(page, format_args!("<td class=\"number\">{text}</td>"));
+        }
+        page.push_str("</tr>\n");
     }
     page.push_str("</tbody></table></div></section>\n");
 }

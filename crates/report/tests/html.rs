@@ -10,7 +10,7 @@ use example::Size;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use underlay_report::analysis::Analysis;
+use underlay_report::analysis::{Analysis, EvidenceKind};
 use underlay_report::html;
 
 const SMALL: Size = Size { series: 9, buckets: 30, runs: 10 };
@@ -148,6 +148,41 @@ fn the_answer_can_be_read_without_script() {
     }
     // One line of the table per design and number of users.
     assert_eq!(plain.matches("<tr><th scope=\"row\"").count(), analysis.rungs.len());
+}
+
+#[test]
+fn without_script_each_kind_of_evidence_has_its_badge_and_jobs_have_no_users() {
+    let mut analysis = example::analysis(SMALL);
+    let plain = |analysis: &Analysis| {
+        let page = html(analysis).unwrap();
+        between(&page, "<body>", "<script id=\"analysis\"").to_string()
+    };
+    let badges = |plain: &str| {
+        let line = between(plain, "<p class=\"badges\">", "</p>").to_string();
+        line.matches("class=\"badge ").count()
+    };
+    let same = plain(&analysis);
+    assert_eq!(badges(&same), 1);
+    assert!(same.contains(">Users</th>") && same.contains(">Transactions per minute</th>"));
+
+    analysis.designs[0].evidence = EvidenceKind::Measured;
+    analysis.study.evidence = EvidenceKind::Mixed;
+    let mixed = plain(&analysis);
+    assert_eq!(badges(&mixed), 2);
+    assert!(mixed.contains("<span class=\"badge measured\">measured</span></td>"));
+    assert!(!mixed.contains("badge mixed"));
+
+    analysis.workload.is_job = true;
+    analysis.rungs.iter_mut().for_each(|rung| {
+        rung.metrics.remove("tpm");
+    });
+    let job = plain(&analysis);
+    assert!(!job.contains("Users") && !job.contains("Transactions per minute"));
+    assert_eq!(job.matches("<tr><td>").count(), analysis.rungs.len());
+
+    analysis.workload.is_job = false;
+    analysis.workload.name = "io".to_string();
+    assert!(plain(&analysis).contains(">Requests in flight</th>"));
 }
 
 /// Puts text that closes every kind of element into every text of the analysis that reaches the markup.
