@@ -117,7 +117,7 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
             .filter(|window| (window.design, window.users) == (group.design, group.users))
             .map(|window| window.steady.state)
             .collect();
-        let situation = Situation::of(&group.windows, steady, &plan, slope);
+        let situation = Situation::of(&group.windows, steady, (&plan, &digest.workload), slope);
         bottleneck::judge(&situation, group.design, group.users)
     };
     Ladders {

@@ -5,6 +5,8 @@ use underlay_record::conventions::document;
 
 use crate::analysis::{Finding, FindingSeverity, SteadyState, Window};
 use crate::confounds::engine_settings;
+use crate::verdict::gates;
+use crate::verdict::steady::SHORTEST_S;
 use crate::wording::count;
 
 use super::{Evidence, block_load, finding, places, warning};
@@ -33,7 +35,12 @@ pub(super) fn steadiness(evidence: &Evidence<'_>) -> Vec<Finding> {
     }
     let short = with(SteadyState::TooShort);
     if let Some(first) = short.first() {
-        let text = format!("steadiness is not known: {}", first.steady.text);
+        let workload = &evidence.digest.workload;
+        let remedy = match workload.is_block_load() {
+            true => String::new(),
+            false => format!("; {}", gates::longer(workload.is_job(), SHORTEST_S, None)),
+        };
+        let text = format!("steadiness is not known: {}{remedy}", first.steady.text);
         findings.push(finding(FindingSeverity::Information, "steadiness-unknown", text));
     }
     findings.extend(checkpoints(evidence));

@@ -5,10 +5,11 @@
 //! said to be not judged, and never counts as passed.
 
 use super::situation::{LOG_VOLUME, Situation};
+use super::steady::SHORTEST_S;
 use crate::analysis::{Gate, GateState, SteadyState};
 use crate::observed::SharedDevice;
 use crate::plan_view::Pacing;
-use crate::wording::{amount, list, percent};
+use crate::wording::{amount, count, list, percent};
 
 /// Bytes written to the log's volume per byte logged, at least and at most. The band is wide upwards because a commit
 /// writes whole pages: of 8 KiB where 140 bytes may be new.
@@ -119,20 +120,75 @@ fn samples(situation: &Situation) -> Gate {
     if situation.budget.is_none() {
         return not_judged("G4", TITLE, "the database's sessions were not sampled");
     }
-    let gap = situation.longest_gap_s.unwrap_or(0.0);
-    // A tick of one second may come late; two missed ones in a row are a gap.
-    let gap_state = graded(gap, 2.5, 0.1 * situation.window_s.max(50.0));
+    let (gap, gap_state) = gap(situation);
     let (enough, least) = SAMPLES;
     let sample_state = match situation.wait_samples {
         n if n >= enough => GateState::Passed,
         n if n >= least => GateState::Soft,
         _ => GateState::Failed,
     };
-    let text = format!(
-        "{} session samples ({enough} wanted), longest time without a tick {gap:.1} s (limit 2.5 s)",
-        situation.wait_samples
-    );
+    let text = too_short(situation).unwrap_or_else(|| {
+        format!(
+            "{} session samples ({enough} wanted), longest time without a tick {gap:.1} s (limit 2.5 s)",
+            situation.wait_samples
+        )
+    });
     gate("G4", TITLE, worse(gap_state, sample_state), text)
+}
+
+/// The longest time without a tick, seconds, and what it means.
+fn gap(situation: &Situation) -> (f64, GateState) {
+    let gap = situation.longest_gap_s.unwrap_or(0.0);
+    // A tick of one second may come late; two missed ones in a row are a gap.
+    (gap, graded(gap, 2.5, 0.1 * situation.window_s.max(50.0)))
+}
+
+/// Why the windows are too short for a verdict, how long they must be, and what makes them longer: the samplers were there,
+/// and had no time to look often enough.
+pub(crate) fn too_short(situation: &Situation) -> Option<String> {
+    let (enough, least) = SAMPLES;
+    let found = situation.wait_samples;
+    let was_there = gap(situation).1 == GateState::Passed && found > 0;
+    if situation.budget.is_none() || found >= least || !was_there {
+        return None;
+    }
+    let needed = |samples: u64| (situation.window_s * samples as f64 / found as f64).ceil();
+    let windows = count(situation.steady.len().max(1) as u64, "window");
+    Some(format!(
+        "the measured time is too short: in {windows} of {} the database's sessions were looked at {}, and {least} times are \
+         needed ({enough} for full confidence); {}",
+        seconds(situation.window_s),
+        count(found, "time"),
+        longer(situation.is_job, needed(least), Some(needed(enough))),
+    ))
+}
+
+/// What may be behind a condition that is not met in a window in which not even steadiness can be judged.
+pub(crate) fn shortness(situation: &Situation, gate: &Gate) -> Option<String> {
+    // Transactions that fail do so in windows of any length.
+    let may_be_chance = gate.id != "G8" && situation.window_s < SHORTEST_S;
+    may_be_chance.then(|| {
+        format!(
+            "{} are short for this: {}",
+            seconds(situation.window_s),
+            longer(situation.is_job, SHORTEST_S, None)
+        )
+    })
+}
+
+/// What makes windows at least so long, in seconds, or better so.
+pub(crate) fn longer(is_job: bool, least_s: f64, better_s: Option<f64>) -> String {
+    let better = |unit: &str| better_s.map_or(String::new(), |s| format!(", better {s:.0}{unit}"));
+    if is_job {
+        let better = better(" s");
+        return format!("give the job enough to do for {least_s:.0} s{better}");
+    }
+    let better = better("s");
+    format!("set `measure` of [procedure], or --measure, to {least_s:.0}s at least{better}")
+}
+
+fn seconds(seconds: f64) -> String {
+    format!("{} s", amount(seconds))
 }
 
 fn interference(situation: &Situation) -> Gate {
@@ -156,7 +212,11 @@ fn steadiness(situation: &Situation) -> Gate {
     let all = situation.steady.len();
     let text = match (unsteady, short) {
         (0, 0) => format!("all {all} windows"),
-        (0, _) => format!("{short} of {all} windows too short to judge"),
+        (0, _) => format!(
+            "{short} of {all} windows are too short to judge, the shortest {}; {}",
+            seconds(situation.window_s),
+            longer(situation.is_job, SHORTEST_S, None)
+        ),
         _ => format!("{unsteady} of {all} windows are not steady"),
     };
     let state = match (unsteady, short) {

@@ -5,6 +5,7 @@ use crate::observed::{CpuFacts, SharedDevice, WindowFacts};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::mean;
 use crate::verdict::time_budget::{TimeBudget, of_server};
+use crate::workload_view::WorkloadView;
 
 /// Name of the volume that the log is on.
 pub(crate) const LOG_VOLUME: &str = "wal";
@@ -13,6 +14,8 @@ pub(crate) const LOG_VOLUME: &str = "wal";
 #[derive(Clone, Debug)]
 pub(crate) struct Situation {
     pub(crate) users: f64,
+    /// Whether it runs until it is done: its window is as long as it takes.
+    pub(crate) is_job: bool,
     pub(crate) pacing: Pacing,
     pub(crate) completed_per_second: f64,
     /// Mean response time, seconds.
@@ -52,7 +55,7 @@ impl Situation {
     pub(crate) fn of(
         windows: &[&WindowFacts],
         steady: Vec<SteadyState>,
-        plan: &PlanView,
+        (plan, workload): (&PlanView, &WorkloadView),
         slope: Option<f64>,
     ) -> Situation {
         let budgets: Vec<TimeBudget> = windows
@@ -74,6 +77,7 @@ impl Situation {
         let host_cores = pooled(&|w| w.cpu.host_cores);
         Situation {
             users: f64::from(windows.first().map_or(0, |w| w.users)),
+            is_job: workload.is_job(),
             pacing: plan.pacing(),
             completed_per_second: pooled(&|w| Some(w.load.completed_per_second)).unwrap_or(0.0),
             response_s: per_transaction(&|w| w.load.response_s),

@@ -5,7 +5,7 @@ use crate::statistics::{change_points, drift, effective_samples, mser5};
 use crate::wording::percent;
 
 /// Windows shorter than this are not judged, seconds.
-const SHORTEST_S: f64 = 30.0;
+pub(crate) const SHORTEST_S: f64 = 30.0;
 /// Values from which on a window is long: MSER-5 finds the end of a warm-up, with fewer it often cuts at
 /// random.
 const LONG_WINDOW: usize = 100;

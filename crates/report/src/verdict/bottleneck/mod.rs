@@ -33,7 +33,7 @@ pub(crate) fn judge(situation: &Situation, design: usize, users: u32) -> Bottlen
     let budget = situation.budget.as_ref();
     let shares = budget.map(|budget| Shares::of(budget, situation));
     let ruling = match (failed(&gates), &shares) {
-        (Some(gate), _) => unmet(&gate.title, &gate.text),
+        (Some(gate), _) => no_verdict(situation, gate),
         (None, None) => inconclusive("the database's sessions were not sampled".to_string()),
         (None, Some(shares)) => rule(situation, shares),
     };
@@ -56,6 +56,17 @@ pub(crate) fn judge(situation: &Situation, design: usize, users: u32) -> Bottlen
             .unwrap_or_default(),
         gates,
     }
+}
+
+/// Because of a gate that failed.
+fn no_verdict(situation: &Situation, gate: &Gate) -> Ruling {
+    // Of the same cause other conditions may not be met either.
+    if let Some(why) = gates::too_short(situation) {
+        return inconclusive(why);
+    }
+    let short = gates::shortness(situation, gate);
+    let found = [Some(gate.text.clone()), short].into_iter().flatten().collect::<Vec<String>>();
+    unmet(&gate.title, &found.join("; "))
 }
 
 fn failed(gates: &[Gate]) -> Option<&Gate> {
@@ -137,6 +148,7 @@ mod tests {
         let sessions = budget.iter().copied().collect();
         Situation {
             users: 8.0,
+            is_job: false,
             pacing: Pacing::Closed { key_think: 0.0 },
             completed_per_second: 1000.0,
             response_s: Some(0.008),
@@ -313,6 +325,31 @@ mod tests {
         let mut unsampled = good;
         unsampled.budget = None;
         assert_eq!(class(&unsampled), "inconclusive");
+    }
+
+    #[test]
+    fn a_window_that_is_too_short_is_told_in_plain_words() {
+        let mut short = situation(&[(TimeClass::Log, 7.0), (TimeClass::Cpu, 1.0)]);
+        short.steady = vec![SteadyState::TooShort; 2];
+        (short.window_s, short.wait_samples) = (5.0, 80);
+        // What the same shortness brings about.
+        short.response_s = Some(0.005);
+        let sentence = judge(&short, 0, 8).sentence;
+        assert_eq!(
+            sentence,
+            "no verdict: the measured time is too short: in 2 windows of 5 s the database's sessions were looked at 80 times, and \
+             100 times are needed (500 for full confidence); set `measure` of [procedure], or --measure, to 7s at least, better 32s"
+        );
+        short.is_job = true;
+        let sentence = judge(&short, 0, 8).sentence;
+        assert!(sentence.ends_with("give the job enough to do for 7 s, better 32 s"), "{sentence}");
+
+        // Sampled often enough, but too short for other conditions.
+        (short.is_job, short.wait_samples) = (false, 800);
+        let sentence = judge(&short, 0, 8).sentence;
+        let hint =
+            "5 s are short for this: set `measure` of [procedure], or --measure, to 30s at least)";
+        assert!(sentence.ends_with(hint), "{sentence}");
     }
 
     #[test]
