@@ -7,16 +7,30 @@ use crate::file;
 use crate::host_view::HostView;
 use crate::options::PlanOptions;
 use crate::parse::{Syntax, read_text};
-use crate::plan::DatastoreKind;
+use crate::plan::{DatastoreKind, Durability};
 use crate::problem::{Problems, Source};
+use crate::profile_text::parse_profile;
 use crate::report::Report;
 use crate::resolve::Resolver;
+use underlay_model::DeviceProfile;
 
-/// Reads a design file: where its volumes live.
+/// Where the volumes of a design live that is nothing but this device.
+pub fn single_device(profile: DeviceProfile) -> DatastoreKind {
+    DatastoreKind::Emulated {
+        devices: vec![(profile.name.clone(), profile)],
+        durability: Durability::Profile,
+        backing: None,
+    }
+}
+
+/// Reads a design file: where its volumes live. A device profile in its place is a design of that device.
 ///
 /// # Errors
 /// Every problem of the file, at once: syntax, unknown and missing keys, unknown profiles, what cannot be built.
 pub fn parse_design(source: &Source) -> Result<DatastoreKind, Problems> {
+    if is_profile(source) {
+        return parse_profile(source).map(single_device);
+    }
     let mut report = Report::default();
     let (design, syntax) = read_text(&source.text, &mut report, file::design::read);
     let kind = match syntax {
@@ -28,6 +42,12 @@ pub fn parse_design(source: &Source) -> Result<DatastoreKind, Problems> {
         (_, Some(problems)) => Err(problems),
         (None, None) => unreachable!("a design is refused only with a problem"),
     }
+}
+
+/// Only devices have a medium.
+fn is_profile(source: &Source) -> bool {
+    let (profile, _) = read_text(&source.text, &mut Report::default(), file::profile::read);
+    profile.medium.is_present()
 }
 
 fn resolve(source: &Source, design: file::Design, report: &mut Report) -> Option<DatastoreKind> {
@@ -94,6 +114,23 @@ mod tests {
             panic!("devices")
         };
         assert_eq!((devices.len(), durability), (1, Durability::Flushed));
+    }
+
+    #[test]
+    fn a_device_profile_is_a_design_of_one_device() {
+        for device in crate::builtin::builtin_devices() {
+            let DatastoreKind::Emulated { devices, durability, backing } =
+                parse(&device.text).expect("a profile")
+            else {
+                panic!("devices")
+            };
+            assert_eq!((devices.len(), &devices[0].0), (1, &device.name));
+            assert_eq!((durability, backing), (Durability::Profile, None));
+        }
+        // What is wrong with one is told of the profile.
+        let problems = problems("name = \"mine\"\ncolour = \"red\"\n[medium.flash]\nunits = 0\n");
+        assert!(problems.contains(&("unknown-key", Some(2))), "{problems:?}");
+        assert!(problems.iter().any(|(code, _)| *code == "missing-key"), "{problems:?}");
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub use builtin::{
     Builtin, DEFAULTS, builtin_designs, builtin_devices, builtin_studies, find_study,
     suggest_design, suggest_study,
 };
-pub use design_file::parse_design;
+pub use design_file::{parse_design, single_device};
 pub use fault_plan::{FaultAction, FaultKind, FaultPhase, FaultPlan, PolicyChange};
 pub use finding::{Finding, Severity};
 pub use host_view::{DirectoryState, Enforcement, HostView, InstalledServer, ServerLookup};

@@ -133,6 +133,22 @@ fn a_design_may_be_a_file() {
 }
 
 #[test]
+fn a_device_is_a_design_of_its_own() {
+    let state = tempfile::tempdir().expect("a folder");
+    let file = state.path().join("mine.toml");
+    let shown = underlay(&["show", "dc500m-1920"], state.path());
+    std::fs::write(&file, shown.stdout).expect("written");
+    let simulated = |design: &str| {
+        let arguments =
+            ["simulate", "--design", design, "--size", "64MiB", "--requests", "500", "--json"];
+        json(&underlay(&arguments, state.path()))["outcome"]["run"].clone()
+    };
+    let by_name = simulated("dc500m-1920");
+    assert!(by_name["iops"].as_f64() > Some(1000.0), "{by_name}");
+    assert_eq!(by_name, simulated(file.to_str().expect("a path")));
+}
+
+#[test]
 fn an_open_loop_beyond_the_storage_is_called_overload() {
     let state = tempfile::tempdir().expect("a folder");
     let arguments = [
@@ -188,7 +204,10 @@ fn wrong_names_are_refused_with_the_right_ones() {
     let state = tempfile::tempdir().expect("a folder");
     for (arguments, wanted) in [
         (vec!["simulate", "--design", "kingston"], "kingston-nvme"),
-        (vec!["simulate", "--design", "/nonexistent/design.toml"], "there is no design or file"),
+        (
+            vec!["simulate", "--design", "/nonexistent/design.toml"],
+            "there is no design, device or file",
+        ),
         (vec!["simulate", "--study", "nobody"], "storagereview"),
         (vec!["simulate", "--design", "null", "--workload", "5k"], "4k-random-read"),
         (vec!["simulate", "--design", "null", "--size", "64KiB", "--threads", "99"], "--size"),

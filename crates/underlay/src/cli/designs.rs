@@ -1,12 +1,14 @@
-//! Finding a storage design by name or file, for commands that need no study around it: `volume create`, `simulate`.
+//! Finding a storage design by name or file, for commands that need no study around it: `volume create`, `simulate`. A device
+//! alone, built in or in a file, is a design of that one device.
 
 use super::terminal;
 use crate::exit_code;
 use crate::stop::Stop;
 use std::path::Path;
+use underlay_model::builtin;
 use underlay_study::{
     Colour, DatastoreKind, Problems, Source, builtin_datastore, builtin_designs, parse_design,
-    suggest_design,
+    single_device, suggest_design,
 };
 
 /// Where the volumes of the design named on the command line live: a file, or something built in.
@@ -16,14 +18,17 @@ pub fn datastore_of(design: &str) -> Result<DatastoreKind, Stop> {
     if let Some(kind) = builtin_datastore(design) {
         return Ok(kind);
     }
+    if let Some(profile) = builtin::find(design) {
+        return Ok(single_device(profile));
+    }
     let path = Path::new(design);
     if !path.exists() {
-        let stop = Stop::bad_input(format!("there is no design or file `{design}`"));
+        let stop = Stop::bad_input(format!("there is no design, device or file `{design}`"));
         let known: Vec<&str> = builtin_designs().iter().map(|it| it.name.as_str()).collect();
         return Err(match suggest_design(design) {
             Some(similar) => stop.with_hint(format!("did you mean `{similar}`?")),
             None => stop.with_hint(format!(
-                "built-in designs: {}; a file looks like `underlay show six-hosts`",
+                "built-in designs: {}; devices: `underlay list devices`; a file looks like `underlay show six-hosts`",
                 known.join(", ")
             )),
         });

@@ -27,7 +27,7 @@ pub struct Arguments {
     /// A publication's block experiments: kingston, vmware, storagereview, or all.
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
-    /// A built-in design (`underlay list designs`), or a design's file.
+    /// A built-in design (`underlay list designs`) or device (`underlay list devices`), or the file of one.
     #[arg(long, value_name = "DESIGN")]
     design: Option<String>,
     #[command(flatten)]

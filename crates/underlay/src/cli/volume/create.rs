@@ -101,8 +101,8 @@ struct NewDatastore {
     /// one device disturb each other.
     #[arg(long = "device", value_name = "[NAME=]PROFILE")]
     devices: Vec<String>,
-    /// A built-in design (`underlay list designs`) or a design's file: its devices, or its whole cluster. What volumes
-    /// ask of a cluster is said by the options for each of them.
+    /// A built-in design (`underlay list designs`) or a design's file: its devices, or its whole cluster; a device alone
+    /// is one, too. What volumes ask of a cluster is said by the options for each of them.
     #[arg(long, value_name = "DESIGN", conflicts_with = "devices")]
     design: Option<String>,
     /// What a power cut takes away: `profile` (as the device), `flushed` (all that was not flushed), `acknowledged`
