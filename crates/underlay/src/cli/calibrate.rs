@@ -3,6 +3,7 @@
 //! Only reads, unless the file is its own or the caller says that content may be destroyed. What it creates is
 //! on a teardown stack before it exists.
 
+use crate::cli::whole_number::whole_number;
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::Args;
@@ -57,7 +58,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// The seed of addresses and of the fit.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole_number, allow_negative_numbers = true)]
     seed: u64,
     /// Print profile and fit as JSON.
     #[arg(long)]

@@ -26,6 +26,7 @@ mod simulate;
 mod studies;
 mod terminal;
 mod volume;
+mod whole_number;
 
 use crate::exit_code;
 use crate::output;

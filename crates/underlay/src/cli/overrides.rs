@@ -1,5 +1,6 @@
 //! The options that change a study from the command line, shared by `run` and `check`.
 
+use crate::cli::whole_number::whole_number;
 use clap::Args;
 use std::path::PathBuf;
 use underlay_core::Nanos;
@@ -27,7 +28,7 @@ pub struct Overrides {
     #[arg(long, value_name = "TIME")]
     measure: Option<Nanos>,
     /// The seed that data, transactions and device models derive from.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Only these designs of the study.
     #[arg(long, value_name = "NAME,NAME,...", value_delimiter = ',')]

@@ -22,6 +22,7 @@ mod tpcc;
 mod warehouse;
 
 use crate::cli::studies::Form;
+use crate::cli::whole_number::whole_number;
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::{Args, ValueEnum};
@@ -99,7 +100,7 @@ pub struct Arguments {
     foreign_tables: bool,
 
     /// Seed of the population and of the transactions.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number, allow_negative_numbers = true)]
     seed: u64,
     /// Loader threads; by default one per processor.
     #[arg(long, value_name = "N")]

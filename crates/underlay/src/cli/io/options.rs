@@ -1,6 +1,7 @@
 //! What can be asked of `underlay io`, and which requests contradict each other.
 
 use super::complaints::Complaints;
+use crate::cli::whole_number::whole_number;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -118,7 +119,14 @@ pub struct LoadArguments {
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Course")]
     pub workers: u32,
     /// Of addresses, sizes, arrivals and content.
-    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Course")]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value_t = 1,
+        help_heading = "Course",
+        value_parser = whole_number,
+        allow_negative_numbers = true
+    )]
     pub seed: u64,
 
     /// Write everything that was seen to this new record.

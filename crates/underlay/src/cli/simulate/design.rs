@@ -27,16 +27,16 @@ pub struct Load {
     #[arg(long, default_value = "4k-random-70-30", value_name = "NAME", conflicts_with = "study")]
     workload: String,
     /// Number of equal volumes.
-    #[arg(long, default_value_t = 1, conflicts_with = "study")]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, conflicts_with = "study")]
     volumes: u32,
     /// Bytes used of each volume.
     #[arg(long, default_value_t = default_size(), conflicts_with = "study")]
     size: Bytes,
     /// Threads per volume.
-    #[arg(long, default_value_t = 1, conflicts_with = "study")]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, conflicts_with = "study")]
     threads: u32,
     /// Requests in flight per thread.
-    #[arg(long, default_value_t = 32, conflicts_with = "study")]
+    #[arg(long, default_value_t = 32, allow_negative_numbers = true, conflicts_with = "study")]
     queue_depth: u32,
     /// Requests per second over all volumes, by a clock; as fast as possible when left out.
     #[arg(

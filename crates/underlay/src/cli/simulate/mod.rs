@@ -6,6 +6,7 @@ mod comparison_text;
 mod design;
 mod workload_text;
 
+use crate::cli::whole_number::whole_number;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use serde_json::json;
@@ -34,10 +35,10 @@ pub struct Arguments {
     load: design::Load,
     /// Requests measured at most, per run or per point of a curve; with --study, steps of a fit take a quarter of
     /// them. Left out: 1000000 for a run, 200000 per point of a curve, 400000 with --study.
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number, allow_negative_numbers = true)]
     requests: Option<u64>,
     /// The seed of everything random.
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, value_parser = whole_number, allow_negative_numbers = true)]
     seed: u64,
     /// Also write the comparison as one self-contained HTML file (with --study).
     #[arg(long, value_name = "FILE", conflicts_with = "design")]

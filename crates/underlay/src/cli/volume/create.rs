@@ -2,6 +2,7 @@
 
 use super::{home, program, show, stop};
 use crate::cli::designs::{datastore_of, told};
+use crate::cli::whole_number::whole_number;
 use crate::lab::{datastore_durability, interrupt};
 use crate::stop::{Stop, chain};
 use clap::Args;
@@ -110,7 +111,7 @@ struct NewDatastore {
     #[arg(long, value_parser = durability)]
     durability: Option<Durability>,
     /// What all random numbers derive from.
-    #[arg(long)]
+    #[arg(long, value_parser = whole_number, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Accept NBD clients on this loopback address, beside the unix socket; port 0 = any free one.
     #[arg(long, value_name = "ADDRESS:PORT")]
