@@ -7,7 +7,7 @@ use underlay_model::calibration::{
     Calibration, CalibrationError, DepthPoint, DeviceIdentity, Figures, FitPoint, MeasurementPlan,
     Measurements, PointKind, Sequential, WritePlan, calibrate, measure_device,
 };
-use underlay_model::profile::{Basis, DeviceProfile};
+use underlay_model::profile::{Basis, DeviceProfile, Medium};
 
 fn identity() -> DeviceIdentity {
     DeviceIdentity {
@@ -66,6 +66,30 @@ fn the_behaviour_of_modelled_drives_comes_back() {
         }
         assert!(calibration.profile.power_loss_protected, "{name}");
         assert_eq!(calibration.assumptions, Vec::<String>::new(), "{name}");
+    }
+}
+
+#[test]
+fn a_fitted_profile_has_no_more_digits_than_a_measurement_means() {
+    let profile = recovered(&builtin::find("dc1500m-960").expect("built in")).profile;
+    let digits =
+        |text: String| text.trim_matches('0').matches(|c: char| c.is_ascii_digit()).count();
+    let Medium::Flash(flash) = &profile.medium else { panic!("{profile:?}") };
+    for share in [flash.read_service_cv, flash.slow_probability] {
+        let mantissa = format!("{share:e}").split('e').next().map(str::to_string);
+        assert!(digits(mantissa.expect("a mantissa")) <= 3, "{share}");
+    }
+    let link = profile.link.expect("sequential reads were measured");
+    let buffer = profile.write_buffer.expect("writes were measured");
+    for value in [
+        flash.read_command.0,
+        flash.read_service.0,
+        flash.slow.0,
+        buffer.latency.0,
+        link.read_bytes_per_second,
+        buffer.drain_random_bytes_per_second,
+    ] {
+        assert!(digits(value.to_string()) <= 4, "{value}");
     }
 }
 

@@ -17,6 +17,8 @@ mod read_fit;
 
 mod write_fit;
 
+mod rounding;
+
 pub use measurements::{
     DepthPoint, Figures, MeasuredPoint, Measurements, MixedPoint, PointKind, Sustained,
     WriteMeasurements,
@@ -145,6 +147,8 @@ pub fn calibrate(
         divisor: 1,
     };
     write_fit::fit(&mut profile, measured.writes.as_ref(), seed, &mut assumptions);
+    // Before it is judged, so that the errors are those of what is written.
+    rounding::round(&mut profile);
     if let Some(problem) = profile.problems().pop() {
         return Err(CalibrationError::Unusable(problem));
     }
