@@ -16,7 +16,7 @@ const ARROW_PX: f64 = 10.0;
 const STYLE: &str = "body{font:15px/1.45 system-ui,sans-serif;max-width:64rem;margin:2rem auto;padding:0 1rem;\
 color:#1b1f24;background:#fff}h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2.2rem}table{border-collapse:\
 collapse;width:100%}th,td{padding:.25rem .6rem;text-align:left;border-bottom:1px solid #d8dee4}td.n{text-align:right;\
-white-space:nowrap;font-variant-numeric:tabular-nums}p,li{max-width:48rem}.fitted,.implied{color:#6b7280}.kind{display:inline-block;\
+white-space:nowrap;font-variant-numeric:tabular-nums}p,li{max-width:48rem}.box{overflow-x:auto}.fitted,.implied{color:#6b7280}.kind{display:inline-block;\
 border:1px solid #8250df;color:#8250df;border-radius:.3rem;padding:0 .4rem;font-size:.85em}rect.s,path.s{fill:#0969da}\
 tr.fitted .s,tr.implied .s{fill:#9aa4b2}line{stroke:#1b1f24}@media(prefers-color-scheme:dark){body{color:\
 #e6edf3;background:#0d1117}th,td{border-color:#30363d}line{stroke:#e6edf3}}";
@@ -25,7 +25,7 @@ tr.fitted .s,tr.implied .s{fill:#9aa4b2}line{stroke:#1b1f24}@media(prefers-color
 pub fn render(comparisons: &[Comparison], how: Settings) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=\
-         device-width\"><title>Simulated beside published</title><style>{STYLE}</style></head><body>\n<h1>Block \
+         device-width,initial-scale=1\"><title>Simulated beside published</title><style>{STYLE}</style></head><body>\n<h1>Block \
          experiments: simulated beside published</h1>\n<p><span class=\"kind\">simulated</span> The storage model in \
          virtual time. {} A bar that ends at the line is a number that came out as published; one with an arrow is longer \
          than there is room for, which is twice that.</p>\n",
@@ -52,13 +52,13 @@ fn testbed(page: &mut String, comparison: &Comparison) {
         let _ = writeln!(page, "<li>{}</li>", escaped(&line));
     }
     page.push_str(
-        "</ul>\n<table><thead><tr><th>Experiment<th>System<th>Figure<th>Published<th>Simulated<th>Error<th>\
+        "</ul>\n<div class=\"box\"><table><thead><tr><th>Experiment<th>System<th>Figure<th>Published<th>Simulated<th>Error<th>\
          Simulated / published<th>Row is</tr></thead><tbody>\n",
     );
     for entry in &comparison.rows {
         row(page, entry);
     }
-    page.push_str("</tbody></table>\n");
+    page.push_str("</tbody></table></div>\n");
     if let Some(error) = comparison.median_error_percent() {
         let _ = writeln!(page, "<p>Median error of the predicted numbers: {error:.1} %.</p>");
     }

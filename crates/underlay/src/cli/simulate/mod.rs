@@ -19,7 +19,7 @@ use underlay_simulation::experiments::{Comparison, Effort, compare, median, test
 #[derive(Debug, Args)]
 #[command(
     after_help = "Everything printed is simulated: it says what the storage model does, in virtual \
-    time.\n\nExamples:\n  underlay simulate --study storagereview --html curves.html\n  underlay simulate --design \
+    time.\n\nExamples:\n  underlay simulate --study storagereview --html comparison.html\n  underlay simulate --design \
     vmware-pm1725a --workload oracle --volumes 8 --threads 24\n  underlay simulate --design hdd --workload \
     4k-random-read --rate 60 --seconds 30"
 )]
