@@ -167,6 +167,12 @@ export function capitalised(sentence: string): string {
   return sentence.charAt(0).toUpperCase() + sentence.slice(1);
 }
 
+/** The same in the middle of a sentence; what begins with an abbreviation stays. */
+export function uncapitalised(sentence: string): string {
+  const isAbbreviation = /^[A-Z]{2}/.test(sentence);
+  return isAbbreviation ? sentence : sentence.charAt(0).toLowerCase() + sentence.slice(1);
+}
+
 /** A dotted or underscored name as words: `new_order` is "New order". */
 export function words(name: string): string {
   return capitalised(name.replace(/[_.-]+/g, " ").trim());

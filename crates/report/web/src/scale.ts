@@ -95,9 +95,17 @@ export function nines(quantile: number): number {
   return 0 - Math.log10(Math.max(1e-9, 1 - quantile));
 }
 
-/** Leaves out labels that would come closer than `room` to the one before; the last is kept. */
-export function thin(ticks: number[], at: (value: number) => number, room: number): number[] {
+/** Leaves out labels that would come closer than `room` to the one before; the last is kept, and before it `always`. */
+export function thin(
+  all: number[],
+  at: (value: number) => number,
+  room: number,
+  always?: number,
+): number[] {
   const kept: number[] = [];
+  const ticks = always === undefined || !all.includes(always)
+    ? all
+    : all.filter((tick) => tick === always || Math.abs(at(tick) - at(always)) >= room);
   const last = ticks[ticks.length - 1];
   for (const tick of ticks) {
     const before = kept[kept.length - 1];

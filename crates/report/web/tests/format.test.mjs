@@ -96,3 +96,8 @@ test("only the last tick of an axis carries the unit", () => {
   // Over many powers of ten a single unit would be unreadable.
   assert.deepEqual(texts([1e5, 1e6, 1e8, 1e9], "ns"), ["100 \u00b5s", "1 ms", "100 ms", "1 s"]);
 });
+
+test("titles in the middle of a sentence keep their abbreviations", () => {
+  const texts = ["Server CPU", "CPU", "Log writes", ""].map(format.uncapitalised);
+  assert.deepEqual(texts, ["server CPU", "CPU", "log writes", ""]);
+});

@@ -231,7 +231,7 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     await scrollThrough(page);
     const found = await page.evaluate(() => ({
       width: document.documentElement.scrollWidth,
-      beyond: [...document.querySelectorAll("main svg[role=img], main .uplot, main p, main h2, main select")]
+      beyond: [...document.querySelectorAll("main svg[role=img], main .uplot, main p, main h2, main select, main caption")]
         .filter((node) => node.getBoundingClientRect().right > innerWidth + 1).length,
       // A column that was squeezed shows as a tower of syllables.
       tallest: Math.max(...[...document.querySelectorAll("main td, main th")].map((node) => node.getBoundingClientRect().height)),

@@ -59,4 +59,7 @@ test("labels are left out before they collide; the last stays", () => {
   assert.deepEqual(thin([0, 5, 10, 15, 20], at, 10), [0, 10, 20]);
   assert.deepEqual(thin([0, 10, 12], at, 10), [0, 12]);
   assert.deepEqual(thin([], at, 10), []);
+  // What a chart turns about goes before its neighbours.
+  assert.deepEqual(thin([0, 5, 10, 12], at, 8, 10), [0, 10]);
+  assert.deepEqual(thin([0, 5, 10], at, 8, 7), thin([0, 5, 10], at, 8));
 });

@@ -59,7 +59,7 @@ export function drawForest(data: ForestData, width: number): Drawing {
     }),
     svg("line", { class: "unity", x1: scale.at(1), x2: scale.at(1), y1: 4, y2: bottom }),
   );
-  for (const tick of thin(scale.ticks, scale.at, 44)) {
+  for (const tick of thin(scale.ticks, scale.at, 44, 1)) {
     const x = scale.at(tick);
     node.append(
       svg("line", { class: "tick", x1: x, x2: x, y1: bottom, y2: bottom + 4 }),

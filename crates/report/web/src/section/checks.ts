@@ -35,7 +35,8 @@ function summary(page: Page, checks: Check[]): Child {
   const broken = checks.filter((check) => check.outcome !== "ok");
   if (checks.length === 0) return html("span", { class: "muted" }, "not made");
   if (broken.length === 0) {
-    return html("span", { class: "status good" }, `\u2713 holds (${count(checks.length)} runs)`);
+    const runs = checks.length === 1 ? "1 run" : `${count(checks.length)} runs`;
+    return [html("span", { class: "status good" }, "\u2713 holds"), " ", html("span", { class: "muted" }, `(${runs})`)];
   }
   return broken.map((check) => {
     const run = page.analysis.runs[check.run];

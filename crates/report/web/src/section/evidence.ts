@@ -80,7 +80,8 @@ function runTable(page: Page): HTMLElement {
     page.analysis.runs.map((run) => ({
       className: run.counted ? "" : "muted",
       cells: [
-        count(run.order), nameOf(page, run), count(run.repeat), wallTime(run.begin_wall_ns), duration(run.seconds),
+        count(run.order), nameOf(page, run), count(run.repeat),
+        html("span", { class: "nowrap" }, wallTime(run.begin_wall_ns)), duration(run.seconds),
         html("span", { class: `status ${STATUS[run.status] ?? "warn"}` }, run.status),
         [run.reason, run.counted ? "" : run.superseded_by === null ? "not counted" : "replaced, not counted"]
           .filter(Boolean).join("; "),

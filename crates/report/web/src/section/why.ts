@@ -5,7 +5,7 @@ import { drawBudget, type BudgetBar } from "../chart/budget";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
 import { html, type Child } from "../dom";
-import { capitalised, latency, percent, users as usersText, words } from "../format";
+import { capitalised, latency, percent, uncapitalised, users as usersText, words } from "../format";
 import { section, type Page } from "../page";
 import { table } from "../table";
 import { confidenceBadge } from "./verdict";
@@ -126,7 +126,7 @@ function lockHolders(bottleneck: Bottleneck): Child {
   if (bottleneck.lock_holders.length === 0) return null;
   const list = bottleneck.lock_holders
     .filter((part) => part.share >= 0.01)
-    .map((part) => `${className(part.class).toLowerCase()} ${percent(part.share, 0)}`);
+    .map((part) => `${uncapitalised(className(part.class))} ${percent(part.share, 0)}`);
   return html("p", { class: "muted" }, `While others waited for their locks, the holders were in: ${list.join(", ")}.`);
 }
 
