@@ -173,7 +173,7 @@ fn put_warnings(page: &mut String, findings: &[Finding]) {
             page,
             format_args!(
                 "<li><span class=\"badge {class}\">{word}</span><p>{}</p></li>\n",
-                escape(&finding.text)
+                escape(&sentence_case(&finding.text))
             ),
         );
     }

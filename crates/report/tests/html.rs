@@ -10,7 +10,7 @@ use example::Size;
 use flate2::read::GzDecoder;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use underlay_report::analysis::{Analysis, EvidenceKind};
+use underlay_report::analysis::{Analysis, EvidenceKind, FindingSeverity};
 use underlay_report::html;
 
 const SMALL: Size = Size { series: 9, buckets: 30, runs: 10 };
@@ -183,6 +183,14 @@ fn without_script_each_kind_of_evidence_has_its_badge_and_jobs_have_no_users() {
     analysis.workload.is_job = false;
     analysis.workload.name = "io".to_string();
     assert!(plain(&analysis).contains(">Requests in flight</th>"));
+}
+
+#[test]
+fn warnings_are_sentences_without_script_too() {
+    let mut analysis = example::analysis(SMALL);
+    analysis.findings[0].severity = FindingSeverity::Warning;
+    analysis.findings[0].text = "the host was busy".to_string();
+    assert!(html(&analysis).unwrap().contains("<p>The host was busy</p>"));
 }
 
 /// Puts text that closes every kind of element into every text of the analysis that reaches the markup.
