@@ -149,10 +149,10 @@ fn put_answer(page: &mut String, analysis: &Analysis) {
     page.push_str("<noscript><p class=\"muted\">The charts of this report need JavaScript.</p></noscript>\n</section>\n");
     put_warnings(page, &analysis.findings);
     put_rungs(page, analysis);
-    put(
-        page,
-        format_args!("<footer>{}</footer>\n</main></div>\n", escape(&analysis.method.disclaimer)),
-    );
+    if !analysis.method.disclaimer.is_empty() {
+        put(page, format_args!("<footer>{}</footer>\n", escape(&analysis.method.disclaimer)));
+    }
+    page.push_str("</main></div>\n");
 }
 
 fn put_warnings(page: &mut String, findings: &[Finding]) {

@@ -232,6 +232,8 @@ fn an_empty_record_has_a_page() {
     let page = html(&analysis).unwrap();
     assert!(page.contains("<h1 class=\"headline\">"));
     assert!(!page.contains("<h2>Warnings"));
+    analysis.method.disclaimer.clear();
+    assert!(!html(&analysis).unwrap().contains("<footer>"));
 }
 
 /// Two runs of 60 series with 1,800 buckets are what an hour on two designs leaves.

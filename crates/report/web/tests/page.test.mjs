@@ -320,6 +320,14 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     return { page, close };
   }
 
+  test("divides the time of a job by its steps", async () => {
+    const { page, close } = await opens("job.html", (analysis) => { analysis.workload.is_job = true; });
+    const text = await page.locator("#why").innerText();
+    assert.match(text, /Per step/);
+    assert.doesNotMatch(text, /per transaction|mean transaction/i);
+    await close();
+  });
+
   test("shows a record without any measurement", async () => {
     const { page, close } = await opens("empty.html", (analysis) => {
       for (const [key, value] of Object.entries(analysis)) if (Array.isArray(value)) analysis[key] = [];

@@ -8,6 +8,7 @@ import { html, type Child } from "../dom";
 import { capitalised, latency, percent, uncapitalised, users as usersText, words } from "../format";
 import { section, type Page } from "../page";
 import { table } from "../table";
+import { vocabulary } from "../vocabulary";
 import { confidenceBadge } from "./verdict";
 
 const TITLES: Record<string, string> = {
@@ -56,7 +57,7 @@ export function why(page: Page): HTMLElement | null {
         draw();
       }),
       segments<Measure>("Measure",
-        [{ value: "share", label: "Share of time" }, { value: "per transaction", label: "Per transaction" }],
+        [{ value: "share", label: "Share of time" }, { value: "per transaction", label: `Per ${vocabulary().request}` }],
         measure, (value) => {
           measure = value;
           draw();
@@ -78,14 +79,14 @@ function budget(page: Page, shown: (Bottleneck | undefined)[], measure: Measure)
     const perTransaction = bottleneck.budget.reduce((sum, part) => sum + (part.per_transaction_ns ?? 0), 0);
     return [{
       title: page.designs[design]!.title,
-      note: perTransaction > 0 ? `${latency(perTransaction)} per transaction` : "",
+      note: perTransaction > 0 ? `${latency(perTransaction)} per ${vocabulary().request}` : "",
       parts: inOrder(bottleneck.budget).map((part) => ({
         key: part.class,
         title: className(part.class),
         share: part.share,
         detail: [
           `${percent(part.share)} of the time`,
-          part.per_transaction_ns === null ? "" : `${latency(part.per_transaction_ns)} of the mean transaction`,
+          part.per_transaction_ns === null ? "" : `${latency(part.per_transaction_ns)} of the mean ${vocabulary().request}`,
         ].filter(Boolean).join(", "),
         value: measure === "share" ? part.share : part.per_transaction_ns ?? 0,
       })),
@@ -97,7 +98,7 @@ function budget(page: Page, shown: (Bottleneck | undefined)[], measure: Measure)
   return html("div", {},
     figure({
       title: "Time budget of a session",
-      note: measure === "share" ? "share of its time" : "mean transaction",
+      note: measure === "share" ? "share of its time" : `mean ${vocabulary().request}`,
       description: bars.map((bar) =>
         `${bar.title}: ${bar.parts.map((part) => `${part.title} ${percent(part.share)}`).join(", ")}.`).join(" "),
       draw: (width) =>
