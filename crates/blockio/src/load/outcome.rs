@@ -135,7 +135,7 @@ pub struct LoadResult {
     pub kinds: Vec<(KindKey, KindResult)>,
     /// See [`SecondTick::dispatch_lag`]; of the measured time.
     pub dispatch_lag: Histogram,
-    /// Arrivals that fell due in an open loop; 0 in a closed one.
+    /// Arrivals of an open loop that fell due in the measured time; 0 in a closed one.
     pub due: u64,
     /// Of those, never started: the target did not keep up.
     pub undelivered: u64,

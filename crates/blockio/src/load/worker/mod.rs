@@ -248,7 +248,7 @@ impl<'a> Worker<'a> {
                 while let Some(slot) = self.free.last().copied() {
                     let Some(due) = schedule.take_due(Nanos(now)) else { break };
                     self.free.pop();
-                    self.end.due += 1;
+                    self.end.due += u64::from(self.is_measured(due.0));
                     self.prepare(slot, due.0, now)?;
                 }
                 self.schedule = Some(schedule);
@@ -275,14 +275,23 @@ impl<'a> Worker<'a> {
         self.shared.stop_at(self.now());
     }
 
+    /// Whether what fell due then belongs to the measured time: the warm-up's requests are in no figure.
+    fn is_measured(&self, due: u64) -> bool {
+        due >= self.shared.seconds.warm_up
+    }
+
     fn count_undelivered(&mut self, now: u64) {
         let until = Nanos(now.min(self.shared.seconds().end));
+        let measured_from = self.shared.seconds.warm_up;
         let Some(schedule) = &mut self.schedule else { return };
-        if let Some(oldest) = schedule.next_due().filter(|due| *due < until) {
-            self.end.oldest_undelivered = until.0 - oldest.0;
-        }
-        while schedule.next_due().is_some_and(|due| due < until) {
+        while let Some(due) = schedule.next_due().filter(|due| *due < until) {
             schedule.take_due(until);
+            if due.0 < measured_from {
+                continue;
+            }
+            if self.end.undelivered == 0 {
+                self.end.oldest_undelivered = until.0 - due.0;
+            }
             self.end.due += 1;
             self.end.undelivered += 1;
         }
