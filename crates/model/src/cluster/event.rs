@@ -215,16 +215,33 @@ pub enum Notice {
         /// The device.
         device: DeviceId,
     },
-    /// A device is in use again.
+    /// A device is as its profile says again.
     DeviceReturned {
         /// The device.
         device: DeviceId,
+        /// What was wrong with it until now.
+        was: Ailment,
     },
     /// A fault was injected, in words.
     Fault {
         /// What.
         description: String,
     },
+}
+
+/// What was wrong with a device that is in order again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ailment {
+    /// Nothing.
+    None,
+    /// It was out of use: failed, gone, or exchanged for an empty one.
+    OutOfUse,
+    /// It was in use, and slower than it should be.
+    Slow,
+    /// It was in use, and answered nothing.
+    Stuck,
+    /// It was in use, and answered with errors.
+    Erroring,
 }
 
 /// Whether a host can be reached.

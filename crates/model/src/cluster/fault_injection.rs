@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::data_command::DataCommand;
-use super::event::{Notice, Reachability};
+use super::event::{Ailment, Notice, Reachability};
 use super::fault::{Fault, FaultProblem, ReturnedContent};
 use super::ids::{ComponentId, DeviceId, HostId};
 use super::operation::{FailedHow, SubState};
@@ -185,6 +185,7 @@ impl Cluster {
     }
 
     fn device_returned(&mut self, device: DeviceId, content: ReturnedContent) {
+        let was = self.ailment(device, content);
         self.set_member(device, MemberState::Healthy);
         let group = &mut self.groups[device.group.0 as usize];
         let alone = group.device_fails_alone(device.member);
@@ -206,8 +207,23 @@ impl Cluster {
                 self.blank(id);
             }
         }
-        self.notice(Notice::DeviceReturned { device });
+        self.notice(Notice::DeviceReturned { device, was });
         self.membership_changed();
+    }
+
+    /// What is wrong with a device until it returns.
+    fn ailment(&self, device: DeviceId, content: ReturnedContent) -> Ailment {
+        let group = &self.groups[device.group.0 as usize];
+        if content == ReturnedContent::Blank || group.members[usize::from(device.member)].failed {
+            return Ailment::OutOfUse;
+        }
+        match group.engine.member_state(usize::from(device.member)) {
+            None | Some(MemberState::Healthy) => Ailment::None,
+            Some(MemberState::Slow { .. }) => Ailment::Slow,
+            Some(MemberState::Stuck) => Ailment::Stuck,
+            Some(MemberState::Erroring { .. }) => Ailment::Erroring,
+            Some(MemberState::Lost) => Ailment::OutOfUse,
+        }
     }
 
     /// A component lost everything: each row it held is stale.

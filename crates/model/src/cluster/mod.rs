@@ -125,7 +125,7 @@ mod tests;
 pub use cluster::Cluster;
 pub use data_command::{Content, DataCommand, Durability, MEMBERS_MAX, Piece, PieceMember};
 pub use event::{
-    ClusterEvent, ComponentState, IoFailure, Notice, Outcome, Reachability, ResyncReason,
+    Ailment, ClusterEvent, ComponentState, IoFailure, Notice, Outcome, Reachability, ResyncReason,
     VolumeFinished,
 };
 pub use fault::{Fault, FaultProblem, ReturnedContent};

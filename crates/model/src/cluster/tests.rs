@@ -3,9 +3,9 @@
 //! Everything that depends on combinations of them is in `tests/cluster_simulation`.
 
 use super::{
-    Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole, ComponentState,
-    DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec, Notice, Outcome,
-    PlacementRefusal, Policy, Restart, ResyncReason, ReturnedContent, VolumeId,
+    Ailment, Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole,
+    ComponentState, DeviceId, Fault, GroupId, HostId, HostSpec, IoFailure, Method, NetworkSpec,
+    Notice, Outcome, PlacementRefusal, Policy, Restart, ResyncReason, ReturnedContent, VolumeId,
 };
 use crate::disk_group::DiskGroupSpec;
 use crate::store::RequestId;
@@ -444,6 +444,34 @@ fn a_replaced_device_without_redundancy_answers_errors_instead_of_zeros() {
     let outcomes = outcomes(&events);
     assert!(outcomes.contains(&Outcome::Error(IoFailure::NoCurrentCopy)), "{outcomes:?}");
     assert!(outcomes.contains(&Outcome::Ok), "{outcomes:?}");
+}
+
+/// A device that worked slowly was never out of use, and nobody is told that it was.
+#[test]
+fn what_was_wrong_with_a_device_is_told_when_it_is_mended() {
+    let mut cluster = cluster(2, 1);
+    let device = DeviceId { group: GroupId(0), member: 1 };
+    let faults = [
+        (None, Ailment::None),
+        (Some(Fault::DeviceSlow { device, factor: 10.0 }), Ailment::Slow),
+        (Some(Fault::DeviceErroring { device, probability: 0.5 }), Ailment::Erroring),
+        (Some(Fault::DeviceStuck { device }), Ailment::Stuck),
+        (Some(Fault::DeviceLost { device }), Ailment::OutOfUse),
+    ];
+    for (second, (fault, expected)) in (1..).map(Nanos::from_secs).zip(faults) {
+        if let Some(fault) = fault {
+            cluster.inject(second, fault).expect("possible");
+        }
+        let mended = Fault::DeviceReturned { device, content: ReturnedContent::Kept };
+        cluster.inject(second, mended).expect("possible");
+        let mut events = Vec::new();
+        cluster.advance(second, &mut events);
+        let told = events.iter().find_map(|event| match event {
+            ClusterEvent::Notice { notice: Notice::DeviceReturned { was, .. }, .. } => Some(*was),
+            _ => None,
+        });
+        assert_eq!(told, Some(expected));
+    }
 }
 
 /// A study may ask for anything; being told why not must not take an hour.

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 
 use underlay_core::Nanos;
 use underlay_model::cluster::{
-    Cluster, ComponentId, ComponentState, Notice, Reachability, VolumeId,
+    Ailment, Cluster, ComponentId, ComponentState, Notice, Reachability, VolumeId,
 };
 use underlay_model::data_plane::Finding;
 
@@ -158,11 +158,22 @@ fn words(cluster: &Cluster, notice: &Notice) -> Option<(&'static str, String)> {
         Notice::DeviceFailed { device } => {
             ("device", format!("device {} failed", cluster.device_name(*device)))
         }
-        Notice::DeviceReturned { device } => {
-            ("device", format!("device {} is in use again", cluster.device_name(*device)))
+        Notice::DeviceReturned { device, was } => {
+            ("device", format!("device {} {}", cluster.device_name(*device), mended(*was)))
         }
         Notice::Fault { description } => ("fault", description.clone()),
     })
+}
+
+/// What a device does again, by what was wrong with it.
+const fn mended(was: Ailment) -> &'static str {
+    match was {
+        Ailment::None => "is in order, as it was",
+        Ailment::OutOfUse => "is in use again",
+        Ailment::Slow => "keeps its times again",
+        Ailment::Stuck => "answers again",
+        Ailment::Erroring => "answers without errors again",
+    }
 }
 
 #[cfg(test)]
