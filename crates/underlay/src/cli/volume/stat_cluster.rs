@@ -193,10 +193,11 @@ impl ClusterView<'_> {
             .collect();
         let rate: f64 =
             REASONS.iter().map(|reason| self.rate(&format!("cluster.resync.{reason}.bytes"))).sum();
-        let time_left = self.gauge("cluster.resync.time-left");
-        let end = match time_left > 0.0 {
-            true => format!("done in about {}{}", Nanos(time_left as u64), self.slowly()),
-            false => "end not known yet".to_string(),
+        let end = match self.time_left_ns(total, rate) {
+            time_left if time_left > 0.0 => {
+                format!("done in about {}{}", Nanos(time_left as u64), self.slowly())
+            }
+            _ => "end not known yet".to_string(),
         };
         lines.push(format!(
             "resync: {} left ({}), {:.1} MB/s, {end}; {:.0} components being filled, {:.0} waiting",
@@ -207,6 +208,20 @@ impl ClusterView<'_> {
             self.gauge("cluster.resync.waiting"),
         ));
         lines.extend(repair.map(|repair| format!("resync: {repair}")));
+    }
+
+    /// For how long there is still something to copy: at the rate that stands beside it, where copying went on all through the
+    /// interval, otherwise as the cluster estimates it; 0 = not known.
+    fn time_left_ns(&self, left_bytes: f64, bytes_per_second: f64) -> f64 {
+        const ACTIVE: &str = "cluster.resync.active";
+        let was_active = |(before, _): (&BTreeMap<String, f64>, f64)| {
+            before.get(ACTIVE).is_some_and(|active| *active > 0.0)
+        };
+        let went_on = self.gauge(ACTIVE) > 0.0 && self.before.is_some_and(was_active);
+        if went_on && bytes_per_second > 0.0 {
+            return left_bytes / bytes_per_second * 1e9;
+        }
+        self.gauge("cluster.resync.time-left")
     }
 
     /// What this host adds to the time that copying takes.
@@ -361,6 +376,15 @@ mod tests {
         assert!(resync.contains("100.0 MB/s") && resync.contains("done in about 30"), "{resync}");
         assert!(resync.contains("30 s, as this host copies, which takes 2.4 times"), "{resync}");
         assert!(text.contains("resync: what is out of reach is rebuilt"), "{text}");
+        // Copied all through the interval, at 100 MB/s: what is left takes 30 s, whatever the cluster hoped for.
+        let earlier = map(&[("cluster.resync.active", 2.0)]);
+        let mut later = now.clone();
+        later.insert("cluster.resync.active".to_string(), 2.0);
+        later.insert("cluster.resync.time-left".to_string(), 22e9);
+        let steady = ClusterView { now: &later, before: Some((&earlier, 2.0)), ..view };
+        assert!(steady.text().contains("100.0 MB/s, done in about 30"), "{}", steady.text());
+        let begun = ClusterView { now: &later, before: Some((&before, 2.0)), ..view };
+        assert!(begun.text().contains("100.0 MB/s, done in about 22"), "{}", begun.text());
         assert!(line("reduction").contains("4 KiB in 1 KiB"), "{text}");
         assert!(text.contains("12 s ago") && text.contains("host h1 lost power"), "{text}");
     }
