@@ -183,7 +183,8 @@ fn stat(service: &mut Service) -> Stat {
     });
     let volumes = volumes.collect();
     let buffers = service.engine.buffers(now);
-    let plane = service.engine.cluster.as_mut();
+    let mut plane = service.engine.cluster.as_mut();
+    let storage_errors = plane.as_mut().map_or(0, |plane| plane.storage_errors());
     let cluster =
         plane.map_or_else(Vec::new, |plane| plane.performance(now).iter().map(value).collect());
     let engine = &service.engine;
@@ -204,7 +205,7 @@ fn stat(service: &mut Service) -> Stat {
         host_limited: engine.statistics.host_limited.total,
         lateness_ns: engine.statistics.lateness_ns,
         modelled: engine.statistics.modelled_by_direction,
-        errors: engine.statistics.errors,
+        errors: engine.statistics.errors + storage_errors,
         export: service.export_way(),
         realtime: service.precedence.is_granted(),
         nbd_address: service.nbd.address(),

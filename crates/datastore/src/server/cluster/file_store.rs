@@ -14,6 +14,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
@@ -47,6 +49,7 @@ impl Place {
 #[derive(Debug)]
 pub(crate) struct FileStores {
     directory: PathBuf,
+    errors: Arc<AtomicU64>,
 }
 
 /// One component.
@@ -57,12 +60,18 @@ pub(crate) struct FileStore {
     sums: SumsFile,
     path: PathBuf,
     length: u64,
+    errors: Arc<AtomicU64>,
 }
 
 impl FileStores {
     /// Components go below an existing directory.
     pub(crate) fn new(directory: &Path) -> FileStores {
-        FileStores { directory: directory.to_path_buf() }
+        FileStores { directory: directory.to_path_buf(), errors: Arc::default() }
+    }
+
+    /// Calls to this host's storage that failed, of all components together.
+    pub(crate) fn errors(&self) -> u64 {
+        self.errors.load(Ordering::Relaxed)
     }
 
     /// Opens a component that exists.
@@ -118,7 +127,8 @@ impl FileStores {
         match open() {
             Ok((bytes, sums)) => {
                 let sums = SumsFile::to_look_at(sums);
-                Ok(Some(FileStore { component, bytes, sums, path, length }))
+                let errors = Arc::clone(&self.errors);
+                Ok(Some(FileStore { component, bytes, sums, path, length, errors }))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
@@ -141,8 +151,12 @@ impl FileStores {
             sums.set_len(length / BLOCK_BYTES as u64 * SUM_BYTES)?;
             Ok((bytes, sums))
         };
-        let (bytes, sums) = open().map_err(|error| failed(component, "open", 0, length, &error))?;
-        Ok(FileStore { component, bytes, sums: SumsFile::of(sums), path, length })
+        let (bytes, sums) = open().map_err(|error| {
+            self.errors.fetch_add(1, Ordering::Relaxed);
+            failed(component, "open", 0, length, &error)
+        })?;
+        let errors = Arc::clone(&self.errors);
+        Ok(FileStore { component, bytes, sums: SumsFile::of(sums), path, length, errors })
     }
 }
 
@@ -267,7 +281,10 @@ impl FileStore {
         length: u64,
         outcome: io::Result<()>,
     ) -> Result<(), StoreError> {
-        outcome.map_err(|error| failed(self.component, operation, offset, length, &error))
+        outcome.map_err(|error| {
+            self.errors.fetch_add(1, Ordering::Relaxed);
+            failed(self.component, operation, offset, length, &error)
+        })
     }
 }
 

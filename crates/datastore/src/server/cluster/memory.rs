@@ -18,6 +18,8 @@ pub(crate) struct Memory {
     path: PathBuf,
     /// Whether the present state could not be stored.
     pub(crate) is_failing: bool,
+    /// How often that happened.
+    pub(crate) failures: u64,
 }
 
 /// What was remembered.
@@ -37,7 +39,7 @@ struct MemoryFile {
 
 impl Memory {
     pub(crate) fn at(path: &Path) -> Memory {
-        Memory { path: path.to_path_buf(), is_failing: false }
+        Memory { path: path.to_path_buf(), is_failing: false, failures: 0 }
     }
 
     /// What was remembered; none for a new cluster.
@@ -61,6 +63,7 @@ impl Memory {
     pub(crate) fn keep(&mut self, state: ClusterState) -> Result<(), DatastoreError> {
         let outcome = self.write(state, false);
         self.is_failing = outcome.is_err();
+        self.failures += u64::from(self.is_failing);
         outcome
     }
 

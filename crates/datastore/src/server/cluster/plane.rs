@@ -156,6 +156,12 @@ impl<R> ClusterPlane<R> {
         self.catalogue.values(&mut self.cluster, &beside)
     }
 
+    /// How often this host's own storage did not do what was asked of it.
+    pub(crate) fn storage_errors(&mut self) -> u64 {
+        let unstored = self.memory.as_ref().map_or(0, |memory| memory.failures);
+        self.data.maker().errors() + unstored
+    }
+
     /// What deduplication and compression made of the bytes; none where nothing is reduced.
     pub(crate) fn reduced(&self) -> Option<Reduced> {
         self.reduction.as_ref().map(|reduction| reduction.report(&self.data))
