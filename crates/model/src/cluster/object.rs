@@ -45,6 +45,8 @@ pub(super) struct Component {
     pub(super) stale: RegionSet,
     /// Regions that occupy space.
     pub(super) written: RegionSet,
+    /// Regions in which blocks were lost before the last restart: among equals, another member is the truth.
+    pub(super) unsure: Option<Box<RegionSet>>,
     /// Bytes set aside from the beginning.
     pub(super) reserved: u64,
     /// What a power cut may take back, where it takes unflushed writes.

@@ -58,7 +58,8 @@ impl Cluster {
         if known.len() < usize::from(kind.data_units()) {
             return;
         }
-        let truth = sound[0].1;
+        // A block that one member is known to have lost may be whole on another one.
+        let truth = sound.iter().find(|(_, id)| !self.is_unsure(*id, row)).unwrap_or(&sound[0]).1;
         if let Some(object) = self.object_mut(volume, Layout::Present) {
             object.in_doubt[set as usize].remove(row);
         }
@@ -81,6 +82,11 @@ impl Cluster {
                 && component.is_current(row)
                 && self.hosts[self.host_of(component.group).0 as usize].condition == Condition::Up
         })
+    }
+
+    fn is_unsure(&self, id: ComponentId, row: u64) -> bool {
+        let unsure = self.component(id).and_then(|component| component.unsure.as_ref());
+        unsure.is_some_and(|unsure| unsure.contains(row))
     }
 
     /// Hosts lost power at the same moment.

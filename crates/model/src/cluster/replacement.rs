@@ -52,6 +52,7 @@ impl Cluster {
             length: new.length,
             stale: RegionSet::new(rows),
             written: RegionSet::new(rows),
+            unsure: None,
             reserved: new.reserved,
             volatile,
             reachable: true,

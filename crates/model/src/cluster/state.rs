@@ -98,6 +98,9 @@ pub struct ComponentRecord {
     pub reason: String,
     /// Nanoseconds until it is rebuilt elsewhere, when it was absent.
     pub repair_in_ns: Option<u64>,
+    /// Runs of regions in which blocks are known to be lost. Not stored: whoever keeps the data says so before it is restored.
+    #[serde(skip)]
+    pub unsure: Vec<(u64, u64)>,
 }
 
 /// One layout of a volume.

@@ -138,6 +138,10 @@ impl Cluster {
             length: record.length,
             stale: regions(&record.stale)?,
             written: regions(&record.written)?,
+            unsure: match record.unsure.is_empty() {
+                true => None,
+                false => Some(Box::new(regions(&record.unsure)?)),
+            },
             reserved: record.reserved,
             volatile: volatile.then(|| Volatile::new(rows)),
             reachable: true,

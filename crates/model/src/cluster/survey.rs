@@ -5,7 +5,7 @@
 //! is restored with [`super::Restart::Unclean`].
 
 use super::ids::ComponentId;
-use super::state::ClusterState;
+use super::state::{ClusterState, ComponentRecord};
 
 /// What was found of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,10 +22,7 @@ impl ClusterState {
     /// A component that was lost is stale as a whole: it is copied from the others, and what nobody else holds is
     /// answered with an error.
     pub fn correct(&mut self, component: ComponentId, found: &Found) {
-        let unit = self.volumes.first().map_or(0, |volume| u64::from(volume.present.unit_bytes));
-        let records = &mut self.components;
-        let record = records.iter_mut().find(|record| record.component == component.0);
-        let Some(record) = record.filter(|_| unit > 0) else { return };
+        let Some((record, unit)) = self.record_of(component) else { return };
         match found {
             Found::Holds(ranges) => record.written = rows(ranges, unit, record.length / unit),
             Found::Lost => {
@@ -34,6 +31,22 @@ impl ClusterState {
                 record.active = false;
             }
         }
+    }
+
+    /// Says in which bytes of a component blocks are known to be lost, although nothing is stored that tells: first byte, number of
+    /// bytes, ascending. Where members may differ, another one is taken for the truth if it can be.
+    pub fn distrust(&mut self, component: ComponentId, ranges: &[(u64, u64)]) {
+        if let Some((record, unit)) = self.record_of(component) {
+            record.unsure = rows(ranges, unit, record.length / unit);
+        }
+    }
+
+    /// What is remembered of a component, and the length of a row.
+    fn record_of(&mut self, component: ComponentId) -> Option<(&mut ComponentRecord, u64)> {
+        let unit = self.volumes.first().map_or(0, |volume| u64::from(volume.present.unit_bytes));
+        let records = &mut self.components;
+        let record = records.iter_mut().find(|record| record.component == component.0)?;
+        (unit > 0).then_some((record, unit))
     }
 }
 

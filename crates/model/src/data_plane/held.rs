@@ -2,11 +2,13 @@
 
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::{broken_sum, is_zero, sum_of, sums_of, verifies};
-use crate::cluster::{Checksum, Durability};
+use super::unmarked::{SharedLog, Unmarked};
+use crate::cluster::{Checksum, ComponentId, Durability};
 use crate::reduction::ChangedBlocks;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
+use std::ops::Range;
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const SECTOR: usize = 512;
@@ -38,7 +40,7 @@ pub(super) struct Held<S> {
     changed: Option<ChangedBlocks>,
     /// Blocks whose content is unknown, and of which not even that could be stored: the medium took neither bytes nor checksums. They
     /// are bad as long as that is remembered here; it is stored as soon as the medium takes something again.
-    unmarked: BTreeSet<u64>,
+    unmarked: Unmarked,
 }
 
 /// Marks of blocks that are tried again with each write that went well.
@@ -86,8 +88,24 @@ impl<S: BlockStore> Held<S> {
             tear_next: None,
             sums: Vec::new(),
             changed: None,
-            unmarked: BTreeSet::new(),
+            unmarked: Unmarked::default(),
         }
+    }
+
+    /// From now on, what could not be marked is kept beyond the process, as that of a component.
+    pub(super) fn keep_marks(&mut self, component: ComponentId, log: &SharedLog) {
+        self.unmarked.keep(component, log);
+    }
+
+    /// The content of blocks is unknown since an earlier process.
+    pub(super) fn recall_marks(&mut self, blocks: Range<u64>) {
+        let end = self.store.len_bytes() / BLOCK;
+        self.unmarked.recall(blocks.start.min(end)..blocks.end.min(end));
+    }
+
+    /// Nobody will read it any more.
+    pub(super) fn forget_marks(&mut self) {
+        self.unmarked.remove(0..u64::MAX);
     }
 
     /// From now on, what changes is noted.
@@ -145,7 +163,7 @@ impl<S: BlockStore> Held<S> {
         let blocks = bytes.chunks_exact(BLOCK_BYTES).zip(&sums).zip(offset / BLOCK..);
         let good = blocks
             .map(|((block, sum), number)| {
-                is_sound(block, *sum, checksum) && !self.unmarked.contains(&number)
+                is_sound(block, *sum, checksum) && !self.unmarked.contains(number)
             })
             .collect();
         Blocks { bytes, good }
@@ -163,7 +181,7 @@ impl<S: BlockStore> Held<S> {
         self.sums.clear();
         self.sums.resize(buffer.len() / BLOCK_BYTES, 0);
         let first = offset / BLOCK;
-        self.unmarked.range(first..first + self.sums.len() as u64).next().is_none()
+        !self.unmarked.touches(first..first + self.sums.len() as u64)
             && self.store.read(offset, buffer).is_ok()
             && self.store.read_sums(offset / BLOCK, &mut self.sums).is_ok()
             && buffer
@@ -205,7 +223,7 @@ impl<S: BlockStore> Held<S> {
         };
         let stored = stored.and_then(|()| self.store.write_sums(first, sums));
         if stored.is_ok() {
-            self.is_known(first, sums.len() as u64);
+            self.unmarked.remove(first..first + sums.len() as u64);
             self.mark_again();
         } else {
             // What is there now is unknown: checksums that fit nothing keep it from being taken for data.
@@ -218,27 +236,19 @@ impl<S: BlockStore> Held<S> {
     /// Stores checksums that fit nothing, or remembers that it could not be done.
     fn mark_lost(&mut self, first: u64, sums: &[u32]) {
         if self.store.write_sums(first, sums).is_err() {
-            self.unmarked.extend(first..first + sums.len() as u64);
-        }
-    }
-
-    /// The content of blocks is known again.
-    fn is_known(&mut self, first: u64, count: u64) {
-        if !self.unmarked.is_empty() {
-            self.unmarked.retain(|block| !(first..first + count).contains(block));
+            self.unmarked.insert(first..first + sums.len() as u64);
         }
     }
 
     /// The medium takes something again: what it did not take before may be stored now.
     fn mark_again(&mut self) {
-        let again: Vec<u64> = self.unmarked.iter().copied().take(MARKS_AT_ONCE).collect();
-        for block in again {
+        for block in self.unmarked.first(MARKS_AT_ONCE) {
             let mut bytes = [0; BLOCK_BYTES];
             let _unreadable_is_lost_as_well = self.store.read(block * BLOCK, &mut bytes);
             if self.store.write_sums(block, &[broken_sum(&bytes)]).is_err() {
                 return;
             }
-            self.unmarked.remove(&block);
+            self.unmarked.remove(block..block + 1);
         }
     }
 
@@ -271,7 +281,7 @@ impl<S: BlockStore> Held<S> {
         self.remember(offset, length as usize);
         self.mark(offset, length as usize);
         match self.store.discard(offset, length) {
-            Ok(()) => self.is_known(offset / BLOCK, length / BLOCK),
+            Ok(()) => self.unmarked.remove(offset / BLOCK..(offset + length) / BLOCK),
             Err(_) => self.break_sums(offset, length as usize),
         }
     }
@@ -298,7 +308,7 @@ impl<S: BlockStore> Held<S> {
         let length = self.store.len_bytes();
         self.mark(0, length as usize);
         match self.store.discard(0, length) {
-            Ok(()) => self.unmarked.clear(),
+            Ok(()) => self.forget_marks(),
             Err(_) => self.break_sums(0, length as usize),
         }
     }

@@ -1,7 +1,7 @@
 //! The data plane: what a cluster's data commands do to real bytes.
 //!
 //! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
-//! ([`row`], [`row_writing`], [`row_filling`], [`behind`]), what a kill must not leave half done ([`intent`]), and the
+//! ([`row`], [`row_writing`], [`row_filling`], [`behind`]), what a kill must not leave half done ([`intent`]) or a full medium forgotten ([`unmarked`]), and the
 //! [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
 //!
 //! Everything here is a value: memory is one kind of store, files are another and live in the `datastore` crate. What is
@@ -27,6 +27,8 @@ mod row_filling;
 
 mod behind;
 
+mod unmarked;
+
 mod plane;
 
 pub use block_store::{BLOCK_BYTES, BlockStore, MemoryStore, MemoryStores, StoreError, StoreMaker};
@@ -34,3 +36,4 @@ pub(crate) use checksum::is_zero;
 pub use finding::Finding;
 pub use intent::{Intent, IntentLog};
 pub use plane::{DataPlane, Delivered};
+pub use unmarked::MarkLog;

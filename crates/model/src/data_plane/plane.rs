@@ -5,11 +5,14 @@ use super::finding::Finding;
 use super::held::{Blocks, Held};
 use super::intent::IntentLog;
 use super::row::Row;
+use super::unmarked::{MarkLog, SharedLog};
 use crate::cluster::{ComponentId, DataCommand, Durability, Piece, SetKind};
 use crate::reduction::ChangedBlocks;
 use crate::store::RequestId;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
 
 /// Volatile bytes remembered of all components together, evenly shared: memory must not grow with the number of volumes.
 const VOLATILE_BYTES_MAX: usize = 64 << 20;
@@ -23,6 +26,8 @@ pub(super) struct Components<S> {
     sharers: usize,
     /// Notes what is about to happen; none where nothing outlives the process.
     intents: Option<Box<dyn IntentLog>>,
+    /// Keeps what could not be marked on the components themselves; none where nothing outlives the process.
+    marks: Option<SharedLog>,
     /// Writes that a store did not take, and the first of them that nobody has asked for yet.
     failures: u64,
     failure: Option<StoreError>,
@@ -52,6 +57,9 @@ impl<S: BlockStore> Components<S> {
             self.held.resize_with(index + 1, || None);
         }
         held.limit_undo(VOLATILE_BYTES_MAX / self.sharers);
+        if let Some(log) = &self.marks {
+            held.keep_marks(id, log);
+        }
         self.volatile += usize::from(held.is_volatile());
         let before = self.held[index].replace(held);
         self.volatile -= usize::from(before.is_some_and(|before| before.is_volatile()));
@@ -135,6 +143,7 @@ impl<M: StoreMaker> DataPlane<M> {
                 volatile: 0,
                 sharers: 1,
                 intents: None,
+                marks: None,
                 failures: 0,
                 failure: None,
             },
@@ -151,6 +160,22 @@ impl<M: StoreMaker> DataPlane<M> {
     /// From now on what a command is about to store is noted before.
     pub fn note_intents(&mut self, log: Box<dyn IntentLog>) {
         self.components.intents = Some(log);
+    }
+
+    /// From now on blocks are noted of which a component's medium does not even take that they are lost.
+    pub fn keep_marks(&mut self, log: Box<dyn MarkLog>) {
+        let log: SharedLog = Arc::new(Mutex::new(log));
+        for (index, held) in self.components.held.iter_mut().enumerate() {
+            if let Some(held) = held {
+                held.keep_marks(ComponentId(index as u32), &log);
+            }
+        }
+        self.components.marks = Some(log);
+    }
+
+    /// Blocks that such a log has had since an earlier process.
+    pub fn recall_marks(&mut self, component: ComponentId, blocks: Range<u64>) {
+        self.with(component, |held| held.recall_marks(blocks));
     }
 
     /// Takes the stores out: what is left when everything else is forgotten.
@@ -295,7 +320,8 @@ impl<M: StoreMaker> DataPlane<M> {
     }
 
     fn remove(&mut self, component: ComponentId) {
-        if let Some(held) = self.components.take(component) {
+        if let Some(mut held) = self.components.take(component) {
+            held.forget_marks();
             self.maker.remove(component, held.into_store());
         }
     }

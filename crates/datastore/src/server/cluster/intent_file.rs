@@ -68,11 +68,15 @@ impl IntentFile {
 
     fn with_capacity(path: &Path, capacity: usize) -> io::Result<IntentFile> {
         let mut how = OpenOptions::new();
-        let file = how.read(true).write(true).create(true).truncate(true).open(path)?;
+        // What it has it keeps: on a full disk, somebody else could take it meanwhile.
+        let file = how.read(true).write(true).create(true).truncate(false).open(path)?;
+        file.set_len(capacity as u64)?;
         // All of it is there from the beginning: a page of a mapping that finds no room later would end the process.
         fallocate(&file, FallocateFlags::empty(), 0, capacity as u64)?;
         let mapping = Mapping::shared_writable(&file, capacity)?;
         let mut intents = IntentFile { mapping, capacity, end: NOTES_AT, is_full: false };
+        // Whoever opened what is there has completed the notes that counted.
+        intents.length().store(0, Ordering::Release);
         intents.put(0, &MAGIC.to_le_bytes());
         Ok(intents)
     }

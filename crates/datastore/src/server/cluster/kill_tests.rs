@@ -19,7 +19,7 @@ use super::plane::ClusterPlane;
 use super::request::{Carried, Payload};
 use super::test_directory::in_memory;
 
-const BLOCK: u64 = 4096;
+pub(super) const BLOCK: u64 = 4096;
 const HOSTS: u32 = 5;
 const VOLUME_BLOCKS: usize = 64;
 /// Longer than it takes to notice a failure and to begin what it asks for.
@@ -29,7 +29,7 @@ const MIRROR: Policy = Policy::DEFAULT;
 const SINGLE: Policy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
 const PARITY: Policy = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
 
-fn spec() -> ClusterSpec {
+pub(super) fn spec() -> ClusterSpec {
     let mut device = builtin::find("null").unwrap();
     device.capacity = Bytes::from_mib(8);
     let host = |index: u32| HostSpec {

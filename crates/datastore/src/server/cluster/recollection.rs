@@ -1,16 +1,18 @@
 //! What a cluster must not forget, from one server to the next: recalled when it opens, stored whenever it changes.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{
     Cluster, ClusterSpec, ClusterState, ComponentId, Durability, Found, Restart, VolumeId,
 };
-use underlay_model::data_plane::{DataPlane, StoreError, StoreMaker};
+use underlay_model::data_plane::{BLOCK_BYTES, DataPlane, MarkLog, StoreError, StoreMaker};
 
 use super::faults::FaultRefusal;
 use super::file_store::{FileStores, Place};
 use super::intent_file::{self, IntentFile};
+use super::mark_file::MarkFile;
 use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
 use super::reduction::Reduction;
@@ -37,6 +39,9 @@ impl<R> ClusterPlane<R> {
             let cluster = Cluster::new(spec, seed).map_err(DatastoreError::BadCluster)?;
             let mut data = DataPlane::new(stores);
             note_intents(&mut data, directory, unit_bytes, memory.as_ref())?;
+            if memory.is_some() {
+                keep_marks(&mut data, MarkFile::open(directory)?, &[]);
+            }
             let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &[])?;
             return Ok(ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant));
         };
@@ -45,6 +50,8 @@ impl<R> ClusterPlane<R> {
         let places: Vec<Place> = state.components.iter().map(Place::of).collect();
         complete_what_was_begun(directory, &places, &stores)?;
         let lost = correct(&mut state, restart, &places, &stores).map_err(&misfit)?;
+        let marks = MarkFile::open(directory)?;
+        distrust(&mut state, &marks);
         if let Some(memory) = memory.as_mut().filter(|_| !lost.is_empty()) {
             // Before their files are there again, and look like components that hold nothing.
             memory.keep(state.clone())?;
@@ -65,6 +72,10 @@ impl<R> ClusterPlane<R> {
         let cluster = Cluster::restore(spec, seed, &state, restart)
             .map_err(|problem| misfit(problem.to_string()))?;
         note_intents(&mut data, directory, unit_bytes, memory.as_ref())?;
+        // A component whose files are gone is marked as a whole by the cluster.
+        let attached: Vec<ComponentId> = places.iter().map(|place| place.component).collect();
+        let attached: Vec<_> = attached.into_iter().filter(|it| !lost.contains(it)).collect();
+        keep_marks(&mut data, marks, &attached);
         let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &places)?;
         let mut plane = ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant);
         for component in lost {
@@ -149,6 +160,31 @@ fn note_intents(
         data.note_intents(Box::new(file));
     }
     Ok(())
+}
+
+/// Of which blocks an earlier server knew that they are lost, and could not store it with them.
+fn distrust(state: &mut ClusterState, marks: &MarkFile) {
+    let block = BLOCK_BYTES as u64;
+    let mut of_components: BTreeMap<ComponentId, Vec<(u64, u64)>> = BTreeMap::new();
+    for (component, blocks) in marks.marked() {
+        let range = (blocks.start.saturating_mul(block), (blocks.end - blocks.start) * block);
+        of_components.entry(component).or_default().push(range);
+    }
+    for (component, ranges) in of_components {
+        state.distrust(component, &ranges);
+    }
+}
+
+/// Hands the marks to the data plane; those of components that are not attached are nobody's.
+fn keep_marks(data: &mut DataPlane<FileStores>, mut marks: MarkFile, attached: &[ComponentId]) {
+    for (component, blocks) in marks.marked() {
+        if attached.contains(&component) {
+            data.recall_marks(component, blocks);
+        } else {
+            marks.clear(component, blocks);
+        }
+    }
+    data.keep_marks(Box::new(marks));
 }
 
 /// Completes the command in whose midst the last server was killed. Components that nobody remembers, or that are gone, have

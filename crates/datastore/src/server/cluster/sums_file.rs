@@ -217,18 +217,16 @@ fn write_by_call(file: &File, first: u64, sums: &[u32]) -> io::Result<()> {
 mod tests {
     use std::fs::File;
     use std::os::unix::fs::{FileExt, MetadataExt};
-    use std::path::{Path, PathBuf};
-
-    use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+    use std::path::Path;
 
     use super::{Page, SUM_BYTES, SUMS_PER_PAGE, SumsFile};
-    use crate::server::cluster::test_directory::in_memory;
+    use crate::server::cluster::test_directory::{SmallDisk, in_memory};
 
     const PAGES: usize = 4;
 
     /// Checksums of four pages, of which nothing is there yet; and the file once more, as others see it.
-    fn in_a_mapping(directory: &tempfile::TempDir) -> (SumsFile, File) {
-        let path = directory.path().join("sums");
+    fn in_a_mapping(directory: &Path) -> (SumsFile, File) {
+        let path = directory.join("sums");
         let mut how = File::options();
         let file = how.read(true).write(true).create_new(true).open(&path).unwrap();
         file.set_len((PAGES * SUMS_PER_PAGE) as u64 * SUM_BYTES).unwrap();
@@ -252,7 +250,7 @@ mod tests {
     #[test]
     fn what_is_not_there_is_read_without_taking_memory() {
         let Some(directory) = in_memory() else { return };
-        let (mut sums, file) = in_a_mapping(&directory);
+        let (mut sums, file) = in_a_mapping(directory.path());
         let mut read = vec![1; PAGES * SUMS_PER_PAGE];
         sums.read(0, &mut read).unwrap();
         assert!(read.iter().all(|sum| *sum == 0));
@@ -262,7 +260,7 @@ mod tests {
     #[test]
     fn others_see_at_once_what_is_stored_by_a_call_and_through_the_mapping() {
         let Some(directory) = in_memory() else { return };
-        let (mut sums, file) = in_a_mapping(&directory);
+        let (mut sums, file) = in_a_mapping(directory.path());
         let last = SUMS_PER_PAGE - 1;
         sums.write(last as u64, &[5, 6]).unwrap();
         assert_eq!(pages(&sums)[..3], [Page::There, Page::There, Page::Unknown]);
@@ -278,7 +276,7 @@ mod tests {
     #[test]
     fn what_was_discarded_is_not_touched_through_the_mapping() {
         let Some(directory) = in_memory() else { return };
-        let (mut sums, file) = in_a_mapping(&directory);
+        let (mut sums, file) = in_a_mapping(directory.path());
         sums.write(0, &vec![9; 3 * SUMS_PER_PAGE]).unwrap();
         sums.discard(1, 2 * SUMS_PER_PAGE as u64).unwrap();
         assert_eq!(pages(&sums)[..3], [Page::Unknown; 3]);
@@ -299,9 +297,8 @@ mod tests {
     /// A page that finds no room is an error; touched through the mapping, it would end the process.
     #[test]
     fn a_full_file_system_is_an_error() {
-        let directory = tempfile::tempdir().unwrap();
-        let Some(_mounted) = Small::mount(directory.path()) else { return };
-        let (mut sums, file) = in_a_mapping(&directory);
+        let Some(disk) = SmallDisk::mount("8k") else { return };
+        let (mut sums, file) = in_a_mapping(disk.path());
         let page = |number: usize| (number * SUMS_PER_PAGE) as u64;
         sums.write(0, &[1]).unwrap();
         sums.write(page(1), &[2]).unwrap();
@@ -318,34 +315,10 @@ mod tests {
         assert_eq!([0, 1, 1024, 2048].map(|number| seen(&file, number)), [1, 4, 0, 5]);
     }
 
-    /// A file system in memory with room for two pages.
-    struct Small(PathBuf);
-
-    impl Small {
-        /// None, said aloud, where nothing may be mounted.
-        fn mount(at: &Path) -> Option<Small> {
-            match mount("tmpfs", at, "tmpfs", MountFlags::empty(), c"size=8k") {
-                Ok(()) => Some(Small(at.to_path_buf())),
-                Err(error) => {
-                    println!("skip: nothing can be mounted: {error}");
-                    None
-                }
-            }
-        }
-    }
-
-    impl Drop for Small {
-        fn drop(&mut self) {
-            if let Err(error) = unmount(&self.0, UnmountFlags::DETACH) {
-                println!("{} stays mounted: {error}", self.0.display());
-            }
-        }
-    }
-
     #[test]
     fn on_a_disk_everything_is_a_call() {
         let directory = tempfile::tempdir().unwrap();
-        let (mut sums, file) = in_a_mapping(&directory);
+        let (mut sums, file) = in_a_mapping(directory.path());
         if sums.mapped.is_some() {
             println!("skip: the temporary directory is memory");
             return;
