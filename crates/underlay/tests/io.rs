@@ -2,6 +2,9 @@
 
 mod common;
 
+#[path = "io/emulated.rs"]
+mod emulated;
+
 #[path = "io/harness.rs"]
 mod harness;
 
