@@ -197,6 +197,8 @@ pub(crate) struct VolumeStat {
     pub(crate) in_flight: u64,
     /// Bytes that a power cut could take away now.
     pub(crate) volatile_bytes: u64,
+    /// Connections of NBD clients.
+    pub(crate) nbd_clients: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -900,6 +901,43 @@ fn a_volume_can_be_removed_right_after_it_was_loaded() {
         store.bench.run(&load).expect(0);
         store.volume("rm", &["bare"]).expect(0);
     }
+}
+
+/// Connects as an NBD client of a volume.
+fn nbd_client(volume: &Value) -> UnixStream {
+    let uri = volume["nbd-uri"].as_str().expect("a URI");
+    let (_, socket) = uri.split_once("socket=").expect("a socket");
+    let mut stream = UnixStream::connect(socket).expect("a server");
+    let mut greeting = [0; 18];
+    stream.read_exact(&mut greeting).expect("a greeting");
+    let name = volume["name"].as_str().expect("a name").as_bytes();
+    // Newstyle without zeros; then the oldest way to choose an export.
+    let mut choice = 3u32.to_be_bytes().to_vec();
+    choice.extend(b"IHAVEOPT");
+    choice.extend(1u32.to_be_bytes());
+    choice.extend((name.len() as u32).to_be_bytes());
+    choice.extend(name);
+    stream.write_all(&choice).expect("sent");
+    stream.read_exact(&mut [0; 10]).expect("size and flags");
+    stream
+}
+
+#[test]
+fn a_volume_with_nbd_clients_is_in_use() {
+    let store = Store::new();
+    store.volume("create", &["data", "--size", "16MiB", "--device", "null"]).expect(0);
+    let volume = || store.json("list", &[])["datastore"]["volumes"][0].clone();
+    let client = nbd_client(&volume());
+    assert_eq!(volume()["nbd-clients"], 1);
+    store.refusal("rm", &["data"], "volume `data` is in use over NBD");
+    store.refusal("stop", &[], "volume `data` is in use over NBD");
+    store.refusal("rm", &["--all"], "volume `data` is in use over NBD");
+    drop(client);
+    // Who has just left is none.
+    store.volume("stop", &[]).expect(0);
+    store.volume("start", &[]).expect(0);
+    let _client = nbd_client(&volume());
+    store.volume("stop", &["--force"]).expect(0);
 }
 
 #[test]

@@ -228,6 +228,7 @@ impl Keeper {
             let known = if known.is_empty() { "none".to_string() } else { known.join(", ") };
             return refused(format!("there is no volume `{name}`; there are: {known}"));
         };
+        self.check_nbd_clients(Some(name))?;
         self.release(name)?;
         // From here on it is gone, whatever happens: a file without description is removed later.
         self.description.volumes.remove(index);

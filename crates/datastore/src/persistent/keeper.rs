@@ -404,6 +404,7 @@ impl Keeper {
         if forced {
             return Ok(());
         }
+        self.check_nbd_clients(None)?;
         // Before the first is unmounted: without power it could not be mounted again.
         for (name, attached) in &self.attached {
             attached.check_free(name).map_err(Problem::Refused)?;

@@ -209,6 +209,9 @@ pub struct VolumeStatus {
     pub in_flight: u64,
     /// Bytes that a power cut could take away; none of a cluster's volume, where they are not counted.
     pub volatile_bytes: Option<u64>,
+    /// Connections of NBD clients.
+    #[serde(default)]
+    pub nbd_clients: u64,
     /// Per operation: read, write, flush, discard.
     pub operations: Vec<OperationStatus>,
     /// What whoever just created it should know, and whether it could not be mounted.

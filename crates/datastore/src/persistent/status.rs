@@ -15,8 +15,10 @@ use super::protocol::{
     BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, OperationStatus, Status,
     TimingStatus, VolumeStatus,
 };
-use super::volumes::{Attached, stored_bytes};
-use crate::control::{Answer, ClusterParts, Command, ComponentEntry, Condition, Stat, TimingEntry};
+use super::volumes::{Attached, Holder, once_let_go, stored_bytes};
+use crate::control::{
+    Answer, ClusterParts, Command, ComponentEntry, Condition, Stat, TimingEntry, VolumeStat,
+};
 use crate::emulated::block_counters::BlockCounters;
 use crate::emulated::server_process::unexpected;
 use crate::error::DatastoreError;
@@ -119,6 +121,23 @@ impl Keeper {
         Ok(self.chronicle.take_news())
     }
 
+    /// Refuses while NBD clients are connected with a volume, or with any.
+    pub(super) fn check_nbd_clients(&mut self, name: Option<&str>) -> Result<(), Problem> {
+        let is_meant = |volume: &&VolumeStat| name.is_none_or(|name| volume.name == name);
+        once_let_go(|| {
+            let stat = self.stat().map_err(|error| Holder::Nobody(error.to_string()))?;
+            let used = stat.volumes.iter().filter(is_meant).find(|volume| volume.nbd_clients > 0);
+            used.map_or(Ok(()), |used| {
+                let VolumeStat { name, nbd_clients, .. } = used;
+                let text = format!(
+                    "volume `{name}` is in use over NBD, by {nbd_clients} connections; stop what uses it"
+                );
+                Err(Holder::User(text))
+            })
+        })
+        .map_err(Problem::Refused)
+    }
+
     pub(super) fn backend_latencies(&mut self) -> Result<Vec<BackendLatencyStatus>, Problem> {
         let entries = match self.server.ask(&Command::ClusterLatency)? {
             Answer::ClusterLatency(entries) => entries,
@@ -179,6 +198,7 @@ impl Keeper {
             nbd_tcp_uri: tcp,
             errors: counted.map_or(0, |counted| counted.errors),
             in_flight: counted.map_or(0, |counted| counted.in_flight),
+            nbd_clients: counted.map_or(0, |counted| counted.nbd_clients),
             volatile_bytes: match &self.description.cluster {
                 None => Some(counted.map_or(0, |counted| counted.volatile_bytes)),
                 Some(_) => None,

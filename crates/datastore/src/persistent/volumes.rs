@@ -300,7 +300,7 @@ fn in_use_on(name: &str, target: &Path) -> String {
 }
 
 /// Why a volume is not free.
-enum Holder {
+pub(super) enum Holder {
     /// Somebody uses it, who may be about to let go.
     User(String),
     /// Waiting would not help.
@@ -308,7 +308,7 @@ enum Holder {
 }
 
 /// Tries again as long as a program that has just ended may still hold files.
-fn once_let_go(mut attempt: impl FnMut() -> Result<(), Holder>) -> Result<(), String> {
+pub(super) fn once_let_go(mut attempt: impl FnMut() -> Result<(), Holder>) -> Result<(), String> {
     let deadline = Instant::now() + LET_GO_LIMIT;
     loop {
         match attempt() {

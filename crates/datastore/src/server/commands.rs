@@ -180,6 +180,7 @@ fn stat(service: &mut Service) -> Stat {
         errors: service.engine.statistics.volumes[number].errors,
         in_flight: service.engine.in_flight(number),
         volatile_bytes: exported.data.as_ref().map_or(0, VolumeData::volatile_bytes),
+        nbd_clients: service.nbd.clients_of(number),
     });
     let volumes = volumes.collect();
     let buffers = service.engine.buffers(now);

@@ -12,7 +12,7 @@ use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
 use tracing::{debug, warn};
 
-use super::connection::Connection;
+use super::connection::{Connection, Phase};
 use crate::error::DatastoreError;
 
 /// More clients than this are turned away; each costs a quarter of a megabyte and more.
@@ -96,6 +96,16 @@ impl NbdListener {
     /// The address on which TCP clients are accepted, with the port that the system chose.
     pub(crate) fn address(&self) -> Option<SocketAddr> {
         self.tcp.as_ref().and_then(|listener| listener.local_addr().ok())
+    }
+
+    /// Connections that chose a volume.
+    pub(crate) fn clients_of(&self, wanted: usize) -> u64 {
+        let connected = self.slots.iter().filter_map(|slot| slot.connection.as_ref());
+        let uses = |client: &&Connection| match client.phase {
+            Phase::Serving { volume, .. } => volume == wanted,
+            Phase::Negotiating(_) | Phase::Leaving => false,
+        };
+        connected.filter(uses).count() as u64
     }
 
     /// Whether there are clients.
