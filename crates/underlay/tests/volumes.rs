@@ -883,6 +883,41 @@ fn a_start_that_was_cut_short_can_be_stopped() {
     store.volume("rm", &["--all"]).expect(0);
 }
 
+/// A cluster that ended in order has nothing to copy at its next start.
+#[test]
+fn a_start_that_was_interrupted_ends_in_order() {
+    let store = Store::new();
+    let volume = ["data", "--size", "16MiB", "--design", "kingston-nvme-vsan"];
+    store.volume("create", &volume).expect(0);
+    store.volume("stop", &[]).expect(0);
+    let directory = store.directory.to_str().expect("a readable path");
+    let mut interrupted = 0;
+    for _ in 0..5 {
+        let mut command = store.bench.underlay();
+        command.args(["volume", "start", directory]).stdout(std::process::Stdio::null());
+        let mut starting = command.spawn().expect("it starts");
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let server = store.directory.join("run/datastore/c.sock");
+        while !server.exists() {
+            assert!(Instant::now() < deadline, "the server never began");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let pid = i32::try_from(starting.id()).expect("a process");
+        // SAFETY: the process belongs to this test, and was not waited for.
+        assert_eq!(unsafe { libc::kill(pid, libc::SIGINT) }, 0);
+        if starting.wait().expect("it ends").code() == Some(130) {
+            interrupted += 1;
+        } else {
+            store.volume("stop", &[]).expect(0);
+        }
+        let kept = fs::read_to_string(store.directory.join("cluster.json")).expect("its memory");
+        assert!(kept.contains("\"ended-in-order\":true"), "{interrupted} were interrupted");
+    }
+    if interrupted == 0 {
+        eprintln!("skip: no start could be interrupted");
+    }
+}
+
 /// An io_uring closes its files a moment after its process has ended.
 #[test]
 fn a_volume_can_be_removed_right_after_it_was_loaded() {

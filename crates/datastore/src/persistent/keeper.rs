@@ -167,8 +167,16 @@ impl Keeper {
             block_layer_seen: BTreeMap::new(),
             unmounted: Vec::new(),
         };
-        keeper.attach_all(Unreadable::StaysUnmounted, should_end)?;
-        Ok(keeper)
+        match keeper.attach_all(Unreadable::StaysUnmounted, should_end) {
+            Ok(()) => Ok(keeper),
+            Err(error) => {
+                // In order: a cluster whose server is killed copies at the next start what its members may not have in common.
+                if let Err(problem) = keeper.end() {
+                    warn!("what had begun did not end in order: {problem}");
+                }
+                Err(error)
+            }
+        }
     }
 
     fn is_attached(&self, name: &str) -> bool {
