@@ -535,6 +535,11 @@ fn faults_of_a_cluster_are_shown_where_they_are() {
         "{text}"
     );
     assert!(!text.contains(" 0 B of"), "{text}");
+    store.volume("fault", &["host-returned", host]).expect(0);
+    store.volume("fault", &["host-frozen", host]).expect(0);
+    let refusal = format!(": {host} is frozen; return it first");
+    store.refusal("fault", &["host-frozen", host], &refusal);
+    store.volume("fault", &["host-returned", host]).expect(0);
 }
 
 /// What ends all I/O of a cluster must not end the datastore: only one that runs can be mended.

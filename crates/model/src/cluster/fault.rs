@@ -127,10 +127,10 @@ pub enum FaultProblem {
         rule: &'static str,
     },
     /// The fault does not apply to the present state.
-    #[error("host {host} is {state}; {remedy}")]
+    #[error("{host} is {state}; {remedy}")]
     HostState {
-        /// The host.
-        host: u32,
+        /// The host, in words.
+        host: String,
         /// Its state.
         state: &'static str,
         /// What to do first.

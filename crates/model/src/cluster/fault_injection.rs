@@ -162,7 +162,8 @@ impl Cluster {
             Condition::Frozen => "frozen",
             Condition::Crashed => "without power",
         };
-        Err(FaultProblem::HostState { host: host.0, state, remedy: "return it first" })
+        let host = self.host_in_words(host);
+        Err(FaultProblem::HostState { host, state, remedy: "return it first" })
     }
 
     fn component_length(&self, component: ComponentId) -> Result<u64, FaultProblem> {

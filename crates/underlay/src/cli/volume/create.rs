@@ -268,7 +268,8 @@ fn honours(spec: &ClusterSpec, durability: Durability) -> Result<(), Stop> {
     let mut caches = spec.hosts.iter().flat_map(|host| &host.groups).map(|group| &group.cache);
     match durability {
         Durability::Lying => Err(Stop::bad_input(
-            "`--durability lying` is for single devices: a cluster carries out its flushes",
+            "`--durability lying` is for single devices: a cluster carries out its flushes, and its model does not follow what \
+             a cache device that ignored them would still hold in its buffer",
         )
         .with_hint(
             "use `flushed` (a power cut takes what was not flushed), or `--device` instead of a cluster",
