@@ -138,7 +138,7 @@ fn ruled_out(situation: &Situation, shares: &Shares, verdict: &str) -> Vec<Ruled
 #[cfg(test)]
 mod tests {
     use super::judge;
-    use crate::analysis::{Confidence, LimitMode, SteadyState, TimeClass};
+    use crate::analysis::{Confidence, GateState, LimitMode, SteadyState, TimeClass};
     use crate::plan_view::Pacing;
     use crate::verdict::situation::Situation;
     use crate::verdict::time_budget::TimeBudget;
@@ -350,6 +350,23 @@ mod tests {
         let hint =
             "5 s are short for this: set `measure` of [procedure], or --measure, to 30s at least)";
         assert!(sentence.ends_with(hint), "{sentence}");
+    }
+
+    #[test]
+    fn the_limit_that_is_told_is_the_one_that_was_kept() {
+        let mut short = situation(&[(TimeClass::Log, 7.0), (TimeClass::Cpu, 1.0)]);
+        short.alongside_per_second = Some(1040.0);
+        let commits = |situation: &Situation| {
+            let found = judge(situation, 0, 8);
+            found.gates.iter().find(|gate| gate.id == "G3").expect("it is always there").clone()
+        };
+        let long = commits(&short);
+        assert_eq!(long.state, GateState::Soft);
+        assert!(long.text.ends_with("(limit 2 %)"), "{}", long.text);
+        short.window_s = 5.0;
+        let found = commits(&short);
+        assert_eq!(found.state, GateState::Passed);
+        assert!(found.text.ends_with("(limit 10 %, as the window is short)"), "{}", found.text);
     }
 
     #[test]
