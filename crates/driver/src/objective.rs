@@ -11,7 +11,7 @@ pub use underlay_workload::objective::{Objective, ObjectiveError};
 
 use crate::saturation::{Saturation, SaturationVerdict};
 use crate::summary::{Delivery, DeliveryVerdict};
-use crate::tick::DriveTick;
+use crate::tick::{ConnectTick, DriveTick};
 
 /// Batches of one window.
 pub const BATCHES: usize = 10;
@@ -48,10 +48,14 @@ pub struct Judgement {
     pub late_share: f64,
     /// The bounds of its 90 % two-sided interval (each 95 % one-sided).
     pub late_share_bounds: (f64, f64),
+    /// Sessions were lost, or could not be opened, in the window or shortly before it: what is late may be so because
+    /// the database was away, not because the rate is too high.
+    pub connections_lost: bool,
 }
 
-/// Judges the ticks of one window.
-pub fn judge(objective: &Objective, ticks: &[DriveTick]) -> Judgement {
+/// Judges the ticks of one window; `before` is what became of sessions in the unmeasured time before it, whose queues
+/// the window would inherit.
+pub fn judge(objective: &Objective, before: &ConnectTick, ticks: &[DriveTick]) -> Judgement {
     let mut window = DriveTick::default();
     for tick in ticks {
         if window.types.is_empty() {
@@ -83,7 +87,12 @@ pub fn judge(objective: &Objective, ticks: &[DriveTick]) -> Judgement {
         observed: response.quantile(objective.quantile).map(Nanos),
         late_share,
         late_share_bounds,
+        connections_lost: has_lost(before) || has_lost(&window.connects),
     }
+}
+
+fn has_lost(connects: &ConnectTick) -> bool {
+    connects.lost > 0 || connects.errors.total() > 0
 }
 
 /// The interval of the share of late transactions: a ratio of two sums over batches, with the variance
@@ -132,7 +141,7 @@ fn share(part: u64, all: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::{Objective, Verdict, judge};
-    use crate::tick::{ArrivalTick, DriveTick, TypeTick};
+    use crate::tick::{ArrivalTick, ConnectTick, DriveTick, TypeTick};
     use underlay_core::Nanos;
 
     fn objective() -> Objective {
@@ -156,7 +165,7 @@ mod tests {
     fn verdict(late: &[u64]) -> Verdict {
         let ticks: Vec<DriveTick> =
             late.iter().enumerate().map(|(at, late)| second(at as u64, *late)).collect();
-        judge(&objective(), &ticks).verdict
+        judge(&objective(), &ConnectTick::default(), &ticks).verdict
     }
 
     #[test]
@@ -175,13 +184,27 @@ mod tests {
     #[test]
     fn undelivered_load_and_a_busy_generator_are_no_answer() {
         let mut ticks: Vec<DriveTick> = (0..20).map(|at| second(at, 0)).collect();
+        let judge = |ticks: &[DriveTick]| judge(&objective(), &ConnectTick::default(), ticks);
         ticks[4].arrivals.overflowed = 1;
-        assert_eq!(judge(&objective(), &ticks).verdict, Verdict::NotDelivered);
+        assert_eq!(judge(&ticks).verdict, Verdict::NotDelivered);
         ticks[4].arrivals.overflowed = 0;
         for tick in &mut ticks {
             tick.busiest.cpu_ns = 950_000_000;
         }
-        assert_eq!(judge(&objective(), &ticks).verdict, Verdict::GeneratorSaturated);
-        assert_eq!(judge(&objective(), &[]).verdict, Verdict::NotDelivered);
+        assert_eq!(judge(&ticks).verdict, Verdict::GeneratorSaturated);
+        assert_eq!(judge(&[]).verdict, Verdict::NotDelivered);
+    }
+    #[test]
+    fn lost_sessions_are_noticed_in_the_window_and_before_it() {
+        let lost = ConnectTick { lost: 1, ..ConnectTick::default() };
+        let quiet: Vec<DriveTick> = (0..20).map(|at| second(at, 30)).collect();
+        let seen = |before: &ConnectTick, ticks: &[DriveTick]| {
+            judge(&objective(), before, ticks).connections_lost
+        };
+        assert!(!seen(&ConnectTick::default(), &quiet));
+        assert!(seen(&lost, &quiet));
+        let mut cut = quiet;
+        cut[7].connects = lost;
+        assert!(seen(&ConnectTick::default(), &cut));
     }
 }

@@ -8,7 +8,9 @@
 //!    bracket is closed below it and the search goes on; so the answer was seen to hold twice.
 //!
 //! A window that cannot tell is measured again, longer, a few times; then the point estimate decides and the step says
-//! so. After a rate that was too high the load rests until the queues are empty, so that one step does
+//! so. One that fails while sessions are lost is measured again as it was, a few times: the database may have been away,
+//! which says nothing about the rate. Nothing is searched below the rate at which a window has too few transactions for
+//! the quantile. After a rate that was too high the load rests until the queues are empty, so that one step does
 //! not pay for another. A saturated generator ends the search: nothing follows about the database above that rate.
 
 use underlay_core::Nanos;
@@ -17,6 +19,8 @@ use crate::objective::{Judgement, Objective, Verdict};
 
 /// A window that cannot tell is doubled at most this often.
 const EXTENSIONS_MAX: u32 = 2;
+/// A window that fails while sessions are lost is repeated at most this often; then it counts.
+const REPEATS_MAX: u32 = 2;
 /// No search takes more steps.
 const STEPS_MAX: usize = 40;
 /// Rates beyond these are no rates that anybody asks for.
@@ -67,7 +71,7 @@ pub struct Step {
     pub rate_per_second: f64,
     /// What for.
     pub purpose: Purpose,
-    /// Before it, rest until nothing is queued: the rate before was too high.
+    /// Before it, rest until nothing is queued: the rate before was too high, or the database was away.
     pub rest_first: bool,
     /// Unmeasured time at this rate.
     pub settle: Nanos,
@@ -82,8 +86,10 @@ pub struct StepTaken {
     pub step: Step,
     /// What was seen.
     pub judgement: Judgement,
-    /// Whether it counts as holding; `None` when it is to be measured longer, or says nothing.
+    /// Whether it counts as holding; `None` when it is to be measured longer or again, or says nothing.
     pub holds: Option<bool>,
+    /// Sessions were lost, so it does not count, and is to be measured again.
+    pub is_repeated: bool,
     /// The windows could not tell, and the point estimate decided.
     pub by_point_estimate: bool,
 }
@@ -119,6 +125,7 @@ pub struct RateSearch {
     confirmed: Option<f64>,
     ended: Option<Found>,
     extensions: u32,
+    repeats: u32,
     taken: Vec<StepTaken>,
 }
 
@@ -137,6 +144,7 @@ impl RateSearch {
             confirmed: None,
             ended: None,
             extensions: 0,
+            repeats: 0,
             taken: Vec::new(),
         }
     }
@@ -159,7 +167,10 @@ impl RateSearch {
         Some(Step {
             rate_per_second,
             purpose,
-            rest_first: self.taken.last().is_some_and(|last| last.holds == Some(false)),
+            rest_first: self
+                .taken
+                .last()
+                .is_some_and(|last| last.holds == Some(false) || last.is_repeated),
             settle: self.spec.settle,
             measure: Nanos(self.spec.measure.0 * longer),
         })
@@ -177,16 +188,22 @@ impl RateSearch {
                 Some(Found::Rate { holds, fails })
             }
             (Some(holds), None) if holds * 2.0 > RATE_RANGE.1 => Some(Found::AtLeast { holds }),
-            (None, Some(fails)) if fails / 2.0 < RATE_RANGE.0 => Some(Found::Nothing { fails }),
+            (None, Some(fails)) if fails / 2.0 < self.lowest_rate() => {
+                Some(Found::Nothing { fails })
+            }
             _ => None,
         }
     }
 
     /// Takes in what was seen of `step`, which [`RateSearch::next`] gave.
     pub fn observe(&mut self, step: Step, judgement: Judgement) -> StepTaken {
+        let is_repeated = judgement.connections_lost
+            && matches!(judgement.verdict, Verdict::Exceeded | Verdict::NotDelivered)
+            && self.repeats < REPEATS_MAX;
         let by_point_estimate =
             judgement.verdict == Verdict::Undecided && self.extensions >= EXTENSIONS_MAX;
         let holds = match judgement.verdict {
+            _ if is_repeated => None,
             Verdict::Met => Some(true),
             Verdict::Exceeded | Verdict::NotDelivered => Some(false),
             Verdict::Undecided if by_point_estimate => {
@@ -194,10 +211,11 @@ impl RateSearch {
             }
             Verdict::Undecided | Verdict::GeneratorSaturated => None,
         };
-        let taken = StepTaken { step, judgement, holds, by_point_estimate };
+        let taken = StepTaken { step, judgement, holds, is_repeated, by_point_estimate };
         self.taken.push(taken);
         match holds {
             Some(held) => self.narrow(step, held),
+            None if is_repeated => self.repeats += 1,
             None if judgement.verdict == Verdict::Undecided => self.extensions += 1,
             None => self.ended = Some(Found::AtLeast { holds: self.holds.unwrap_or(0.0) }),
         }
@@ -213,6 +231,7 @@ impl RateSearch {
 
     fn narrow(&mut self, step: Step, held: bool) {
         self.extensions = 0;
+        self.repeats = 0;
         let rate = step.rate_per_second;
         match (step.purpose, held) {
             (Purpose::Confirm, true) => self.confirmed = Some(rate),
@@ -242,6 +261,13 @@ impl RateSearch {
             (Some(holds), Some(fails)) if self.is_narrow(holds, fails) => (holds, Purpose::Confirm),
             (Some(holds), Some(fails)) => ((holds * fails).sqrt(), Purpose::Bisect),
         }
+    }
+
+    /// Below it even the longest window has too few transactions to have any beyond the quantile.
+    fn lowest_rate(&self) -> f64 {
+        let longest = Nanos(self.spec.measure.0 << EXTENSIONS_MAX).as_secs_f64();
+        let needed = 1.0 / self.spec.objective.late_share_allowed().max(f64::EPSILON);
+        RATE_RANGE.0.max(needed / longest.max(f64::MIN_POSITIVE))
     }
 
     fn is_narrow(&self, holds: f64, fails: f64) -> bool {
@@ -274,6 +300,7 @@ mod tests {
             observed: None,
             late_share,
             late_share_bounds: (0.0, 1.0),
+            connections_lost: false,
         }
     }
 
@@ -344,6 +371,40 @@ mod tests {
         let saturated =
             |rate: f64| if rate > 500.0 { Verdict::GeneratorSaturated } else { Verdict::Met };
         assert_eq!(run(&mut search(100.0), saturated), Found::AtLeast { holds: 400.0 });
+    }
+
+    #[test]
+    fn nothing_is_searched_where_no_window_could_tell() {
+        let mut search = search(100.0);
+        let found = run(&mut search, |_| Verdict::Exceeded);
+        // A p99 needs 100 transactions, and the longest window has 40 s: 2.5 per second.
+        let Found::Nothing { fails } = found else { panic!("{found:?}") };
+        assert!((2.5..5.0).contains(&fails), "{fails}");
+        assert!(search.taken().iter().all(|taken| taken.step.rate_per_second >= 2.5));
+    }
+
+    #[test]
+    fn a_rate_is_not_blamed_for_a_database_that_was_away() {
+        let mut search = search(100.0);
+        let away = Judgement { connections_lost: true, ..seen(Verdict::NotDelivered, 0.0) };
+        let first = search.next().unwrap();
+        let taken = search.observe(first, away);
+        assert!(taken.is_repeated && taken.holds.is_none());
+        let again = search.next().unwrap();
+        assert_eq!((again.rate_per_second, again.measure), (100.0, first.measure));
+        assert!(again.rest_first);
+        // It came back, and the rate holds.
+        assert_eq!(search.observe(again, seen(Verdict::Met, 0.0)).holds, Some(true));
+        // Sessions that are lost each time belong to the rate.
+        for holds in [None, None, Some(false)] {
+            let step = search.next().unwrap();
+            assert_eq!(step.rate_per_second, 200.0);
+            assert_eq!(search.observe(step, away).holds, holds);
+        }
+        // Lost sessions do no harm to a rate that holds all the same.
+        let step = search.next().unwrap();
+        let met = Judgement { connections_lost: true, ..seen(Verdict::Met, 0.0) };
+        assert_eq!(search.observe(step, met).holds, Some(true));
     }
 
     #[test]

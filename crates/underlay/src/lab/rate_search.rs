@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use underlay_core::Nanos;
 use underlay_driver::{
-    DriveTick, Found, Objective, RateSearch, SearchSpec, Step, StepTaken, judge,
+    ConnectTick, DriveTick, Found, Objective, RateSearch, SearchSpec, Step, StepTaken, judge,
 };
 use underlay_record::conventions::{document, event, finding};
 use underlay_record::{Event as RecordEvent, Finding, Interval, Severity};
@@ -33,9 +33,9 @@ pub fn carry_out(ladder: &mut Ladder<'_, '_>, plan: &SearchPlan) -> Result<Optio
     });
     let mut spans = Vec::new();
     while let Some(step) = search.next() {
-        let (ticks, span) = measure(ladder, &step)?;
+        let (before, ticks, span) = measure(ladder, &step)?;
         spans.push(span);
-        let taken = search.observe(step, judge(&plan.objective, &ticks));
+        let taken = search.observe(step, judge(&plan.objective, &before, &ticks));
         tell(ladder, Severity::Information, &describe(&taken, &plan.objective));
     }
     let steps: Vec<Value> = search.taken().iter().zip(&spans).map(step_json).collect();
@@ -66,8 +66,11 @@ pub fn carry_out(ladder: &mut Ladder<'_, '_>, plan: &SearchPlan) -> Result<Optio
     Ok(rate)
 }
 
-/// The ticks of one step, and when it was measured.
-fn measure(ladder: &mut Ladder<'_, '_>, step: &Step) -> Result<(Vec<DriveTick>, Interval), Abort> {
+/// What became of sessions before one step, its ticks, and when it was measured.
+fn measure(
+    ladder: &mut Ladder<'_, '_>,
+    step: &Step,
+) -> Result<(ConnectTick, Vec<DriveTick>, Interval), Abort> {
     let no_steering = |_: &Ladder<'_, '_>| {};
     if step.rest_first {
         ladder.offer(RESTING_RATE)?;
@@ -84,7 +87,11 @@ fn measure(ladder: &mut Ladder<'_, '_>, step: &Step) -> Result<(Vec<DriveTick>, 
         data: json!({ "rate_per_second": step.rate_per_second }),
     };
     ladder.recorder.lock().event(&began).during("write the record")?;
-    ladder.pass(step.settle, Duration::from_secs(1), no_steering, |_| true)?;
+    let mut before = ConnectTick::default();
+    ladder.pass(step.settle, Duration::from_secs(1), no_steering, |tick| {
+        before.merge(&tick.connects);
+        true
+    })?;
     // At least as many ticks as the judgement needs batches.
     let tick_length = Duration::from(step.measure).min(Duration::from_secs(10)) / 10;
     let begin = Nanos::from(ladder.origin.elapsed());
@@ -93,7 +100,7 @@ fn measure(ladder: &mut Ladder<'_, '_>, step: &Step) -> Result<(Vec<DriveTick>, 
         ticks.push(tick);
         true
     })?;
-    Ok((ticks, Interval { begin, end: ladder.origin.elapsed().into() }))
+    Ok((before, ticks, Interval { begin, end: ladder.origin.elapsed().into() }))
 }
 
 fn step_json((taken, measured): (&StepTaken, &Interval)) -> Value {
@@ -132,7 +139,7 @@ fn shortcoming(found: &Found, objective: &Objective) -> Option<String> {
             "the load generator was saturated before {objective} was exceeded: {holds:.1}/s held, more may"
         )),
         Found::Nothing { fails } => {
-            Some(format!("no rate meets {objective}: not even {fails:.2}/s does"))
+            Some(format!("no rate that was tried meets {objective}: not even {fails:.2}/s does"))
         }
     }
 }
@@ -153,6 +160,8 @@ pub fn describe(taken: &StepTaken, objective: &Objective) -> String {
         match taken.holds {
             Some(true) if taken.by_point_estimate => ", taken as met by its point estimate",
             Some(false) if taken.by_point_estimate => ", taken as exceeded by its point estimate",
+            _ if taken.is_repeated => ", while connections were lost: does not count",
+            Some(false) if judgement.connections_lost => ", while connections were lost",
             _ => "",
         }
     )

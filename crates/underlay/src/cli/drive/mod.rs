@@ -417,7 +417,14 @@ fn run_load<S: Subject>(
     };
     let interrupted =
         if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
-    let verdict = after.verdict.and(interrupted).and(nothing_done(&measured)).and(delivered);
+    let away = match &measured.search {
+        Some(search) if search.is_away => {
+            Err(Stop::run_failed("the search ended without a result: the database went away"))
+        }
+        _ => Ok(()),
+    };
+    let verdict =
+        after.verdict.and(interrupted).and(nothing_done(&measured)).and(away).and(delivered);
     Ok((json, verdict))
 }
 

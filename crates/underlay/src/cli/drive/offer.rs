@@ -4,12 +4,12 @@
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 use underlay_driver::{
-    DriveTick, Driver, Found, Mix, Objective, RateSearch, SearchSpec, Step, StepTaken, Weights,
-    judge,
+    ConnectTick, DriveTick, Driver, Found, Mix, Objective, RateSearch, SearchSpec, Step, StepTaken,
+    Weights, judge,
 };
 use underlay_workload::transactional::{Books, Shape};
 
-use super::{Arguments, Reading, Subject, Workload};
+use super::{Arguments, RETURN_LIMIT, Reading, Subject, Workload};
 use crate::lab::interrupt;
 use crate::lab::rate_search::describe;
 use crate::stop::{Stop, chain};
@@ -20,6 +20,8 @@ const RESOLUTION: f64 = 1.05;
 const RESTING_RATE: f64 = 0.1;
 /// The queues of a rate that was far too high may take this long to empty.
 const REST_MAX: Duration = Duration::from_secs(120);
+/// How often it is looked whether they are.
+const REST_TICK: Duration = Duration::from_millis(200);
 
 /// Weights that are set at a time.
 #[derive(Clone, Debug)]
@@ -43,7 +45,7 @@ pub(super) struct Measured {
     pub(super) early: Option<u64>,
     /// The database's own counts at its two ends, if it could be asked at both.
     pub(super) readings: Option<(Reading, Reading)>,
-    /// The steps of a search, and what it came to; none when it was stopped.
+    /// The steps of a search, and what it came to.
     pub(super) search: Option<Search>,
 }
 
@@ -62,7 +64,27 @@ pub(super) struct Second {
 pub(super) struct Search {
     pub(super) objective: Objective,
     pub(super) steps: Vec<StepTaken>,
+    /// None when it was stopped.
     pub(super) found: Option<Found>,
+    /// It was stopped because the database did not answer any more.
+    pub(super) is_away: bool,
+}
+
+/// What became of a step of a search.
+enum Offered {
+    /// It was measured.
+    Window {
+        /// What became of sessions in the unmeasured time before.
+        before: ConnectTick,
+        /// The measured time.
+        ticks: Vec<DriveTick>,
+        /// CPU time of the driver within it.
+        cpu_ns: u64,
+    },
+    /// The user stopped it.
+    Stopped,
+    /// The database does not answer any more.
+    Away,
 }
 
 impl WeightsAt {
@@ -180,9 +202,17 @@ pub(super) fn search<B: Books>(
     });
     driver.set_users(arguments.users());
     let mut last = (DriveTick::default(), 0);
+    let mut is_away = false;
     while let Some(step) = search.next() {
-        let Some((ticks, cpu_ns)) = carry_out(driver, &step)? else { break };
-        let taken = search.observe(step, judge(&objective, &ticks));
+        let (before, ticks, cpu_ns) = match carry_out(driver, &step)? {
+            Offered::Window { before, ticks, cpu_ns } => (before, ticks, cpu_ns),
+            Offered::Stopped => break,
+            Offered::Away => {
+                is_away = true;
+                break;
+            }
+        };
+        let taken = search.observe(step, judge(&objective, &before, &ticks));
         errln!("{}", describe(&taken, &objective));
         let mut window = DriveTick::default();
         ticks.iter().for_each(|tick| append(&mut window, tick));
@@ -199,49 +229,53 @@ pub(super) fn search<B: Books>(
         seconds: Vec::new(),
         early: None,
         readings: None,
-        search: Some(Search { objective, steps, found }),
+        search: Some(Search { objective, steps, found, is_away }),
     })
 }
 
-/// The ticks of one step and the CPU time of the driver within them; none when the user stopped it.
-fn carry_out<B: Books>(
-    driver: &Driver<B>,
-    step: &Step,
-) -> Result<Option<(Vec<DriveTick>, u64)>, Stop> {
+/// One step.
+fn carry_out<B: Books>(driver: &Driver<B>, step: &Step) -> Result<Offered, Stop> {
     let set_rate = |rate: f64| {
         driver.set_rate(rate, Nanos::ZERO).map_err(|error| Stop::bad_input(chain(&error)))
     };
     if step.rest_first {
         set_rate(RESTING_RATE)?;
         let limit = Instant::now() + REST_MAX;
+        let mut answered = Instant::now();
         loop {
             let tick = driver.tick();
+            // Users who wait for a lock get no errors: only attempts to connect tell that nobody is there.
+            if tick.completed() > 0 || tick.connects.opened > 0 {
+                answered = Instant::now();
+            } else if answered.elapsed() >= RETURN_LIMIT && tick.connects.errors.total() > 0 {
+                return Ok(Offered::Away);
+            }
             let at_rest = tick.arrivals.queued == 0 && tick.users.in_transaction == 0;
             if at_rest || Instant::now() >= limit {
                 break;
             }
-            if !interrupt::sleep_until(Instant::now() + Duration::from_millis(200)) {
-                return Ok(None);
+            if !interrupt::sleep_until(Instant::now() + REST_TICK) {
+                return Ok(Offered::Stopped);
             }
         }
     }
     set_rate(step.rate_per_second)?;
     if !interrupt::sleep_until(Instant::now() + Duration::from(step.settle)) {
-        return Ok(None);
+        return Ok(Offered::Stopped);
     }
-    let cpu_ns_before = driver.tick().cpu_ns;
+    let settled = driver.tick();
     let end = Instant::now() + Duration::from(step.measure);
     let mut ticks = Vec::new();
     // At least as many ticks as the judgement needs batches.
     let length = Duration::from(step.measure).min(Duration::from_secs(10)) / 10;
     while Instant::now() < end {
         if !interrupt::sleep_until(end.min(Instant::now() + length)) {
-            return Ok(None);
+            return Ok(Offered::Stopped);
         }
         ticks.push(driver.tick());
     }
-    let cpu_ns = ticks.last().map_or(0, |tick| tick.cpu_ns.saturating_sub(cpu_ns_before));
-    Ok(Some((ticks, cpu_ns)))
+    let cpu_ns = ticks.last().map_or(0, |tick| tick.cpu_ns.saturating_sub(settled.cpu_ns));
+    Ok(Offered::Window { before: settled.connects, ticks, cpu_ns })
 }
 
 /// The database's own counts, if it can be asked.

@@ -162,17 +162,33 @@ fn conclusion(search: &Search) -> String {
             };
             format!("{holds:.1} transactions/s meet {objective}, {fails:.1} do not{guessed}")
         }
-        Some(Found::AtLeast { holds }) if holds > 0.0 => format!(
-            "at least {holds:.1} transactions/s meet {objective}; above that the load generator is the limit"
-        ),
+        Some(Found::AtLeast { holds }) if holds > 0.0 => {
+            let fails = lowest_failed(search);
+            let fails = fails.map_or(String::new(), |fails| format!(", {fails:.1} do not"));
+            format!(
+                "at least {holds:.1} transactions/s meet {objective}{fails}; above that the load generator is the limit"
+            )
+        }
         Some(Found::AtLeast { .. }) => {
             "nothing is known: the load generator was the limit from the first rate on".to_string()
         }
         Some(Found::Nothing { fails }) => {
-            format!("no rate meets {objective}, down to {fails:.2} transactions/s")
+            format!(
+                "no rate that was tried meets {objective}, down to {fails:.2} transactions/s; at much lower ones steps \
+                 of this --duration have too few transactions to tell"
+            )
+        }
+        None if search.is_away => {
+            "the search ended without a result: the database does not answer any more".to_string()
         }
         None => "the search was stopped before it came to a result".to_string(),
     }
+}
+
+/// The lowest rate that was seen to fail, if any.
+fn lowest_failed(search: &Search) -> Option<f64> {
+    let failed = search.steps.iter().filter(|taken| taken.holds == Some(false));
+    failed.map(|taken| taken.step.rate_per_second).min_by(f64::total_cmp)
 }
 
 fn print_types(measured: &Measured) {
@@ -416,6 +432,7 @@ fn search_json(search: &Search) -> Value {
             "late_share": judgement.late_share,
             "late_share_bounds": [judgement.late_share_bounds.0, judgement.late_share_bounds.1],
             "verdict": judgement.verdict.as_str(),
+            "connections_lost": judgement.connections_lost,
             "holds": taken.holds,
             "by_point_estimate": taken.by_point_estimate,
         })
@@ -451,7 +468,7 @@ mod tests {
             first_rate: 100.0,
             resolution: 1.05,
             settle: Nanos::ZERO,
-            measure: Nanos::from_secs(1),
+            measure: Nanos::from_secs(10),
         });
         while let Some(step) = search.next() {
             let rate = step.rate_per_second;
@@ -462,10 +479,11 @@ mod tests {
                 observed: None,
                 late_share: if rate < 101.0 { 0.0 } else { 1.0 },
                 late_share_bounds: (0.0, 1.0),
+                connections_lost: false,
             };
             search.observe(step, judgement);
         }
-        Search { objective, steps: search.taken().to_vec(), found: search.found() }
+        Search { objective, steps: search.taken().to_vec(), found: search.found(), is_away: false }
     }
 
     #[test]
@@ -474,6 +492,19 @@ mod tests {
         let said = conclusion(&searched(decided));
         assert!(
             said.starts_with("100.0 transactions/s meet") && said.ends_with("do not"),
+            "{said}"
+        );
+        let said = conclusion(&searched(|_| Verdict::Exceeded));
+        assert!(
+            said.starts_with("no rate that was tried meets p99 <= 10 ms, down to 3.12"),
+            "{said}"
+        );
+        let said = conclusion(&searched(|rate| match rate {
+            105.0..150.0 => Verdict::GeneratorSaturated,
+            rate => decided(rate),
+        }));
+        assert!(
+            said.starts_with("at least 100.0 transactions/s meet p99 <= 10 ms, 200.0 do not;"),
             "{said}"
         );
         let said = conclusion(&searched(|_| Verdict::Undecided));
