@@ -152,8 +152,8 @@ pub(crate) struct Stat {
     pub(crate) nbd_address: Option<SocketAddr>,
     /// CPU time of the server so far: what emulating costs this host.
     pub(crate) cpu_ns: u64,
-    /// Reads answered by a model, and writes, with the sums of their modelled latencies.
-    pub(crate) modelled: ByDirection,
+    /// Reads answered by a model, and writes, with the sums of what their clients should have seen.
+    pub(crate) expected: ByDirection,
     /// In the order of [`Command::ClusterSeries`]; there is none of what is gone.
     pub(crate) cluster: Vec<Option<f64>>,
 }

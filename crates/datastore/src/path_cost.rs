@@ -7,7 +7,9 @@
 //!
 //! Two sources correct each other. On an idle host, before anything is measured, a *probe*: a read that takes a
 //! constant time by definition. Later the kernel's block layer, which sees every request from its submission to its
-//! completion: its mean latency beside the modelled mean of the same requests is the error of the moment.
+//! completion: its mean latency beside the modelled mean of the same requests is the error of the moment. A request that
+//! the model answers sooner than this host can leaves at once; it counts as it was seen here, or the others would leave too early
+//! to make up for it.
 //! Requests are answered before their deadline by the *compensation*, which follows that error.
 //!
 //! The mean, because it is what a database feels: users that wait for storage get through as many transactions as the

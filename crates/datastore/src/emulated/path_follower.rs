@@ -1,8 +1,9 @@
 //! Following what the export path costs while the volumes are in use.
 //!
 //! Ten times a second the kernel's block layer is asked how long requests took, and the server how long the
-//! model said they should take. The difference of the means corrects the compensation: of reads, of writes, and of both
-//! together (see `path_cost`). The block layer sees what the server cannot: requests that wait for a CPU before they
+//! model said they should take (for answers that left at once, how long they took as it saw them: no compensation makes
+//! up for what the host takes longer). The difference of the means corrects the compensation: of reads, of writes, and of
+//! both together (see `path_cost`). The block layer sees what the server cannot: requests that wait for a CPU before they
 //! reach it, and answers that wait for one after they left it.
 
 use std::sync::Arc;
@@ -32,34 +33,34 @@ pub(crate) struct PathFollower {
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     block: ByDirection,
-    modelled: ByDirection,
+    expected: ByDirection,
 }
 
 /// One compensation, and what both sides had counted when it was last looked at.
 struct Followed {
     compensation: Compensation,
     block: Counted,
-    modelled: Counted,
+    expected: Counted,
 }
 
 impl Followed {
-    fn starting_from(value_ns: u64, block: Counted, modelled: Counted) -> Followed {
-        Followed { compensation: Compensation::starting_from(Nanos(value_ns)), block, modelled }
+    fn starting_from(value_ns: u64, block: Counted, expected: Counted) -> Followed {
+        Followed { compensation: Compensation::starting_from(Nanos(value_ns)), block, expected }
     }
 
     /// Corrects it, if there is enough to tell. Returns whether it did.
-    fn look(&mut self, block: Counted, modelled: Counted) -> bool {
-        let (seen, expected) = (block.since(self.block), modelled.since(self.modelled));
+    fn look(&mut self, block: Counted, expected: Counted) -> bool {
+        let (seen, expected_since) = (block.since(self.block), expected.since(self.expected));
         // Reset by a power cycle, or too little to tell.
-        if seen.ios.min(expected.ios) < REQUESTS_MIN {
+        if seen.ios.min(expected_since.ios) < REQUESTS_MIN {
             return false;
         }
-        (self.block, self.modelled) = (block, modelled);
+        (self.block, self.expected) = (block, expected);
         // Requests that were not modelled (timing was off for a while) were counted by the block layer alone.
-        if seen.ios.abs_diff(expected.ios) * 20 > seen.ios {
+        if seen.ios.abs_diff(expected_since.ios) * 20 > seen.ios {
             return false;
         }
-        let means = (seen.ns / seen.ios, expected.ns / expected.ios);
+        let means = (seen.ns / seen.ios, expected_since.ns / expected_since.ios);
         self.compensation.correct(means.0 as f64 - means.1 as f64);
         true
     }
@@ -73,19 +74,19 @@ struct Followers {
 }
 
 impl Followers {
-    fn new(from: PathCompensation, Seen { block, modelled }: Seen) -> Followers {
+    fn new(from: PathCompensation, Seen { block, expected }: Seen) -> Followers {
         let starting_from = Followed::starting_from;
         Followers {
-            reads: starting_from(from.reads_ns, block.reads, modelled.reads),
-            writes: starting_from(from.writes_ns, block.writes, modelled.writes),
-            common: starting_from(from.common_ns, block.total(), modelled.total()),
+            reads: starting_from(from.reads_ns, block.reads, expected.reads),
+            writes: starting_from(from.writes_ns, block.writes, expected.writes),
+            common: starting_from(from.common_ns, block.total(), expected.total()),
         }
     }
 
-    fn look(&mut self, Seen { block, modelled }: Seen) -> bool {
-        let reads = self.reads.look(block.reads, modelled.reads);
-        let writes = self.writes.look(block.writes, modelled.writes);
-        self.common.look(block.total(), modelled.total()) || reads || writes
+    fn look(&mut self, Seen { block, expected }: Seen) -> bool {
+        let reads = self.reads.look(block.reads, expected.reads);
+        let writes = self.writes.look(block.writes, expected.writes);
+        self.common.look(block.total(), expected.total()) || reads || writes
     }
 
     fn value(&self) -> PathCompensation {
@@ -126,7 +127,7 @@ impl Path for HostPath {
             Answer::Stat(stat) => stat,
             other => return Err(unexpected(&Command::Stat, &other)),
         };
-        Ok(Seen { block: self.block().0, modelled: stat.modelled })
+        Ok(Seen { block: self.block().0, expected: stat.expected })
     }
 
     fn compensate(&mut self, value: PathCompensation) -> Result<(), DatastoreError> {
@@ -220,9 +221,9 @@ mod tests {
                 *counted = counted.plus(Counted { ios, ns: ios * ns });
             };
             add(&mut self.seen.block.reads, reads.0);
-            add(&mut self.seen.modelled.reads, reads.1);
+            add(&mut self.seen.expected.reads, reads.1);
             add(&mut self.seen.block.writes, writes.0);
-            add(&mut self.seen.modelled.writes, writes.1);
+            add(&mut self.seen.expected.writes, writes.1);
             BlockCounters(self.seen.block)
         }
 

@@ -205,7 +205,7 @@ fn stat(service: &mut Service) -> Stat {
         delayed: engine.statistics.delayed.total,
         host_limited: engine.statistics.host_limited.total,
         lateness_ns: engine.statistics.lateness_ns,
-        modelled: engine.statistics.modelled_by_direction,
+        expected: engine.statistics.expected_by_direction,
         errors: engine.statistics.errors + storage_errors,
         export: service.export_way(),
         realtime: service.precedence.is_granted(),
