@@ -23,6 +23,7 @@ mod warehouse;
 
 use crate::cli::studies::Form;
 use crate::cli::whole_number::whole_number;
+use crate::exit_code;
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::{Args, ValueEnum};
@@ -56,6 +57,10 @@ const USERS_OPEN: u32 = 64;
 const RETURN_LIMIT: Duration = Duration::from_secs(60);
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
 const SEARCH_QUEUE: u32 = 100_000;
+
+/// What else than a broken database violates a check after a run.
+const NOT_ALONE: &str = "the checks know only what this command was told: another program that wrote to these tables \
+     during the run, such as a second `underlay drive`, looks the same";
 
 /// What was run is being checked: a request to stop ends the load, not that.
 static MUST_FINISH: AtomicBool = AtomicBool::new(false);
@@ -400,7 +405,11 @@ fn run_load<S: Subject>(
     // Without what is read and checked now, the run would be lost.
     MUST_FINISH.store(true, Ordering::Relaxed);
     wait_for_the_server(arguments, subject);
-    let after = subject.after(before, &summary).unwrap_or_else(After::unjudged);
+    let mut after = subject.after(before, &summary).unwrap_or_else(After::unjudged);
+    after.verdict = after.verdict.map_err(|stop| match stop.code() {
+        exit_code::CHECK_VIOLATED => stop.with_hint(NOT_ALONE),
+        _ => stop,
+    });
     MUST_FINISH.store(false, Ordering::Relaxed);
     if arguments.form() == Form::Text {
         page::print(arguments, &measured, &summary, &after, &changes);
