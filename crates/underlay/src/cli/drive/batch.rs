@@ -85,7 +85,11 @@ fn carry_out_steps(
         let found = verify(target, &described.options.parameters, claims)
             .map_err(|error| given_up(arguments, Action::Check, stop(&error)))?;
         let Parameters { rows, seed } = described.options.parameters;
-        let ended = if described.complete { "complete" } else { "not complete" };
+        let ended = match (described.complete, described.options.rollback) {
+            (true, false) => "complete",
+            (true, true) => "complete, then undone as asked",
+            (false, _) => "not complete",
+        };
         arguments.say(&format!(
             "an insertion of {rows} rows of seed {}, {}, {ended}",
             seed.0, described.options.mode
