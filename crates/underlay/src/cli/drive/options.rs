@@ -222,8 +222,9 @@ fn without_effect(arguments: &Arguments, given: &Given) -> Vec<String> {
     };
     wrong.extend(arguments.weights_at.iter().filter(late).map(|text| {
         format!(
-            "--weights-at {text} comes after the measured load: make --duration longer than {}",
-            arguments.duration
+            "--weights-at {text} comes after the measured load of {}: make --duration longer than {}",
+            arguments.duration,
+            text.split_once(':').map_or("that", |(at, _)| at)
         )
     }));
     wrong
