@@ -1,9 +1,11 @@
 //! How an answer finds its way to whoever asked: the kernel's FUSE or ublk, an NBD client, or another request of which this one is a part.
 
+use std::ops::Range;
+
 use rustix::io::Errno;
 
 use super::fuse_protocol::written;
-use super::reply::{Client, Content, Reply};
+use super::reply::{Client, Content, FuseTag, Reply};
 use super::service::Service;
 
 impl Service {
@@ -12,13 +14,11 @@ impl Service {
         let client = reply.client;
         match reply.content {
             Content::Data { buffer, length } => {
-                self.send_data(client, &buffer[..length]);
-                self.buffers.give(buffer);
+                self.send_pooled(client, buffer.into_vec(), 0..length);
             }
             Content::InPlace { length } => self.fuse_answer_in_place(client, length),
             Content::Carried { buffer, from, length } => {
-                self.send_data(client, &buffer[from..from + length]);
-                self.give_back(buffer);
+                self.send_pooled(client, buffer, from..from + length);
             }
             Content::Written { length } => self.send_written(client, length),
             Content::Durable { volume, offset, length } => {
@@ -35,6 +35,19 @@ impl Service {
                 self.send_done(client);
             }
             Content::Done => self.send_done(client),
+        }
+    }
+
+    /// Sends data that is in a buffer of the pool, which has the buffer back when the data has left.
+    fn send_pooled(&mut self, client: Client, buffer: Vec<u8>, data: Range<usize>) {
+        match (client, &mut self.outbox) {
+            (Client::Fuse(FuseTag { unique, place: None }), Some(outbox)) => {
+                outbox.answer_data(unique, buffer, data);
+            }
+            _ => {
+                self.send_data(client, &buffer[data]);
+                self.give_back(buffer);
+            }
         }
     }
 

@@ -75,6 +75,11 @@ impl CommandSender {
 }
 
 impl Commands {
+    /// Another handle of the bell, for somebody else who has something to say.
+    pub(crate) fn bell(&self) -> io::Result<OwnedFd> {
+        self.bell.try_clone()
+    }
+
     /// Lets the bell be rung again. A command is waiting whenever it has been.
     pub(crate) fn quiet_bell(&self) -> io::Result<()> {
         match rustix::io::read(&self.bell, &mut [0u8; 8]) {
@@ -86,6 +91,8 @@ impl Commands {
     /// Obeys what is waiting. Costs nearly nothing when nothing is.
     pub(crate) fn obey_waiting(&self, service: &mut Service) {
         for Asked { command, answer } in self.asked.try_iter() {
+            // It may take its time, and nobody should wait for that who has an answer.
+            service.send_held();
             // A connection that is gone wants no answer.
             let _ = answer.send(obey(service, &command));
         }

@@ -71,9 +71,11 @@ impl FuseDevice {
         self.send(&[IoSlice::new(&header)]);
     }
 
-    /// An answer that the kernel does not want any more (client killed, unmounted) is not our problem; any
-    /// other refusal would leave a client waiting for ever, so it must be seen.
-    fn send(&self, parts: &[IoSlice<'_>]) {
+    /// Sends an answer, header first; any thread may.
+    ///
+    /// One that the kernel does not want any more (client killed, unmounted) is not our problem; any other refusal would leave
+    /// a client waiting for ever, so it must be seen.
+    pub(crate) fn send(&self, parts: &[IoSlice<'_>]) {
         match rustix::io::writev(&self.descriptor, parts) {
             Ok(_) | Err(Errno::NOENT | Errno::NODEV) => {}
             Err(error) => tracing::error!("the kernel did not take an answer: {error}"),

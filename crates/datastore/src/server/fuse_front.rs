@@ -70,9 +70,10 @@ impl Service {
     }
 
     pub(super) fn fuse_answer(&mut self, tag: FuseTag, body: &[u8]) {
-        match (tag.place, &mut self.ring, &self.device) {
-            (Some(place), Some(ring), _) => ring.answer(place as usize, tag.unique, body),
-            (None, _, Some(device)) => {
+        match (tag.place, &mut self.ring, &mut self.outbox, &self.device) {
+            (Some(place), Some(ring), ..) => ring.answer(place as usize, tag.unique, body),
+            (None, _, Some(outbox), _) => outbox.answer(tag.unique, body),
+            (None, _, None, Some(device)) => {
                 device.answer(tag.unique, body);
                 self.completions.note(1);
             }
@@ -90,9 +91,10 @@ impl Service {
     }
 
     pub(super) fn fuse_refuse(&mut self, tag: FuseTag, errno: Errno) {
-        match (tag.place, &mut self.ring, &self.device) {
-            (Some(place), Some(ring), _) => ring.refuse(place as usize, tag.unique, errno),
-            (None, _, Some(device)) => {
+        match (tag.place, &mut self.ring, &mut self.outbox, &self.device) {
+            (Some(place), Some(ring), ..) => ring.refuse(place as usize, tag.unique, errno),
+            (None, _, Some(outbox), _) => outbox.refuse(tag.unique, errno),
+            (None, _, None, Some(device)) => {
                 device.refuse(tag.unique, errno);
                 self.completions.note(1);
             }

@@ -7,7 +7,8 @@
 //! client --NBD-->    |     +--request--> engine (model) --deadline--+          timing plane |
 //! (nbd, nbd_front)   |     |                                        |                       |
 //! both <--answer--   |  answer when the deadline has come <---------+                       |
-//!                    +---------------------------------------------------------------------+
+//!                    +-----|---------------------------------------------------------------+
+//! kernel <--FUSE--   courier: answers in dense streams, when no time is kept
 //! control socket --commands--^
 //! ```
 //!
@@ -25,6 +26,7 @@ mod cluster;
 mod commands;
 mod completions;
 mod control_socket;
+mod courier;
 mod engine;
 #[cfg(test)]
 mod engine_tests;
@@ -40,6 +42,7 @@ mod fuzz_tests;
 mod mapping;
 mod nbd;
 mod nbd_front;
+mod outbox;
 mod realtime;
 mod reply;
 mod service;

@@ -1,6 +1,6 @@
 //! What a request does: data plane first, then the timing plane, then the answer.
 //!
-//! All of it happens on one thread, so there are no locks. Data moves at once. The model then says when the
+//! All of it happens on one thread, so there are no locks; answers may be sent by another (`courier`). Data moves at once. The model then says when the
 //! request would be done; until then the answer waits in the engine. Requests to devices without delay, and all
 //! requests while timing is off, are answered at once.
 //!
@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::sync::Arc;
 
 use rustix::io::Errno;
 use underlay_core::{Nanos, RootSeed};
@@ -25,6 +26,7 @@ use super::fuse_ring::ring::FuseRing;
 use super::nbd::connection::Phase;
 use super::nbd::listener::{ConnectionId, NbdListener};
 use super::nbd::protocol::Extent;
+use super::outbox::Outbox;
 use super::realtime::Precedence;
 use super::reply::{Client, Content, FuseTag, Reply};
 use super::slab::Slab;
@@ -46,7 +48,7 @@ const READY_BUFFERS: usize = 256;
 pub(crate) struct Service {
     pub(crate) clock: Clock,
     /// Present when volumes are exported as files for block devices.
-    pub(crate) device: Option<FuseDevice>,
+    pub(crate) device: Option<Arc<FuseDevice>>,
     /// Present once the kernel has agreed to send the requests of `device` through it.
     pub(crate) ring: Option<FuseRing>,
     /// Whether `device` may have something: always until the ring is used, then once it says so.
@@ -60,6 +62,8 @@ pub(crate) struct Service {
     pub(crate) precedence: Precedence,
     /// Of requests of the kernel's FUSE.
     pub(crate) completions: Completions,
+    /// Where answers through `/dev/fuse` wait for others; without it they leave at once.
+    pub(crate) outbox: Option<Outbox>,
     /// Somebody asked for the end.
     pub(crate) is_ending: bool,
     opener: VolumeOpener,
@@ -96,7 +100,7 @@ impl Service {
     ) -> Service {
         Service {
             clock,
-            device: exports.device,
+            device: exports.device.map(Arc::new),
             ring: None,
             is_device_ready: true,
             nbd: exports.nbd,
@@ -108,6 +112,7 @@ impl Service {
             seed,
             precedence: Precedence::default(),
             completions: Completions::new(),
+            outbox: None,
             is_ending: false,
             awake: None,
             buffers: BufferPool::new(READY_BUFFERS),
@@ -175,6 +180,22 @@ impl Service {
         }
         self.unrecorded.leave(self.clock, &mut self.engine);
         self.ublk.submit()
+    }
+
+    /// Sends the answers that wait for others.
+    pub(crate) fn send_held(&mut self) {
+        let Some(outbox) = &mut self.outbox else { return };
+        if let Some(device) = &self.device {
+            self.completions.note(outbox.send(device));
+        }
+        self.take_spent();
+    }
+
+    /// Takes back the buffers of answers that have left.
+    pub(crate) fn take_spent(&mut self) {
+        while let Some(buffer) = self.outbox.as_mut().and_then(Outbox::pop_spent) {
+            self.give_back(buffer);
+        }
     }
 
     /// Counts a request whose answer was sent: when it has left, if it goes with others.
@@ -310,7 +331,9 @@ impl Service {
             self.answer_or_submit(arrived, volume, &Request::read(offset, length), reply);
             return Ok(());
         }
-        if self.engine.is_immediate(volume) && bytes <= self.scratch.len() {
+        // What waits for others needs a buffer of its own.
+        let leaves_at_once = self.outbox.is_none() && self.engine.is_immediate(volume);
+        if leaves_at_once && bytes <= self.scratch.len() {
             let mut scratch = std::mem::take(&mut self.scratch);
             let outcome = self.data(volume)?.read(offset, &mut scratch[..bytes]);
             let outcome = self.moved(outcome);
