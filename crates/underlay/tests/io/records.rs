@@ -166,7 +166,7 @@ fn a_curve_that_was_interrupted_says_so() {
     let page = bench.path().join("page.html");
     bench.run(&["report", text(&record), "--out", text(&page)]).expect(0);
     let page = std::fs::read_to_string(page).expect("a page");
-    assert!(page.contains("the curve was interrupted"));
+    assert!(page.contains("The curve was interrupted"));
 }
 
 #[test]
