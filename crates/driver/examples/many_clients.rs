@@ -22,7 +22,7 @@ use underlay_database::session::{Commits, Connector, Session};
 use underlay_database::{SessionError, Target};
 use underlay_driver::{DriveSpec, DriveTick, Driver, Pacing, Saturation};
 use underlay_workload::tpcc::{Entropy, Outcome, Parameters, Tpcc, Transaction};
-use underlay_workload::transactional::{Books, Workload};
+use underlay_workload::transactional::{RunAccounting, Workload};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -99,8 +99,8 @@ fn main() -> Result<(), Failure> {
 fn drive<C, B>(options: &Options, connector: C) -> Result<Value, Failure>
 where
     C: Connector,
-    C::Workload: Workload<Books = B>,
-    B: Books,
+    C::Workload: Workload<Accounting = B>,
+    B: RunAccounting,
 {
     let spec = DriveSpec {
         pacing: Pacing::Closed { key_think: options.key_think },

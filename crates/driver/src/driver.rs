@@ -10,7 +10,7 @@ use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use underlay_core::{Bytes, Nanos};
 use underlay_database::session::{Commits, Connector};
-use underlay_workload::transactional::{Books as WorkloadBooks, Mix, Shape, Workload};
+use underlay_workload::transactional::{Mix, RunAccounting, Shape, Workload};
 
 use crate::activity::{ActivityLine, Span};
 use crate::arrivals::Share;
@@ -21,7 +21,7 @@ use crate::summary::{Delivery, DriveSummary};
 use crate::thread_tick::ThreadTick;
 use crate::tick::{DriveTick, ThreadLoad};
 use crate::timers::{Alarm, Clock, Timers};
-use crate::worker::{BooksOf, Command, ThreadEnd, Worker, run_worker};
+use crate::worker::{AccountingOf, Command, ThreadEnd, Worker, run_worker};
 
 /// How long a tick waits for a thread that does not answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(2);
 ///
 /// All methods block for at most some seconds and may be called from any thread. `B` is what the workload
 /// keeps of the run.
-pub struct Driver<B: WorkloadBooks> {
+pub struct Driver<B: RunAccounting> {
     clock: Clock,
     shape: &'static Shape,
     commits: Vec<(&'static str, Commits)>,
@@ -39,7 +39,7 @@ pub struct Driver<B: WorkloadBooks> {
     max_users: u32,
     stop_grace: Nanos,
     threads: Vec<WorkerThread<B>>,
-    books: Mutex<Books>,
+    state: Mutex<DriverState>,
 }
 
 struct WorkerThread<B> {
@@ -49,7 +49,7 @@ struct WorkerThread<B> {
 }
 
 /// What is known over all threads.
-struct Books {
+struct DriverState {
     answers: Receiver<(u32, ThreadTick)>,
     answer_to: Sender<(u32, ThreadTick)>,
     /// Threads that were asked and have not answered.
@@ -62,7 +62,7 @@ struct Books {
     activity: ActivityLine,
 }
 
-impl<B: WorkloadBooks> Driver<B> {
+impl<B: RunAccounting> Driver<B> {
     /// Starts the threads, with no user active. Instants are counted from `clock_origin`.
     ///
     /// One session is opened and closed first, so that a wrong address or password is an error here and
@@ -74,7 +74,7 @@ impl<B: WorkloadBooks> Driver<B> {
     ) -> Result<Driver<B>, DriveError>
     where
         C: Connector,
-        C::Workload: Workload<Books = B>,
+        C::Workload: Workload<Accounting = B>,
     {
         spec.check()?;
         connector.limit_statements(spec.statement_timeout);
@@ -89,7 +89,7 @@ impl<B: WorkloadBooks> Driver<B> {
             .collect::<Result<Vec<_>, _>>()?;
         let (answer_to, answers) = channel();
         let now = clock.now();
-        let books = Books {
+        let state = DriverState {
             answers,
             answer_to,
             asked: vec![false; threads.len()],
@@ -107,7 +107,7 @@ impl<B: WorkloadBooks> Driver<B> {
             max_users: spec.max_users,
             stop_grace: spec.stop_grace.into(),
             threads,
-            books: Mutex::new(books),
+            state: Mutex::new(state),
         })
     }
 
@@ -120,11 +120,11 @@ impl<B: WorkloadBooks> Driver<B> {
     pub fn set_users(&self, users: u32) {
         let users = users.min(self.max_users);
         let at = self.clock.now();
-        let mut books = self.books();
-        if users == 0 && books.active_users > 0 {
-            books.activity.rest(at);
+        let mut state = self.state();
+        if users == 0 && state.active_users > 0 {
+            state.activity.rest(at);
         }
-        books.active_users = users;
+        state.active_users = users;
         self.tell_all(|| Command::SetUsers { users, at });
     }
 
@@ -158,24 +158,24 @@ impl<B: WorkloadBooks> Driver<B> {
 
     /// Everything since the last tick.
     pub fn tick(&self) -> DriveTick {
-        let mut books = self.books();
+        let mut state = self.state();
         for (index, thread) in self.threads.iter().enumerate() {
             // A thread that is gone has panicked and will not answer; `stop` will say so.
             if thread.handle.is_finished() {
-                books.asked[index] = false;
-            } else if !books.asked[index] {
-                let command = Command::Tick(books.answer_to.clone());
-                books.asked[index] = thread.commands.send(command).is_ok();
+                state.asked[index] = false;
+            } else if !state.asked[index] {
+                let command = Command::Tick(state.answer_to.clone());
+                state.asked[index] = thread.commands.send(command).is_ok();
             }
         }
-        let ticks = books.collect_answers();
-        books.close_tick(ticks, self.clock.now())
+        let ticks = state.collect_answers();
+        state.close_tick(ticks, self.clock.now())
     }
 
     /// The outages so far; the last one may still go on.
     pub fn outages(&self) -> Vec<Outage> {
-        let books = self.books();
-        books.outages_until(self.clock.now())
+        let state = self.state();
+        state.outages_until(self.clock.now())
     }
 
     /// Lets the transactions in progress finish, for at most the grace of the specification, and ends all
@@ -188,29 +188,29 @@ impl<B: WorkloadBooks> Driver<B> {
             std::panic::resume_unwind(panic);
         });
         let end = self.clock.now();
-        let mut books = self.books();
+        let mut state = self.state();
         let mut kept = B::default();
-        let mut ticks = books.late_answers();
+        let mut ticks = state.late_answers();
         for (index, thread) in ends.into_iter().enumerate() {
             ticks.push((index as u32, thread.tick));
-            kept.merge(&thread.books);
+            kept.merge(&thread.accounting);
         }
-        let last_tick = books.close_tick(ticks, end);
+        let last_tick = state.close_tick(ticks, end);
         DriveSummary {
             last_tick,
-            books: kept,
-            outages: books.outages_until(end),
-            longest_silence: books.activity.longest_silence(Span { begin: Nanos::ZERO, end }),
-            commits_unknown: books.totals.types.iter().map(|kind| kind.unknown).sum(),
-            delivery: Delivery::of(&books.totals),
+            accounting: kept,
+            outages: state.outages_until(end),
+            longest_silence: state.activity.longest_silence(Span { begin: Nanos::ZERO, end }),
+            commits_unknown: state.totals.types.iter().map(|kind| kind.unknown).sum(),
+            delivery: Delivery::of(&state.totals),
             commits: self.commits.clone(),
-            totals: books.totals.clone(),
+            totals: state.totals.clone(),
         }
     }
 
-    fn books(&self) -> MutexGuard<'_, Books> {
-        // The books are consistent between any two statements that could panic.
-        self.books.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, DriverState> {
+        // The state is consistent between any two statements that could panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn tell_all(&self, command: impl Fn() -> Command) {
@@ -227,14 +227,14 @@ impl<B: WorkloadBooks> Driver<B> {
     }
 }
 
-impl<B: WorkloadBooks> Drop for Driver<B> {
+impl<B: RunAccounting> Drop for Driver<B> {
     fn drop(&mut self) {
         // A panic of a worker was reported by the panic hook; there is nobody to hand it to.
         let _ = self.end_threads(Nanos::ZERO);
     }
 }
 
-impl Books {
+impl DriverState {
     /// Waits for those who were asked, but not for long.
     fn collect_answers(&mut self) -> Vec<(u32, ThreadTick)> {
         let limit = Instant::now() + ANSWER_LIMIT;
@@ -319,7 +319,7 @@ fn spawn<C: Connector>(
     connector: C,
     clock: Clock,
     share: Share,
-) -> Result<WorkerThread<BooksOf<C>>, DriveError> {
+) -> Result<WorkerThread<AccountingOf<C>>, DriveError> {
     let name = format!("drive-{}", share.index);
     let failed = |source| DriveError::Thread { thread: name.clone(), source };
     let (commands, receiver) = unbounded_channel();

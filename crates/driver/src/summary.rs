@@ -17,7 +17,7 @@ pub struct DriveSummary<B> {
     /// Everything since the start.
     pub totals: DriveTick,
     /// What the workload kept of all that was asked and answered.
-    pub books: B,
+    pub accounting: B,
     /// Outages in order.
     pub outages: Vec<Outage>,
     /// The longest time without any completion while there were active users.

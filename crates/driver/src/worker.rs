@@ -56,14 +56,14 @@ pub(crate) enum Command {
 /// What a thread leaves behind.
 pub(crate) struct ThreadEnd<B> {
     pub(crate) tick: ThreadTick,
-    pub(crate) books: B,
+    pub(crate) accounting: B,
 }
 
-/// The transaction, the answer and the books of a connector's workload.
+/// The transaction, the answer and the accounting of a connector's workload.
 pub(crate) type TransactionOf<C> = <<C as Connector>::Workload as Workload>::Transaction;
 pub(crate) type OutcomeOf<C> = <<C as Connector>::Workload as Workload>::Outcome;
 pub(crate) type UserOf<C> = <<C as Connector>::Workload as Workload>::User;
-pub(crate) type BooksOf<C> = <<C as Connector>::Workload as Workload>::Books;
+pub(crate) type AccountingOf<C> = <<C as Connector>::Workload as Workload>::Accounting;
 
 /// How far the thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) connecting: Permits,
     pub(crate) stage: Cell<Stage>,
     pub(crate) counts: RefCell<ThreadTick>,
-    pub(crate) books: RefCell<BooksOf<C>>,
+    pub(crate) accounting: RefCell<AccountingOf<C>>,
     pub(crate) open_sessions: Cell<u32>,
     share: Share,
     attempt_limit: Nanos,
@@ -132,7 +132,7 @@ impl<C: Connector> Worker<C> {
             connecting: Permits::new(share_of(CONNECTING_MAX, share).max(1)),
             stage: Cell::new(Stage::Running),
             counts: RefCell::new(ThreadTick::new(types)),
-            books: RefCell::default(),
+            accounting: RefCell::default(),
             open_sessions: Cell::new(0),
             share,
             attempt_limit: Nanos::from(spec.statement_timeout) + ANSWER_GRACE,
@@ -174,12 +174,12 @@ impl<C: Connector> Worker<C> {
 
     /// Notes what was asked and what the database acknowledged.
     pub(crate) fn note_outcome(&self, transaction: &TransactionOf<C>, outcome: &OutcomeOf<C>) {
-        self.connector.workload().book(&mut self.books.borrow_mut(), transaction, outcome);
+        self.connector.workload().book(&mut self.accounting.borrow_mut(), transaction, outcome);
     }
 
     /// Notes what the database may have committed without acknowledging it.
     pub(crate) fn note_unknown(&self, transaction: &TransactionOf<C>) {
-        self.connector.workload().book_unknown(&mut self.books.borrow_mut(), transaction);
+        self.connector.workload().book_unknown(&mut self.accounting.borrow_mut(), transaction);
     }
 
     pub(crate) fn attempt_limit(&self) -> Duration {
@@ -334,7 +334,7 @@ impl<C: Connector> Worker<C> {
 pub(crate) async fn run_worker<C: Connector>(
     worker: Worker<C>,
     mut commands: UnboundedReceiver<Command>,
-) -> ThreadEnd<BooksOf<C>> {
+) -> ThreadEnd<AccountingOf<C>> {
     let worker = Rc::new(worker);
     let mut users = JoinSet::new();
     for index in 0..worker.slots.len() {
@@ -361,7 +361,7 @@ pub(crate) async fn run_worker<C: Connector>(
         }
     }
     clockwork.abort();
-    ThreadEnd { tick: worker.take_tick(), books: worker.books.take() }
+    ThreadEnd { tick: worker.take_tick(), accounting: worker.accounting.take() }
 }
 
 fn obey<C: Connector>(worker: &Worker<C>, command: Command) {

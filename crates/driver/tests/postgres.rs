@@ -16,7 +16,7 @@ use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveSpec, DriveSummary, Driver, Pacing,
 };
 use underlay_host::skip;
-use underlay_workload::tpcc::{Entropy, Parameters, Profile, TpccBooks, TransactionType};
+use underlay_workload::tpcc::{Entropy, Parameters, Profile, TpccAccounting, TransactionType};
 
 use support::TestServer;
 
@@ -58,19 +58,19 @@ impl Bench {
     }
 
     /// All conditions, and the ledger against the order numbers before the run.
-    fn assert_clean(&self, summary: &DriveSummary<TpccBooks>, before: &OrderNumbers) {
+    fn assert_clean(&self, summary: &DriveSummary<TpccAccounting>, before: &OrderNumbers) {
         let options = CheckOptions {
             warehouses: WAREHOUSES,
             parallel: 1,
             moment: CheckMoment::AfterRun,
-            ledger: Some((&summary.books.ledger, before)),
+            ledger: Some((&summary.accounting.ledger, before)),
             tables: &TableNames::underlay(),
         };
         let report = self.host.runtime.block_on(check(&self.target(), options)).unwrap();
         let failures: Vec<_> = report.failures().collect();
         assert!(failures.is_empty(), "{failures:#?}");
         let orders = summary.totals.of(TransactionType::NewOrder);
-        assert_eq!(summary.books.ledger.acknowledged_count(), orders.committed);
+        assert_eq!(summary.accounting.ledger.acknowledged_count(), orders.committed);
     }
 }
 

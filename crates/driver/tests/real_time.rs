@@ -11,7 +11,7 @@ use underlay_driver::{
     Arrivals, Commits, Connector, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveTick,
     Driver, Pacing, Saturation, SaturationVerdict, Session, noop_ceiling,
 };
-use underlay_workload::tpcc::{Entropy, Outcome, Parameters, Tpcc, TpccBooks, Transaction};
+use underlay_workload::tpcc::{Entropy, Outcome, Parameters, Tpcc, TpccAccounting, Transaction};
 
 fn workload() -> Tpcc {
     Tpcc::new(Parameters::new(4, RootSeed(5), Entropy::FULL).unwrap())
@@ -21,7 +21,7 @@ fn spec(users: u32) -> DriveSpec {
     DriveSpec::new(RootSeed(5), users)
 }
 
-fn start(spec: DriveSpec) -> Result<Driver<TpccBooks>, DriveError> {
+fn start(spec: DriveSpec) -> Result<Driver<TpccAccounting>, DriveError> {
     Driver::start(spec, Noop(workload()), Instant::now())
 }
 
@@ -95,7 +95,7 @@ fn ticks_add_up_to_the_totals() {
     sum.append(&summary.last_tick);
     assert_eq!(sum, DriveTick { begin: sum.begin, ..summary.totals.clone() });
     assert_eq!(
-        summary.books.variability.transactions.iter().sum::<u64>(),
+        summary.accounting.variability.transactions.iter().sum::<u64>(),
         completed(&summary.totals)
     );
     assert_eq!(summary.commits_unknown, 0);

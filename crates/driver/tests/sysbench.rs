@@ -21,7 +21,7 @@ use underlay_database::{Address, Engine};
 use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix, Weights};
 use underlay_host::skip;
 use underlay_workload::sysbench::{
-    Distribution, Outcome, Parameters, SHAPE, Script, Sysbench, SysbenchBooks,
+    Distribution, Outcome, Parameters, SHAPE, Script, Sysbench, SysbenchAccounting,
 };
 use underlay_workload::transactional::Workload;
 
@@ -64,7 +64,11 @@ fn tally_now(host: &TestServer) -> Tally {
     wait(host, tally(&host.target(), &parameters(Script::ReadWrite))).unwrap()
 }
 
-fn drive(host: &TestServer, parameters: Parameters, millis: u64) -> DriveSummary<SysbenchBooks> {
+fn drive(
+    host: &TestServer,
+    parameters: Parameters,
+    millis: u64,
+) -> DriveSummary<SysbenchAccounting> {
     let connector = SysbenchConnector::new(host.target(), parameters);
     let spec = DriveSpec::new(RootSeed(9), USERS);
     let driver = Driver::start(spec, connector, Instant::now()).unwrap();
@@ -73,10 +77,10 @@ fn drive(host: &TestServer, parameters: Parameters, millis: u64) -> DriveSummary
     driver.stop()
 }
 
-fn assert_clean(host: &TestServer, run: Option<(&Tally, &SysbenchBooks)>, when: &str) {
+fn assert_clean(host: &TestServer, run: Option<(&Tally, &SysbenchAccounting)>, when: &str) {
     let parameters = parameters(Script::ReadWrite);
     let results = wait(host, check(&host.target(), &parameters, run)).unwrap();
-    let of_run = run.map_or(0, |(_, books)| 1 + usize::from(books.k_added().is_some()));
+    let of_run = run.map_or(0, |(_, accounting)| 1 + usize::from(accounting.k_added().is_some()));
     assert_eq!(results.len(), 2 + of_run);
     for result in results {
         assert_eq!(result.violation, None, "{}, {when}", result.check.id());
@@ -199,8 +203,8 @@ fn loads_are_driven_and_accounted_for(host: &TestServer) {
         let counts = summary.totals.of(script.index());
         assert!(counts.committed > 20, "{script}: {:?}", summary.totals.samples);
         assert_eq!((counts.failed, counts.unknown), (0, 0), "{:?}", summary.totals.samples);
-        assert_eq!(summary.books.k_added().is_some(), script == Script::UpdateIndex);
-        assert_clean(host, Some((&before, &summary.books)), script.as_str());
+        assert_eq!(summary.accounting.k_added().is_some(), script == Script::UpdateIndex);
+        assert_clean(host, Some((&before, &summary.accounting)), script.as_str());
     }
 }
 
@@ -247,15 +251,15 @@ fn a_killed_server_keeps_what_it_acknowledged(host: &mut TestServer) {
     let summary = driver.stop();
     assert_eq!(summary.outages.len(), 1, "{:?}", summary.outages);
     assert!(summary.outages[0].recovered.is_some());
-    assert!(summary.books.perhaps_inserted <= u64::from(USERS));
-    assert_clean(host, Some((&before, &summary.books)), "after a kill");
+    assert!(summary.accounting.perhaps_inserted <= u64::from(USERS));
+    assert_clean(host, Some((&before, &summary.accounting)), "after a kill");
 }
 
 fn broken_tables_are_caught(host: &TestServer) {
     let violated = |break_it: &[&str], mend: &[&str]| {
         let before = tally_now(host);
         let parameters = parameters(Script::ReadWrite);
-        let run = Some((&before, &SysbenchBooks::default()));
+        let run = Some((&before, &SysbenchAccounting::default()));
         execute(host, break_it);
         let found = wait(host, check(&host.target(), &parameters, run)).unwrap();
         execute(host, mend);
@@ -351,7 +355,7 @@ fn we_drive_sysbenchs_tables(host: &TestServer) {
         let before = tally_now(host);
         let summary = drive(host, parameters(script), 500);
         assert!(summary.totals.of(script.index()).committed > 20, "{:?}", summary.totals.samples);
-        assert_clean(host, Some((&before, &summary.books)), "on sysbench's tables");
+        assert_clean(host, Some((&before, &summary.accounting)), "on sysbench's tables");
     }
     sysbench(host, "oltp_read_write", "cleanup");
 }

@@ -12,7 +12,7 @@ use underlay_datastore::{ClusterFault, ClusterStorage, DatastoreSpec};
 use underlay_driver::{DriveSummary, Driver};
 use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
 use underlay_model::{DiskGroupSpec, builtin};
-use underlay_workload::tpcc::TpccBooks;
+use underlay_workload::tpcc::TpccAccounting;
 
 /// Hosts `h0`, `h1`, ... with a disk group of an NVMe cache device and a SATA capacity device.
 fn spec(hosts: usize, failures_to_tolerate: u8) -> DatastoreSpec {
@@ -74,14 +74,14 @@ fn wait_for_copies(stand: &mut Stand) {
     }
 }
 
-fn committed(driver: &Driver<TpccBooks>) -> u64 {
+fn committed(driver: &Driver<TpccAccounting>) -> u64 {
     let tick = driver.tick();
     tick.types.iter().map(|kind| kind.committed).sum()
 }
 
 #[track_caller]
-fn check(stand: &Stand, summary: &DriveSummary<TpccBooks>, before: &OrderNumbers, when: &str) {
-    assert!(summary.books.ledger.acknowledged_count() > 0, "nothing was committed {when}");
+fn check(stand: &Stand, summary: &DriveSummary<TpccAccounting>, before: &OrderNumbers, when: &str) {
+    assert!(summary.accounting.ledger.acknowledged_count() > 0, "nothing was committed {when}");
     let report = stand.check(Some((summary, before)));
     assert!(report.is_clean(), "{when}: {:?}", report.failures().collect::<Vec<_>>());
 }
@@ -135,7 +135,10 @@ fn without_redundancy_the_loss_is_reported() {
     assert!(told.iter().any(|notice| notice.text.contains("I/O errors")), "{told:#?}");
     stand.server.kill().expect("the server is gone");
     let summary = driver.stop();
-    assert!(summary.books.ledger.acknowledged_count() > 0, "nothing was committed before the loss");
+    assert!(
+        summary.accounting.ledger.acknowledged_count() > 0,
+        "nothing was committed before the loss"
+    );
     stand.datastore.inject(&ClusterFault::DeviceReplaced { device }).expect("a repair");
     stand.datastore.power_cut().expect("a power cut");
     let noticed = match stand.recover() {

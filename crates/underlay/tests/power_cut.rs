@@ -26,7 +26,7 @@ fn flushed_commits_survive_power_cuts() {
     for round in 1..=2 {
         let summary = stand.drive_into_power_cut();
         assert!(
-            summary.books.ledger.acknowledged_count() > 0,
+            summary.accounting.ledger.acknowledged_count() > 0,
             "nothing was committed before cut {round}"
         );
         stand.recover().expect("the database recovers");

@@ -85,7 +85,7 @@ pub trait Workload: Clone + Send + 'static {
     /// What one user asks, transaction after transaction.
     type User: User<Transaction = Self::Transaction> + 'static;
     /// What is kept of all that was asked and answered.
-    type Books: Books;
+    type Accounting: RunAccounting;
 
     /// Names and headline.
     fn shape(&self) -> &'static Shape;
@@ -115,16 +115,16 @@ pub trait Workload: Clone + Send + 'static {
     ) {
     }
 
-    /// Books a transaction that was answered. Called once per transaction, not per attempt.
+    /// Accounts for a transaction that was answered. Called once per transaction, not per attempt.
     fn book(
         &self,
-        books: &mut Self::Books,
+        accounting: &mut Self::Accounting,
         transaction: &Self::Transaction,
         outcome: &Self::Outcome,
     );
 
-    /// Books a transaction that may have been committed without an answer.
-    fn book_unknown(&self, books: &mut Self::Books, transaction: &Self::Transaction);
+    /// Accounts for a transaction that may have been committed without an answer.
+    fn book_unknown(&self, accounting: &mut Self::Accounting, transaction: &Self::Transaction);
 }
 
 /// The source of one user's transactions.
@@ -143,12 +143,12 @@ pub trait User {
 }
 
 /// What is kept of a run, per thread, and merged at its end.
-pub trait Books: Default + Send + 'static {
+pub trait RunAccounting: Default + Send + 'static {
     /// Adds what another thread kept.
     fn merge(&mut self, other: &Self);
 }
 
-impl Books for () {
+impl RunAccounting for () {
     fn merge(&mut self, (): &()) {}
 }
 

@@ -6,12 +6,12 @@
 //! | orders | lines, totals and histories agree |
 //! | stock | what was in stock at the load, plus what was reordered, minus what was sold, is in stock; sales are the lines' |
 //! | population | the loaded rows are still there, values are within their bounds |
-//! | books | each table grew by what the clients were told, no more and no less |
+//! | accounting | each table grew by what the clients were told, no more and no less |
 //!
-//! Commits of unknown outcome widen the books to a range.
+//! Commits of unknown outcome widen the accounting to a range.
 
 use underlay_workload::dvdstore::population::{Catalogue, Table};
-use underlay_workload::dvdstore::{Changes, DvdStoreBooks, Parameters};
+use underlay_workload::dvdstore::{Changes, DvdStoreAccounting, Parameters};
 
 use super::DvdStoreError;
 use super::condition::CONDITIONS;
@@ -71,7 +71,7 @@ pub(crate) async fn tally_of(reader: &mut impl Reader) -> Result<Tally, DvdStore
 pub(crate) async fn inspect(
     reader: &mut impl Reader,
     parameters: &Parameters,
-    run: Option<(&Tally, &DvdStoreBooks)>,
+    run: Option<(&Tally, &DvdStoreAccounting)>,
 ) -> Result<Vec<CheckResult>, DvdStoreError> {
     let mut results = Vec::new();
     let last_order = parameters.size.orders().to_string();
@@ -91,9 +91,9 @@ pub(crate) async fn inspect(
     }
     results.push(balance(reader, parameters).await?);
     results.push(population(reader, parameters).await?);
-    if let Some((before, books)) = run {
+    if let Some((before, accounting)) = run {
         let after = tally_of(reader).await?;
-        results.extend(compare(before, &after, books));
+        results.extend(compare(before, &after, accounting));
     }
     Ok(results)
 }
@@ -178,7 +178,7 @@ async fn population(
     Ok(CheckResult { id: "population", title, violation })
 }
 
-/// Ids and titles of the comparisons with the books, in the order of [`Changes::values`].
+/// Ids and titles of the comparisons with the accounting, in the order of [`Changes::values`].
 const BOOKS: [(&str, &str); Changes::COUNT] = [
     ("new-customers", "as many new customers as the clients were told of"),
     ("new-members", "as many new members as the clients were told of"),
@@ -190,10 +190,10 @@ const BOOKS: [(&str, &str); Changes::COUNT] = [
     ("amounts", "amounts of orders grew by the cents that the clients were told of"),
 ];
 
-/// The growth of the tables against the books.
-fn compare(before: &Tally, after: &Tally, books: &DvdStoreBooks) -> Vec<CheckResult> {
+/// The growth of the tables against the accounting.
+fn compare(before: &Tally, after: &Tally, accounting: &DvdStoreAccounting) -> Vec<CheckResult> {
     let (before, after) = (before.counts.values(), after.counts.values());
-    let (least, perhaps) = (books.acknowledged.values(), books.perhaps.values());
+    let (least, perhaps) = (accounting.acknowledged.values(), accounting.perhaps.values());
     BOOKS
         .iter()
         .enumerate()
@@ -212,7 +212,7 @@ fn compare(before: &Tally, after: &Tally, books: &DvdStoreBooks) -> Vec<CheckRes
 #[cfg(test)]
 mod tests {
     use super::{Tally, compare, integer_of};
-    use underlay_workload::dvdstore::{Changes, DvdStoreBooks};
+    use underlay_workload::dvdstore::{Changes, DvdStoreAccounting};
 
     #[test]
     fn numbers_are_whole() {
@@ -229,24 +229,34 @@ mod tests {
         for index in 0..Changes::COUNT {
             let mut told = [0; Changes::COUNT];
             told[index] = 5;
-            let books =
-                DvdStoreBooks { acknowledged: Changes::of(told), ..DvdStoreBooks::default() };
-            let violations = |grown: u64, books: &DvdStoreBooks| {
+            let accounting = DvdStoreAccounting {
+                acknowledged: Changes::of(told),
+                ..DvdStoreAccounting::default()
+            };
+            let violations = |grown: u64, accounting: &DvdStoreAccounting| {
                 let mut after = before;
                 after[index] += grown;
                 let results =
-                    compare(&tally(Changes::of(before)), &tally(Changes::of(after)), books);
+                    compare(&tally(Changes::of(before)), &tally(Changes::of(after)), accounting);
                 results.iter().filter(|result| result.violation.is_some()).count()
             };
             assert_eq!(
-                (violations(5, &books), violations(4, &books), violations(6, &books)),
+                (
+                    violations(5, &accounting),
+                    violations(4, &accounting),
+                    violations(6, &accounting)
+                ),
                 (0, 1, 1)
             );
             let mut unknown = [0; Changes::COUNT];
             unknown[index] = 2;
-            let books = DvdStoreBooks { perhaps: Changes::of(unknown), ..books };
+            let accounting = DvdStoreAccounting { perhaps: Changes::of(unknown), ..accounting };
             assert_eq!(
-                (violations(7, &books), violations(8, &books), violations(4, &books)),
+                (
+                    violations(7, &accounting),
+                    violations(8, &accounting),
+                    violations(4, &accounting)
+                ),
                 (0, 1, 1)
             );
         }

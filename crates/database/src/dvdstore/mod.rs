@@ -14,7 +14,7 @@ mod rows;
 mod session;
 
 use underlay_core::RootSeed;
-use underlay_workload::dvdstore::{DvdStoreBooks, Parameters, Size};
+use underlay_workload::dvdstore::{DvdStoreAccounting, Parameters, Size};
 
 pub use check::{CheckResult, Tally};
 pub use connector::DvdStoreConnector;
@@ -117,12 +117,12 @@ pub async fn tally(target: &Target) -> Result<Tally, DvdStoreError> {
     }
 }
 
-/// Makes all checks, on one state of the database. With `run`, also those against the tally before and the books of
+/// Makes all checks, on one state of the database. With `run`, also those against the tally before and the accounting of
 /// a run.
 pub async fn check(
     target: &Target,
     parameters: &Parameters,
-    run: Option<(&Tally, &DvdStoreBooks)>,
+    run: Option<(&Tally, &DvdStoreAccounting)>,
 ) -> Result<Vec<CheckResult>, DvdStoreError> {
     let checks = async {
         match target.engine {

@@ -9,7 +9,7 @@
 //!
 //! Commits of unknown outcome widen the first two to a range.
 
-use underlay_workload::sysbench::SysbenchBooks;
+use underlay_workload::sysbench::SysbenchAccounting;
 
 /// Which check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,20 +64,24 @@ impl Check {
     }
 }
 
-/// The checks of what a run of `books` made of the tables of `before`. The sum of `k` is among them only where rows
+/// The checks of what a run of `accounting` made of the tables of `before`. The sum of `k` is among them only where rows
 /// neither came nor went: else nobody knows what it should be, and no check of it is made.
-pub(crate) fn judge(before: &Tally, after: &Tally, books: &SysbenchBooks) -> Vec<CheckResult> {
+pub(crate) fn judge(
+    before: &Tally,
+    after: &Tally,
+    accounting: &SysbenchAccounting,
+) -> Vec<CheckResult> {
     let mut results =
-        vec![CheckResult { check: Check::Rows, violation: rows(before, after, books) }];
-    if let Some(range) = books.k_added() {
+        vec![CheckResult { check: Check::Rows, violation: rows(before, after, accounting) }];
+    if let Some(range) = accounting.k_added() {
         results.push(CheckResult { check: Check::K, violation: k(before, after, range) });
     }
     results
 }
 
-fn rows(before: &Tally, after: &Tally, books: &SysbenchBooks) -> Option<String> {
+fn rows(before: &Tally, after: &Tally, accounting: &SysbenchAccounting) -> Option<String> {
     let added = after.rows.cast_signed() - before.rows.cast_signed();
-    let (least, most) = books.rows_added();
+    let (least, most) = accounting.rows_added();
     (!(least..=most).contains(&added)).then(|| {
         format!("{added} rows were added, the clients were told of {least} (at most {most})")
     })
@@ -104,16 +108,17 @@ pub(crate) fn index_violation(table: u32, by_index: u64, by_table: u64) -> Optio
 #[cfg(test)]
 mod tests {
     use super::{Check, Tally, index_violation, judge, rows};
-    use underlay_workload::sysbench::SysbenchBooks;
+    use underlay_workload::sysbench::SysbenchAccounting;
 
     #[test]
     fn lost_and_invented_rows_are_violations_and_unknown_ones_are_not() {
         let tally = |rows, k| Tally { rows, k };
-        let books = SysbenchBooks { inserted: 10, deleted: 4, ..SysbenchBooks::default() };
-        assert_eq!(rows(&tally(100, 0), &tally(106, 0), &books), None);
-        assert!(rows(&tally(100, 0), &tally(105, 0), &books).is_some());
-        assert!(rows(&tally(100, 0), &tally(107, 0), &books).is_some());
-        let unknown = SysbenchBooks { perhaps_inserted: 1, perhaps_deleted: 2, ..books };
+        let accounting =
+            SysbenchAccounting { inserted: 10, deleted: 4, ..SysbenchAccounting::default() };
+        assert_eq!(rows(&tally(100, 0), &tally(106, 0), &accounting), None);
+        assert!(rows(&tally(100, 0), &tally(105, 0), &accounting).is_some());
+        assert!(rows(&tally(100, 0), &tally(107, 0), &accounting).is_some());
+        let unknown = SysbenchAccounting { perhaps_inserted: 1, perhaps_deleted: 2, ..accounting };
         assert_eq!(rows(&tally(100, 0), &tally(107, 0), &unknown), None);
         assert_eq!(rows(&tally(100, 0), &tally(104, 0), &unknown), None);
         assert!(rows(&tally(100, 0), &tally(103, 0), &unknown).is_some());
@@ -122,17 +127,17 @@ mod tests {
     #[test]
     fn k_is_judged_only_where_nothing_else_changed_it() {
         let tally = |k| Tally { rows: 1, k };
-        let books = SysbenchBooks { index_updates: 5, ..SysbenchBooks::default() };
-        let holds = |after, books: &SysbenchBooks| {
-            let results = judge(&tally(10), &tally(after), books);
+        let accounting = SysbenchAccounting { index_updates: 5, ..SysbenchAccounting::default() };
+        let holds = |after, accounting: &SysbenchAccounting| {
+            let results = judge(&tally(10), &tally(after), accounting);
             let k = results.into_iter().find(|result| result.check == Check::K);
             k.map(|result| result.violation.is_none())
         };
-        assert_eq!(holds(15, &books), Some(true));
-        assert_eq!(holds(14, &books), Some(false));
-        assert_eq!(holds(16, &SysbenchBooks { perhaps_updated: 1, ..books }), Some(true));
+        assert_eq!(holds(15, &accounting), Some(true));
+        assert_eq!(holds(14, &accounting), Some(false));
+        assert_eq!(holds(16, &SysbenchAccounting { perhaps_updated: 1, ..accounting }), Some(true));
         // What was not judged is not said to hold.
-        assert_eq!(holds(99, &SysbenchBooks { inserted: 1, deleted: 1, ..books }), None);
+        assert_eq!(holds(99, &SysbenchAccounting { inserted: 1, deleted: 1, ..accounting }), None);
     }
 
     #[test]

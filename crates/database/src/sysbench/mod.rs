@@ -15,7 +15,7 @@ mod others;
 mod session;
 mod statement;
 
-use underlay_workload::sysbench::{Parameters, SysbenchBooks};
+use underlay_workload::sysbench::{Parameters, SysbenchAccounting};
 
 pub use crate::load_report::LoadReport;
 pub use check::{Check, CheckResult, Tally};
@@ -81,11 +81,11 @@ pub async fn tally(target: &Target, parameters: &Parameters) -> Result<Tally, Sy
     }
 }
 
-/// Makes all checks. With `run`, also those against the tally before and the books of a run.
+/// Makes all checks. With `run`, also those against the tally before and the accounting of a run.
 pub async fn check(
     target: &Target,
     parameters: &Parameters,
-    run: Option<(&Tally, &SysbenchBooks)>,
+    run: Option<(&Tally, &SysbenchAccounting)>,
 ) -> Result<Vec<CheckResult>, SysbenchError> {
     let checks = async {
         match target.engine {

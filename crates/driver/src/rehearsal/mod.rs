@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::{JoinHandle, LocalSet};
 use underlay_core::{Nanos, RootSeed};
-use underlay_workload::tpcc::{Entropy, Parameters, Tpcc, TpccBooks};
+use underlay_workload::tpcc::{Entropy, Parameters, Tpcc, TpccAccounting};
 
 use self::fake_database::FakeDatabase;
 use crate::arrivals::Share;
@@ -35,7 +35,7 @@ struct Stage {
     clock: Clock,
     grace: Nanos,
     commands: UnboundedSender<Command>,
-    worker: JoinHandle<ThreadEnd<TpccBooks>>,
+    worker: JoinHandle<ThreadEnd<TpccAccounting>>,
 }
 
 impl Stage {
@@ -59,7 +59,7 @@ impl Stage {
     }
 
     /// Stops; gives what the thread left and when it had ended.
-    async fn stop(self) -> (ThreadEnd<TpccBooks>, Nanos) {
+    async fn stop(self) -> (ThreadEnd<TpccAccounting>, Nanos) {
         let _ = self.commands.send(Command::Stop { grace: self.grace });
         let end = self.worker.await.unwrap();
         (end, self.clock.now())
@@ -100,7 +100,7 @@ fn run_for(
     spec: &DriveSpec,
     database: &FakeDatabase,
     length: Duration,
-) -> (ThreadEnd<TpccBooks>, Nanos) {
+) -> (ThreadEnd<TpccAccounting>, Nanos) {
     rehearse(spec, database, async |stage| {
         stage.set_users(spec.max_users);
         stage.wait_until(length.into()).await;

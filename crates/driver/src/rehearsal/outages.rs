@@ -61,14 +61,14 @@ fn the_ledger_knows_what_is_certain_and_what_is_not() {
         let mut entered = 0;
         for (&(warehouse, district), orders) in &truth.orders {
             entered += orders.len() as u64;
-            let Some(known) = end.books.ledger.district(warehouse, district) else { continue };
+            let Some(known) = end.accounting.ledger.district(warehouse, district) else { continue };
             assert!(known.ids().all(|id| orders.contains(&id)), "an acknowledged order is missing");
         }
         assert!(truth.unanswered_orders > 0, "the rehearsal must have lost answers");
-        assert_eq!(end.books.ledger.acknowledged_count() + truth.unanswered_orders, entered);
-        assert!(end.books.ledger.unknown_count() >= truth.unanswered_orders);
-        assert_eq!(end.books.ledger.duplicate_count(), 0);
-        assert_eq!(end.books.ledger.acknowledged_count(), end.tick.types[0].committed);
+        assert_eq!(end.accounting.ledger.acknowledged_count() + truth.unanswered_orders, entered);
+        assert!(end.accounting.ledger.unknown_count() >= truth.unanswered_orders);
+        assert_eq!(end.accounting.ledger.duplicate_count(), 0);
+        assert_eq!(end.accounting.ledger.acknowledged_count(), end.tick.types[0].committed);
         // Each transaction of unknown outcome committed at most once; no other was unanswered.
         assert!(counts.committed <= truth.committed);
         assert!(truth.committed <= counts.committed + counts.unknown);
@@ -157,5 +157,5 @@ fn stopping_is_bounded_in_an_outage() {
     assert!((8_000..8_250).contains(&(at.0 / 1_000_000)), "in-flight attempts ended at {at}");
     let counts = total(&end.tick);
     assert_eq!(counts.unknown + counts.abandoned, 10);
-    assert_eq!(end.books.ledger.unknown_count(), end.tick.types[0].unknown);
+    assert_eq!(end.accounting.ledger.unknown_count(), end.tick.types[0].unknown);
 }

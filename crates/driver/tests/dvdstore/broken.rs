@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use underlay_database::dvdstore::{CheckResult, Tally};
 use underlay_database::{Engine, mariadb, postgres};
-use underlay_workload::dvdstore::DvdStoreBooks;
+use underlay_workload::dvdstore::DvdStoreAccounting;
 
 use crate::support::TestServer;
 use crate::{assert_clean, parameters, tally_now, texts, wait};
@@ -71,7 +71,7 @@ const BREAKAGES: &[(&str, &str)] = &[
 
 pub fn every_broken_invariant_is_caught(host: &TestServer) {
     let before = tally_now(host);
-    let books = DvdStoreBooks::default();
+    let accounting = DvdStoreAccounting::default();
     if host.target().engine == Engine::Mariadb {
         // What is defined cannot be undone within a transaction there. The shop is dropped after this.
         texts(host, "DROP TRIGGER restock");
@@ -85,7 +85,7 @@ pub fn every_broken_invariant_is_caught(host: &TestServer) {
         |results: &[CheckResult]| results.iter().map(|result| result.id).collect::<BTreeSet<_>>();
     let mut known = BTreeSet::new();
     for (id, sql) in BREAKAGES {
-        let results = broken(host, sql, (&before, &books));
+        let results = broken(host, sql, (&before, &accounting));
         known = all(&results);
         let violated: Vec<&str> = results
             .iter()
@@ -96,12 +96,12 @@ pub fn every_broken_invariant_is_caught(host: &TestServer) {
         caught.insert(*id);
     }
     assert_eq!(caught, known, "not every check was seen to catch something");
-    assert_clean(host, Some((&before, &books)), "after everything was rolled back");
+    assert_clean(host, Some((&before, &accounting)), "after everything was rolled back");
 }
 
 /// The checks of a shop in which `sql` was carried out, which is then undone. Triggers, foreign keys and unique names do
 /// not stand in the way.
-fn broken(host: &TestServer, sql: &str, run: (&Tally, &DvdStoreBooks)) -> Vec<CheckResult> {
+fn broken(host: &TestServer, sql: &str, run: (&Tally, &DvdStoreAccounting)) -> Vec<CheckResult> {
     let target = host.target();
     wait(host, async {
         match target.engine {

@@ -24,7 +24,7 @@ use underlay_database::{Engine, ErrorClass};
 use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix};
 use underlay_host::skip;
 use underlay_workload::dvdstore::population::Table;
-use underlay_workload::dvdstore::{Behaviour, DvdStore, DvdStoreBooks, Parameters, Step};
+use underlay_workload::dvdstore::{Behaviour, DvdStore, DvdStoreAccounting, Parameters, Step};
 
 const USERS: u32 = 4;
 
@@ -76,7 +76,7 @@ fn tally_now(host: &TestServer) -> Tally {
     wait(host, tally(&host.target())).unwrap()
 }
 
-fn assert_clean(host: &TestServer, run: Option<(&Tally, &DvdStoreBooks)>, when: &str) {
+fn assert_clean(host: &TestServer, run: Option<(&Tally, &DvdStoreAccounting)>, when: &str) {
     let results = wait(host, check(&host.target(), &parameters(), run)).unwrap();
     assert_eq!(results.len(), if run.is_some() { 34 } else { 26 });
     let ids: BTreeSet<&str> = results.iter().map(|result| result.title).collect();
@@ -153,10 +153,15 @@ fn purchases_at_once_lose_no_sale(host: &TestServer) {
     assert_eq!((counts.failed, counts.unknown), (0, 0), "{:?}", summary.totals.samples);
     let deadlocks = counts.errors.of(ErrorClass::Deadlock);
     assert_eq!(deadlocks, 0, "{:?}", summary.totals.samples);
-    assert_clean(host, Some((&before, &summary.books)), "after purchases at once");
+    assert_clean(host, Some((&before, &summary.accounting)), "after purchases at once");
 }
 
-fn drive(host: &TestServer, users: u32, length: Duration, mix: Mix) -> DriveSummary<DvdStoreBooks> {
+fn drive(
+    host: &TestServer,
+    users: u32,
+    length: Duration,
+    mix: Mix,
+) -> DriveSummary<DvdStoreAccounting> {
     let last = tally_now(host).last_customer;
     let workload = DvdStore { parameters: parameters(), first_new_customer: last + 1 };
     let connector = DvdStoreConnector::new(host.target(), workload);
@@ -177,9 +182,9 @@ fn a_load_is_driven_and_accounted_for(host: &TestServer) {
         let counted = commits::counted(host);
         let summary = drive(host, USERS, Duration::from_millis(600), Mix::Prescribed);
         commits::assert_said_truly(host, counted, &summary);
-        let books = &summary.books;
-        assert!(books.acknowledged.orders > 10, "{:?}", summary.totals.samples);
-        assert_eq!(books.names_taken, 0);
+        let accounting = &summary.accounting;
+        assert!(accounting.acknowledged.orders > 10, "{:?}", summary.totals.samples);
+        assert_eq!(accounting.names_taken, 0);
         for step in Step::ALL {
             let counts = summary.totals.of(step.index());
             assert_eq!(
@@ -192,8 +197,8 @@ fn a_load_is_driven_and_accounted_for(host: &TestServer) {
             assert!(counts.committed > 0 || is_rare, "{step:?} never came");
         }
         let purchases = summary.totals.of(Step::Purchase.index());
-        assert_eq!(purchases.committed, books.acknowledged.orders);
-        assert_clean(host, Some((&before, books)), "after a load");
+        assert_eq!(purchases.committed, accounting.acknowledged.orders);
+        assert_clean(host, Some((&before, accounting)), "after a load");
     }
 }
 
@@ -211,8 +216,8 @@ fn a_killed_server_keeps_what_it_acknowledged(host: &mut TestServer) {
     std::thread::sleep(Duration::from_millis(400));
     let summary = driver.stop();
     assert!(!summary.outages.is_empty());
-    assert!(summary.books.acknowledged.orders > 5, "{:?}", summary.totals.samples);
-    assert_clean(host, Some((&before, &summary.books)), "after the server was killed");
+    assert!(summary.accounting.acknowledged.orders > 5, "{:?}", summary.totals.samples);
+    assert_clean(host, Some((&before, &summary.accounting)), "after the server was killed");
 }
 
 fn only_what_underlay_made_is_removed(host: &TestServer) {

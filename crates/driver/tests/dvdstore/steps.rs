@@ -3,7 +3,7 @@
 use underlay_database::dvdstore::Session;
 use underlay_workload::dvdstore::population::{Catalogue, Table};
 use underlay_workload::dvdstore::{
-    DvdStore, DvdStoreBooks, Line, Outcome, Step, Transaction, tax_cents,
+    DvdStore, DvdStoreAccounting, Line, Outcome, Step, Transaction, tax_cents,
 };
 use underlay_workload::transactional::Workload;
 
@@ -15,10 +15,10 @@ pub fn every_step_does_what_it_says(host: &TestServer) {
     let mut session = wait(host, Session::connect(&host.target(), &parameters())).unwrap();
     let mut run = |transaction: &Transaction| wait(host, session.run(transaction)).unwrap();
     let catalogue = Catalogue::new(&parameters());
-    let mut books = DvdStoreBooks::default();
+    let mut accounting = DvdStoreAccounting::default();
     let workload = DvdStore::new(parameters());
     let mut book = |transaction: &Transaction, outcome: &Outcome| {
-        workload.book(&mut books, transaction, outcome);
+        workload.book(&mut accounting, transaction, outcome);
     };
 
     // Logging in shows the last purchases, at most ten.
@@ -63,7 +63,7 @@ pub fn every_step_does_what_it_says(host: &TestServer) {
     book(&rating, &outcome);
 
     purchases_take_stock_or_nothing(host, &mut run, &mut book, &catalogue);
-    assert_clean(host, Some((&before, &books)), "after each step by itself");
+    assert_clean(host, Some((&before, &accounting)), "after each step by itself");
 }
 
 type Run<'a> = &'a mut dyn FnMut(&Transaction) -> Outcome;

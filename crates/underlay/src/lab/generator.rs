@@ -2,7 +2,7 @@
 
 use underlay_core::Nanos;
 use underlay_driver::{DriveError, DriveSummary, DriveTick, Driver, Mix};
-use underlay_workload::transactional::{Books, Shape};
+use underlay_workload::transactional::{RunAccounting, Shape};
 
 /// Something that loads the server and can be asked what it did.
 pub trait LoadGenerator {
@@ -23,13 +23,13 @@ pub trait LoadGenerator {
 /// The same, to be stopped by its owner.
 pub trait RunningLoad: LoadGenerator {
     /// What is kept of the run.
-    type Books;
+    type Accounting;
 
     /// Ends it; nothing new is begun.
-    fn stop(self) -> DriveSummary<Self::Books>;
+    fn stop(self) -> DriveSummary<Self::Accounting>;
 }
 
-impl<B: Books> LoadGenerator for Driver<B> {
+impl<B: RunAccounting> LoadGenerator for Driver<B> {
     fn shape(&self) -> &'static Shape {
         self.shape()
     }
@@ -55,8 +55,8 @@ impl<B: Books> LoadGenerator for Driver<B> {
     }
 }
 
-impl<B: Books> RunningLoad for Driver<B> {
-    type Books = B;
+impl<B: RunAccounting> RunningLoad for Driver<B> {
+    type Accounting = B;
 
     fn stop(self) -> DriveSummary<B> {
         self.stop()

@@ -142,19 +142,20 @@ impl<R> JobRunner<R> {
 
 impl<R: Send + 'static> RunningLoad for JobRunner<R> {
     /// None: it was stopped before it began.
-    type Books = Option<R>;
+    type Accounting = Option<R>;
 
     fn stop(self) -> DriveSummary<Option<R>> {
         self.shared.stop.store(true, Ordering::Relaxed);
         // A job that has not begun is told by the end of the channel that it never will.
         drop(self.begin.lock().unwrap_or_else(PoisonError::into_inner).take());
         let last_tick = self.tick();
-        let books = self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let accounting =
+            self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let done = self.shared.done.lock().unwrap_or_else(PoisonError::into_inner);
         DriveSummary {
             last_tick,
             totals: done.totals.clone(),
-            books,
+            accounting,
             outages: Vec::new(),
             longest_silence: None,
             commits_unknown: 0,
@@ -187,13 +188,13 @@ mod tests {
         let tick = job.tick();
         assert_eq!((tick.types[0].committed, tick.types[0].response.count()), (7, 3));
         let summary = job.stop();
-        assert_eq!((summary.books, summary.totals.types[0].committed), (Some("done"), 7));
+        assert_eq!((summary.accounting, summary.totals.types[0].committed), (Some("done"), 7));
     }
 
     #[test]
     fn a_job_that_never_began_and_one_that_goes_on_are_stopped() {
         let never = JobRunner::start(&SHAPE, 1, Instant::now(), |_| ()).unwrap();
-        assert_eq!(never.stop().books, None);
+        assert_eq!(never.stop().accounting, None);
         let endless = JobRunner::start(&SHAPE, 1, Instant::now(), |progress| {
             while !progress.is_to_stop() {
                 std::thread::sleep(Duration::from_millis(1));
@@ -201,6 +202,6 @@ mod tests {
         });
         let endless = endless.unwrap();
         endless.set_users(1);
-        assert_eq!(endless.stop().books, Some(()));
+        assert_eq!(endless.stop().accounting, Some(()));
     }
 }

@@ -13,7 +13,7 @@ use crate::lab::workload::Subject;
 pub fn verify<S: Subject>(
     (subject, runtime): (&S, &Runtime),
     target: &Target,
-    run: Option<(&S::Before, &S::Books)>,
+    run: Option<(&S::Before, &S::Accounting)>,
     kept: (&SharedRecorder, RunId, CheckMoment),
     observer: &mut dyn Observer,
 ) -> Result<Verified, Abort> {

@@ -14,7 +14,7 @@ use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
 use underlay_datastore::{Context, Datastore, DatastoreSpec, Timing, VolumeRequest, open};
 use underlay_driver::{DriveSpec, DriveSummary, Driver};
 use underlay_host::{FileSystem, StateDir, Teardown, unprivileged_user};
-use underlay_workload::tpcc::{Entropy, Parameters, TpccBooks};
+use underlay_workload::tpcc::{Entropy, Parameters, TpccAccounting};
 
 const SERVER_LIMIT: Duration = Duration::from_secs(2);
 
@@ -96,7 +96,7 @@ impl Stand {
     }
 
     /// Starts four users.
-    pub fn drive(&self) -> Driver<TpccBooks> {
+    pub fn drive(&self) -> Driver<TpccAccounting> {
         let mut spec = DriveSpec::new(self.parameters.seed, 4);
         spec.stop_grace = SERVER_LIMIT;
         let connector = TpccConnector::new(self.target(), self.parameters, Mode::Procedures);
@@ -106,7 +106,7 @@ impl Stand {
     }
 
     /// Runs four users, cuts the power under them, and returns what they know.
-    pub fn drive_into_power_cut(&mut self) -> DriveSummary<TpccBooks> {
+    pub fn drive_into_power_cut(&mut self) -> DriveSummary<TpccAccounting> {
         let driver = self.drive();
         std::thread::sleep(Duration::from_secs(3));
         self.datastore.power_cut().expect("a power cut");
@@ -120,13 +120,16 @@ impl Stand {
         self.server.start().map(|_| ()).map_err(|error| error.to_string())
     }
 
-    pub fn check(&self, ledger: Option<(&DriveSummary<TpccBooks>, &OrderNumbers)>) -> CheckReport {
+    pub fn check(
+        &self,
+        ledger: Option<(&DriveSummary<TpccAccounting>, &OrderNumbers)>,
+    ) -> CheckReport {
         let tables = TableNames::underlay();
         let options = CheckOptions {
             warehouses: 1,
             parallel: 1,
             moment: CheckMoment::AfterRun,
-            ledger: ledger.map(|(summary, before)| (&summary.books.ledger, before)),
+            ledger: ledger.map(|(summary, before)| (&summary.accounting.ledger, before)),
             tables: &tables,
         };
         let report = self.runtime.block_on(check(&self.target(), options)).expect("checks");

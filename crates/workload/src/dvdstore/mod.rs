@@ -8,7 +8,7 @@
 //! [`Transaction`] is one step of a visit with its inputs; [`Visitor`] is the user; [`DvdStore`] is all of it as the
 //! load generator drives it.
 
-mod books;
+mod accounting;
 mod identity;
 mod money;
 mod parameters;
@@ -20,7 +20,7 @@ mod visitor;
 mod words;
 mod workload;
 
-pub use books::{Changes, DvdStoreBooks};
+pub use accounting::{Changes, DvdStoreAccounting};
 pub use identity::{identity, population_identity};
 pub use money::tax_cents;
 pub use parameters::{Behaviour, BehaviourError, LINES_MAX, Parameters};

@@ -5,7 +5,7 @@ use underlay_core::{Nanos, RootSeed};
 
 use super::Visitor;
 use crate::dvdstore::{
-    Behaviour, DvdStore, DvdStoreBooks, Outcome, Parameters, SHAPE, Size, Step, Transaction,
+    Behaviour, DvdStore, DvdStoreAccounting, Outcome, Parameters, SHAPE, Size, Step, Transaction,
     tax_cents,
 };
 use crate::transactional::{Mix, Weights, Workload};
@@ -242,19 +242,22 @@ fn think_time_is_uniform_around_its_mean() {
 #[test]
 fn everything_that_was_answered_is_booked() {
     let workload = DvdStore::new(BASE);
-    let mut books = DvdStoreBooks::default();
+    let mut accounting = DvdStoreAccounting::default();
     let mut user = visitor(BASE, 0);
     let mut pieces = 0;
     for transaction in (0..50).flat_map(|_| visit(&mut user)) {
-        workload.book(&mut books, &transaction, &DvdStore::imagined(&transaction));
+        workload.book(&mut accounting, &transaction, &DvdStore::imagined(&transaction));
         if let Transaction::Purchase { lines, .. } = &transaction {
             pieces += lines.iter().map(|line| u64::from(line.quantity)).sum::<u64>();
-            workload.book(&mut books, &transaction, &Outcome::REFUSED);
-            workload.book_unknown(&mut books, &transaction);
+            workload.book(&mut accounting, &transaction, &Outcome::REFUSED);
+            workload.book_unknown(&mut accounting, &transaction);
         }
     }
-    assert_eq!((books.acknowledged.orders, books.shortages, books.perhaps.orders), (50, 50, 50));
-    assert_eq!((books.acknowledged.pieces, books.perhaps.pieces), (pieces, pieces));
-    assert_eq!(books.acknowledged.net_cents, 50 * 10_000);
-    assert!(books.acknowledged.customers > 0 && books.perhaps.customers == 0);
+    assert_eq!(
+        (accounting.acknowledged.orders, accounting.shortages, accounting.perhaps.orders),
+        (50, 50, 50)
+    );
+    assert_eq!((accounting.acknowledged.pieces, accounting.perhaps.pieces), (pieces, pieces));
+    assert_eq!(accounting.acknowledged.net_cents, 50 * 10_000);
+    assert!(accounting.acknowledged.customers > 0 && accounting.perhaps.customers == 0);
 }

@@ -4,7 +4,7 @@
 use underlay_core::{Nanos, RootSeed};
 
 use super::transaction::{Outcome, Step, Transaction};
-use super::{Changes, DvdStoreBooks, Parameters, Visitor};
+use super::{Changes, DvdStoreAccounting, Parameters, Visitor};
 use crate::transactional::{Headline, Mix, Shape, User, Workload};
 
 const TYPES: [&str; Step::ALL.len()] = {
@@ -52,7 +52,7 @@ impl Workload for DvdStore {
     type Transaction = Transaction;
     type Outcome = Outcome;
     type User = Visitor;
-    type Books = DvdStoreBooks;
+    type Accounting = DvdStoreAccounting;
 
     fn shape(&self) -> &'static Shape {
         &SHAPE
@@ -87,21 +87,26 @@ impl Workload for DvdStore {
         user.tell(transaction, outcome);
     }
 
-    fn book(&self, books: &mut DvdStoreBooks, transaction: &Transaction, outcome: &Outcome) {
+    fn book(
+        &self,
+        accounting: &mut DvdStoreAccounting,
+        transaction: &Transaction,
+        outcome: &Outcome,
+    ) {
         if outcome.committed {
-            books.acknowledged.add(&changes(transaction));
+            accounting.acknowledged.add(&changes(transaction));
             return;
         }
         match transaction.step() {
-            Step::Purchase => books.shortages += 1,
-            Step::NewCustomer => books.names_taken += 1,
-            Step::NewMember => books.members_already += 1,
+            Step::Purchase => accounting.shortages += 1,
+            Step::NewCustomer => accounting.names_taken += 1,
+            Step::NewMember => accounting.members_already += 1,
             _ => {}
         }
     }
 
-    fn book_unknown(&self, books: &mut DvdStoreBooks, transaction: &Transaction) {
-        books.perhaps.add(&changes(transaction));
+    fn book_unknown(&self, accounting: &mut DvdStoreAccounting, transaction: &Transaction) {
+        accounting.perhaps.add(&changes(transaction));
     }
 }
 

@@ -9,7 +9,7 @@
 //! table; [`Script`] names the nine kinds of transactions; [`Transaction`] is one of them with its inputs;
 //! [`Source`] is the user; [`Sysbench`] is all of it as the load generator drives it.
 
-mod books;
+mod accounting;
 mod distribution;
 mod identity;
 mod parameters;
@@ -19,7 +19,7 @@ mod source;
 mod transaction;
 mod workload;
 
-pub use books::SysbenchBooks;
+pub use accounting::SysbenchAccounting;
 pub use distribution::{Distribution, Sampler, UnknownDistribution};
 pub use identity::identity;
 pub use parameters::{Composition, Parameters, ParametersError};

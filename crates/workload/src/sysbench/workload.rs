@@ -4,7 +4,7 @@ use std::sync::Arc;
 use underlay_core::{Nanos, RootSeed};
 
 use super::transaction::{Operation, Transaction};
-use super::{Parameters, Sampler, Script, Source, SysbenchBooks};
+use super::{Parameters, Sampler, Script, Source, SysbenchAccounting};
 use crate::transactional::{Headline, Mix, Shape, User, Workload};
 
 const TYPES: [&str; Script::ALL.len()] = {
@@ -63,7 +63,7 @@ impl Workload for Sysbench {
     type Transaction = Transaction;
     type Outcome = Outcome;
     type User = Source;
-    type Books = SysbenchBooks;
+    type Accounting = SysbenchAccounting;
 
     fn shape(&self) -> &'static Shape {
         &SHAPE
@@ -90,26 +90,31 @@ impl Workload for Sysbench {
         Outcome { inserted, deleted, index_updates, rows_read: 0 }
     }
 
-    fn book(&self, books: &mut SysbenchBooks, transaction: &Transaction, outcome: &Outcome) {
+    fn book(
+        &self,
+        accounting: &mut SysbenchAccounting,
+        transaction: &Transaction,
+        outcome: &Outcome,
+    ) {
         if transaction.script == Script::BulkInsert {
-            books.bulk_rows += u64::from(outcome.inserted);
+            accounting.bulk_rows += u64::from(outcome.inserted);
             return;
         }
-        books.inserted += u64::from(outcome.inserted);
-        books.deleted += u64::from(outcome.deleted);
-        books.index_updates += u64::from(outcome.index_updates);
+        accounting.inserted += u64::from(outcome.inserted);
+        accounting.deleted += u64::from(outcome.deleted);
+        accounting.index_updates += u64::from(outcome.index_updates);
         let replaces = |operation: &Operation| matches!(operation, Operation::DeleteInsert { .. });
-        books.replaced += transaction.operations.iter().filter(|o| replaces(o)).count() as u64;
+        accounting.replaced += transaction.operations.iter().filter(|o| replaces(o)).count() as u64;
     }
 
-    fn book_unknown(&self, books: &mut SysbenchBooks, transaction: &Transaction) {
+    fn book_unknown(&self, accounting: &mut SysbenchAccounting, transaction: &Transaction) {
         if transaction.script == Script::BulkInsert {
             return;
         }
         let (inserted, deleted, index_updates) = changes(transaction);
-        books.perhaps_inserted += u64::from(inserted);
-        books.perhaps_deleted += u64::from(deleted);
-        books.perhaps_updated += u64::from(index_updates);
+        accounting.perhaps_inserted += u64::from(inserted);
+        accounting.perhaps_deleted += u64::from(deleted);
+        accounting.perhaps_updated += u64::from(index_updates);
     }
 }
 

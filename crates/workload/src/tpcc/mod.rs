@@ -43,4 +43,4 @@ pub use transaction::{
     StockLevel, Transaction, TransactionType, UNUSED_ITEM,
 };
 pub use variability::{Limit, LimitOutcome, Variability, VariabilityFinding};
-pub use workload::{Outcome, SHAPE, Tpcc, TpccBooks};
+pub use workload::{Outcome, SHAPE, Tpcc, TpccAccounting};

@@ -6,7 +6,7 @@ use underlay_core::{Nanos, RootSeed};
 use super::{
     Ledger, NewOrder, Parameters, Profile, Terminal, Transaction, TransactionType, Variability,
 };
-use crate::transactional::{Books, Headline, Mix, Shape, User, Workload};
+use crate::transactional::{Headline, Mix, RunAccounting, Shape, User, Workload};
 
 const TYPES: [&str; TransactionType::ALL.len()] = {
     let mut names = [""; TransactionType::ALL.len()];
@@ -64,7 +64,7 @@ impl Outcome {
 
 /// What is kept of a run of TPC-C.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TpccBooks {
+pub struct TpccAccounting {
     /// The new orders that the database acknowledged, and those of unknown outcome. Empty if none was kept.
     pub ledger: Ledger,
     /// The achieved mix and its variability.
@@ -86,8 +86,8 @@ impl From<TransactionType> for usize {
     }
 }
 
-impl Books for TpccBooks {
-    fn merge(&mut self, other: &TpccBooks) {
+impl RunAccounting for TpccAccounting {
+    fn merge(&mut self, other: &TpccAccounting) {
         self.ledger.merge(&other.ledger);
         self.variability.merge(&other.variability);
         self.skipped_deliveries += other.skipped_deliveries;
@@ -98,7 +98,7 @@ impl Workload for Tpcc {
     type Transaction = Transaction;
     type Outcome = Outcome;
     type User = Terminal;
-    type Books = TpccBooks;
+    type Accounting = TpccAccounting;
 
     fn shape(&self) -> &'static Shape {
         &SHAPE
@@ -131,21 +131,21 @@ impl Workload for Tpcc {
         }
     }
 
-    fn book(&self, books: &mut TpccBooks, transaction: &Transaction, outcome: &Outcome) {
-        books.variability.record(transaction);
-        books.skipped_deliveries += u64::from(outcome.skipped_deliveries);
+    fn book(&self, accounting: &mut TpccAccounting, transaction: &Transaction, outcome: &Outcome) {
+        accounting.variability.record(transaction);
+        accounting.skipped_deliveries += u64::from(outcome.skipped_deliveries);
         if let (Transaction::NewOrder(order), Some(id)) = (transaction, outcome.order_id)
             && self.keeps_ledger
         {
-            books.ledger.acknowledge(order.warehouse, order.district, id);
+            accounting.ledger.acknowledge(order.warehouse, order.district, id);
         }
     }
 
-    fn book_unknown(&self, books: &mut TpccBooks, transaction: &Transaction) {
+    fn book_unknown(&self, accounting: &mut TpccAccounting, transaction: &Transaction) {
         if let Transaction::NewOrder(order) = transaction
             && self.keeps_ledger
         {
-            books.ledger.unknown(order.warehouse, order.district);
+            accounting.ledger.unknown(order.warehouse, order.district);
         }
     }
 }

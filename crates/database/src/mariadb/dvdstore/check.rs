@@ -2,7 +2,7 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row, Value};
-use underlay_workload::dvdstore::{DvdStoreBooks, Parameters};
+use underlay_workload::dvdstore::{DvdStoreAccounting, Parameters};
 
 use super::database_of;
 use super::schema::{execute, refused};
@@ -63,7 +63,7 @@ impl CheckConnection {
     pub async fn check(
         &mut self,
         parameters: &Parameters,
-        run: Option<(&Tally, &DvdStoreBooks)>,
+        run: Option<(&Tally, &DvdStoreAccounting)>,
     ) -> Result<Vec<CheckResult>, DvdStoreError> {
         inspect(self, parameters, run).await
     }
@@ -78,7 +78,7 @@ pub async fn tally(target: &Target) -> Result<Tally, DvdStoreError> {
 pub async fn check(
     target: &Target,
     parameters: &Parameters,
-    run: Option<(&Tally, &DvdStoreBooks)>,
+    run: Option<(&Tally, &DvdStoreAccounting)>,
 ) -> Result<Vec<CheckResult>, DvdStoreError> {
     CheckConnection::open(target).await?.check(parameters, run).await
 }

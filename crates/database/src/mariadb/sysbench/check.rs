@@ -2,7 +2,7 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
-use underlay_workload::sysbench::{Parameters, SysbenchBooks};
+use underlay_workload::sysbench::{Parameters, SysbenchAccounting};
 
 use super::with_database;
 use crate::mariadb::connection::connect;
@@ -31,18 +31,18 @@ async fn tally_on(conn: &mut Conn, parameters: &Parameters) -> Result<Tally, Sys
     Ok(tally)
 }
 
-/// Makes all checks. With `run`, also those against the tally before and the books of a run.
+/// Makes all checks. With `run`, also those against the tally before and the accounting of a run.
 pub async fn check(
     target: &Target,
     parameters: &Parameters,
-    run: Option<(&Tally, &SysbenchBooks)>,
+    run: Option<(&Tally, &SysbenchAccounting)>,
 ) -> Result<Vec<CheckResult>, SysbenchError> {
     let mut conn = connect(&with_database(target)).await?;
     let mut results =
         vec![texts(&mut conn, parameters).await?, index(&mut conn, parameters).await?];
-    if let Some((before, books)) = run {
+    if let Some((before, accounting)) = run {
         let after = tally_on(&mut conn, parameters).await?;
-        results.extend(judge(before, &after, books));
+        results.extend(judge(before, &after, accounting));
     }
     Ok(results)
 }

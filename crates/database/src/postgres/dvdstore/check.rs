@@ -3,7 +3,7 @@
 use futures_util::StreamExt;
 use std::pin::pin;
 use tokio_postgres::{Client, SimpleQueryMessage};
-use underlay_workload::dvdstore::{DvdStoreBooks, Parameters};
+use underlay_workload::dvdstore::{DvdStoreAccounting, Parameters};
 
 use crate::dvdstore::{CheckResult, DvdStoreError, Reader, Tally, inspect, integer_of, tally_of};
 
@@ -40,7 +40,7 @@ pub async fn tally(client: &Client) -> Result<Tally, DvdStoreError> {
 pub async fn check(
     client: &Client,
     parameters: &Parameters,
-    run: Option<(&Tally, &DvdStoreBooks)>,
+    run: Option<(&Tally, &DvdStoreAccounting)>,
 ) -> Result<Vec<CheckResult>, DvdStoreError> {
     on_one_state(client, async || check_here(client, parameters, run).await).await
 }
@@ -49,7 +49,7 @@ pub async fn check(
 pub async fn check_here(
     client: &Client,
     parameters: &Parameters,
-    run: Option<(&Tally, &DvdStoreBooks)>,
+    run: Option<(&Tally, &DvdStoreAccounting)>,
 ) -> Result<Vec<CheckResult>, DvdStoreError> {
     inspect(&mut Connection(client), parameters, run).await
 }

@@ -1,7 +1,7 @@
 //! The checks of sysbench's tables, as PostgreSQL is asked.
 
 use tokio_postgres::Client;
-use underlay_workload::sysbench::{Parameters, SysbenchBooks};
+use underlay_workload::sysbench::{Parameters, SysbenchAccounting};
 
 use crate::sysbench::{
     Check, CheckResult, SysbenchError, Tally, index_violation, judge, texts_violation,
@@ -19,16 +19,16 @@ pub async fn tally(client: &Client, parameters: &Parameters) -> Result<Tally, Sy
     Ok(tally)
 }
 
-/// Makes all checks. With `run`, also those against the tally before and the books of a run.
+/// Makes all checks. With `run`, also those against the tally before and the accounting of a run.
 pub async fn check(
     client: &Client,
     parameters: &Parameters,
-    run: Option<(&Tally, &SysbenchBooks)>,
+    run: Option<(&Tally, &SysbenchAccounting)>,
 ) -> Result<Vec<CheckResult>, SysbenchError> {
     let mut results = vec![texts(client, parameters).await?, index(client, parameters).await?];
-    if let Some((before, books)) = run {
+    if let Some((before, accounting)) = run {
         let after = tally(client, parameters).await?;
-        results.extend(judge(before, &after, books));
+        results.extend(judge(before, &after, accounting));
     }
     Ok(results)
 }

@@ -10,7 +10,9 @@ use underlay_database::dvdstore::{
     identity, load, tally,
 };
 use underlay_driver::DriveSummary;
-use underlay_workload::dvdstore::{Behaviour, Changes, DvdStore, DvdStoreBooks, Parameters, Size};
+use underlay_workload::dvdstore::{
+    Behaviour, Changes, DvdStore, DvdStoreAccounting, Parameters, Size,
+};
 
 use super::page::After;
 use super::{Arguments, Reading, Subject, loaded, rights};
@@ -124,7 +126,7 @@ impl<'a> DvdStoreSubject<'a> {
 
 impl Subject for DvdStoreSubject<'_> {
     type Connector = DvdStoreConnector;
-    type Books = DvdStoreBooks;
+    type Accounting = DvdStoreAccounting;
     type Before = Before;
 
     fn target(&self) -> &Target {
@@ -201,24 +203,28 @@ impl Subject for DvdStoreSubject<'_> {
         super::reading(&self.runtime, &self.target, None)
     }
 
-    fn after(&self, before: Before, summary: &DriveSummary<DvdStoreBooks>) -> Result<After, Stop> {
+    fn after(
+        &self,
+        before: Before,
+        summary: &DriveSummary<DvdStoreAccounting>,
+    ) -> Result<After, Stop> {
         let Before { parameters, tally } = before;
-        let books = &summary.books;
-        let results = self.wait(check(&self.target, &parameters, Some((&tally, books))))?;
+        let accounting = &summary.accounting;
+        let results = self.wait(check(&self.target, &parameters, Some((&tally, accounting))))?;
         let identity = identity(self.target.engine, &parameters);
         let failed = results.iter().filter(|result| result.violation.is_some()).count();
-        let told = &books.acknowledged;
-        let purchases = told.orders + books.shortages;
-        let short_percent = books.shortages as f64 * 100.0 / purchases.max(1) as f64;
+        let told = &accounting.acknowledged;
+        let purchases = told.orders + accounting.shortages;
+        let short_percent = accounting.shortages as f64 * 100.0 / purchases.max(1) as f64;
         let members = json!({
             "identity": identity,
             "size": parameters.size.to_string(),
             "seed": parameters.seed.0,
             "acknowledged": changes_json(told),
-            "unknown": changes_json(&books.perhaps),
-            "shortages": books.shortages,
-            "names_taken": books.names_taken,
-            "members_already": books.members_already,
+            "unknown": changes_json(&accounting.perhaps),
+            "shortages": accounting.shortages,
+            "names_taken": accounting.names_taken,
+            "members_already": accounting.members_already,
             "checks": results_json(&results),
         });
         Ok(After {
@@ -226,7 +232,7 @@ impl Subject for DvdStoreSubject<'_> {
                 format!(
                     "purchases of the whole run: {} orders of {} lines, {} rolled back for lack of stock \
                      ({short_percent:.2} %), {} of unknown outcome",
-                    told.orders, told.lines, books.shortages, books.perhaps.orders
+                    told.orders, told.lines, accounting.shortages, accounting.perhaps.orders
                 ),
                 format!(
                     "besides: {} new customers, {} members, {} reviews, {} ratings",

@@ -41,7 +41,7 @@ use underlay_driver::{
     Arrivals, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveSummary, DriveTick, Driver,
     ErrorSample, Objective, Pacing, noop_ceiling,
 };
-use underlay_workload::transactional::{Books, Workload as WorkloadTrait};
+use underlay_workload::transactional::{RunAccounting, Workload as WorkloadTrait};
 
 use self::connection::{Sessions, target};
 use self::offer::{Measured, WeightsAt};
@@ -209,9 +209,9 @@ impl Workload {
 /// A workload on the database of the command.
 trait Subject {
     /// Opens its sessions.
-    type Connector: Connector<Workload: WorkloadTrait<Books = Self::Books>>;
+    type Connector: Connector<Workload: WorkloadTrait<Accounting = Self::Accounting>>;
     /// What it keeps of a run.
-    type Books: Books;
+    type Accounting: RunAccounting;
     /// What is known before a run and needed after it.
     type Before;
 
@@ -235,7 +235,7 @@ trait Subject {
     fn after(
         &self,
         before: Self::Before,
-        summary: &DriveSummary<Self::Books>,
+        summary: &DriveSummary<Self::Accounting>,
     ) -> Result<After, Stop>;
 }
 

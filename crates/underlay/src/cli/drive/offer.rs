@@ -7,7 +7,7 @@ use underlay_driver::{
     ConnectTick, DriveTick, Driver, Found, Mix, Objective, RateSearch, SearchSpec, Step, StepTaken,
     Weights, judge,
 };
-use underlay_workload::transactional::{Books, Shape};
+use underlay_workload::transactional::{RunAccounting, Shape};
 
 use super::{Arguments, RETURN_LIMIT, Reading, Subject, Workload};
 use crate::lab::interrupt;
@@ -105,7 +105,7 @@ impl WeightsAt {
 }
 
 /// Sets weights.
-pub(super) fn set<B: Books>(driver: &Driver<B>, change: &WeightsAt) -> Result<(), Stop> {
+pub(super) fn set<B: RunAccounting>(driver: &Driver<B>, change: &WeightsAt) -> Result<(), Stop> {
     driver
         .set_mix(Mix::Weighted(change.weights.clone()))
         .map_err(|error| Stop::bad_input(chain(&error)))
@@ -116,7 +116,7 @@ pub(super) fn measure<S: Subject>(
     arguments: &Arguments,
     changes: &[WeightsAt],
     subject: &S,
-    driver: &Driver<S::Books>,
+    driver: &Driver<S::Accounting>,
 ) -> Result<Measured, Stop> {
     driver.set_users(arguments.users());
     if !interrupt::sleep_until(Instant::now() + Duration::from(arguments.warm_up)) {
@@ -188,7 +188,7 @@ pub(super) fn too_early(through: u64, users: u32) -> String {
 }
 
 /// Searches for the highest rate that meets `objective`.
-pub(super) fn search<B: Books>(
+pub(super) fn search<B: RunAccounting>(
     arguments: &Arguments,
     objective: Objective,
     driver: &Driver<B>,
@@ -234,7 +234,7 @@ pub(super) fn search<B: Books>(
 }
 
 /// One step.
-fn carry_out<B: Books>(driver: &Driver<B>, step: &Step) -> Result<Offered, Stop> {
+fn carry_out<B: RunAccounting>(driver: &Driver<B>, step: &Step) -> Result<Offered, Stop> {
     let set_rate = |rate: f64| {
         driver.set_rate(rate, Nanos::ZERO).map_err(|error| Stop::bad_input(chain(&error)))
     };

@@ -12,7 +12,7 @@ use underlay_database::sysbench::{
     drop_tables, identity, load, others, prepare_bulk, tally,
 };
 use underlay_driver::DriveSummary;
-use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, SysbenchBooks};
+use underlay_workload::sysbench::{Distribution, Parameters, Script, Sysbench, SysbenchAccounting};
 
 use super::page::After;
 use super::{Arguments, Reading, Subject, loaded, rights};
@@ -136,7 +136,7 @@ impl Arguments {
 
 impl Subject for SysbenchSubject<'_> {
     type Connector = SysbenchConnector;
-    type Books = SysbenchBooks;
+    type Accounting = SysbenchAccounting;
     type Before = Before;
 
     fn target(&self) -> &Target {
@@ -222,10 +222,14 @@ impl Subject for SysbenchSubject<'_> {
         super::reading(&self.runtime, &self.target, None)
     }
 
-    fn after(&self, before: Before, summary: &DriveSummary<SysbenchBooks>) -> Result<After, Stop> {
+    fn after(
+        &self,
+        before: Before,
+        summary: &DriveSummary<SysbenchAccounting>,
+    ) -> Result<After, Stop> {
         let Before { parameters, tally } = before;
-        let books = &summary.books;
-        let results = self.wait(check(&self.target, &parameters, Some((&tally, books))))?;
+        let accounting = &summary.accounting;
+        let results = self.wait(check(&self.target, &parameters, Some((&tally, accounting))))?;
         let identity = identity(self.target.engine, &parameters);
         let failed = results.iter().filter(|result| result.violation.is_some()).count();
         let members = json!({
@@ -236,21 +240,21 @@ impl Subject for SysbenchSubject<'_> {
             "distribution": parameters.distribution.as_str(),
             "seed": parameters.seed.0,
             "rows": {
-                "inserted": books.inserted,
-                "deleted": books.deleted,
-                "index_updates": books.index_updates,
-                "bulk": books.bulk_rows,
+                "inserted": accounting.inserted,
+                "deleted": accounting.deleted,
+                "index_updates": accounting.index_updates,
+                "bulk": accounting.bulk_rows,
             },
             "checks": results_json(&results),
         });
-        let bulk = match books.bulk_rows {
+        let bulk = match accounting.bulk_rows {
             0 => String::new(),
             rows => format!("; {rows} rows of bulk inserts"),
         };
         Ok(After {
             said: vec![format!(
                 "rows of the whole run: {} inserted, {} deleted, {} index updates{bulk}",
-                books.inserted, books.deleted, books.index_updates
+                accounting.inserted, accounting.deleted, accounting.index_updates
             )],
             ended: vec![format!(
                 "checks: {} made, {failed} failed; workload {identity}, {} tables of {} rows, ids {}, seed {}",

@@ -11,7 +11,7 @@ use underlay_database::tpcc::{
 };
 use underlay_database::{SessionError, Target};
 use underlay_driver::DriveSummary;
-use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccBooks};
+use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccAccounting};
 
 use super::page::After;
 use super::{Arguments, Reading, Subject, loaded, rights};
@@ -128,7 +128,7 @@ impl<'a> TpccSubject<'a> {
 
 impl Subject for TpccSubject<'_> {
     type Connector = TpccConnector;
-    type Books = TpccBooks;
+    type Accounting = TpccAccounting;
     type Before = Before;
 
     fn target(&self) -> &Target {
@@ -214,10 +214,10 @@ impl Subject for TpccSubject<'_> {
         super::reading(&self.runtime, &self.target, Some(counted))
     }
 
-    fn after(&self, before: Before, summary: &DriveSummary<TpccBooks>) -> Result<After, Stop> {
+    fn after(&self, before: Before, summary: &DriveSummary<TpccAccounting>) -> Result<After, Stop> {
         let Before { parameters, checked, numbers } = before;
         let orders = self.numbers()?.sum().saturating_sub(numbers.sum());
-        let ledger = &summary.books.ledger;
+        let ledger = &summary.accounting.ledger;
         let after = self.verify(&parameters, Some((ledger, &numbers)))?;
         let profile = self.arguments.tpcc.profile;
         let workload = Tpcc { profile, ..Tpcc::new(parameters) };

@@ -47,7 +47,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         running: Running<'_, '_>,
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
-    ) -> Result<DriveSummary<S::Books>, Abort> {
+    ) -> Result<DriveSummary<S::Accounting>, Abort> {
         let Running { server, datastore, volumes, cgroup, faults, mix, background } = running;
         let target = server.target().with_database(self.bench.subject.database());
         let gauge = DriverGauge::default();
@@ -98,7 +98,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         let (summary, collected) = stopped?;
         write_tick(self.bench.recorder, self.run, &summary.last_tick)?;
         self.keep_summary(&summary, &collected, observer)?;
-        if let Some(outcome) = self.bench.subject.outcome(&summary.books)? {
+        if let Some(outcome) = self.bench.subject.outcome(&summary.accounting)? {
             self.document(document::OUTCOME, &outcome)?;
             // The headline of a job is what it came to, not what its seconds add up to.
             let sessions = self.bench.plan.workload.kind.job_sessions();

@@ -204,7 +204,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             let target = server.target().with_database(self.bench.subject.database());
             phases.carry_out(PhaseKind::Check, observer, |observer| {
                 self.set_timing(&datastore, Timing::Off)?;
-                let known = Some((&before, &summary.books));
+                let known = Some((&before, &summary.accounting));
                 let kept = (recorder, run, CheckMoment::After);
                 let with = (self.bench.subject, self.bench.runtime);
                 self.verified = Some(verify(with, &target, known, kept, observer)?);

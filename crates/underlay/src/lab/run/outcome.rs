@@ -31,7 +31,7 @@ fn recorded(commits: Commits) -> serde_json::Value {
 impl<S: Subject> ActiveRun<'_, S> {
     pub(super) fn keep_summary(
         &self,
-        summary: &DriveSummary<S::Books>,
+        summary: &DriveSummary<S::Accounting>,
         collected: &CollectorReport,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {

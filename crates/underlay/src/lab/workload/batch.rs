@@ -38,7 +38,7 @@ impl BatchSubject {
 
 impl Subject for BatchSubject {
     type Load = JobRunner<Inserted>;
-    type Books = Option<Inserted>;
+    type Accounting = Option<Inserted>;
     type Before = ();
 
     fn database(&self) -> &'static str {
@@ -106,8 +106,8 @@ impl Subject for BatchSubject {
         job.during("start the job")
     }
 
-    fn outcome(&self, books: &Option<Inserted>) -> Result<Option<Value>, Abort> {
-        let Some(inserted) = books else { return Ok(None) };
+    fn outcome(&self, accounting: &Option<Inserted>) -> Result<Option<Value>, Abort> {
+        let Some(inserted) = accounting else { return Ok(None) };
         let report = match inserted {
             Ok(report) => report,
             Err(error) => return Err(Abort::failed("the insertion ended early", error)),

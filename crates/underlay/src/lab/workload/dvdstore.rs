@@ -11,7 +11,7 @@ use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::DvdstorePlan;
-use underlay_workload::dvdstore::{DvdStore, DvdStoreBooks, Parameters};
+use underlay_workload::dvdstore::{DvdStore, DvdStoreAccounting, Parameters};
 
 use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
@@ -30,8 +30,8 @@ impl DvdStoreSubject {
 }
 
 impl Subject for DvdStoreSubject {
-    type Load = Driver<DvdStoreBooks>;
-    type Books = DvdStoreBooks;
+    type Load = Driver<DvdStoreAccounting>;
+    type Accounting = DvdStoreAccounting;
     type Before = Tally;
 
     fn database(&self) -> &'static str {
@@ -70,7 +70,7 @@ impl Subject for DvdStoreSubject {
         runtime: &Runtime,
         target: &Target,
         _: CheckMoment,
-        run: Option<(&Tally, &DvdStoreBooks)>,
+        run: Option<(&Tally, &DvdStoreAccounting)>,
     ) -> Result<Vec<Checked>, Abort> {
         let results = runtime
             .block_on(check(target, &self.parameters, run))

@@ -30,9 +30,9 @@ pub use warehouse::WarehouseSubject;
 /// A workload with its size, as a study uses it.
 pub trait Subject: Sync {
     /// What loads the server: users that are driven, or a job.
-    type Load: RunningLoad<Books = Self::Books>;
+    type Load: RunningLoad<Accounting = Self::Accounting>;
     /// What it keeps of a run.
-    type Books;
+    type Accounting;
     /// What is known before a run and compared with after it.
     type Before;
 
@@ -66,15 +66,15 @@ pub trait Subject: Sync {
         runtime: &Runtime,
         target: &Target,
         moment: CheckMoment,
-        run: Option<(&Self::Before, &Self::Books)>,
+        run: Option<(&Self::Before, &Self::Accounting)>,
     ) -> Result<Vec<Checked>, Abort>;
 
     /// Makes the load ready; it begins when users are set. Instants are counted from `origin`.
     fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort>;
 
     /// What the run came to, for the record's document of that name, where the headline is not counted: a job's.
-    fn outcome(&self, books: &Self::Books) -> Result<Option<Value>, Abort> {
-        let _ = books;
+    fn outcome(&self, accounting: &Self::Accounting) -> Result<Option<Value>, Abort> {
+        let _ = accounting;
         Ok(None)
     }
 }

@@ -11,7 +11,7 @@ use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::SysbenchPlan;
-use underlay_workload::sysbench::{Parameters, Script, SysbenchBooks};
+use underlay_workload::sysbench::{Parameters, Script, SysbenchAccounting};
 
 use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
@@ -34,8 +34,8 @@ impl SysbenchSubject {
 }
 
 impl Subject for SysbenchSubject {
-    type Load = Driver<SysbenchBooks>;
-    type Books = SysbenchBooks;
+    type Load = Driver<SysbenchAccounting>;
+    type Accounting = SysbenchAccounting;
     type Before = Tally;
 
     fn database(&self) -> &'static str {
@@ -84,7 +84,7 @@ impl Subject for SysbenchSubject {
         runtime: &Runtime,
         target: &Target,
         _: CheckMoment,
-        run: Option<(&Tally, &SysbenchBooks)>,
+        run: Option<(&Tally, &SysbenchAccounting)>,
     ) -> Result<Vec<Checked>, Abort> {
         let results = runtime
             .block_on(check(target, &self.parameters, run))

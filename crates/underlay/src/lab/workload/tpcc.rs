@@ -13,7 +13,7 @@ use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::{Mode, TpccPlan};
-use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccBooks};
+use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccAccounting};
 
 use super::{Checked, Progress, Subject};
 use crate::lab::abort::{Abort, During};
@@ -47,8 +47,8 @@ impl TpccSubject {
 }
 
 impl Subject for TpccSubject {
-    type Load = Driver<TpccBooks>;
-    type Books = TpccBooks;
+    type Load = Driver<TpccAccounting>;
+    type Accounting = TpccAccounting;
     type Before = OrderNumbers;
 
     fn database(&self) -> &'static str {
@@ -100,7 +100,7 @@ impl Subject for TpccSubject {
         runtime: &Runtime,
         target: &Target,
         moment: CheckMoment,
-        run: Option<(&OrderNumbers, &TpccBooks)>,
+        run: Option<(&OrderNumbers, &TpccAccounting)>,
     ) -> Result<Vec<Checked>, Abort> {
         let tables = TableNames::of(target.engine);
         let options = CheckOptions {
@@ -110,7 +110,7 @@ impl Subject for TpccSubject {
                 CheckMoment::Before => DatabaseMoment::AfterLoad,
                 CheckMoment::After => DatabaseMoment::AfterRun,
             },
-            ledger: run.map(|(before, books)| (&books.ledger, before)),
+            ledger: run.map(|(before, accounting)| (&accounting.ledger, before)),
             tables: &tables,
         };
         let report =

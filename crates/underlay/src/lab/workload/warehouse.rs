@@ -44,7 +44,7 @@ impl WarehouseSubject {
 
 impl Subject for WarehouseSubject {
     type Load = JobRunner<Result<Asked, WarehouseError>>;
-    type Books = Option<Result<Asked, WarehouseError>>;
+    type Accounting = Option<Result<Asked, WarehouseError>>;
     type Before = ();
 
     fn database(&self) -> &'static str {
@@ -85,7 +85,7 @@ impl Subject for WarehouseSubject {
         _: &Runtime,
         target: &Target,
         _: CheckMoment,
-        _: Option<(&(), &Self::Books)>,
+        _: Option<(&(), &Self::Accounting)>,
     ) -> Result<Vec<Checked>, Abort> {
         let described = describe(target).during("read what the warehouse holds")?;
         let results = check(target, &described).during("make the consistency checks")?;
@@ -108,8 +108,8 @@ impl Subject for WarehouseSubject {
         job.during("start the job")
     }
 
-    fn outcome(&self, books: &Self::Books) -> Result<Option<Value>, Abort> {
-        let asked = match books {
+    fn outcome(&self, accounting: &Self::Accounting) -> Result<Option<Value>, Abort> {
+        let asked = match accounting {
             None => return Ok(None),
             Some(Ok(asked)) => asked,
             Some(Err(error)) => {

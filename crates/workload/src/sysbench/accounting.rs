@@ -1,10 +1,10 @@
 //! What is kept of a run: the changes that the database acknowledged, for comparison with its tables.
 
-use crate::transactional::Books;
+use crate::transactional::RunAccounting;
 
 /// Changes of the tables `sbtest<n>`; those of bulk inserts apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SysbenchBooks {
+pub struct SysbenchAccounting {
     /// Rows that were inserted.
     pub inserted: u64,
     /// Rows that were deleted.
@@ -23,7 +23,7 @@ pub struct SysbenchBooks {
     pub perhaps_updated: u64,
 }
 
-impl SysbenchBooks {
+impl SysbenchAccounting {
     /// The smallest and the largest number of rows that may have been added to all tables together.
     pub fn rows_added(&self) -> (i64, i64) {
         let added = self.inserted.cast_signed() - self.deleted.cast_signed();
@@ -41,8 +41,8 @@ impl SysbenchBooks {
     }
 }
 
-impl Books for SysbenchBooks {
-    fn merge(&mut self, other: &SysbenchBooks) {
+impl RunAccounting for SysbenchAccounting {
+    fn merge(&mut self, other: &SysbenchAccounting) {
         self.inserted += other.inserted;
         self.deleted += other.deleted;
         self.index_updates += other.index_updates;

@@ -1,6 +1,6 @@
 //! What is kept of a run: the changes that the database acknowledged, for comparison with its tables.
 
-use crate::transactional::Books;
+use crate::transactional::RunAccounting;
 
 /// Changes of the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl Changes {
 
 /// What is kept of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DvdStoreBooks {
+pub struct DvdStoreAccounting {
     /// What the database acknowledged.
     pub acknowledged: Changes,
     /// What transactions of unknown outcome may have changed besides.
@@ -71,8 +71,8 @@ pub struct DvdStoreBooks {
     pub members_already: u64,
 }
 
-impl Books for DvdStoreBooks {
-    fn merge(&mut self, other: &DvdStoreBooks) {
+impl RunAccounting for DvdStoreAccounting {
+    fn merge(&mut self, other: &DvdStoreAccounting) {
         self.acknowledged.add(&other.acknowledged);
         self.perhaps.add(&other.perhaps);
         self.shortages += other.shortages;
