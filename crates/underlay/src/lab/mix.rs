@@ -1,4 +1,4 @@
-//! Changes of the mix of transactions at their moments, and the workload's own mix again when their time is over.
+//! Scheduled changes of the mix of transactions, and the return to the workload's own mix when their time is over.
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -11,30 +11,17 @@ use underlay_study::{Plan, RunPlan, WeightsPlan};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::generator::LoadGenerator;
-use crate::lab::phases::scheduled_phase;
 use crate::lab::recording::SharedRecorder;
+use crate::lab::schedule::{Act, Schedule};
 
 /// All changes of the mix of one run.
 pub struct MixChanges<'a> {
     recorder: &'a SharedRecorder,
     run: RunId,
     origin: Instant,
-    entries: Vec<Entry<'a>>,
+    schedule: Schedule<&'a WeightsPlan>,
     /// The change that was made last.
     in_force: Option<usize>,
-}
-
-struct Entry<'a> {
-    plan: &'a WeightsPlan,
-    state: State,
-}
-
-#[derive(Clone, Copy)]
-enum State {
-    Waiting,
-    Armed { at: Nanos },
-    InForce { until: Option<Nanos> },
-    Over,
 }
 
 impl<'a> MixChanges<'a> {
@@ -46,32 +33,19 @@ impl<'a> MixChanges<'a> {
         run: RunId,
         origin: Instant,
     ) -> MixChanges<'a> {
-        let concerned =
-            plan.weights.iter().filter(|change| change.designs.contains(&scheduled.design));
-        let entries = concerned.map(|plan| Entry { plan, state: State::Waiting }).collect();
-        MixChanges { recorder, run, origin, entries, in_force: None }
+        let schedule = Schedule::new(&plan.weights, scheduled.design, |change| change);
+        MixChanges { recorder, run, origin, schedule, in_force: None }
     }
 
-    /// Says that a phase of the ladder began.
+    /// Arms the changes of a phase that began.
     pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
-        let Some(phase) = scheduled_phase(kind) else { return };
         let now = self.now();
-        for Entry { plan, state } in &mut self.entries {
-            let meant = plan.phase == phase && plan.users.is_none_or(|rung| rung == users);
-            if meant && matches!(state, State::Waiting) {
-                *state = State::Armed { at: now + plan.at };
-            }
-        }
+        self.schedule.phase_began(kind, users, now);
     }
 
     /// When there is next something to do.
     pub fn next_due(&self) -> Option<Instant> {
-        let due = self.entries.iter().filter_map(|entry| match entry.state {
-            State::Armed { at } => Some(at),
-            State::InForce { until } => until,
-            State::Waiting | State::Over => None,
-        });
-        due.min().map(|at| self.origin + Duration::from(at))
+        self.schedule.next_due().map(|at| self.origin + Duration::from(at))
     }
 
     /// Makes the changes that are due.
@@ -80,20 +54,10 @@ impl<'a> MixChanges<'a> {
         driver: &dyn LoadGenerator,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
-        let now = self.now();
-        for number in 0..self.entries.len() {
-            match self.entries[number].state {
-                State::Armed { at } if at <= now => self.begin(number, driver, observer)?,
-                State::InForce { until: Some(until) } if until <= now => {
-                    self.entries[number].state = State::Over;
-                    // A later change stays, whenever the earlier one would have ended.
-                    if self.in_force == Some(number) {
-                        self.in_force = None;
-                        driver.set_mix(Mix::Prescribed).during("change the mix")?;
-                        self.tell("the mix of the workload again", Value::Null, observer)?;
-                    }
-                }
-                _ => {}
+        while let Some(act) = self.schedule.due(self.now()) {
+            match act {
+                Act::Begin(number) => self.begin(number, driver, observer)?,
+                Act::End(number) => self.end(number, driver, observer)?,
             }
         }
         Ok(())
@@ -105,13 +69,28 @@ impl<'a> MixChanges<'a> {
         driver: &dyn LoadGenerator,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
-        let plan = self.entries[number].plan;
-        let until = plan.lasts.map(|lasts| self.now() + lasts);
+        let plan = *self.schedule.item(number);
+        let until = self.schedule.begun(number, self.now());
         driver.set_mix(Mix::Weighted(plan.weights.clone())).during("change the mix")?;
-        self.entries[number].state = State::InForce { until };
         self.in_force = Some(number);
         let text = format!("weights {}", plan.text);
         self.tell(&text, json!({ "until_ns": until.map(|at| at.0) }), observer)
+    }
+
+    fn end(
+        &mut self,
+        number: usize,
+        driver: &dyn LoadGenerator,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        self.schedule.is_over(number);
+        // A later change stays, whenever the earlier one would have ended.
+        if self.in_force != Some(number) {
+            return Ok(());
+        }
+        self.in_force = None;
+        driver.set_mix(Mix::Prescribed).during("change the mix")?;
+        self.tell("the mix of the workload again", Value::Null, observer)
     }
 
     fn tell(&self, text: &str, data: Value, observer: &mut dyn Observer) -> Result<(), Abort> {

@@ -18,6 +18,7 @@ mod phases;
 mod recording;
 mod run;
 mod samplers;
+mod schedule;
 mod storage_record;
 mod template;
 mod verification;

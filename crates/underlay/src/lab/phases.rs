@@ -3,22 +3,10 @@
 use std::time::Instant;
 use underlay_core::Nanos;
 use underlay_record::{NewPhase, PhaseId, PhaseKind, PhaseStatus, RunId};
-use underlay_study::FaultPhase;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::recording::SharedRecorder;
-
-/// The phase that scheduled things name, if they can.
-pub fn scheduled_phase(kind: PhaseKind) -> Option<FaultPhase> {
-    match kind {
-        PhaseKind::Settle => Some(FaultPhase::Settle),
-        PhaseKind::WarmUp => Some(FaultPhase::WarmUp),
-        PhaseKind::RampUp => Some(FaultPhase::RampUp),
-        PhaseKind::Measure => Some(FaultPhase::Measure),
-        _ => None,
-    }
-}
 
 /// The phases of one run.
 pub struct Phases<'a> {

@@ -1,7 +1,7 @@
-//! Work beside the users: block loads on volumes and copies of volumes, started and stopped at their moments.
+//! Background work: block loads on volumes and copies of volumes, started and stopped as scheduled.
 //!
 //! Each has a thread of its own and does its I/O through `blockio`. What it does is counted for the sampler while
-//! it runs, and written to the record when it has ended. It never ends a run: requests that fail are counted.
+//! it runs, and written to the record when it has ended. It never ends a run: failed requests are counted.
 
 mod sampler;
 mod work;
@@ -22,15 +22,15 @@ use self::sampler::BackgroundSampler;
 use self::work::{Done, Ready, ready, work};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
-use crate::lab::phases::scheduled_phase;
 use crate::lab::recording::SharedRecorder;
+use crate::lab::schedule::{Act, Schedule};
 
 /// All background work of one run.
 pub struct Background<'a> {
     recorder: &'a SharedRecorder,
     run: RunId,
     origin: Instant,
-    entries: Vec<Entry<'a>>,
+    schedule: Schedule<Entry<'a>>,
     done: Vec<Value>,
 }
 
@@ -38,14 +38,13 @@ struct Entry<'a> {
     plan: &'a BackgroundPlan,
     gauge: Arc<IoGauge>,
     ready: Option<Ready>,
-    state: State,
+    running: Option<Running>,
 }
 
-enum State {
-    Waiting,
-    Armed { at: Nanos },
-    Running { began: Nanos, until: Option<Nanos>, stop: Arc<AtomicBool>, thread: JoinHandle<Done> },
-    Over,
+struct Running {
+    began: Nanos,
+    stop: Arc<AtomicBool>,
+    thread: JoinHandle<Done>,
 }
 
 impl<'a> Background<'a> {
@@ -57,27 +56,19 @@ impl<'a> Background<'a> {
         run: RunId,
         origin: Instant,
     ) -> Background<'a> {
-        let concerned =
-            plan.background.iter().filter(|work| work.designs.contains(&scheduled.design));
-        let entry = |plan| Entry {
+        let schedule = Schedule::new(&plan.background, scheduled.design, |plan| Entry {
             plan,
             gauge: Arc::new(IoGauge::default()),
             ready: None,
-            state: State::Waiting,
-        };
-        Background {
-            recorder,
-            run,
-            origin,
-            entries: concerned.map(entry).collect(),
-            done: Vec::new(),
-        }
+            running: None,
+        });
+        Background { recorder, run, origin, schedule, done: Vec::new() }
     }
 
     /// Creates and fills the files that it needs, and opens everything. To be called while the modelled latencies are
     /// off.
     pub fn prepare(&mut self, volumes: &[MountedVolume], seed: RootSeed) -> Result<(), Abort> {
-        for (number, entry) in self.entries.iter_mut().enumerate() {
+        for (number, entry) in self.schedule.items_mut().enumerate() {
             let seed = seed.child("background", number as u64);
             let ready = ready(entry.plan, volumes, seed);
             entry.ready = Some(ready.during(&format!("prepare `{}`", entry.plan.name))?);
@@ -87,47 +78,34 @@ impl<'a> Background<'a> {
 
     /// Counts what it does; `None` where there is no such work.
     pub fn sampler(&self) -> Option<BackgroundSampler> {
-        (!self.entries.is_empty()).then(|| {
-            BackgroundSampler::new(
-                self.entries.iter().map(|entry| (&*entry.plan.name, Arc::clone(&entry.gauge))),
-            )
-        })
+        let gauges =
+            self.schedule.items().map(|entry| (&*entry.plan.name, Arc::clone(&entry.gauge)));
+        (!self.schedule.is_empty()).then(|| BackgroundSampler::new(gauges))
     }
 
-    /// Says that a phase of the ladder began.
+    /// Arms the work of a phase that began.
     pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
-        let Some(phase) = scheduled_phase(kind) else { return };
         let now = self.now();
-        for Entry { plan, state, .. } in &mut self.entries {
-            let meant = plan.phase == phase && plan.users.is_none_or(|rung| rung == users);
-            if meant && matches!(state, State::Waiting) {
-                *state = State::Armed { at: now + plan.at };
-            }
-        }
+        self.schedule.phase_began(kind, users, now);
     }
 
     /// When there is next something to do.
     pub fn next_due(&self) -> Option<Instant> {
-        let due = self.entries.iter().filter_map(|entry| match &entry.state {
-            State::Armed { at } => Some(*at),
-            State::Running { until, .. } => *until,
-            State::Waiting | State::Over => None,
-        });
-        due.min().map(|at| self.origin + Duration::from(at))
+        self.schedule.next_due().map(|at| self.origin + Duration::from(at))
     }
 
     /// Starts and stops what is due, and writes down what has ended by itself.
     pub fn carry_out_due(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
-        let now = self.now();
-        for number in 0..self.entries.len() {
-            match &self.entries[number].state {
-                State::Armed { at } if *at <= now => self.begin(number, observer)?,
-                State::Running { until, thread, .. }
-                    if thread.is_finished() || until.is_some_and(|until| until <= now) =>
-                {
-                    self.end(number, observer)?;
-                }
-                _ => {}
+        for number in self.schedule.in_force() {
+            let running = self.schedule.item(number).running.as_ref();
+            if running.is_some_and(|running| running.thread.is_finished()) {
+                self.end(number, observer)?;
+            }
+        }
+        while let Some(act) = self.schedule.due(self.now()) {
+            match act {
+                Act::Begin(number) => self.begin(number, observer)?,
+                Act::End(number) => self.end(number, observer)?,
             }
         }
         Ok(())
@@ -136,15 +114,13 @@ impl<'a> Background<'a> {
     /// Stops everything: the load is over, or is given up. What never began is over too.
     pub fn stop(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
         let mut outcome = Ok(());
-        for number in 0..self.entries.len() {
-            match &self.entries[number].state {
-                State::Running { .. } => outcome = outcome.and(self.end(number, observer)),
-                _ => {
-                    // Open files would keep the volumes from being unmounted.
-                    self.entries[number].ready = None;
-                    self.entries[number].state = State::Over;
-                }
-            }
+        for number in self.schedule.in_force() {
+            outcome = outcome.and(self.end(number, observer));
+        }
+        for number in self.schedule.outstanding() {
+            // Open files would keep the volumes from being unmounted.
+            self.schedule.item_mut(number).ready = None;
+            self.schedule.is_over(number);
         }
         if !self.done.is_empty() {
             let done = Value::Array(std::mem::take(&mut self.done));
@@ -157,19 +133,19 @@ impl<'a> Background<'a> {
 
     fn begin(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), Abort> {
         let now = self.now();
-        let entry = &mut self.entries[number];
+        let until = self.schedule.begun(number, now);
+        let entry = self.schedule.item_mut(number);
         let Some(ready) = entry.ready.take() else {
-            entry.state = State::Over;
+            self.schedule.is_over(number);
             return Ok(());
         };
         let stop = Arc::new(AtomicBool::new(false));
-        let (gauge, told) = (Arc::clone(&entry.gauge), Arc::clone(&stop));
+        let (gauge, is_to_stop) = (Arc::clone(&entry.gauge), Arc::clone(&stop));
         let thread = std::thread::Builder::new()
             .name("background".to_string())
-            .spawn(move || work(ready, &gauge, &told))
+            .spawn(move || work(ready, &gauge, &is_to_stop))
             .during("start a thread for background work")?;
-        let until = entry.plan.lasts.map(|lasts| now + lasts);
-        entry.state = State::Running { began: now, until, stop, thread };
+        entry.running = Some(Running { began: now, stop, thread });
         let text = format!("{} began: {}", entry.plan.name, entry.plan.work.described());
         observer.notice(&Event::Found { severity: Severity::Information, text: &text });
         let data = json!({ "name": entry.plan.name, "until_ns": until.map(|at| at.0) });
@@ -177,12 +153,9 @@ impl<'a> Background<'a> {
     }
 
     fn end(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), Abort> {
-        let entry = &mut self.entries[number];
-        let State::Running { began, stop, thread, .. } =
-            std::mem::replace(&mut entry.state, State::Over)
-        else {
-            return Ok(());
-        };
+        self.schedule.is_over(number);
+        let entry = self.schedule.item_mut(number);
+        let Some(Running { began, stop, thread }) = entry.running.take() else { return Ok(()) };
         stop.store(true, Ordering::Relaxed);
         let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let (plan, gauge) = (entry.plan, Arc::clone(&entry.gauge));
@@ -251,10 +224,8 @@ impl<'a> Background<'a> {
 impl Drop for Background<'_> {
     /// Threads must not outlive the run, whatever ended it.
     fn drop(&mut self) {
-        for entry in &mut self.entries {
-            if let State::Running { stop, thread, .. } =
-                std::mem::replace(&mut entry.state, State::Over)
-            {
+        for entry in self.schedule.items_mut() {
+            if let Some(Running { stop, thread, .. }) = entry.running.take() {
                 stop.store(true, Ordering::Relaxed);
                 let _ = thread.join();
             }

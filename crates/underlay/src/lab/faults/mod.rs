@@ -1,16 +1,15 @@
-//! The faults that a study schedules, carried out in a run: each at its moment, mended at its end, with the database brought
-//! back where it went down; and the judgement afterwards.
+//! The faults that a study schedules, carried out in a run: injected when they are due, repaired at their end, the database
+//! restarted where it went down, and the verdict afterwards.
 //!
-//! In reading order: when what is due ([`schedule`]), what a design promises ([`promise`]), how it is done ([`injection`]),
-//! how the database comes back ([`service`]), and here what ties them together.
+//! When a fault is due says [`Schedule`]. In reading order: what a design promises ([`promise`]), how a fault is injected
+//! ([`injection`]), how the database is restarted ([`service`]), and here what ties them together.
 //!
-//! A run in which something was broken goes on when the database goes down of it: that is what such a study is about. The
-//! database is started again once nothing is broken any more, as its operator would do, and how long that took is in the
-//! record. Before the data is checked, everything is mended and the database is started anew from what is really stored.
+//! A run with faults continues when the database goes down: that is what such a study measures. The database is restarted
+//! once every fault is repaired, as its operator would do, and the record has how long that took. Before the data is
+//! checked, everything is repaired and the database is restarted from what is really stored.
 
 mod injection;
 mod promise;
-mod schedule;
 mod service;
 
 use serde_json::{Value, json};
@@ -19,22 +18,22 @@ use underlay_core::{Nanos, RootSeed};
 use underlay_database::managed::Server;
 use underlay_record::conventions::{document, event, finding};
 use underlay_record::{Event as RecordEvent, Finding, PhaseKind, RunId, Severity};
-use underlay_study::{DesignPlan, FaultAction, Plan, RunPlan};
+use underlay_study::{DesignPlan, FaultAction, FaultPlan, Plan, RunPlan};
 use underlay_telemetry::Collector;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::promise::Promise;
-use crate::lab::faults::schedule::{Act, Schedule};
 use crate::lab::faults::service::restore;
 use crate::lab::recording::SharedRecorder;
 use crate::lab::run::process_name;
 use crate::lab::samplers::SharedDatastore;
+use crate::lab::schedule::{Act, Schedule};
 use crate::lab::verification::Verified;
 
 /// The faults of one run.
 pub struct Faults<'a> {
-    schedule: Schedule,
+    schedule: Schedule<&'a FaultPlan>,
     promise: Promise,
     design: &'a DesignPlan,
     recorder: &'a SharedRecorder,
@@ -93,7 +92,7 @@ impl<'a> Faults<'a> {
     ) -> Faults<'a> {
         let design = &plan.designs[scheduled.design];
         Faults {
-            schedule: Schedule::new(&plan.faults, scheduled.design),
+            schedule: Schedule::new(&plan.faults, scheduled.design, |fault| fault),
             promise: Promise::of(design),
             design,
             recorder,
@@ -144,8 +143,8 @@ impl<'a> Faults<'a> {
     pub fn carry_out_due(&mut self, around: &mut Surroundings<'_>) -> Result<(), Abort> {
         while let Some(act) = self.schedule.due(self.now()) {
             match act {
-                Act::Happen(number) => self.happen(number, around)?,
-                Act::Mend(number) => self.mend(number, around)?,
+                Act::Begin(number) => self.happen(number, around)?,
+                Act::End(number) => self.mend(number, around)?,
             }
         }
         self.bring_back(around)
@@ -202,7 +201,7 @@ impl<'a> Faults<'a> {
         for number in self.schedule.outstanding() {
             let text = format!(
                 "it did not come to it that {}: the load ended before",
-                self.schedule.plan(number).action.described()
+                self.schedule.item(number).action.described()
             );
             self.find(Severity::Warning, finding::FAULT_DID_NOT_HAPPEN, &text, observer)?;
         }
@@ -264,7 +263,7 @@ impl<'a> Faults<'a> {
     }
 
     fn happen(&mut self, number: usize, around: &mut Surroundings<'_>) -> Result<(), Abort> {
-        let action = self.schedule.plan(number).action.clone();
+        let action = self.schedule.item(number).action.clone();
         let impaired =
             injection::impaired_components(around.datastore).during("look at the components")?;
         let at = self.now();
@@ -277,9 +276,12 @@ impl<'a> Faults<'a> {
             around.server.kill().during("end the database server")?;
             self.goes_down("the power was cut".to_string());
         }
-        let until = self.schedule.happened(number, at);
+        let until = self.schedule.begun(number, at).filter(|_| action.kind().can_last());
+        if !action.kind().can_last() {
+            self.schedule.is_over(number);
+        }
         self.happened.push(Happened { number, at, mended: None, impaired });
-        let plan = self.schedule.plan(number);
+        let plan = self.schedule.item(number);
         let data = json!({
             "number": number + 1,
             "kind": action.kind().as_str(),
@@ -288,14 +290,14 @@ impl<'a> Faults<'a> {
             "users": plan.users,
             "planned_ns": plan.at.0,
             "took_ns": (self.now() - at).0,
-            "until_ns": until.filter(|_| action.kind().can_last()).map(|until| until.0),
+            "until_ns": until.map(|until| until.0),
             "impaired_components": impaired,
         });
         self.tell(event::FAULT, at, &action.described(), data, around.observer)
     }
 
     fn mend(&mut self, number: usize, around: &mut Surroundings<'_>) -> Result<(), Abort> {
-        let action = self.schedule.plan(number).action.clone();
+        let action = self.schedule.item(number).action.clone();
         self.schedule.is_over(number);
         let at = self.now();
         if action == FaultAction::PowerCut {
@@ -360,7 +362,7 @@ impl<'a> Faults<'a> {
     }
 
     fn described(&self, happened: &Happened) -> Value {
-        let plan = self.schedule.plan(happened.number);
+        let plan = self.schedule.item(happened.number);
         json!({
             "number": happened.number + 1,
             "kind": plan.action.kind().as_str(),
