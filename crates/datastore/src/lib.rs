@@ -26,6 +26,9 @@ mod control;
 mod path_cost;
 mod scheduling;
 
+pub mod data_plane;
+pub mod reduction;
+
 mod emulated;
 mod server;
 

@@ -53,8 +53,6 @@ pub mod reduction;
 
 pub mod cluster;
 
-pub mod data_plane;
-
 pub mod performance;
 
 pub use device::{Completion, Device};
@@ -69,7 +67,7 @@ pub use profile::{
     Basis, DeviceProfile, Disk, Duplex, Flash, FlashDatasheet, Link, Medium, ProfileProblem,
     WriteBuffer,
 };
-pub use reduction::{Destaged, Observed, Print, ReducedGroup, Space};
+pub use reduction::{Observed, Space};
 pub use request::{Operation, Request};
 pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
 pub use store::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};

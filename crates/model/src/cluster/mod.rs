@@ -134,6 +134,7 @@ pub use ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
 pub use owner::OwnerProblem;
 pub use placement::PlacementRefusal;
 pub use policy::{Checksum, Method, Policy, PolicyProblem};
+pub use reduction::Leaving;
 pub use regions::RegionSet;
 pub use spec::{ClusterProblem, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec};
 pub use state::{

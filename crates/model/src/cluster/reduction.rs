@@ -3,7 +3,20 @@
 use super::cluster::Cluster;
 use super::ids::{ComponentId, GroupId};
 use crate::disk_group::Reduction;
-use crate::reduction::{BLOCK_BYTES, Leaving, Observed};
+use crate::reduction::{BLOCK_BYTES, Observed};
+
+/// Contiguous blocks of a component to be counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leaving {
+    /// The component.
+    pub component: ComponentId,
+    /// Its disk group.
+    pub group: GroupId,
+    /// First block.
+    pub first: u64,
+    /// Number of blocks.
+    pub blocks: u64,
+}
 
 impl Cluster {
     /// The disk groups that deduplicate and compress.

@@ -8,7 +8,7 @@
 //! At each [`super::ClusterEvent::StateChanged`]: after what comes before it was carried out, since a state that says that a
 //! copy has ended must not be older than the copy, and before what comes after it, since the members that an older state
 //! counts on must be there as long as it is the last one. Within a command nothing may stay half done: what it was about to
-//! store is completed before ([`crate::data_plane::IntentLog`]). Then a restart with [`Restart::Unclean`] loses nothing, however many of
+//! store is completed before (the write-intent log of the `datastore` crate's data plane). Then a restart with [`Restart::Unclean`] loses nothing, however many of
 //! the commands since the last state were carried out: rows whose members may differ are settled and copied again,
 //! components that were not active are filled as a whole, and components that no state names are nobody's. What the
 //! components hold is corrected first by what is found ([`ClusterState::correct`]). State that was stored at

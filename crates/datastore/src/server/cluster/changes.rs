@@ -8,6 +8,7 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+use crate::data_plane::BLOCK_BYTES;
 use rand::RngExt;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
@@ -16,7 +17,6 @@ use underlay_model::DiskGroupSpec;
 use underlay_model::cluster::{
     ComponentRole, ComponentState, ComponentStatus, Fault, Policy, VolumeId,
 };
-use underlay_model::data_plane::BLOCK_BYTES;
 
 use super::plane::ClusterPlane;
 

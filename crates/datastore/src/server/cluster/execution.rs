@@ -1,8 +1,8 @@
 //! What a cluster says is to be done, carried out on the components: in the order in which it says so.
 
+use crate::data_plane::{BLOCK_BYTES, Delivered};
 use underlay_core::Nanos;
 use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, VolumeFinished};
-use underlay_model::data_plane::{BLOCK_BYTES, Delivered};
 use underlay_model::{Operation, RequestId};
 
 use super::pace::News;

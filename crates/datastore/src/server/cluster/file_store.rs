@@ -17,10 +17,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use underlay_model::cluster::{ComponentId, ComponentRecord, DeviceId, GroupId};
-use underlay_model::data_plane::{BLOCK_BYTES, BlockStore, StoreError, StoreMaker};
 
 use super::print_file::next_data;
 use super::sums_file::{SUM_BYTES, SUMS_AT_ONCE, SumsFile};
@@ -344,13 +344,13 @@ impl BlockStore for FileStore {
 #[cfg(test)]
 mod tests {
     use super::{FileStore, FileStores};
+    use crate::data_plane::{BlockStore, MemoryStore, StoreMaker};
     use crate::server::cluster::test_directory::on_disk_and_in_memory;
     use proptest::prelude::{
         Just, Strategy, TestCaseError, any, prop_assert_eq, prop_oneof, proptest,
     };
     use std::path::Path;
     use underlay_model::cluster::{ComponentId, DeviceId, GroupId};
-    use underlay_model::data_plane::{BlockStore, MemoryStore, StoreMaker};
 
     /// Their checksums take two pages and a part of a third one.
     const BLOCKS: u64 = 2_600;

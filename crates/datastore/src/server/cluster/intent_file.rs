@@ -15,9 +15,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::data_plane::{BLOCK_BYTES, Intent, IntentLog};
 use rustix::fs::{FallocateFlags, fallocate};
 use underlay_model::cluster::ComponentId;
-use underlay_model::data_plane::{BLOCK_BYTES, Intent, IntentLog};
 
 #[cfg(test)]
 use super::mortality;

@@ -4,11 +4,11 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
+use crate::data_plane::Finding;
 use underlay_core::Nanos;
 use underlay_model::cluster::{
     Ailment, Cluster, ComponentId, ComponentState, Notice, Reachability, VolumeId,
 };
-use underlay_model::data_plane::Finding;
 
 use crate::fault::DatastoreNotice;
 
@@ -179,9 +179,9 @@ const fn mended(was: Ailment) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::Journal;
+    use crate::data_plane::Finding;
     use underlay_core::Nanos;
     use underlay_model::cluster::ComponentId;
-    use underlay_model::data_plane::Finding;
 
     #[test]
     fn a_lost_block_is_one_however_often_it_is_read() {

@@ -12,7 +12,7 @@
 //!
 //! Changes are ordered so that a kill in between leaves a block too much in it, never one too few. Where there are more ranges
 //! than places, those that are nearest to each other become one, with what lies between them. Not here: what a mark means
-//! ([`underlay_model::data_plane`]).
+//! ([`crate::data_plane`]).
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
@@ -21,8 +21,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use crate::data_plane::MarkLog;
 use underlay_model::cluster::ComponentId;
-use underlay_model::data_plane::MarkLog;
 
 use crate::error::DatastoreError;
 

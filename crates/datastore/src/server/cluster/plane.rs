@@ -13,13 +13,13 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::data_plane::DataPlane;
 use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterProblem, ComponentId, DataCommand, DeviceId, Fault, GroupId,
     HostCondition, HostId, PlacementRefusal, Policy, VolumeId,
 };
-use underlay_model::data_plane::DataPlane;
 use underlay_model::performance::{Beside, Catalogue, Reduced};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId};
 

@@ -11,10 +11,10 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use crate::data_plane::BLOCK_BYTES;
+use crate::reduction::{PRINT_RECORD_BYTES, PrintRecord, PrintStore};
 use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
-use underlay_model::data_plane::BLOCK_BYTES;
-use underlay_model::reduction::{PRINT_RECORD_BYTES, PrintRecord, PrintStore};
 
 const RECORD: u64 = PRINT_RECORD_BYTES as u64;
 
@@ -77,8 +77,8 @@ pub(crate) fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
 #[cfg(test)]
 mod tests {
     use super::PrintFile;
+    use crate::reduction::{MemoryPrints, Print, PrintRecord, PrintStore};
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
-    use underlay_model::reduction::{MemoryPrints, Print, PrintRecord, PrintStore};
 
     proptest! {
         #![proptest_config(proptest::prelude::ProptestConfig::with_cases(32))]

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::data_plane::{BLOCK_BYTES, DataPlane, MarkLog, StoreError, StoreMaker};
 use underlay_core::{Nanos, RootSeed};
 use underlay_model::cluster::{
     Cluster, ClusterSpec, ClusterState, ComponentId, Durability, Found, Restart, VolumeId,
 };
-use underlay_model::data_plane::{BLOCK_BYTES, DataPlane, MarkLog, StoreError, StoreMaker};
 
 use super::faults::FaultRefusal;
 use super::file_store::{FileStores, Place};

@@ -7,7 +7,7 @@
 //!
 //! Fingerprinting 64 KiB takes as long as serving tens of requests, so it is not done where requests are served. Bytes
 //! are read a little later than they were destaged. That loses nothing: whatever changes them in between marks their block
-//! again, and the count is exact as soon as no mark is left (`underlay_model::reduction`). What stays in a write buffer is
+//! again, and the count is exact as soon as no mark is left (`crate::reduction`). What stays in a write buffer is
 //! counted when nothing was written for a while.
 //!
 //! **Restart.** The counts are built again from the prints beside the components, 16 bytes per block instead of its 4 KiB;
@@ -24,11 +24,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
+use crate::data_plane::DataPlane;
+use crate::reduction::{Observed, ReducedGroup, Space, Sweep};
 use underlay_core::Nanos;
-use underlay_model::cluster::{Cluster, ComponentId, DataCommand, GroupId};
-use underlay_model::data_plane::DataPlane;
-use underlay_model::reduction::{Leaving, Observed, Space, Sweep};
-use underlay_model::{ReducedGroup, performance};
+use underlay_model::cluster::{Cluster, ComponentId, DataCommand, GroupId, Leaving};
+use underlay_model::performance;
 
 use super::file_store::{FileStore, FileStores, Place, component_path};
 use super::print_file::{PrintFile, prints_path};

@@ -5,12 +5,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::reduction::Space;
 use rand::Rng;
 use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::{
     Checksum, ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy,
 };
-use underlay_model::reduction::Space;
 use underlay_model::{DiskGroupSpec, Reduction, ReductionCosts, Request, builtin};
 
 use super::plane::ClusterPlane;

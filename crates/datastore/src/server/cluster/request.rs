@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use crate::data_plane::BLOCK_BYTES;
 use underlay_core::Nanos;
-use underlay_model::data_plane::BLOCK_BYTES;
 use underlay_model::{Operation, RequestId};
 
 use crate::path_cost::PathCost;

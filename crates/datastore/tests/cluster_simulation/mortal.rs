@@ -1,10 +1,10 @@
 //! Components whose program can be killed in the midst of a command: what it had stored until then stays, the rest does not happen.
 
 use std::sync::{Arc, Mutex};
-use underlay_model::cluster::{ComponentId, DeviceId};
-use underlay_model::data_plane::{
+use underlay_datastore::data_plane::{
     BLOCK_BYTES, BlockStore, Intent, IntentLog, MemoryStore, MemoryStores, StoreError, StoreMaker,
 };
+use underlay_model::cluster::{ComponentId, DeviceId};
 
 /// The program's life, shared by all that dies with it.
 #[derive(Clone, Debug, Default)]

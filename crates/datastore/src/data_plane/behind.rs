@@ -7,7 +7,7 @@
 use super::block_store::BlockStore;
 use super::checksum::verifies;
 use super::row::{Row, Span, parity_of};
-use crate::cluster::{Checksum, ComponentId, Content, Role, SetKind};
+use underlay_model::cluster::{Checksum, ComponentId, Content, Role, SetKind};
 
 impl<S: BlockStore> Row<'_, S> {
     /// The block of a mirror from a member that is behind, if it is what one of the broken current ones held.

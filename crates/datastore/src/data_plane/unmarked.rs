@@ -10,7 +10,7 @@ use std::fmt::Debug;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::cluster::ComponentId;
+use underlay_model::cluster::ComponentId;
 
 /// Keeps such blocks where they outlive the process.
 ///

@@ -3,11 +3,11 @@
 use crate::world::World;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;
+use underlay_datastore::data_plane::BlockStore;
 use underlay_model::Request;
 use underlay_model::cluster::{
     ComponentId, ComponentRole, DeviceId, Fault, Geometry, ReturnedContent, SetKind,
 };
-use underlay_model::data_plane::BlockStore;
 
 impl World {
     /// Returns everything, waits until nothing moves, and verifies.

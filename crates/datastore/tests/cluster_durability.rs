@@ -3,12 +3,12 @@
 //! Random chains are in `cluster_simulation`; here are those that it found, in the shortest form, on real bytes in memory.
 
 use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_datastore::data_plane::{BlockStore, DataPlane, Delivered, MemoryStore, MemoryStores};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ClusterState, DeviceId, Durability, Fault,
     Found, HostId, HostSpec, Method, NetworkSpec, Outcome, Policy, Restart, ReturnedContent,
     VolumeId,
 };
-use underlay_model::data_plane::{BlockStore, DataPlane, Delivered, MemoryStore, MemoryStores};
 use underlay_model::{DiskGroupSpec, Operation, Request, RequestId, builtin};
 
 const UNIT: u64 = 64 << 10;

@@ -3,7 +3,7 @@
 use super::block_store::{BLOCK_BYTES, BlockStore};
 use super::finding::Finding;
 use super::row::{BLOCK, Row, Span, data_spans};
-use crate::cluster::{ComponentId, SetKind};
+use underlay_model::cluster::{ComponentId, SetKind};
 
 impl<S: BlockStore> Row<'_, S> {
     /// Restores a span of a slot on `target` from the members; what is lost stays marked as lost.

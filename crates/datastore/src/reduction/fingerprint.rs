@@ -2,8 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-/// Granularity of deduplication.
-pub const BLOCK_BYTES: usize = 4096;
+pub use underlay_model::reduction::BLOCK_BYTES;
+
 /// A block whose compressed form fits takes this much, any other all of [`BLOCK_BYTES`].
 pub const COMPRESSED_BYTES: usize = 2048;
 

@@ -6,13 +6,13 @@ use super::held::{Blocks, Held};
 use super::intent::IntentLog;
 use super::row::Row;
 use super::unmarked::{MarkLog, SharedLog};
-use crate::cluster::{ComponentId, DataCommand, Durability, Piece, SetKind};
 use crate::reduction::ChangedBlocks;
-use crate::store::RequestId;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
+use underlay_model::RequestId;
+use underlay_model::cluster::{ComponentId, DataCommand, Durability, Piece, SetKind};
 
 /// Volatile bytes remembered of all components together, evenly shared: memory must not grow with the number of volumes.
 const VOLATILE_BYTES_MAX: usize = 64 << 20;
@@ -423,14 +423,14 @@ fn place_of(piece: &Piece, at: u32) -> (ComponentId, u64) {
 #[cfg(test)]
 mod tests {
     use super::{DataPlane, Delivered, place_of};
-    use crate::RequestId;
-    use crate::cluster::{
-        Checksum, ComponentId, Content, DataCommand, DeviceId, Durability, GroupId, Piece,
-        PieceMember, SetKind,
-    };
     use crate::data_plane::{BlockStore, MemoryStore, StoreError, StoreMaker};
     use std::cell::Cell;
     use std::rc::Rc;
+    use underlay_model::RequestId;
+    use underlay_model::cluster::{
+        Checksum, ComponentId, Content, DataCommand, DeviceId, Durability, GroupId, Piece,
+        PieceMember, SetKind,
+    };
 
     /// A medium that may be full: then it takes neither bytes nor checksums.
     struct Full {

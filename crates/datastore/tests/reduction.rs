@@ -2,22 +2,20 @@
 //! copying, policy changes and restarts from one seed. What is counted is exactly what different blocks there are, at every
 //! look and for every disk group; nothing that changed is forgotten.
 //!
-//! Repeat a failing seed with `UNDERLAY_SEED=N cargo test -p underlay-model --test reduction`.
+//! Repeat a failing seed with `UNDERLAY_SEED=N cargo test -p underlay-datastore --test reduction`.
 
 use rand::{Rng, RngExt};
 use rand_pcg::Pcg64;
 use std::collections::{BTreeMap, BTreeSet};
 use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_datastore::data_plane::{BlockStore, DataPlane, MemoryStore, MemoryStores};
+use underlay_datastore::reduction::{MemoryPrints, ReducedGroup, Space, Sweep, compressed_length};
 use underlay_model::cluster::{
     Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentId, DataCommand,
-    DeviceId, Durability, Fault, GroupId, HostId, HostSpec, Method, NetworkSpec, Policy, Restart,
-    ReturnedContent, VolumeId,
+    DeviceId, Durability, Fault, GroupId, HostId, HostSpec, Leaving, Method, NetworkSpec, Policy,
+    Restart, ReturnedContent, VolumeId,
 };
-use underlay_model::data_plane::{BlockStore, DataPlane, MemoryStore, MemoryStores};
-use underlay_model::reduction::{Leaving, MemoryPrints, Space, Sweep, compressed_length};
-use underlay_model::{
-    DiskGroupSpec, ReducedGroup, Reduction, ReductionCosts, Request, RequestId, builtin,
-};
+use underlay_model::{DiskGroupSpec, Reduction, ReductionCosts, Request, RequestId, builtin};
 
 const BLOCK: usize = 4096;
 const VOLUME_BLOCKS: u64 = 600;

@@ -1,7 +1,7 @@
 //! Where the bytes of one component are: a trait, and memory as its simplest form.
 
-use crate::cluster::{ComponentId, DeviceId};
 use std::collections::BTreeMap;
+use underlay_model::cluster::{ComponentId, DeviceId};
 
 /// Blocks are the unit of checksums and of what a store keeps.
 pub const BLOCK_BYTES: usize = 4096;

@@ -3,12 +3,12 @@
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::{broken_sum, is_zero, sum_of, sums_of, verifies};
 use super::unmarked::{SharedLog, Unmarked};
-use crate::cluster::{Checksum, ComponentId, Durability};
 use crate::reduction::ChangedBlocks;
 use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use std::collections::VecDeque;
 use std::ops::Range;
+use underlay_model::cluster::{Checksum, ComponentId, Durability};
 
 const BLOCK: u64 = BLOCK_BYTES as u64;
 const SECTOR: usize = 512;

@@ -15,7 +15,7 @@
 //! counted again from there after a restart, so they cannot contradict it.
 //!
 //! What is not here: the bytes (the data plane has them), the time it takes and its metadata I/O
-//! ([`crate::DiskGroup`] models them; [`ReducedGroup::observed`] is what it wants to know).
+//! ([`underlay_model::DiskGroup`] models them; [`ReducedGroup::observed`] is what it wants to know).
 
 mod fingerprint;
 
@@ -31,6 +31,7 @@ mod sweep;
 
 pub use changed_blocks::ChangedBlocks;
 pub use fingerprint::{BLOCK_BYTES, COMPRESSED_BYTES, Print, compressed_length};
-pub use group::{Destaged, Observed, ReducedGroup, Space};
+pub use group::{Destaged, ReducedGroup};
 pub use print_store::{MemoryPrints, PRINT_RECORD_BYTES, PrintRecord, PrintStore};
-pub use sweep::{Leaving, Sweep};
+pub use sweep::Sweep;
+pub use underlay_model::reduction::{Observed, Space};

@@ -7,11 +7,11 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_datastore::data_plane::{DataPlane, Delivered, Finding};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterSpec, ClusterState, ComponentState, DeviceId, HostId, IoFailure,
     Outcome, Policy, VolumeFinished, VolumeId,
 };
-use underlay_model::data_plane::{DataPlane, Delivered, Finding};
 use underlay_model::{Operation, Request, RequestId};
 
 /// No request may take longer, whatever happens.

@@ -1,6 +1,6 @@
 //! What the data plane noticed while carrying out commands.
 
-use crate::cluster::ComponentId;
+use underlay_model::cluster::ComponentId;
 
 /// Something about a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

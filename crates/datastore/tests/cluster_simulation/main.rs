@@ -49,7 +49,7 @@ fn run(seed: u64) {
     let result = catch_unwind(AssertUnwindSafe(|| World::new(seed).run()));
     if result.is_err() {
         panic!(
-            "seed {seed} failed; repeat with: UNDERLAY_SEED={seed} cargo test -p underlay-model \
+            "seed {seed} failed; repeat with: UNDERLAY_SEED={seed} cargo test -p underlay-datastore \
              --test cluster_simulation"
         );
     }

@@ -5,24 +5,11 @@
 //! So every change of a component's bytes marks its block ([`crate::data_plane::DataPlane::track`]), and a sweep over the
 //! marks finds what is neither counted nor buffered. When no mark is left, the counts are exact.
 
-use crate::cluster::{Cluster, ComponentId, GroupId};
 use crate::data_plane::{BlockStore, DataPlane, StoreMaker};
+use underlay_model::cluster::{Cluster, ComponentId, Leaving};
 
 /// Words of 64 blocks that one sweep looks at.
 const WORDS_PER_SWEEP: u32 = 1024;
-
-/// Contiguous blocks of a component to be counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Leaving {
-    /// The component.
-    pub component: ComponentId,
-    /// Its disk group.
-    pub group: GroupId,
-    /// First block.
-    pub first: u64,
-    /// Number of blocks.
-    pub blocks: u64,
-}
 
 /// Where the sweep over the marks is.
 #[derive(Clone, Debug, Default)]

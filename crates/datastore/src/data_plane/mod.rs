@@ -2,9 +2,9 @@
 //!
 //! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
 //! ([`row`], [`row_writing`], [`row_filling`], [`behind`]), what a kill must not leave half done ([`intent`]) or a full medium forgotten ([`unmarked`]), and the
-//! [`DataPlane`] that carries out [`crate::cluster::DataCommand`]s.
+//! [`DataPlane`] that carries out [`underlay_model::cluster::DataCommand`]s.
 //!
-//! Everything here is a value: memory is one kind of store, files are another and live in the `datastore` crate. What is
+//! Everything here is a value: memory is one kind of store, files are another (`server::cluster::file_store`). What is
 //! deliberately not here: time, policy, placement. The cluster has decided all that.
 
 mod block_store;

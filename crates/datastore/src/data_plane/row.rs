@@ -9,7 +9,7 @@ use super::finding::Finding;
 use super::held::{Blocks, Held};
 use super::parity::{DATA_MAX, accumulate, reconstruct};
 use super::plane::Components;
-use crate::cluster::{ComponentId, Content, Piece, Role, SetKind};
+use underlay_model::cluster::{ComponentId, Content, Piece, Role, SetKind};
 
 pub(super) const BLOCK: u64 = BLOCK_BYTES as u64;
 

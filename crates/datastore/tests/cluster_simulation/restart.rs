@@ -9,9 +9,9 @@ use crate::world::{World, sectors};
 use rand::RngExt;
 use std::collections::BTreeMap;
 use underlay_core::RootSeed;
+use underlay_datastore::data_plane::{BLOCK_BYTES, DataPlane};
 use underlay_model::Operation;
 use underlay_model::cluster::{Cluster, ComponentId, Durability, Found, HostId, Restart};
-use underlay_model::data_plane::{BLOCK_BYTES, DataPlane};
 
 impl World {
     /// From now on it may happen at any step, and in the midst of one.

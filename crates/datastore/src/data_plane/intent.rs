@@ -10,7 +10,7 @@
 
 use super::block_store::{BLOCK_BYTES, BlockStore, StoreError};
 use super::checksum::verifies;
-use crate::cluster::ComponentId;
+use underlay_model::cluster::ComponentId;
 
 /// One thing that was about to happen to a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,9 +125,9 @@ fn adopt<S: BlockStore>(store: &mut S, first: u64, sums: &[u32]) -> Result<(), S
 #[cfg(test)]
 mod tests {
     use super::{Intent, adopt};
-    use crate::cluster::ComponentId;
     use crate::data_plane::block_store::{BLOCK_BYTES, BlockStore, MemoryStore};
     use crate::data_plane::checksum::sum_of;
+    use underlay_model::cluster::ComponentId;
 
     const ONE: ComponentId = ComponentId(1);
 

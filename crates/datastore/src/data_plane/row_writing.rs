@@ -8,7 +8,7 @@ use super::checksum::broken_sum;
 use super::held::{Blocks, sums_for};
 use super::parity::accumulate;
 use super::row::{BLOCK, Row, Span, data_spans, parity_of};
-use crate::cluster::{Checksum, ComponentId, Role, SetKind};
+use underlay_model::cluster::{Checksum, ComponentId, Role, SetKind};
 
 impl<S: BlockStore> Row<'_, S> {
     /// Stores the piece's range on all members.

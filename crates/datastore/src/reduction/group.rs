@@ -6,6 +6,7 @@ use super::unique_blocks::UniqueBlocks;
 use crate::data_plane::{BlockStore, is_zero};
 use std::io;
 use std::ops::AddAssign;
+use underlay_model::reduction::{Observed, Space};
 
 /// Blocks that are looked at together: 4 MiB.
 const BLOCKS_AT_ONCE: u64 = 1024;
@@ -19,40 +20,6 @@ pub struct ReducedGroup {
     scratch: Vec<u8>,
 }
 
-/// The space a group uses, and what it would use without reduction.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Space {
-    /// Bytes that addresses refer to: what would be stored without reduction.
-    pub logical_bytes: u64,
-    /// Bytes of the different blocks among them.
-    pub unique_bytes: u64,
-    /// Bytes that these take, compressed where that helps.
-    pub stored_bytes: u64,
-    /// Blocks that are stored compressed.
-    pub compressed_blocks: u64,
-}
-
-impl Space {
-    /// Logical by unique bytes: 2 when every block is there twice. 1 when nothing is stored.
-    pub fn dedupe_ratio(&self) -> f64 {
-        ratio(self.logical_bytes, self.unique_bytes)
-    }
-
-    /// Unique by stored bytes: 2 when every block is compressed. 1 when nothing is stored.
-    pub fn compression_ratio(&self) -> f64 {
-        ratio(self.unique_bytes, self.stored_bytes)
-    }
-
-    /// Logical by stored bytes. 1 when nothing is stored.
-    pub fn reduction_ratio(&self) -> f64 {
-        ratio(self.logical_bytes, self.stored_bytes)
-    }
-}
-
-fn ratio(of: u64, by: u64) -> f64 {
-    if by == 0 { 1.0 } else { of as f64 / by as f64 }
-}
-
 /// What became of destaged blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Destaged {
@@ -64,15 +31,6 @@ pub struct Destaged {
     pub stored_bytes: u64,
     /// Bytes given back, because the last reference to a block was overwritten.
     pub freed_bytes: u64,
-}
-
-/// What recent destages were like, for [`crate::DiskGroup::set_reduction_observed`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Observed {
-    /// Stored bytes per destaged byte, 0 to 1.
-    pub stored_bytes_per_destaged_byte: f64,
-    /// Share of blocks that were new to the group, 0 to 1.
-    pub unique_share: f64,
 }
 
 /// Sums that halve with every so many blocks.
@@ -320,15 +278,6 @@ impl AddAssign for Destaged {
         self.new_blocks += other.new_blocks;
         self.stored_bytes += other.stored_bytes;
         self.freed_bytes += other.freed_bytes;
-    }
-}
-
-impl AddAssign for Space {
-    fn add_assign(&mut self, other: Space) {
-        self.logical_bytes += other.logical_bytes;
-        self.unique_bytes += other.unique_bytes;
-        self.stored_bytes += other.stored_bytes;
-        self.compressed_blocks += other.compressed_blocks;
     }
 }
 
