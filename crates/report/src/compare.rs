@@ -46,7 +46,7 @@ pub struct CompareOptions {
 pub enum CompareError {
     /// The workloads differ.
     #[error(
-        "the records have different workloads (A: {a}; B: {b}): their numbers mean different things"
+        "the records have different workloads (A: {a}; B: {b}): their numbers are not comparable"
     )]
     DifferentWorkload {
         /// The first one's name, and its identity.
@@ -302,7 +302,7 @@ fn headline(
 ) -> String {
     if !same_measure {
         return format!(
-            "There is no ratio between {} and {}: A counts {}, B counts {}",
+            "No ratio between {} and {}: A counts {}, B counts {}",
             pair.a, pair.b, a.counts, b.counts
         );
     }
@@ -314,11 +314,11 @@ fn headline(
     match top {
         Some(comparison) => comparison.text.clone(),
         None if workload.is_block_load() => {
-            format!("{} and {} had no number of requests in flight in common", pair.a, pair.b)
+            format!("{} and {} share no number of requests in flight", pair.a, pair.b)
         }
         None => {
             let one = at_once(workload).1;
-            format!("{} and {} have no number of {one}s in common", pair.a, pair.b)
+            format!("{} and {} share no number of {one}s", pair.a, pair.b)
         }
     }
 }
@@ -330,8 +330,8 @@ fn said_of_sides(
     pairs: &[(usize, usize)],
     names: &(String, String),
 ) -> Vec<(Option<usize>, Finding)> {
-    // What compares the designs of a record, or its runs, is said anew of the two records.
-    const SAID_ANEW: [&str; 4] = ["confounded", "mixed-evidence", "no-interval", "few-runs"];
+    // Findings that compare a record's own designs or runs; `findings` derives them again for the two records.
+    const DERIVED_AGAIN: [&str; 4] = ["confounded", "mixed-evidence", "no-interval", "few-runs"];
     let of_side = |digest: &Digest, name: &str, design_of: fn(&(usize, usize)) -> usize| {
         let about = |finding: &Finding| match finding.design {
             None => Some(None),
@@ -339,7 +339,7 @@ fn said_of_sides(
         };
         let grave = findings_of(digest).into_iter().filter(|finding| {
             finding.severity != FindingSeverity::Information
-                && !SAID_ANEW.contains(&finding.code.as_str())
+                && !DERIVED_AGAIN.contains(&finding.code.as_str())
         });
         grave
             .filter_map(|finding| {
@@ -372,12 +372,12 @@ fn findings(
     let mut findings = Vec::new();
     if same_record {
         let text =
-            "both are the record of the same execution: every ratio is 1 by itself".to_string();
+            "both records are of the same execution: every ratio is 1 by definition".to_string();
         findings.push(finding(FindingSeverity::Warning, "same-record", text));
     }
     if !same_workload {
         let text = format!(
-            "the workloads are not the same ({} and {}): their numbers are of different work",
+            "the workloads differ ({} and {}): the numbers measure different work",
             sides.0.workload, sides.1.workload
         );
         findings.push(finding(FindingSeverity::Warning, "different-workload", text));
@@ -399,13 +399,14 @@ fn findings(
         }
         if pair.comparisons.iter().any(|comparison| comparison.outcome == Outcome::Single) {
             let text =
-                format!("{} or {} has one run only: no interval is possible", pair.a, pair.b);
+                format!("{} or {} has only one run: no interval is possible", pair.a, pair.b);
             findings.push(finding(FindingSeverity::Warning, "no-interval", text));
         }
     }
-    let text = "the records were not interleaved: a change of the host between them looks like a \
-                difference of the designs"
-        .to_string();
+    let text =
+        "the runs of the two records were not interleaved: a change of the host between them \
+                would look like a difference between the designs"
+            .to_string();
     findings.push(finding(FindingSeverity::Information, "not-interleaved", text));
     findings
 }
@@ -458,6 +459,6 @@ fn columns(comparisons: &[Comparison], metrics: &[Metric], workload: &Workload) 
         column("B : A", Align::Right, &|c| c.ratio.map_or("-".to_string(), factor)),
         column("95 %", Align::Left, &ratio_interval),
         column("p", Align::Right, &|c| c.p_adjusted.map_or("-".to_string(), probability)),
-        column("shows", Align::Left, &|c| outcome_words(c.outcome).to_string()),
+        column("conclusion", Align::Left, &|c| outcome_words(c.outcome).to_string()),
     ]
 }

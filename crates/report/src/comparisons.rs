@@ -1,4 +1,4 @@
-//! Designs against each other: per rung and at their peaks, paired by repeat.
+//! Comparisons of designs: per rung and at their peaks, paired by repeat.
 
 use crate::analysis::{Comparison, Direction, Outcome, Peak, RatioMethod, Scope};
 use crate::estimates::by_run;
@@ -243,7 +243,7 @@ fn outcome(comparison: &Comparison) -> Outcome {
 fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> String {
     let (a, b) = (&titles[comparison.a], &titles[comparison.b]);
     let Some(ratio) = comparison.ratio else {
-        return format!("{a} and {b} have no common repeat here");
+        return format!("{a} and {b} have no common repeat");
     };
     let what = match comparison.metric.as_str() {
         "headline" => format!("the {} of", workload.rate_words()),

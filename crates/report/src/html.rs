@@ -146,6 +146,10 @@ fn put_answer(page: &mut String, analysis: &Analysis) {
     for sentence in &analysis.verdict.support {
         put(page, format_args!("<p class=\"support\">{}</p>\n", escape(sentence)));
     }
+    for design in analysis.designs.iter().filter(|design| !design.description.is_empty()) {
+        let (title, description) = (escape(&design.title), escape(&design.description));
+        put(page, format_args!("<p class=\"muted\"><b>{title}</b>: {description}</p>\n"));
+    }
     page.push_str("<noscript><p class=\"muted\">The charts of this report need JavaScript.</p></noscript>\n</section>\n");
     put_warnings(page, &analysis.findings);
     put_rungs(page, analysis);
@@ -210,7 +214,7 @@ fn put_rungs(page: &mut String, analysis: &Analysis) {
         (false, false) => Some("Users"),
     };
     let caption = match workload.is_block_load() {
-        true => "Of one run: a 95 % interval is that of the variation within it",
+        true => "One run: the 95 % interval covers variation within it",
         false => "Mean and 95 % confidence interval over the repeats",
     };
     let has_tpm = rungs.iter().any(|rung| rung.metrics.contains_key("tpm"));

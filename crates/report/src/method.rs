@@ -128,72 +128,71 @@ const DISCLAIMER: &str = "The workload is derived from the TPC-C benchmark. It i
     results. New orders per minute (NOPM) are not tpmC.";
 
 const DEVIATIONS: [&str; 8] = [
-    "Terminals are virtual users in one program; there is no remote terminal emulator with screens to be keyed.",
-    "Keying and think times are left out or shortened unless the study sets them to 1, so that far fewer users \
-     load the system than the standard demands per warehouse.",
-    "The measured window is minutes, not two hours, and need not contain checkpoints as the standard demands.",
+    "Terminals are virtual users in one program; there is no remote terminal emulator.",
+    "Keying and think times are omitted or shortened unless the study sets their multiplier to 1. Far fewer users \
+     load the system than the standard requires per warehouse.",
+    "The measured window lasts minutes, not two hours, and need not contain the checkpoints the standard requires.",
     "Deliveries are executed when they are issued, not queued for deferred execution.",
-    "The space for 60 days of growth is not configured, and no price is reported.",
-    "Durability is not proven by pulling power from the measured system in the course of the run; emulated devices \
-     are tested for it apart from it.",
-    "One round trip per transaction through server-side functions is allowed; where the study asks for single \
-     statements, they are issued one by one.",
-    "Response times are taken at the load generator from the intended start, without the time a real \
-     terminal would need to show the answer.",
+    "Space for 60 days of growth is not configured, and no price is reported.",
+    "Durability is not proven by cutting the power of the measured system during the run; power cuts of emulated \
+     devices are tested separately.",
+    "A transaction may take one round trip, through a server-side function; the study can ask for single statements \
+     instead.",
+    "Response times are measured at the load generator from the intended start; they exclude the display time of a \
+     terminal.",
 ];
 
 const DEFINITIONS: [(&str, &str); 12] = [
     (
         "TPM",
-        "transactions per minute as the engine itself counts them (PostgreSQL: commits and rollbacks of \
-         the database, without those of Underlay's own samplers; MariaDB: COMMIT and ROLLBACK statements, or, of a load of nothing but \
-         statements that commit by themselves, its own commits (Handler_commit), as long as nobody says BEGIN, COMMIT or ROLLBACK and no \
-         binary log is written); engines count differently, so TPM is not \
-         comparable between engines; unknown where connections were lost in the window, because a server that restarts \
-         counts from 0",
+        "transactions per minute as counted by the engine. PostgreSQL: commits and rollbacks of the database, \
+         except those of Underlay's samplers. MariaDB: COMMIT and ROLLBACK statements; for a load of autocommit \
+         statements only, Handler_commit, provided that no session issues BEGIN, COMMIT or ROLLBACK and the binary \
+         log is off. Engines count differently: do not compare TPM between engines. Unknown if connections were \
+         lost in the window, because a restarted server counts from 0",
     ),
     (
         "response time",
         "from the intended start of a transaction to its end; in an open loop this \
-                       includes the time that it had to wait for a free user",
+         includes waiting for a free user",
     ),
     ("service time", "from the actual start of the last attempt to its end"),
     (
         "run",
         "one design in one repeat: restored, started, warmed up, measured at each number of users, \
-             stopped, checked; the run is what is repeated, and intervals over runs are the ones that count",
+         stopped, checked. Runs are the unit of repetition: only intervals over runs cover run-to-run variation",
     ),
     (
         "interval",
-        "95 % confidence: over runs by Student's t; of a single run by ten batch means, which says nothing \
-                  about the next run; of percentiles by a bootstrap over blocks of 10 s",
+        "95 % confidence interval: over runs by Student's t; within a single run by ten batch means, which does \
+         not cover run-to-run variation; for percentiles by a bootstrap over blocks of 10 s",
     ),
     (
         "ratio",
-        "of paired runs (same repeat): geometric mean with Student's t over the logarithms; several \
-               rungs are corrected together by Holm's method",
+        "of paired runs (same repeat): geometric mean, with Student's t on the logarithms; p values of \
+         several rungs are corrected by Holm's method",
     ),
-    ("no difference shown", "the interval of the ratio includes 1; that is not proof of equality"),
+    ("no difference shown", "the interval of the ratio includes 1; this does not prove equality"),
     ("equivalent", "both one-sided tests reject a difference beyond 3 %"),
     (
         "time budget",
-        "mean number of sessions in each state, from session samples, with the time on a processor and \
-                     in the run queue from the scheduler; it must add up to the number of users within 10 %",
+        "mean number of sessions in each state, from session samples, with CPU and run-queue time from \
+         the scheduler; the sum must match the number of users within 10 %",
     ),
     (
         "bottleneck",
-        "the verdict of fixed rules over the time budget; when a gate fails there is no verdict",
+        "found by fixed rules over the time budget; if a gate fails, there is no verdict",
     ),
     (
         "latency-bound, capacity-bound",
-        "whether throughput grows with the number of users (exponent of 0.7 or more to the former rung): then a \
-         faster resource or more users help; or does not (0.3 or less): then only more of the resource, or \
-         less work, helps",
+        "latency-bound: throughput grows with the number of users (exponent of at least 0.7 from the previous rung), \
+         so a faster resource or more users help. Capacity-bound: it does not (at most 0.3), so only more of the \
+         resource, or less work, helps",
     ),
     (
         "steady",
         "no step, no trend of 2 % or more and no long warm-up inside the window, as far as its \
-                length allows to tell",
+         length allows a judgement",
     ),
 ];
 
@@ -221,7 +220,7 @@ const METRICS: [MetricRow; 33] = {
             "Transactions per second",
             "1/s",
             Higher,
-            "transactions of all types carried out to the end, counted by the load generator",
+            "completed transactions of all types, counted by the load generator",
         ),
         (
             "error_share",
@@ -235,7 +234,7 @@ const METRICS: [MetricRow; 33] = {
             "CPU idle",
             "share",
             Neither,
-            "time in which processors of the host were idle or waited for I/O",
+            "share of the time in which the host's processors were idle or waiting for I/O",
         ),
         (
             "cpu_iowait",
@@ -244,7 +243,7 @@ const METRICS: [MetricRow; 33] = {
             Neither,
             "the part of the idle time with I/O outstanding",
         ),
-        ("cpu_steal", "CPU steal", "share", Lower, "time that the hypervisor gave to others"),
+        ("cpu_steal", "CPU steal", "share", Lower, "time that the hypervisor gave to other guests"),
         (
             "server_cores",
             "CPU of the server",
@@ -268,17 +267,17 @@ const METRICS: [MetricRow; 33] = {
         ),
         (
             "interference_cores",
-            "CPU of others",
+            "CPU of other processes",
             "cores",
             Lower,
-            "busy processors that no known process explains; kernel threads of the export path belong here",
+            "busy processors not accounted for by known processes; includes kernel threads of the export path",
         ),
         (
             "server_run_queue",
             "Server waiting for CPU",
             "sessions",
             Lower,
-            "server processes runnable without a processor, mean",
+            "mean number of server processes that are runnable but not running",
         ),
         (
             "log_bytes_per_second",
@@ -292,7 +291,7 @@ const METRICS: [MetricRow; 33] = {
             "Buffer hits",
             "share",
             Neither,
-            "blocks found in the database's own cache",
+            "share of block requests served from the database's buffer pool",
         ),
         ("read_iops", "Reads", "1/s", Neither, "reads completed by the volume's block device"),
         ("write_iops", "Writes", "1/s", Neither, "writes completed by the volume's block device"),
@@ -338,56 +337,56 @@ const METRICS: [MetricRow; 33] = {
             "Read latency, datastore (mean)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
         (
             "datastore_read_p50_ns",
             "Read latency, datastore (p50)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
         (
             "datastore_read_p99_ns",
             "Read latency, datastore (p99)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
         (
             "datastore_write_mean_ns",
             "Write latency, datastore (mean)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
         (
             "datastore_write_p50_ns",
             "Write latency, datastore (p50)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
         (
             "datastore_write_p99_ns",
             "Write latency, datastore (p99)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
         (
             "datastore_flush_p50_ns",
             "Flush latency, datastore (p50)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
         (
             "datastore_flush_p99_ns",
             "Flush latency, datastore (p99)",
             "ns",
             Lower,
-            "as the datastore itself saw it",
+            "measured by the datastore itself",
         ),
     ]
 };

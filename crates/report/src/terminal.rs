@@ -1,4 +1,4 @@
-//! The analysis in a terminal: the answer first, then one line per design and rung, then what to know.
+//! The analysis in a terminal: the answer, what the designs are, one line per design and rung, warnings.
 
 use crate::analysis::{
     Analysis, Answer, Basis, Bottleneck, Comparison, Confidence, Estimate, Finding,
@@ -54,6 +54,7 @@ pub fn terminal_summary(analysis: &Analysis, width: usize, colour: Colour) -> St
     let width = width.max(NARROWEST);
     let mut page = Page { lines: Vec::new(), width, colour };
     page.answer(analysis);
+    page.designs(analysis);
     page.ladder(analysis);
     page.searches(analysis);
     page.ratios(analysis);
@@ -121,6 +122,19 @@ impl Page {
         }
     }
 
+    /// What each design is: sentences and tables use its title only.
+    fn designs(&mut self, analysis: &Analysis) {
+        let described = analysis.designs.iter().filter(|design| !design.description.is_empty());
+        for (position, design) in described.enumerate() {
+            if position == 0 {
+                self.blank();
+                self.styled(Style::Faint, vec!["designs".to_string()]);
+            }
+            let text = format!("{}: {}", design.title, design.description);
+            self.lines.extend(wrap(&text, self.width, "  ", "    "));
+        }
+    }
+
     fn ladder(&mut self, analysis: &Analysis) {
         if analysis.rungs.is_empty() {
             return;
@@ -154,7 +168,9 @@ impl Page {
             rung.metrics.get("headline").is_some_and(|headline| headline.basis == Basis::WithinRun)
         };
         if analysis.rungs.iter().any(within_run) {
-            self.note("(w) interval within the only run; says nothing about the next one.");
+            self.note(
+                "(w) interval within a single run; it does not cover variation between runs.",
+            );
         }
     }
 
@@ -172,17 +188,17 @@ impl Page {
         self.table(vec![
             column("highest rate", Align::Left, &|search| title(analysis, search.design)),
             column("repeat", Align::Right, &|search| search.repeat.to_string()),
-            column("held /s", Align::Right, &|search| per_second(search.holds_per_second)),
-            column("failed /s", Align::Right, &|search| per_second(search.fails_per_second)),
-            column("rates tried", Align::Right, &|search| search.steps.len().to_string()),
+            column("met /s", Align::Right, &|search| per_second(search.holds_per_second)),
+            column("missed /s", Align::Right, &|search| per_second(search.fails_per_second)),
+            column("rates tested", Align::Right, &|search| search.steps.len().to_string()),
             column("", Align::Left, &|search| match search.found.as_str() {
                 "at-least" => "the load generator was saturated first".to_string(),
-                "nothing" => "no rate holds".to_string(),
+                "nothing" => "no rate meets the target".to_string(),
                 _ => String::new(),
             }),
         ]);
         self.note(&format!(
-            "the highest rate of transactions with {}, found by bisection and seen twice; each step is in the report.",
+            "highest transaction rate with {}, found by bisection and confirmed once; the report lists every step.",
             first.slo
         ));
     }
@@ -200,8 +216,7 @@ impl Page {
         self.table(ratio_columns(analysis, &shown));
         if shown.iter().any(|comparison| comparison.outcome == Outcome::Suggested) {
             self.note(
-                "(*) the interval excludes 1, but of so many rungs one would by chance: not confirmed after \
-                 Holm's correction.",
+                "(*) the interval excludes 1, but not after Holm's correction for the number of rungs.",
             );
         }
     }
@@ -216,7 +231,7 @@ impl Page {
             return;
         }
         self.blank();
-        self.styled(Style::Faint, vec!["what limits".to_string()]);
+        self.styled(Style::Faint, vec!["bottlenecks".to_string()]);
         for bottleneck in shown {
             let place = format!(
                 "{}, {}: ",
@@ -254,7 +269,7 @@ impl Page {
         if information > MOST_INFORMATION {
             let more = format!(
                 "and {} in the report",
-                count((information - MOST_INFORMATION) as u64, "note")
+                count((information - MOST_INFORMATION) as u64, "more note")
             );
             self.styled(Style::Faint, vec![more]);
         }
@@ -269,8 +284,8 @@ impl Page {
         // A block load is verified where it was told to; its identity is its whole description.
         let checked = match (blocks, checks) {
             (true, 0) => String::new(),
-            (_, 1) => format!(" {held} of 1 consistency check holds;"),
-            _ => format!(" {held} of {} hold;", count(checks as u64, "consistency check")),
+            (_, 1) => format!(" {held} of 1 consistency check passed;"),
+            _ => format!(" {held} of {} passed;", count(checks as u64, "consistency check")),
         };
         let identity =
             if blocks { analysis.study.name.as_str() } else { analysis.study.identity.as_str() };
@@ -369,7 +384,7 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> 
         column("95 %", Align::Left, 0, &ratio_interval),
         column("pairs", Align::Right, 2, &|c| c.pairs.to_string()),
         column("p", Align::Right, 1, &|c| c.p_adjusted.map_or("-".to_string(), probability)),
-        column("shows", Align::Left, 0, &|c| outcome_words(c.outcome).to_string()),
+        column("conclusion", Align::Left, 0, &|c| outcome_words(c.outcome).to_string()),
     ]
 }
 

@@ -211,11 +211,11 @@ fn draw_database(run: &ObservedRun, drawing: &mut Drawing) {
         cgroup("memory.usage"),
     );
     drawing.gauge(
-        ("memory.cache", "of it page cache", "database", "bytes", "memory"),
+        ("memory.cache", "of which page cache", "database", "bytes", "memory"),
         cgroup("memory.cache"),
     );
     drawing.gauge(
-        ("memory.dirty", "of it dirty", "database", "bytes", "memory"),
+        ("memory.dirty", "of which dirty", "database", "bytes", "memory"),
         cgroup("memory.dirty"),
     );
 }

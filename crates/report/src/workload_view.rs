@@ -20,7 +20,7 @@ impl Workload {
 }
 
 /// What the headline of a job is in records that do not say so.
-const JOB: &str = "what the job came to, as its workload defines it";
+const JOB: &str = "the job's result, as its workload defines it";
 
 /// The types that the headline counts, and how its number is named.
 #[derive(Clone, Debug, PartialEq)]

@@ -43,7 +43,7 @@ pub enum Answer {
     Invalid,
     /// Only one design was executed.
     SingleDesign,
-    /// No measured window is there yet.
+    /// No measurements yet.
     NoData,
 }
 

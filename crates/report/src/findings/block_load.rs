@@ -50,7 +50,7 @@ fn delivery(loads: &BlockLoads) -> Option<Finding> {
         _ if share > UNDELIVERED => Some(finding(
             FindingSeverity::Invalid,
             "load-not-delivered",
-            format!("{text}; response times are those of the others"),
+            format!("{text}; response times cover only the started requests"),
         )),
         _ => Some(finding(FindingSeverity::Information, "delivery", text)),
     }
@@ -62,8 +62,8 @@ fn undelivered_by_rate(loads: &BlockLoads) -> Option<Finding> {
     let saturated = |load: &&crate::analysis::BlockLoad| load.saturated == Some(true);
     let load = loads.loads.iter().filter(|load| load.counts && !curve).find(saturated)?;
     let text = format!(
-        "only {:.0} of {:.0} requests per second that were due were done: the target did not keep up; response times are \
-         those of another load",
+        "only {:.0} of {:.0} offered requests per second completed: the target did not keep up; response times are \
+         those of a lighter load",
         load.done_per_second, load.offered_per_second?
     );
     Some(finding(FindingSeverity::Invalid, "load-not-delivered", text))
@@ -78,7 +78,7 @@ fn steadiness(loads: &BlockLoads) -> Option<Finding> {
         .map_or(String::new(), |(range, line)| {
             let (range, line) = (100.0 * range, 100.0 * line);
             format!(
-                " (of the last five: range {range:.1} % of the mean, at most 20; line {line:.1} %, at most 10)"
+                " (last five rounds: range {range:.1} % of the mean, limit 20 %; trend {line:.1} %, limit 10 %)"
             )
         });
     match loads.steady {
@@ -90,7 +90,7 @@ fn steadiness(loads: &BlockLoads) -> Option<Finding> {
         Some(false) => Some(warning(
             "steady-state-not-reached",
             format!(
-                "steady state: NOT reached after {}{words}; what is reported is the mean of rounds that differ",
+                "steady state: NOT reached after {}{words}; the reported mean covers rounds that differ",
                 count(rounds, "round")
             ),
         )),
@@ -107,34 +107,30 @@ fn interruption(loads: &BlockLoads) -> Option<Finding> {
     let done = loads.loads.iter().filter(|load| !load.ended_early).count();
     let text = match (loads.planned, loads.steady_state.is_some()) {
         (Some(planned), _) => {
-            format!("the curve was interrupted: {done} of {planned} loads were run to their end")
+            format!("the curve was interrupted: {done} of {planned} loads completed")
         }
         (None, true) => format!(
-            "the load was interrupted after {}: what was measured until then is shown",
+            "the load was interrupted after {}: results cover the time until then",
             count(done as u64, "whole round")
         ),
-        (None, false) => {
-            "the load was interrupted: what was measured until then is shown".to_string()
-        }
+        (None, false) => "the load was interrupted: results cover the time until then".to_string(),
     };
     loads.interrupted.then(|| warning("interrupted", text))
 }
 
 fn errors(loads: &BlockLoads) -> Option<Finding> {
-    let text = format!(
-        "{} failed; no rate and no response time counts them",
-        count(loads.errors, "request")
-    );
+    let text =
+        format!("{} failed; rates and response times exclude them", count(loads.errors, "request"));
     (loads.errors > 0).then(|| warning("errors", text))
 }
 
 fn generator(loads: &BlockLoads) -> Option<Finding> {
-    let text = "a worker of the load generator used a whole processor: this host may be slower than the storage";
+    let text = "a load generator worker used a whole processor: the host, not the storage, may be the bottleneck";
     loads.generator_busy.then(|| warning("generator-saturated", text.to_string()))
 }
 
 fn page_cache(loads: &BlockLoads, digest: &Digest) -> Option<Finding> {
-    let text = "the load went through the page cache: memory is measured too";
+    let text = "the load used the page cache: the results include memory speed";
     let detail = &digest.designs.get(loads.design)?.detail;
     (detail["direct"] == false).then(|| warning("page-cache", text.to_string()))
 }

@@ -26,8 +26,8 @@ pub(super) fn settings(digest: &Digest) -> Vec<Finding> {
             .collect();
         if !unsafe_settings.is_empty() {
             let text = format!(
-                "{}: {}; acknowledged transactions can be lost, and the storage is spared work that a safe \
-                 database would ask of it",
+                "{}: {}; acknowledged transactions can be lost, and the storage does less work than under a \
+                 durable database",
                 digest.titles()[design],
                 list(&unsafe_settings)
             );
@@ -49,7 +49,7 @@ pub(super) fn settings(digest: &Digest) -> Vec<Finding> {
     let ratio = PlanView::new(&digest.manifest.plan).working_set_ratio();
     if let Some(ratio) = ratio.filter(|ratio| *ratio < 1.0) {
         let text = format!(
-            "the database fits into the memory given to the server ({} of it): reads hardly reach the storage",
+            "the database fits in the server's memory ({} of it): few reads reach the storage",
             percent(ratio)
         );
         findings.push(warning(code::DATA_FITS_CACHE, text));

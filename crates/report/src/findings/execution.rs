@@ -71,13 +71,13 @@ pub(super) fn checks(digest: &Digest) -> Vec<Finding> {
             ));
         }
         if !failed.is_empty() {
-            let text = format!("checks could not be made in {words}: {}", list(&failed));
+            let text = format!("checks could not run in {words}: {}", list(&failed));
             findings.push(of(warning("check-failed", text), run, digest));
         }
         // Data that a block load wrote is verified by the load itself, where it is told to.
         let checked = digest.workload.is_block_load() || of_run().next().is_some();
         if !checked && digest.runs[run].is_evidence() {
-            let text = format!("no consistency check was made in {words}");
+            let text = format!("no consistency check ran in {words}");
             findings.push(of(warning("not-checked", text), run, digest));
         }
     }
@@ -122,25 +122,25 @@ pub(super) fn repeats(evidence: &Evidence<'_>) -> Vec<Finding> {
         Some(1) if evidence.digest.workload.is_block_load() => vec![warning(
             "no-interval",
             match rounds {
-                1 => "one run: no interval over runs is possible, and how much the next run would differ is unknown"
+                1 => "one run: no interval over runs is possible, so run-to-run variation is unknown"
                     .to_string(),
                 rounds => format!(
-                    "one run, of which {rounds} rounds are reported: they follow each other and are no repeats, so no \
-                     interval over runs is possible, and how much the next run would differ is unknown"
+                    "one run, of which {rounds} rounds are reported: consecutive rounds are not independent repeats, so no \
+                     interval over runs is possible and run-to-run variation is unknown"
                 ),
             },
         )],
         Some(1) => vec![warning(
             "no-interval",
-            "one run per design and rung: no interval over runs is possible, and how much the next \
-             run would differ is unknown"
+            "one run per design and rung: no interval over runs is possible, so run-to-run variation is \
+             unknown"
                 .to_string(),
         )],
         Some(n) if n < ENOUGH_RUNS => vec![finding(
             FindingSeverity::Information,
             "few-runs",
             format!(
-                "{n} runs per design and rung: intervals are wide; {ENOUGH_RUNS} or more narrow them"
+                "{n} runs per design and rung: intervals are wide; {ENOUGH_RUNS} or more repeats narrow them"
             ),
         )],
         _ => Vec::new(),

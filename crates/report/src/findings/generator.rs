@@ -19,15 +19,15 @@ pub(super) fn load_generator(evidence: &Evidence<'_>) -> Vec<Finding> {
     let large = |group: &Group<'_>| load_of(group)?.share_of_host.filter(|s| *s > DRIVER_SHARE);
     let late = grouped(evidence, late, |places, largest| {
         let text = format!(
-            "the load generator was late: {places} (p99 of the dispatch lag up to {}); it did not get a \
-             processor when it needed one",
+            "the load generator dispatched late: {places} (dispatch lag p99 up to {}); it did not get CPU \
+             time when it needed it",
             time_ns(largest)
         );
         warning("dispatch-lag", text)
     });
     let large = grouped(evidence, large, |places, largest| {
         let text = format!(
-            "the load generator took up to {} of the host's processors: {places}",
+            "the load generator used up to {} of the host's processors: {places}",
             percent(largest)
         );
         finding(FindingSeverity::Information, "driver-share", text)
@@ -64,7 +64,7 @@ pub(super) fn load(evidence: &Evidence<'_>) -> Vec<Finding> {
         |places, largest| {
             let text = format!(
                 "up to {} of the requested load was not delivered: {places}; latencies are those of \
-                 another load",
+                 a lighter load",
                 percent(largest)
             );
             finding(FindingSeverity::Invalid, "load-not-delivered", text)
@@ -80,10 +80,10 @@ pub(super) fn load(evidence: &Evidence<'_>) -> Vec<Finding> {
     ));
     findings.extend(grouped(
         evidence,
-        |group| group.windows.iter().any(|window| window.load.count_began_anew).then_some(0.0),
+        |group| group.windows.iter().any(|window| window.load.counter_was_reset).then_some(0.0),
         |places, _| {
             let text = format!(
-                "TPM is unknown where connections were lost, because a server that restarts counts from 0: {places}"
+                "TPM is unknown where connections were lost, because a restarted server counts from 0: {places}"
             );
             finding(FindingSeverity::Information, "tpm-unknown", text)
         },
@@ -96,7 +96,7 @@ pub(super) fn load(evidence: &Evidence<'_>) -> Vec<Finding> {
         let outages = documents.get(document::DRIVER).and_then(|said| said["outages"].as_u64());
         if let Some(outages) = outages.filter(|outages| *outages > 0) {
             let text = format!(
-                "the load generator lost the database {} in {}",
+                "the load generator lost its connection to the database {} in {}",
                 count(outages, "time"),
                 evidence.digest.run_words(*run)
             );

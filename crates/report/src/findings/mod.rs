@@ -2,10 +2,10 @@
 
 mod block_load;
 mod comparability;
-mod course;
 mod execution;
 mod generator;
 mod platform;
+mod windows;
 
 use std::collections::BTreeMap;
 
@@ -19,10 +19,10 @@ use crate::wording::list;
 
 use block_load::block_loads;
 use comparability::{comparability, settings};
-use course::steadiness;
 use execution::{checks, recorded, repeats, runs};
 use generator::{load, load_generator};
 use platform::{emulation, host, shared, sources};
+use windows::steadiness;
 
 /// Dispatch later than this at the 99th percentile is not on time.
 const LATE_DISPATCH: Nanos = Nanos::from_millis(20);

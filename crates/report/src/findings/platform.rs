@@ -29,7 +29,7 @@ pub(super) fn emulation(digest: &Digest) -> Vec<Finding> {
         };
         let example = if late.len() > 1 { "for example " } else { "" };
         let text = format!(
-            "not timing-valid in {}: the emulated device did not keep its times ({example}{reason})",
+            "not timing-valid in {}: the emulated device completed requests late ({example}{reason})",
             runs_words(digest, &late)
         );
         findings.push(of_runs(warning(code::NOT_TIMING_VALID, text), digest, &late));
@@ -74,7 +74,7 @@ pub(super) fn host(evidence: &Evidence<'_>) -> Vec<Finding> {
         |group| above(group, 0.01, |window| window.cpu.steal_share),
         |places, largest| {
             let text = format!(
-                "the hypervisor gave up to {} of the CPU time to others (steal): {places}",
+                "the hypervisor took up to {} of the CPU time (steal): {places}",
                 percent(largest)
             );
             warning("steal", text)
@@ -88,8 +88,8 @@ pub(super) fn host(evidence: &Evidence<'_>) -> Vec<Finding> {
         |group| above(group, 0.05, others),
         |places, largest| {
             let text = format!(
-                "up to {} of the host's processors were used by others, or by kernel threads on behalf \
-                 of the volumes: {places}",
+                "other processes, or kernel threads that serve the volumes, used up to {} of the host's CPU time: \
+                 {places}",
                 percent(largest)
             );
             warning("interference", text)
@@ -104,14 +104,11 @@ pub(super) fn shared(digest: &Digest) -> Vec<Finding> {
     for (design, datastore) in digest.documents_named(document::DATASTORE) {
         for SharedDevice { device, volumes } in shared_devices(datastore) {
             let title = digest.titles().get(design).cloned().unwrap_or_default();
-            let (noun, have) =
-                if volumes.len() == 1 { ("volume", "has") } else { ("volumes", "have") };
+            let (noun, is) = if volumes.len() == 1 { ("volume", "is") } else { ("volumes", "are") };
             let text = format!(
-                "{noun} {} of {title} {have} no device of {}: the kernel counts per device, so what is shown is all \
-                 that {device} did, for {} and for any other program, and gate G7 is not judged",
+                "{noun} {} of {title} {is} not alone on device {device}: the kernel counts I/O per device, so the \
+                 numbers include all other I/O on {device}, and gate G7 is not judged",
                 list(&volumes),
-                if volumes.len() == 1 { "its own" } else { "their own" },
-                if volumes.len() == 1 { "it" } else { "all of them" },
             );
             let finding = Finding { design: Some(design), ..warning(code::SHARED_DEVICE, text) };
             told.entry((design, device)).or_insert(finding);

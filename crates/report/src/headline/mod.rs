@@ -46,14 +46,14 @@ pub(crate) fn verdict(results: &Results<'_>) -> Verdict {
     let mut measured: Vec<usize> = results.rungs.iter().map(|rung| rung.design).collect();
     measured.dedup();
     match measured[..] {
-        [] => silent(Answer::NoData, "No measured window is there yet".to_string()),
+        [] => silent(Answer::NoData, "No measurements yet".to_string()),
         _ if invalid(results).is_some() => invalid_verdict(results),
         [only] => single(results, only),
         _ => match contest(results, &measured) {
             Some(contest) => compared(results, contest),
             None => silent(
                 Answer::NotComparable,
-                "The designs are not comparable: no number of users was measured on all of them"
+                "The designs are not comparable: no user count was measured on all of them"
                     .to_string(),
             ),
         },
@@ -175,7 +175,10 @@ fn obstacle(results: &Results<'_>, contest: Contest) -> Option<String> {
                 .find(|b| (b.design, b.users) == (design, contest.users))
                 .filter(|b| b.class == "load-generator")
                 .map(|_| {
-                    format!("the load generator was the limit on {}", results.designs[design].title)
+                    format!(
+                        "the load generator was the bottleneck on {}",
+                        results.designs[design].title
+                    )
                 })
         })
         .or_else(|| {
@@ -224,8 +227,8 @@ fn headline(
             elsewhere(results, contest)
         ),
         Answer::NotRepeated => format!(
-            "{best} did {times} the {rate} of {next}{at} ({kind}), in one run each: chance is \
-             not ruled out"
+            "{best} did {times} the {rate} of {next}{at} ({kind}), in one run each: the \
+             difference may be chance"
         ),
         Answer::NotComparable => format!(
             "{best} and {next} are not comparable{at}: {} ({kind})",
@@ -258,7 +261,7 @@ fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
         return String::new();
     };
     if ahead.iter().any(|(design, ..)| *design != leader) {
-        return "; at fewer users the order changes".to_string();
+        return "; the order changes at fewer users".to_string();
     }
     format!(
         "; at fewer users {} is ahead, by up to {} at {}",
@@ -268,7 +271,7 @@ fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
     )
 }
 
-/// `emulated`, or `NVMe emulated, SATA measured; not timing-valid; more than the storage differs`.
+/// `emulated`, or `NVMe emulated, SATA measured; not timing-valid; designs differ in more than storage`.
 fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
     let word = |design: usize| results.designs[design].evidence.as_str();
     let first = word(designs[0]);
@@ -290,7 +293,7 @@ fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
         words.push_str("; not timing-valid");
     }
     if found("confounded") {
-        words.push_str("; more than the storage differs");
+        words.push_str("; designs differ in more than storage");
     }
     words
 }

@@ -10,7 +10,7 @@ use crate::wording::{
     amount, count, factor, factor_interval, list, percent, sentence_case, time_ns,
 };
 
-/// What stands below the headline.
+/// The sentences below the headline.
 pub(super) fn support(
     results: &Results<'_>,
     contest: Contest,
@@ -69,7 +69,7 @@ fn peaks(results: &Results<'_>, contest: Contest) -> Option<String> {
         _ => String::new(),
     };
     Some(format!(
-        "At their peaks {} does {} at {} and {} does {} at {}: {}{interval}.",
+        "At their peaks, {} does {} at {} and {} does {} at {}: {}{interval}.",
         results.designs[contest.best].title,
         amount(best.headline.value?),
         count(u64::from(best.users), "user"),
@@ -98,7 +98,7 @@ fn latency(results: &Results<'_>, contest: Contest) -> Option<String> {
         _ => format!("{} ({})", workload.counted, type_title(kind)),
     };
     Some(format!(
-        "95 % of the {what} take at most {} on {} and {} on {}.",
+        "p95 response time of {what}: {} on {}, {} on {}.",
         time_ns(p95(contest.best)?),
         results.designs[contest.best].title,
         time_ns(p95(contest.next)?),
@@ -127,12 +127,12 @@ fn why(results: &Results<'_>, contest: Contest) -> Option<String> {
         .max_by(|a, b| a.1.total_cmp(&b.1))?;
     (difference >= TELLING).then(|| {
         format!(
-            "On {} the sessions spend {} of their time {}, on {} {}.",
-            results.designs[contest.next].title,
+            "Sessions spend {} of their time {} on {}, {} on {}.",
             percent(share(next, class)),
             class_title(class),
-            results.designs[contest.best].title,
-            percent(share(best, class))
+            results.designs[contest.next].title,
+            percent(share(best, class)),
+            results.designs[contest.best].title
         )
     })
 }
@@ -145,12 +145,12 @@ pub(super) fn bottleneck_sentence(
 ) -> Option<String> {
     let found = results.bottlenecks.iter().find(|b| (b.design, b.users) == (design, users))?;
     let explained = match found.mode {
-        LimitMode::Latency => ": throughput still grows with the users",
-        LimitMode::Capacity => ": more users bring no more throughput",
+        LimitMode::Latency => "; throughput still grows with more users",
+        LimitMode::Capacity => "; more users do not increase throughput",
         LimitMode::Unknown => "",
     };
     (found.class != "inconclusive").then(|| {
-        format!("What limits {}: {}{explained}.", results.designs[design].title, found.sentence)
+        format!("Bottleneck of {}: {}{explained}.", results.designs[design].title, found.sentence)
     })
 }
 
@@ -158,7 +158,7 @@ pub(super) fn bottleneck_sentence(
 fn lower_bound(results: &Results<'_>, contest: Contest) -> Option<String> {
     results.is_lower_bound(contest.best).then(|| {
         let title = &results.designs[contest.best].title;
-        format!("{title} was not brought to its limit, the load generator was saturated first: the ratio is the least it can be.")
+        format!("The load generator was saturated before {title} reached its limit: the ratio is a lower bound.")
     })
 }
 
@@ -166,7 +166,7 @@ fn how_sure(comparison: &Comparison) -> Option<String> {
     let p = comparison.p_adjusted?;
     let p = if p < 0.001 { "p < 0.001".to_string() } else { format!("p = {p:.3}") };
     Some(format!(
-        "{} of interleaved runs, Student's t over the logarithms of their ratios: {p}.",
+        "{} of interleaved runs, t test on the logarithms of their ratios: {p}.",
         count(comparison.pairs as u64, "pair")
     ))
 }
@@ -186,9 +186,10 @@ fn others(results: &Results<'_>, contest: Contest) -> Option<String> {
                 _ => "",
             };
             let title = &results.designs[design].title;
-            Some(format!("{} that of {title}{shown}", factor(ratio.value)))
+            Some(format!("{} {title}{shown}", factor(ratio.value)))
         })
         .collect();
     let best = &results.designs[contest.best].title;
-    (!texts.is_empty()).then(|| format!("{best} also does {}.", list(&texts)))
+    (!texts.is_empty())
+        .then(|| format!("{best} compared with the other designs: {}.", list(&texts)))
 }

@@ -60,10 +60,10 @@ pub(crate) struct LoadFacts {
     pub(crate) headline: Option<f64>,
     /// What the headline counts, per second.
     pub(crate) counted_per_second: Option<f64>,
-    /// Transactions per minute as the engine counts them; `None` also where `count_began_anew`.
+    /// Transactions per minute as the engine counts them; `None` also where `counter_was_reset`.
     pub(crate) tpm: Option<f64>,
     /// The engine counts, but connections were lost in the window: a server that restarts counts from 0.
-    pub(crate) count_began_anew: bool,
+    pub(crate) counter_was_reset: bool,
     /// Transactions carried out to the end, per second; of a job, whose rows are none, what it did.
     pub(crate) completed_per_second: f64,
     /// The same, where it is of transactions.
@@ -248,7 +248,7 @@ fn load(
         },
         counted_per_second: per(counted as f64, seconds),
         tpm: counted_by_both.map(|both| both.database_per_second * 60.0),
-        count_began_anew: commits::began_anew(window),
+        counter_was_reset: commits::began_anew(window),
         completed_per_second,
         // A job is rated by what it came to: a second rate beside it, over a window that has its begin and the moment
         // in which its end was seen, would only contradict it.

@@ -139,7 +139,7 @@ fn draw_resync(run: &ObservedRun, drawing: &mut Drawing) {
     let left: Vec<(f64, f64)> = left.into_values().collect();
     let ios = summed(run, named("ios"));
     if any(&left) || any(&ios) {
-        let label = ("cluster.resync.left", "Left to be copied", LAYER, "bytes", "resync");
+        let label = ("cluster.resync.left", "Left to copy", LAYER, "bytes", "resync");
         drawing.points(label, &left);
         let label = ("cluster.resync.ios", "Slices copied", LAYER, "1/s", "resync");
         drawing.points(label, &ios);
@@ -252,7 +252,7 @@ fn draw_volumes(run: &ObservedRun, drawing: &mut Drawing) {
         let of = |what: &str| series(run, &format!("cluster.volume.{volume}.{what}"));
         for (what, unit, factor, title) in [
             ("errors", "1/s", 1.0, "I/O errors"),
-            ("congestion.delay", "share", 1e-9, "time held back by congestion"),
+            ("congestion.delay", "share", 1e-9, "congestion delay"),
         ] {
             let Some(series) = of(what).filter(|series| any(&series.rates())) else { continue };
             let name = format!("cluster.volume.{volume}.{what}");

@@ -66,7 +66,7 @@ fn little(situation: &Situation) -> Gate {
     let found = situation.completed_per_second * (response + think);
     let off = (found - situation.users).abs() / situation.users;
     let text = format!(
-        "{} users by Little's law, {} asked for: {} apart (limit 3 %)",
+        "{} users by Little's law, {} configured: {} apart (limit 3 %)",
         amount(found),
         amount(situation.users),
         percent(off)
@@ -100,7 +100,7 @@ fn commits(situation: &Situation) -> Gate {
         (situation.database_per_second, situation.alongside_per_second)
     else {
         let reason =
-            "the database has no counter of what the load does, or it began anew on the way";
+            "the database has no counter for this load, or the counter was reset during the run";
         return not_judged("G3", TITLE, reason);
     };
     let off = (database - client).abs() / client.max(f64::MIN_POSITIVE);
@@ -119,7 +119,7 @@ fn commits(situation: &Situation) -> Gate {
 }
 
 fn samples(situation: &Situation) -> Gate {
-    const TITLE: &str = "the samplers were there all the time";
+    const TITLE: &str = "the samplers ran throughout";
     if situation.budget.is_none() {
         return not_judged("G4", TITLE, "the database's sessions were not sampled");
     }
@@ -132,7 +132,7 @@ fn samples(situation: &Situation) -> Gate {
     };
     let text = too_short(situation).unwrap_or_else(|| {
         format!(
-            "{} session samples ({enough} wanted), longest time without a tick {gap:.1} s (limit 2.5 s)",
+            "{} session samples ({enough} required), longest gap between ticks {gap:.1} s (limit 2.5 s)",
             situation.wait_samples
         )
     });
@@ -158,8 +158,8 @@ pub(crate) fn too_short(situation: &Situation) -> Option<String> {
     let needed = |samples: u64| (situation.window_s * samples as f64 / found as f64).ceil();
     let windows = count(situation.steady.len().max(1) as u64, "window");
     Some(format!(
-        "the measured time is too short: in {windows} of {} the database's sessions were looked at {}, and {least} times are \
-         needed ({enough} for full confidence); {}",
+        "the measured time is too short: in {windows} of {} the database's sessions were sampled {}; {least} samples are \
+         required ({enough} for full confidence); {}",
         seconds(situation.window_s),
         count(found, "time"),
         longer(situation.is_job, needed(least), Some(needed(enough))),
@@ -172,7 +172,7 @@ pub(crate) fn shortness(situation: &Situation, gate: &Gate) -> Option<String> {
     let may_be_chance = gate.id != "G8" && situation.window_s < SHORTEST_S;
     may_be_chance.then(|| {
         format!(
-            "{} are short for this: {}",
+            "a window of {} may be too short for this: {}",
             seconds(situation.window_s),
             longer(situation.is_job, SHORTEST_S, None)
         )
@@ -184,10 +184,10 @@ pub(crate) fn longer(is_job: bool, least_s: f64, better_s: Option<f64>) -> Strin
     let better = |unit: &str| better_s.map_or(String::new(), |s| format!(", better {s:.0}{unit}"));
     if is_job {
         let better = better(" s");
-        return format!("give the job enough to do for {least_s:.0} s{better}");
+        return format!("give the job enough work for at least {least_s:.0} s{better}");
     }
     let better = better("s");
-    format!("set `measure` of [procedure], or --measure, to {least_s:.0}s at least{better}")
+    format!("set `measure` of [procedure], or --measure, to at least {least_s:.0}s{better}")
 }
 
 fn seconds(seconds: f64) -> String {
@@ -195,12 +195,13 @@ fn seconds(seconds: f64) -> String {
 }
 
 fn interference(situation: &Situation) -> Gate {
-    const TITLE: &str = "nobody else used the host";
+    const TITLE: &str = "no other process used the host";
     let (Some(others), Some(steal)) = (situation.interference_share, situation.steal_share) else {
         return not_judged("G5", TITLE, "CPU time of host or processes is missing");
     };
     let text = format!(
-        "{} of the host's CPU used by others or by kernel threads (limit 5 %), {} stolen (limit 1 %)",
+        "{} of the host's CPU used by other processes or kernel threads (limit 5 %), {} stolen by the hypervisor \
+         (limit 1 %)",
         percent(others),
         percent(steal)
     );
@@ -237,8 +238,7 @@ fn bytes(situation: &Situation) -> Gate {
     const TITLE: &str = "bytes written agree from the database down to the device";
     if let Some(shared) = &situation.log_device_shared {
         let why = format!(
-            "device {} is not the log's alone, and the kernel counts per device: it also has {} and whatever other \
-             programs do there",
+            "the log shares device {} with {}, and the kernel counts I/O per device",
             shared.device,
             others_on(shared)
         );
@@ -250,7 +250,7 @@ fn bytes(situation: &Situation) -> Gate {
         return not_judged("G7", TITLE, "bytes of the log or of its volume are missing");
     };
     if log <= 0.0 {
-        return not_judged("G7", TITLE, "nothing was logged");
+        return not_judged("G7", TITLE, "no log was written");
     }
     let amplification = volume / log;
     let text = format!(
@@ -262,7 +262,7 @@ fn bytes(situation: &Situation) -> Gate {
         amount(WRITTEN_PER_LOGGED.1),
     );
     if log < LOGGED_LEAST && volume < WRITTEN_LEAST {
-        let why = format!("{text}: too little to judge by");
+        let why = format!("{text}: too little to judge");
         return not_judged("G7", TITLE, &why);
     }
     let (least, most) = WRITTEN_PER_LOGGED;
@@ -279,7 +279,7 @@ fn bytes(situation: &Situation) -> Gate {
 fn others_on(shared: &SharedDevice) -> String {
     let others: Vec<String> =
         shared.volumes.iter().filter(|volume| *volume != LOG_VOLUME).cloned().collect();
-    if others.is_empty() { "its file system".to_string() } else { list(&others) }
+    if others.is_empty() { "other files".to_string() } else { list(&others) }
 }
 
 fn errors(situation: &Situation) -> Gate {

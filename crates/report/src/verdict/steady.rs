@@ -39,7 +39,7 @@ pub(crate) fn judge(values: &[f64], seconds: f64, begin_s: f64) -> Steady {
     if seconds < SHORTEST_S {
         steady.state = SteadyState::TooShort;
         steady.text = format!(
-            "a window of {seconds:.0} s is too short to judge steadiness ({SHORTEST_S:.0} s at least)"
+            "a window of {seconds:.0} s is too short to judge steadiness (at least {SHORTEST_S:.0} s)"
         );
         return steady;
     }

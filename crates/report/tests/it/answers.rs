@@ -45,7 +45,7 @@ fn the_faster_design_wins_and_the_reason_is_named() {
     // little queueing on both.
     assert!(ratio.low.unwrap() > 3.0 && ratio.high.unwrap() < 4.2, "{ratio:?}");
     let why = verdict.support.iter().find(|text| text.contains("waiting for data reads")).unwrap();
-    assert!(why.starts_with("On SATA the sessions spend 7"), "{why}");
+    assert!(why.starts_with("Sessions spend 7"), "{why}");
     assert_eq!(verdict.confidence, Confidence::Medium, "{:?}", verdict.confidence_reasons);
     for users in [1, 4, 8] {
         assert_eq!(bottleneck(&found, 0, users), "data-read");
@@ -72,7 +72,7 @@ fn a_rate_that_was_not_found_is_a_lower_bound() {
     }
     let verdict = with(vec![1]);
     assert_eq!(verdict.answer, Answer::Winner, "{}", verdict.headline);
-    let bound = "NVMe was not brought to its limit";
+    let bound = "The load generator was saturated before NVMe reached its limit";
     assert!(verdict.support.iter().any(|text| text.starts_with(bound)), "{:?}", verdict.support);
     assert!(!with(Vec::new()).support.iter().any(|text| text.starts_with(bound)));
 }
@@ -179,7 +179,7 @@ fn a_saturated_load_generator_measures_nothing() {
     assert!(has(&found, FindingSeverity::Warning, "generator-saturated"));
     assert_eq!(found.verdict.answer, Answer::NotComparable);
     assert!(
-        found.verdict.headline.contains("the load generator was the limit on"),
+        found.verdict.headline.contains("the load generator was the bottleneck on"),
         "{}",
         found.verdict.headline
     );
@@ -220,7 +220,7 @@ fn settings_that_differ_are_confounds() {
     }));
     assert!(has(&found, FindingSeverity::Warning, "confounded"));
     assert!(has(&found, FindingSeverity::Warning, "not-durable"));
-    assert!(found.verdict.headline.contains("more than the storage differs"));
+    assert!(found.verdict.headline.contains("designs differ in more than storage"));
 }
 
 #[test]
@@ -314,7 +314,10 @@ fn three_designs_are_ranked() {
     let found = analysis(&quick(scenario(vec![hdd, sata(), nvme()])));
     assert_eq!((found.verdict.winner, found.verdict.against), (Some(2), Some(1)));
     let other = found.verdict.support.last().unwrap();
-    assert!(other.starts_with("NVMe also does") && other.contains("that of HDD"), "{other}");
+    assert!(
+        other.starts_with("NVMe compared with the other designs: ") && other.contains("x HDD"),
+        "{other}"
+    );
     let peaks = found.comparisons.iter().filter(|c| c.scope == Scope::Peak).count();
     assert_eq!(peaks, 3);
 }

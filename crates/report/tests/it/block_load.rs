@@ -126,10 +126,7 @@ fn rounds_are_parts_of_one_run() {
     assert_eq!(headline.basis, Basis::WithinRun);
     let page = page(&analysis);
     assert!(!page.contains("over runs;"), "{page}");
-    assert!(
-        page.contains("one run, of which 5 rounds are reported: they follow each other"),
-        "{page}"
-    );
+    assert!(page.contains("one run, of which 5 rounds are reported: consecutive rounds"), "{page}");
     assert!(page.contains("steady state: reached after 5 rounds"), "{page}");
     assert_eq!(severity(&analysis, "steady-state"), Some(FindingSeverity::Information));
     assert!(!page.contains("users") && !page.contains("consistency check"), "{page}");
@@ -143,8 +140,8 @@ fn what_is_not_what_was_asked_for_is_said() {
         analyse(&rounds(&path, "/data", RunStatus::Finished, said(Some(false), 0))).unwrap();
     assert_eq!(severity(&unsteady, "steady-state-not-reached"), Some(FindingSeverity::Warning));
     let text = page(&unsteady);
-    let words = "warning: steady state: NOT reached after 5 rounds (of the last five: range 44.0 % of the mean, at most 20; \
-                 line 12.0 %, at most 10)";
+    let words = "warning: steady state: NOT reached after 5 rounds (last five rounds: range 44.0 % of the mean, \
+                 limit 20 %; trend 12.0 %, limit 10 %)";
     assert!(text.contains(words), "{text}");
 
     let path = dir.path().join("b.db");
@@ -208,7 +205,7 @@ fn different_block_loads_are_named_not_described() {
     let refused = compare(&reads, &writes, &options).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the records have different workloads (A: io-4k-random-read; B: io-4k-random-write): their numbers mean \
-         different things"
+        "the records have different workloads (A: io-4k-random-read; B: io-4k-random-write): their numbers are \
+         not comparable"
     );
 }

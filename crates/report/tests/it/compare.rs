@@ -72,8 +72,8 @@ fn different_workloads_are_refused_unless_allowed() {
     let refused = compare(&a, &b, &STRICT).unwrap_err();
     assert_eq!(
         refused.to_string(),
-        "the records have different workloads (A: tpcc, identity c0ffee; B: tpcc, identity decaf): their numbers mean \
-         different things"
+        "the records have different workloads (A: tpcc, identity c0ffee; B: tpcc, identity decaf): their numbers are \
+         not comparable"
     );
     assert!(matches!(refused, CompareError::DifferentWorkload { is_same_measure: true, .. }));
     let options = CompareOptions { identity: IdentityPolicy::AllowDifferent, designs: None };
@@ -103,11 +103,11 @@ fn what_counts_different_things_has_no_ratio() {
     assert_eq!(
         allowed.headlines,
         [
-            "There is no ratio between NVMe in a and NVMe in b: A counts queries per hour, B counts rows per second"
+            "No ratio between NVMe in a and NVMe in b: A counts queries per hour, B counts rows per second"
         ]
     );
     let text = comparison_summary(&allowed, 100, Colour::Never);
-    assert!(text.contains("There is no ratio") && text.contains("(warehouse and batch)"), "{text}");
+    assert!(text.contains("No ratio between") && text.contains("(warehouse and batch)"), "{text}");
     // Half as many rows of the same job can be put beside them.
     let half = kept(&dir, "half", &job("half", Job { value: 1_438.0, ..ROWS }));
     let allowed = compare(&b, &half, &options).unwrap();

@@ -40,7 +40,7 @@ fn a_device_of_several_volumes_is_nobodys() {
         let found = found(devices, 6_439.0);
         let gate = bytes_gate(&found);
         assert_eq!(gate.state, GateState::NotJudged, "{}", gate.text);
-        assert!(gate.text.contains("device vda is not the log's alone"), "{}", gate.text);
+        assert!(gate.text.contains("the log shares device vda with data"), "{}", gate.text);
 
         let volumes = &found.rungs[0].volumes;
         let whole = volumes.iter().find(|row| row.volume == "whole device").expect("it is shown");
@@ -64,7 +64,7 @@ fn a_device_of_several_volumes_is_nobodys() {
             .collect();
         assert_eq!(warnings.len(), 1, "once per design: {warnings:?}");
         assert!(
-            warnings[0].starts_with("volumes data and wal of NVMe have no device of their own"),
+            warnings[0].starts_with("volumes data and wal of NVMe are not alone on device vda"),
             "{}",
             warnings[0]
         );

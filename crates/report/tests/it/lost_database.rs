@@ -56,8 +56,7 @@ fn tpm(analysis: &Analysis) -> Option<f64> {
 
 fn says_why(analysis: &Analysis) -> bool {
     analysis.findings.iter().any(|finding| {
-        finding.code == "tpm-unknown"
-            && finding.text.contains("a server that restarts counts from 0")
+        finding.code == "tpm-unknown" && finding.text.contains("a restarted server counts from 0")
     })
 }
 

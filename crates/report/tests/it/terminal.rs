@@ -44,7 +44,7 @@ fn a_job_has_sessions_and_no_users() {
     let found = analysis(&example);
     assert!(found.workload.is_job);
     let text = terminal_summary(&found, 120, Colour::Never);
-    let header = text.lines().find(|line| line.starts_with("design")).expect("a table");
+    let header = text.lines().find(|line| line.starts_with("design ")).expect("a table");
     assert!(header.contains("sessions") && header.contains("rows/s"), "{text}");
     assert!(text.contains("NVMe, 4 sessions: "), "{text}");
     assert!(!text.contains("4 users: "), "{text}");

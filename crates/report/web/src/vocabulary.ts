@@ -29,7 +29,7 @@ const JOB: Vocabulary = {
 
 const BLOCKS: Vocabulary = {
   one: "request in flight", many: "requests in flight", axis: "requests in flight", request: "request", load: "real requests",
-  means: "Of one run, rounds included: a 95 % interval is that of the variation within it and says nothing about the next run.",
+  means: "One run, including its rounds: the 95 % interval covers variation within the run, not between runs.",
 };
 
 let spoken = DATABASE;

@@ -294,7 +294,7 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     const rungs = (await read("Rungs as CSV")).trim().split("\r\n");
     assert.equal(rungs[0], "design,users,scope,metric,mean,ci_low,ci_high,runs");
     assert.ok(rungs.some((line) => line.startsWith("nvme,16,,headline,15")));
-    const lines = (await read("Time lines as CSV")).trim().split("\r\n");
+    const lines = (await read("Timelines as CSV")).trim().split("\r\n");
     assert.equal(lines.length, 1 + 10 * 13 * 400);
     assert.deepEqual(trouble.filter((entry) => !entry.startsWith("request: blob:")), []);
     await close();
@@ -334,11 +334,11 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
       analysis.timelines = { series: [], lines: [] };
       Object.assign(analysis.verdict, {
         answer: "no-data", confidence: "none", winner: null, against: null, ratio: null, users: null,
-        headline: "No measured window is there yet.", support: [], confidence_reasons: [],
+        headline: "No measurements yet.", support: [], confidence_reasons: [],
       });
       analysis.study.status = "running";
     });
-    assert.match(await page.textContent("h1"), /No measured window/);
+    assert.match(await page.textContent("h1"), /No measurements yet/);
     await close();
   });
 

@@ -114,11 +114,11 @@ fn ruled_out(situation: &Situation, shares: &Shares, verdict: &str) -> Vec<Ruled
         add("load-generator", format!("its busiest thread is busy {}", percent(busiest)));
     }
     if situation.pacing == (Pacing::Closed { key_think: 0.0 }) {
-        add("offered-load", "users do not think".to_string());
+        add("offered-load", "users have no think time".to_string());
     }
     if shares.client < NETWORK {
         let outside = shares.client + shares.driver;
-        add("network", format!("{} of the time passes outside the server", percent(outside)));
+        add("network", format!("{} of the time is spent outside the server", percent(outside)));
     }
     if let Some(busy) = cpu_busy(situation).filter(|_| verdict != "cpu-starved") {
         let time = percent(shares.cpu + shares.run_queue);
@@ -337,18 +337,20 @@ mod tests {
         let sentence = judge(&short, 0, 8).sentence;
         assert_eq!(
             sentence,
-            "no verdict: the measured time is too short: in 2 windows of 5 s the database's sessions were looked at 80 times, and \
-             100 times are needed (500 for full confidence); set `measure` of [procedure], or --measure, to 7s at least, better 32s"
+            "no verdict: the measured time is too short: in 2 windows of 5 s the database's sessions were sampled 80 times; \
+             100 samples are required (500 for full confidence); set `measure` of [procedure], or --measure, to at least 7s, better 32s"
         );
         short.is_job = true;
         let sentence = judge(&short, 0, 8).sentence;
-        assert!(sentence.ends_with("give the job enough to do for 7 s, better 32 s"), "{sentence}");
+        assert!(
+            sentence.ends_with("give the job enough work for at least 7 s, better 32 s"),
+            "{sentence}"
+        );
 
         // Sampled often enough, but too short for other conditions.
         (short.is_job, short.wait_samples) = (false, 800);
         let sentence = judge(&short, 0, 8).sentence;
-        let hint =
-            "5 s are short for this: set `measure` of [procedure], or --measure, to 30s at least)";
+        let hint = "a window of 5 s may be too short for this: set `measure` of [procedure], or --measure, to at least 30s)";
         assert!(sentence.ends_with(hint), "{sentence}");
     }
 

@@ -46,7 +46,7 @@ pub(super) fn rule(situation: &Situation, shares: &Shares) -> Ruling {
 
 /// No verdict, because a condition for one is not met.
 pub(super) fn unmet(condition: &str, found: &str) -> Ruling {
-    inconclusive(format!("a condition for it is not met: {condition} ({found})"))
+    inconclusive(format!("this condition failed: {condition} ({found})"))
 }
 
 /// No verdict.
@@ -59,7 +59,7 @@ fn generator_rule(situation: &Situation) -> Option<Ruling> {
     Some(Ruling {
         class: "load-generator",
         sentence: format!(
-            "the load generator is the limit: its busiest thread ran or wanted to run {} of the time; \
+            "the load generator is the bottleneck: its busiest thread was running or runnable {} of the time; \
              the database was not measured",
             percent(share)
         ),
@@ -77,8 +77,8 @@ fn offered_load_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
     (paced && shares.thinking >= OFFERED && largest < SMALL).then(|| Ruling {
         class: "offered-load",
         sentence: format!(
-            "nothing limits: sessions wait {} of the time for their users, so that throughput is the load \
-             that was offered",
+            "no bottleneck: sessions wait {} of the time for their users, so throughput equals the offered \
+             load",
             percent(shares.thinking)
         ),
         share: shares.thinking,
@@ -89,7 +89,7 @@ fn network_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
     (situation.pacing != Pacing::Open && shares.client >= NETWORK).then(|| Ruling {
         class: "network",
         sentence: format!(
-            "between client and server: {} of the sessions' time passes outside the server",
+            "the path between client and server: {} of the sessions' time is spent outside the server",
             percent(shares.client)
         ),
         share: shares.client,
@@ -116,7 +116,7 @@ fn cpu_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
         Ruling {
             class: "cpu-starved",
             sentence: format!(
-                "CPU, of which others took {} of the host ({numbers})",
+                "CPU, because other processes took {} of the host ({numbers})",
                 percent(others)
             ),
             share: shares.cpu_of_busy,
@@ -139,8 +139,8 @@ fn interference_rule(situation: &Situation) -> Option<Ruling> {
     let steal = situation.steal_share.filter(|share| *share > 0.05);
     let share = others.or(steal)?;
     Some(unmet(
-        "nobody else used the host",
-        &format!("{} of its CPU went to others", percent(share)),
+        "no other process used the host",
+        &format!("other processes used {} of its CPU", percent(share)),
     ))
 }
 
@@ -155,7 +155,7 @@ fn largest_class_rule(shares: &Shares) -> Ruling {
             && let Some((holder, held)) = shares.holder
         {
             sentence.push_str(&format!(
-                "; the holders of the locks spend {} of that time {}",
+                "; lock holders spend {} of that time {}",
                 percent(held),
                 class_title(holder)
             ));
@@ -164,7 +164,7 @@ fn largest_class_rule(shares: &Shares) -> Ruling {
     }
     if share < SMALL {
         return inconclusive(format!(
-            "no class of waiting is large; the largest is {} with {}",
+            "no wait class dominates; the largest is {} with {}",
             title(class),
             percent(share)
         ));

@@ -26,11 +26,11 @@ export function blockLoads(page: Page): HTMLElement | null {
   const curve = first.loads.some((load) => load.offered_per_second !== null && !load.counts);
   return section(
     "loads",
-    curve ? "Against the offered rate" : "Rounds",
+    curve ? "Response time by offered rate" : "Rounds",
     curve
       ? interruption(first) +
-        "First the load ran as fast as it went, then shares of that rate were offered in an open loop. Response times count from " +
-        "the intended start, so what waits because the storage is busy is counted too."
+        "The maximum rate was measured first, in a closed loop; then fractions of it were offered in an open loop. Response times " +
+        "count from the intended start, so they include waiting for busy storage."
       : rounds(first),
     curve ? chart(first) : null,
     results(runs),
@@ -42,18 +42,17 @@ function interruption(run: BlockLoads): string {
   if (!run.interrupted) return "";
   const done = run.loads.filter((load) => !load.ended_early).length;
   const planned = run.planned === null ? "" : ` of ${count(run.planned)}`;
-  return `The curve was interrupted: ${count(done)}${planned} loads were run to their end. `;
+  return `The curve was interrupted: ${count(done)}${planned} loads completed. `;
 }
 
 function rounds(run: BlockLoads): string {
   const counted = run.loads.filter((load) => load.counts).length;
-  const steady = "The load was repeated until its last rounds were steady";
   if (run.steady === null) {
-    return `The load was to be repeated until its last rounds were steady, which was not judged: ${count(run.loads.length)} of at least 5 rounds.`;
+    return `Steady state was not judged: only ${count(run.loads.length)} of at least 5 rounds ran.`;
   }
   return run.steady === false
-    ? `${steady}; they never were, so the last ${count(counted)} are reported as not steady.`
-    : `${steady}; the last ${count(counted)} are what is reported.`;
+    ? `The load did not reach a steady state; the last ${count(counted)} rounds are reported as not steady.`
+    : `The load was repeated until it was steady; the last ${count(counted)} rounds are reported.`;
 }
 
 function chart(run: BlockLoads): HTMLElement {
@@ -64,16 +63,16 @@ function chart(run: BlockLoads): HTMLElement {
       const value = pick(load);
       // What was cut off says nothing of its rate.
       if (load.offered_per_second === null || value === null || load.ended_early) return [];
-      const notes = [`${rate(load.done_per_second)} /s done`, load.label];
+      const notes = [`${rate(load.done_per_second)} /s completed`, load.label];
       return [{ rate: load.offered_per_second, value, held: !load.saturated, notes }];
     }),
   }));
   return html("div", {},
     html("ul", { class: "legend" }, series.map((one) => html("li", {}, swatch(one.look), one.title))),
     figure({
-      title: "Response time against the offered rate",
-      note: "hollow: less than 98 % of the offer was done",
-      description: "Quantiles of the response time at each rate that was offered; the table has the numbers.",
+      title: "Response time by offered rate",
+      note: "hollow: less than 98 % of the offered rate completed",
+      description: "Quantiles of the response time at each offered rate; the table has the numbers.",
       draw: (width) =>
         drawRates(
           { series, rateUnit: "1/s", rateTitle: "I/Os offered per second", unit: "ns", horizontal: "from zero" },
@@ -97,12 +96,12 @@ function results(runs: BlockLoads[]): HTMLElement {
   });
   return tall(table(
     [
-      { heading: "Load" }, { heading: "Offered, /s", numeric: true }, { heading: "Done, /s", numeric: true },
+      { heading: "Load" }, { heading: "Offered, /s", numeric: true }, { heading: "Completed, /s", numeric: true },
       { heading: "MB/s", numeric: true }, { heading: "Mean", numeric: true }, { heading: "p50", numeric: true },
       { heading: "p95", numeric: true }, { heading: "p99", numeric: true }, { heading: "p99.9", numeric: true },
       { heading: "" },
     ],
     runs.flatMap((run) => run.loads.map(row)),
-    "Every load in the order in which it ran",
+    "Loads in the order of execution",
   ));
 }

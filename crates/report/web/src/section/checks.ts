@@ -21,10 +21,10 @@ export function checks(page: Page): HTMLElement | null {
     "checks",
     "Consistency of the data",
     broken.length === 0
-      ? `All ${count(all.length)} checks hold, before and after every run.`
-      : `${count(broken.length)} of ${count(all.length)} checks do not hold: the numbers of these runs are no evidence.`,
+      ? `All ${count(all.length)} checks passed, before and after every run.`
+      : `${count(broken.length)} of ${count(all.length)} checks failed: the results of these runs are invalid.`,
     table(
-      [{ heading: "Check" }, { heading: "What must hold", wrap: true }, { heading: "Before" }, { heading: "After" }],
+      [{ heading: "Check" }, { heading: "Condition", wrap: true }, { heading: "Before" }, { heading: "After" }],
       rows,
       "Consistency conditions, further invariants and the client\u2019s commit ledger",
     ),
@@ -33,10 +33,10 @@ export function checks(page: Page): HTMLElement | null {
 
 function summary(page: Page, checks: Check[]): Child {
   const broken = checks.filter((check) => check.outcome !== "ok");
-  if (checks.length === 0) return html("span", { class: "muted" }, "not made");
+  if (checks.length === 0) return html("span", { class: "muted" }, "not run");
   if (broken.length === 0) {
     const runs = checks.length === 1 ? "1 run" : `${count(checks.length)} runs`;
-    return [html("span", { class: "status good" }, "\u2713 holds"), " ", html("span", { class: "muted" }, `(${runs})`)];
+    return [html("span", { class: "status good" }, "\u2713 passed"), " ", html("span", { class: "muted" }, `(${runs})`)];
   }
   return broken.map((check) => {
     const run = page.analysis.runs[check.run];

@@ -54,7 +54,7 @@ function forest(page: Page, list: Comparison[]): HTMLElement {
   const [of, less, more] = meaning(page, metric) ?? [words(metric).toLowerCase(), "lower", "higher"];
   return figure({
     title: `${top.title} against ${base.title}`,
-    note: `ratio of ${of} with 95 % confidence interval; the grey band is too small to matter`,
+    note: `ratio of ${of} with 95 % confidence interval; grey band: equivalent (within 3 %)`,
     description: list.map((comparison) => comparison.text).join(" "),
     draw: (width) =>
       drawForest(
@@ -75,7 +75,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
     ? [turn(comparison.high), turn(comparison.low)]
     : [comparison.low, comparison.high];
   const ahead = comparison.outcome === "better" ? comparison.b : comparison.outcome === "worse" ? comparison.a : null;
-  const label = comparison.users === null ? "each at its peak" : users(comparison.users);
+  const label = comparison.users === null ? "peaks" : users(comparison.users);
   return {
     label,
     value,
@@ -86,7 +86,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
       html("div", { class: "readout-heading" }, `${label}: ${change(value)}`),
       html("div", {}, comparison.text),
       html("div", { class: "muted" },
-        low === null ? "a single pair of runs: no interval" : `${interval(low, high, ratio)}, ${count(comparison.pairs)} pairs of runs`),
+        low === null ? "one pair of runs: no interval" : `${interval(low, high, ratio)}, ${count(comparison.pairs)} pairs of runs`),
     ],
   };
 }

@@ -41,7 +41,7 @@ export function curves(page: Page): HTMLElement | null {
   // A job has no ladder, but its measures of the volumes and of the system are nowhere else.
   const [title, lead] = workload.is_job
     ? ["Measures", "Each point is a design; whiskers are 95 % confidence intervals over the repeats."]
-    : ["Against the number of users",
+    : ["By number of users",
       "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats."];
   return section(
     "curves",
@@ -173,8 +173,8 @@ function volumesInOrder(names: string[]): string[] {
 
 /** Whose the numbers of a device are that volumes have not to themselves. */
 function sharedDevice(volumes: string[]): string {
-  return `The kernel counts per device: these numbers are all that the device of ${volumes.join(", ")} did, `
-    + "for these volumes and for any other program.";
+  return `The kernel counts I/O per device: these numbers include all I/O on the device of ${volumes.join(", ")}, `
+    + "by any program.";
 }
 
 /** Everything else that was computed per rung, folded away. */

@@ -31,13 +31,13 @@ function designFacts(list: [string, string][]): HTMLElement {
 function confounds(page: Page): HTMLElement {
   const list = page.analysis.confounds;
   if (list.length === 0) {
-    return html("p", { class: "muted" }, "Nothing else differs between the designs.");
+    return html("p", { class: "muted" }, "No differences between the designs were found.");
   }
   return table(
     [
-      { heading: "What differs", wrap: true },
+      { heading: "Setting", wrap: true },
       ...page.designs.map((design) => ({ heading: design.title, wrap: true })),
-      { heading: "Asked for" },
+      { heading: "Under test" },
     ],
     list.map((entry) => ({
       cells: [
@@ -45,7 +45,7 @@ function confounds(page: Page): HTMLElement {
         ...entry.values.map((value) => (value === null ? MISSING : readable(entry.path, value))),
         entry.asked
           ? html("span", { class: "status good" }, "yes")
-          : html("span", { class: "status warn" }, "no: a confound"),
+          : html("span", { class: "status warn" }, "no: confound"),
       ],
     })),
     "Everything that differs between the designs",

@@ -19,10 +19,10 @@ export function downloads(page: Page): HTMLElement {
   const button = (label: string, file: string, type: string, make: () => string) =>
     html("button", { type: "button", onclick: () => save(`${name}-${file}`, type, make()) }, label);
   const element = section(
-    "data", "Data", "What this page shows, as files. The record beside it holds every raw sample.",
+    "data", "Data", "The data of this page as files. The record next to it holds every raw sample.",
     html("div", { class: "controls" },
       button("Rungs as CSV", "rungs.csv", "text/csv", () => rungsCsv(page.analysis)),
-      button("Time lines as CSV", "timelines.csv", "text/csv", () => timelinesCsv(page.analysis)),
+      button("Timelines as CSV", "timelines.csv", "text/csv", () => timelinesCsv(page.analysis)),
       button("Everything as JSON", "analysis.json", "application/json", () => JSON.stringify(page.analysis))));
   element.classList.add("downloads");
   return element;

@@ -13,14 +13,14 @@ import { isBlockLoad, vocabulary } from "../vocabulary";
 const STEADY = {
   steady: ["\u2713 steady", "good"],
   "not-steady": ["\u2717 not steady", "bad"],
-  "too-short": ["too short to tell", "warn"],
+  "too-short": ["too short to judge", "warn"],
 } as const;
 
 const STATUS: Record<string, string> = { finished: "good", failed: "bad", interrupted: "bad" };
 
 /** The section. */
 export function evidence(page: Page): HTMLElement {
-  return section("evidence", "How good the evidence is", summary(page),
+  return section("evidence", "Quality of the evidence", summary(page),
     orderChart(page),
     html("h3", {}, "Runs"), runTable(page), eventTable(page),
     page.analysis.windows.length > 0 ? [html("h3", {}, "Measured windows"), windowTable(page)] : null,
@@ -37,8 +37,8 @@ function summary(page: Page): string {
     steady + short < windows.length || steady > 0
       ? `${count(steady)} of ${count(windows.length)} measured windows were steady.`
       : "",
-    short > 0 ? `${count(short)} of ${count(windows.length)} measured windows were too short to tell.` : "",
-    emulation.length > 0 ? `The emulation kept its times in ${count(kept)} of ${count(emulation.length)} runs.` : "",
+    short > 0 ? `${count(short)} of ${count(windows.length)} measured windows were too short to judge.` : "",
+    emulation.length > 0 ? `Emulated timing was valid in ${count(kept)} of ${count(emulation.length)} runs.` : "",
   ].filter(Boolean).join(" ");
 }
 
@@ -102,14 +102,14 @@ function eventTable(page: Page): Child {
     })));
   if (rows.length === 0) return null;
   return html("details", { class: "disclosure" },
-    html("summary", {}, `${count(rows.length)} events and remarks of samplers`),
+    html("summary", {}, `${count(rows.length)} events and sampler notes`),
     tall(table(
       [
         { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "At", numeric: true },
-        { heading: "Lasted", numeric: true }, { heading: "Kind" }, { heading: "What", wrap: true },
+        { heading: "Duration", numeric: true }, { heading: "Kind" }, { heading: "Event", wrap: true },
       ],
       rows,
-      "Events and remarks of samplers",
+      "Events and sampler notes",
     )));
 }
 
@@ -128,7 +128,7 @@ function windowTable(page: Page): HTMLElement {
     [
       { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Repeat", numeric: true },
       { heading: capitalised(vocabulary().many), numeric: true }, { heading: page.analysis.workload.unit, numeric: true }, { heading: "Steady" },
-      { heading: "Found", wrap: true },
+      { heading: "Details", wrap: true },
     ],
     rows,
     "Whether throughput was steady in each measured window",
@@ -140,12 +140,12 @@ function emulationTable(page: Page): HTMLElement {
     [
       { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Timing" },
       { heading: "Modelled p50", numeric: true }, { heading: "Modelled p99", numeric: true },
-      { heading: "Late p50", numeric: true }, { heading: "Late p99", numeric: true },
-      { heading: "Late because of the host", numeric: true }, { heading: "Reason", wrap: true },
+      { heading: "Lateness p50", numeric: true }, { heading: "Lateness p99", numeric: true },
+      { heading: "Host-limited", numeric: true }, { heading: "Reason", wrap: true },
     ],
     page.analysis.emulation.map((entry) => {
       const run = page.analysis.runs[entry.run];
-      const [word, className] = entry.valid === null ? ["not known", "warn"] : entry.valid ? ["\u2713 kept", "good"] : ["\u2717 not valid", "bad"];
+      const [word, className] = entry.valid === null ? ["not known", "warn"] : entry.valid ? ["\u2713 valid", "good"] : ["\u2717 not valid", "bad"];
       return {
         cells: [
           count(run?.order), nameOf(page, run), html("span", { class: `status ${className}` }, word),
@@ -155,7 +155,7 @@ function emulationTable(page: Page): HTMLElement {
         ],
       };
     }),
-    "Modelled latency, and how much later the emulated datastore answered",
+    "Modelled latency and lateness of the emulated datastore",
   );
 }
 
@@ -163,8 +163,8 @@ function driverTable(page: Page): HTMLElement {
   return table(
     [
       { heading: capitalised(vocabulary().many), numeric: true }, { heading: "Design", design: true }, { heading: "Cores used", numeric: true },
-      { heading: "Of the host", numeric: true }, { heading: `CPU-seconds per 10,000 ${page.analysis.workload.counted}`, numeric: true },
-      { heading: "Dispatch late p99", numeric: true }, { heading: "Was it the limit?" },
+      { heading: "Share of host", numeric: true }, { heading: `CPU-seconds per 10,000 ${page.analysis.workload.counted}`, numeric: true },
+      { heading: "Dispatch lag p99", numeric: true }, { heading: "Bottleneck?" },
     ],
     [...page.analysis.driver].sort((a, b) => a.users - b.users || a.design - b.design).map((entry) => {
       const [word, className] = entry.saturated === null ? ["not known", "warn"] : entry.saturated ? ["yes: the rung is invalid", "bad"] : ["no", "good"];
@@ -177,6 +177,6 @@ function driverTable(page: Page): HTMLElement {
         ],
       };
     }),
-    "What the load generator cost",
+    "Cost of the load generator",
   );
 }

@@ -19,11 +19,11 @@ export function findings(page: Page): HTMLElement {
   return section(
     "warnings",
     grave.length === 0 ? "No warnings" : grave.length === 1 ? "1 warning" : `${grave.length} warnings`,
-    grave.length === 0 ? "Nothing was found that speaks against these numbers." : null,
+    grave.length === 0 ? "No problems were found with these results." : null,
     grave.length > 0 ? list(page, grave) : null,
     remarks.length > 0
       ? html("details", { class: "disclosure" },
-        html("summary", {}, remarks.length === 1 ? "1 remark" : `${remarks.length} remarks`), list(page, remarks))
+        html("summary", {}, remarks.length === 1 ? "1 note" : `${remarks.length} notes`), list(page, remarks))
       : null,
   );
 }

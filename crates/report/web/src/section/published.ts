@@ -18,12 +18,12 @@ export function published(page: Page): HTMLElement | null {
   const remarks = [...new Set(all.map((series) => [series.source, series.note].filter(Boolean).join(": ")))];
   return section(
     "published", "Published results",
-    "Numbers of others for these designs. Their size, hosts and engine differ from ours: compare shapes and ratios, not heights.",
+    "Results published by others for these designs. Sizes, hosts and engines differ: compare shapes and ratios, not absolute values.",
     legend(page),
     html("div", { class: "chart-grid" }, metrics.map((metric) => chart(page, metric, all.filter((s) => s.metric === metric)))),
     html("ul", {}, remarks.map((remark) => html("li", {}, remark))),
     html("details", { class: "disclosure" },
-      html("summary", {}, "The published numbers"),
+      html("summary", {}, "Published values"),
       metrics.map((metric) => numbers(page, metric, all.filter((s) => s.metric === metric)))));
 }
 

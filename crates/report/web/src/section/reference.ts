@@ -9,9 +9,9 @@ import { facts, searchableTable, table } from "../table";
 
 /** Every setting with its origin. */
 export function settings(page: Page): HTMLElement {
-  return section("settings", "Settings", "Every value of the plan, and where it comes from.",
+  return section("settings", "Settings", "Every value of the plan and its origin.",
     searchableTable(
-      [{ heading: "Setting", wrap: true }, { heading: "Value", wrap: true }, { heading: "Design", design: true }, { heading: "Of" }, { heading: "Origin" }],
+      [{ heading: "Setting", wrap: true }, { heading: "Value", wrap: true }, { heading: "Design", design: true }, { heading: "Group" }, { heading: "Origin" }],
       page.analysis.settings.map((setting) => ({
         cells: [
           html("code", {}, setting.path),
@@ -35,7 +35,7 @@ export function sources(page: Page): HTMLElement {
     lines.set(key, [...(lines.get(key) ?? []), source]);
   }
   const runs = new Set(page.analysis.sources.map((source) => source.run)).size;
-  return section("sources", "Sources", "What was recorded, and what could not be.",
+  return section("sources", "Sources", "What was recorded, and what was unavailable.",
     table(
       [
         { heading: "Source" }, { heading: "Layer" }, { heading: "Status" }, { heading: "Runs" }, { heading: "Series", numeric: true },
@@ -56,7 +56,7 @@ export function sources(page: Page): HTMLElement {
           ],
         };
       }),
-      "Sources of the time lines",
+      "Sources of the timelines",
     ));
 }
 

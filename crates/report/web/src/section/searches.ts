@@ -10,8 +10,8 @@ import { table, tall } from "../table";
 
 const FOUND: Record<string, string> = {
   rate: "",
-  "at-least": "the load generator was saturated first: more may hold",
-  nothing: "no rate holds",
+  "at-least": "lower bound: the load generator was saturated first",
+  nothing: "no rate meets the target",
 };
 
 /** The section; nothing where nothing was searched. */
@@ -21,15 +21,14 @@ export function searches(page: Page): HTMLElement | null {
   if (!first) return null;
   return section(
     "searches",
-    "The highest rate",
-    `Rates of transactions were offered until the highest with ${first.slo} was found, by doubling or halving, then by ` +
-      "bisection, and seen to hold once more. That rate is the result of the run; the measured window after it shows the load " +
-      "at that rate.",
+    "Highest rate that meets the target",
+    `The highest transaction rate with ${first.slo}, found by doubling or halving, then by bisection, and confirmed once. ` +
+      "That rate is the result of the run; the measured window after it shows the load at that rate.",
     legend(page),
     chart(page, list, first),
     results(page, list),
     html("details", { class: "disclosure" },
-      html("summary", {}, `All ${list.reduce((sum, search) => sum + search.steps.length, 0)} rates that were tried`),
+      html("summary", {}, `All ${list.reduce((sum, search) => sum + search.steps.length, 0)} rates tested`),
       steps(page, list)),
   );
 }
@@ -37,9 +36,9 @@ export function searches(page: Page): HTMLElement | null {
 function chart(page: Page, list: RateSearch[], first: RateSearch): HTMLElement {
   const name = first.quantile === null ? "quantile" : `p${Number((first.quantile * 100).toFixed(6))}`;
   return figure({
-    title: `${name} against the offered rate`,
-    note: "hollow: not met; the line across is the target",
-    description: `${name} of the response time at each rate that was tried, one line per design and repeat.`,
+    title: `${name} by offered rate`,
+    note: "hollow: target missed; horizontal line: target",
+    description: `${name} of the response time at each rate tested, one line per design and repeat.`,
     draw: (width) =>
       drawRates(
         {
@@ -67,8 +66,8 @@ function chart(page: Page, list: RateSearch[], first: RateSearch): HTMLElement {
 function results(page: Page, list: RateSearch[]): HTMLElement {
   return table(
     [
-      { heading: "Design", design: true }, { heading: "Repeat", numeric: true }, { heading: "Held, /s", numeric: true },
-      { heading: "Failed, /s", numeric: true }, { heading: "Rates tried", numeric: true }, { heading: "" },
+      { heading: "Design", design: true }, { heading: "Repeat", numeric: true }, { heading: "Met, /s", numeric: true },
+      { heading: "Missed, /s", numeric: true }, { heading: "Rates tested", numeric: true }, { heading: "" },
     ],
     list.map((search) => ({
       cells: [
@@ -76,7 +75,7 @@ function results(page: Page, list: RateSearch[]): HTMLElement {
         rate(search.fails_per_second), count(search.steps.length), FOUND[search.found] ?? search.found,
       ],
     })),
-    "The highest rate that held and the lowest that did not, per run",
+    "Highest rate that met the target and lowest that missed it, per run",
   );
 }
 
@@ -94,9 +93,9 @@ function steps(page: Page, list: RateSearch[]): HTMLElement {
       { heading: "Design", design: true }, { heading: "Repeat", numeric: true }, { heading: "Purpose" },
       { heading: "Offered, /s", numeric: true }, { heading: "Delivered, /s", numeric: true },
       { heading: "Quantile", numeric: true }, { heading: "Late", numeric: true }, { heading: "90 % interval", numeric: true },
-      { heading: "Target" },
+      { heading: "Result" },
     ],
     list.flatMap((search) => search.steps.map((step) => row(search, step))),
-    "Every rate that was tried, in order",
+    "Rates tested, in order",
   ));
 }

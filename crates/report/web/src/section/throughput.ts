@@ -11,10 +11,10 @@ function bars(page: Page): [string, string, string, string][] {
   const { counted, rate, rate_unit, unit, is_job } = page.analysis.workload;
   const done = isBlockLoad(page.analysis.workload) ? "completed" : "committed";
   // What a job comes to is no count.
-  const what = is_job ? "what the run came to; the definition is in the method" : `${done} ${counted}, counted by the load generator`;
+  const what = is_job ? "the run\u2019s result; Method has its definition" : `${done} ${counted}, counted by the load generator`;
   return [
     ["headline", capitalised(rate), `${unit}: ${what}`, rate_unit],
-    ["tpm", "Transactions per minute", "TPM: the engine\u2019s own count of commits and rollbacks", "1/min"],
+    ["tpm", "Transactions per minute", "TPM: commits and rollbacks counted by the engine", "1/min"],
   ];
 }
 
@@ -27,7 +27,7 @@ export function throughput(page: Page): HTMLElement {
       figure({
         title,
         note,
-        description: `${title} for each design and number of ${vocabulary().many}; the numbers are in the table of rungs.`,
+        description: `${title} for each design and number of ${vocabulary().many}; the table of rungs has the numbers.`,
         draw: (width) =>
           drawBars(
             {
@@ -47,7 +47,7 @@ export function throughput(page: Page): HTMLElement {
     "Throughput",
     isBlockLoad(page.analysis.workload)
       ? vocabulary().means
-      : "Bars are means over the repeats, whiskers their 95 % confidence interval, dots the runs themselves.",
+      : "Bars: means over the repeats. Whiskers: 95 % confidence intervals. Dots: individual runs.",
     legend(page),
     html("div", { class: "chart-pair" }, figures),
   );

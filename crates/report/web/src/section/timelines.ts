@@ -15,9 +15,9 @@ import { unitName } from "../unit";
 const MEASURED = "measure";
 /** Groups whose series add up to a whole, and the title of their chart. */
 const STACKED: Record<string, string> = {
-  waits: "What the sessions were doing",
-  "host CPU": "What the processors of the host were doing",
-  "cluster bandwidth": "What the devices of the cluster moved, by queue",
+  waits: "Session states",
+  "host CPU": "Host CPU time",
+  "cluster bandwidth": "Cluster device bandwidth by queue",
 };
 /** Groups of one disk group each, whose series add up as well. */
 const STACKED_PARTS = / by queue$/;
@@ -177,9 +177,9 @@ class TimelineSection {
     addEventListener("beforeprint", () => this.makeAll());
     this.element = section(
       "timelines",
-      "Time lines",
-      "Time since the begin of the first measured window. Measured windows are tinted, events are marked at " +
-        "the bottom. Drag across a chart to zoom all of them, double-click to see the whole run again.",
+      "Timelines",
+      "Time since the start of the first measured window. Measured windows are shaded; events are marked at " +
+        "the bottom. Drag across a chart to zoom all charts; double-click to reset.",
       this.controls(repeats),
       this.holder,
     );
@@ -317,7 +317,7 @@ class TimelineSection {
       }
     }
     this.status.textContent = wanted.length === 0
-      ? "no run chosen"
+      ? "no run selected"
       : `${charts} of ${this.catalogue.length} charts`;
   }
 

@@ -13,8 +13,8 @@ function meaning(evidence: Evidence): string {
   return {
     measured: `${load} on a real datastore, in real time`,
     emulated: `${load} on modelled devices, in real time`,
-    simulated: "virtual time: no database, no device",
-    mixed: "designs of different kinds; each says its own",
+    simulated: "virtual time: no real database or device",
+    mixed: "different kinds of evidence; see each design",
   }[evidence];
 }
 
@@ -71,9 +71,18 @@ export function verdict(page: Page): HTMLElement {
     html("ul", { class: "support" },
       answer.support.map((sentence) => html("li", {}, quietIntervals(sentence))),
       reasons(answer.confidence_reasons)),
+    described(page),
     comparisons(page, "headline"),
     facts(keyFacts(page)),
   );
+}
+
+/** What each design is: sentences and charts use its title only. */
+function described(page: Page): Child {
+  const designs = page.analysis.designs.filter((design) => design.description !== "");
+  if (designs.length === 0) return null;
+  return html("ul", { class: "support" }, designs.map((design) =>
+    html("li", { class: "muted" }, html("b", {}, design.title), `: ${design.description}`)));
 }
 
 function warningsLink(page: Page): Child {
@@ -84,7 +93,7 @@ function warningsLink(page: Page): Child {
 
 function reasons(list: string[]): Child {
   if (list.length === 0) return null;
-  return html("li", { class: "muted" }, `How sure: ${list.join("; ")}.`);
+  return html("li", { class: "muted" }, `Confidence: ${list.join("; ")}.`);
 }
 
 function keyFacts(page: Page): [string, Child][] {

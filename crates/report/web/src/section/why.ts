@@ -50,7 +50,7 @@ export function why(page: Page): HTMLElement | null {
     body.append(budget(page, shown, measure), cards(page, shown));
   };
   draw();
-  return section("why", "Why", "What limits each design, and where the time of its database sessions goes.",
+  return section("why", "Bottlenecks", "Where database sessions spend their time, and what limits each design.",
     html("div", { class: "controls" },
       select("At", ladder.map((value) => ({ value, label: usersText(value) })), users, (value) => {
         users = value;
@@ -92,7 +92,7 @@ function budget(page: Page, shown: (Bottleneck | undefined)[], measure: Measure)
       })),
     }];
   });
-  if (bars.length === 0) return html("p", { class: "muted" }, "No wait samples were recorded, so the time cannot be divided.");
+  if (bars.length === 0) return html("p", { class: "muted" }, "No session samples were recorded, so there is no time budget.");
   const classes = ORDER.filter((key) =>
     bars.some((bar) => bar.parts.some((part) => part.key === key && part.share >= 0.003)));
   return html("div", {},
@@ -128,21 +128,21 @@ function lockHolders(bottleneck: Bottleneck): Child {
   const list = bottleneck.lock_holders
     .filter((part) => part.share >= 0.01)
     .map((part) => `${uncapitalised(className(part.class))} ${percent(part.share, 0)}`);
-  return html("p", { class: "muted" }, `While others waited for their locks, the holders were in: ${list.join(", ")}.`);
+  return html("p", { class: "muted" }, `Lock holders, while other sessions waited, were in: ${list.join(", ")}.`);
 }
 
 function ruledOut(bottleneck: Bottleneck): Child {
   if (bottleneck.ruled_out.length === 0) return null;
   return table(
-    [{ heading: "Ruled out" }, { heading: "By this number" }],
+    [{ heading: "Resource" }, { heading: "Reason" }],
     bottleneck.ruled_out.map((entry) => ({ cells: [className(entry.class), entry.reason] })),
-    "What does not limit it",
+    "Ruled out",
   );
 }
 
 const GATE = {
   passed: ["\u2713 passed", "good"],
-  soft: ["nearly passed", "warn"],
+  soft: ["marginal", "warn"],
   failed: ["\u2717 failed", "bad"],
   "not-judged": ["not judged", ""],
 } as const;
@@ -152,11 +152,11 @@ function gates(bottleneck: Bottleneck): Child {
   const failed = bottleneck.gates.filter((gate) => gate.state === "failed").length;
   const soft = bottleneck.gates.filter((gate) => gate.state === "soft").length;
   const passed = bottleneck.gates.filter((gate) => gate.state === "passed").length;
-  const counts = [`${passed} passed`, soft ? `${soft} nearly` : "", failed ? `${failed} failed` : ""];
+  const counts = [`${passed} passed`, soft ? `${soft} marginal` : "", failed ? `${failed} failed` : ""];
   return html("details", { class: "disclosure" },
     html("summary", {}, `Conditions for a verdict: ${counts.filter(Boolean).join(", ")}`),
     table(
-      [{ heading: "Condition" }, { heading: "Result" }, { heading: "Found" }],
+      [{ heading: "Condition" }, { heading: "Result" }, { heading: "Measured" }],
       bottleneck.gates.map((gate) => {
         const [text, status] = GATE[gate.state];
         return { cells: [`${gate.id} ${gate.title}`, html("span", { class: `status ${status}` }, text), gate.text] };

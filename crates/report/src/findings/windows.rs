@@ -40,7 +40,7 @@ pub(super) fn steadiness(evidence: &Evidence<'_>) -> Vec<Finding> {
             true => String::new(),
             false => format!("; {}", gates::longer(workload.is_job(), SHORTEST_S, None)),
         };
-        let text = format!("steadiness is not known: {}{remedy}", first.steady.text);
+        let text = format!("steadiness unknown: {}{remedy}", first.steady.text);
         findings.push(finding(FindingSeverity::Information, "steadiness-unknown", text));
     }
     findings.extend(checkpoints(evidence));
@@ -61,8 +61,8 @@ pub(super) fn checkpoints(evidence: &Evidence<'_>) -> Option<Finding> {
         .min_by(f64::total_cmp)
         .filter(|shortest| *shortest < timeout)?;
     let text = format!(
-        "windows of {shortest:.0} s are shorter than the time between checkpoints ({timeout:.0} s): what \
-         checkpoints cost is seen only where one happened to fall into a window"
+        "windows of {shortest:.0} s are shorter than the time between checkpoints ({timeout:.0} s): the \
+         cost of checkpoints shows only in windows that contain one"
     );
     Some(finding(FindingSeverity::Information, "checkpoint-cycle", text))
 }
