@@ -1,123 +1,206 @@
 //! Driving one run: warm up with rising load, then climb the ladder of virtual users, second by second.
 //!
-//! Each second everything the load generator did is written to the record, the datastore's latencies
-//! with it, and the run's health is looked at: a crashed database, a lost mount or a full volume ends the
-//! run with its cause.
+//! Each second everything the load generator did is written to the record, and what surrounds the load is looked after: what
+//! is scheduled is carried out, and a failure ends the run with its cause. What that is, a [`Site`] says: the ladder knows
+//! neither servers nor storage.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 use std::time::{Duration, Instant};
-use underlay_core::{Bytes, Nanos};
-use underlay_database::managed::{Liveness, Server};
-use underlay_datastore::{DatastoreError, MountedVolume};
+use underlay_core::Nanos;
 use underlay_driver::DriveTick;
-use underlay_host::free_space;
 use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
-use underlay_record::{Interval, PhaseKind, RunId, TransactionTick};
+use underlay_record::{Interval, PhaseKind, TransactionTick};
 use underlay_study::{ProcedurePlan, SearchPlan};
-use underlay_telemetry::Collector;
 
 use crate::lab::abort::{Abort, During};
-use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
-use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::generator::LoadGenerator;
 use crate::lab::interrupt;
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
-use crate::lab::rate_search;
-use crate::lab::recording::SharedRecorder;
-use crate::lab::samplers::{DriverGauge, SharedDatastore};
-use crate::lab::storage_record;
+use crate::lab::rate_search::{self, Searched};
+use crate::lab::run_log::RunLog;
+use crate::lab::samplers::DriverGauge;
 
-/// Less free space than this on a volume of the database ends the run: the database would soon stop by
-/// itself, with less to learn from.
-const FREE_SPACE_MIN: Bytes = Bytes::from_mib(16);
+/// Where load runs, as the ladder sees it: what is scheduled, recorded and watched there beside the load itself.
+pub trait Site {
+    /// A phase of the ladder begins.
+    fn phase_began(&mut self, kind: PhaseKind, users: u32);
+
+    /// A phase of the ladder has ended.
+    fn phase_ended(&mut self, _kind: PhaseKind) {}
+
+    /// When there is next something to do.
+    fn next_due(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Carries out what is due. What takes long calls `meanwhile` now and then.
+    fn carry_out_due(
+        &mut self,
+        _observer: &mut dyn Observer,
+        _meanwhile: &mut dyn FnMut() -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// Writes what happened there in `interval`, which has just ended.
+    fn write_interval(&mut self, _interval: Interval) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    /// What is broken there, if that ends the run.
+    fn check_health(&mut self) -> Result<(), Abort> {
+        Ok(())
+    }
+}
 
 /// Everything the ladder looks at.
-pub struct Ladder<'a, 'b> {
-    /// Zero of all times.
-    pub origin: Instant,
-    /// The record and the run in it.
-    pub recorder: &'a SharedRecorder,
-    /// Which run.
-    pub run: RunId,
+pub struct Ladder<'a> {
+    /// The run in the record.
+    pub log: RunLog<'a>,
     /// The load generator, with no user active.
     pub driver: &'a dyn LoadGenerator,
     /// The rate of an open loop when it begins.
     pub first_rate: f64,
     /// For the sampler of the load generator.
     pub gauge: &'a DriverGauge,
-    /// The database server.
-    pub server: &'a mut Server,
-    /// The datastore under it.
-    pub datastore: &'a SharedDatastore,
-    /// What the study breaks.
-    pub faults: &'a mut Faults<'b>,
     /// Changes of the mix.
-    pub mix: &'a mut MixChanges<'b>,
-    /// What runs beside the users.
-    pub background: &'a mut Background<'b>,
-    /// Is told of restarted servers.
-    pub collector: &'a Collector,
-    /// Its volumes.
-    pub volumes: &'a [MountedVolume],
+    pub mix: MixChanges<'a>,
+    /// Where it runs.
+    pub site: &'a mut dyn Site,
     /// Who is told.
     pub observer: &'a mut dyn Observer,
+    /// What was measured so far, also when the climb ends early.
+    pub measured: &'a mut Measured,
+}
+
+/// What was measured in a run.
+#[derive(Default)]
+pub struct Measured {
+    /// Measured windows in their order; the last one may have been cut short.
+    pub windows: Vec<Window>,
+    /// The search for a rate, if there was one.
+    pub search: Option<Searched>,
+    /// Transactions that have ended since the run's origin, whenever.
+    ended: u64,
+    /// CPU time of the load generator's threads at the last tick.
+    cpu_ns: u64,
+}
+
+/// A measured window.
+#[derive(Default)]
+pub struct Window {
+    /// Active users; of a job its sessions.
+    pub users: u32,
+    /// Whether it was measured to its end.
+    pub is_complete: bool,
+    /// Everything in it.
+    pub tick: DriveTick,
+    /// The same, second by second.
+    pub seconds: Vec<Second>,
+    /// CPU time of the load generator's threads within it.
+    pub cpu_ns: u64,
+    /// Transactions that had ended when it began.
+    pub ended_before: u64,
+}
+
+/// What users saw within about a second.
+pub struct Second {
+    /// Its end, since the begin of the window.
+    pub end: Nanos,
+    /// What the headline counts.
+    pub headline_rate: f64,
+    /// Their response times.
+    pub response_p99: Option<Nanos>,
+    /// Errors of all classes.
+    pub errors: u64,
 }
 
 /// Users and headline of a rung.
 pub type Rung = (u32, f64);
 
-impl Ladder<'_, '_> {
-    /// Warms up and climbs. Rungs that were measured are in `rungs` even when the climb ends early.
-    pub fn climb(&mut self, procedure: &ProcedurePlan, rungs: &mut Vec<Rung>) -> Result<(), Abort> {
+impl Measured {
+    /// CPU time of the load generator's threads at the last tick.
+    pub(super) fn cpu_ns(&self) -> u64 {
+        self.cpu_ns
+    }
+
+    /// The rungs that were measured to their end.
+    pub fn rungs(&self) -> Vec<Rung> {
+        let complete = self.windows.iter().filter(|window| window.is_complete);
+        complete.map(|window| (window.users, window.tick.headline_rate())).collect()
+    }
+}
+
+impl Window {
+    fn add(&mut self, tick: &DriveTick) {
+        append(&mut self.tick, tick);
+        self.seconds.push(Second {
+            end: tick.end.saturating_sub(self.tick.begin),
+            headline_rate: tick.headline_rate(),
+            response_p99: tick.headline_response().quantile(0.99).map(Nanos),
+            errors: tick.errors(),
+        });
+    }
+}
+
+/// Appends a tick to those before it.
+pub(super) fn append(window: &mut DriveTick, tick: &DriveTick) {
+    if window.types.is_empty() {
+        window.begin = tick.begin;
+    }
+    window.append(tick);
+}
+
+impl Ladder<'_> {
+    /// Warms up and climbs.
+    pub fn climb(&mut self, procedure: &ProcedurePlan) -> Result<(), Abort> {
         let top = procedure.users.last().copied().unwrap_or(1);
-        self.phase(PhaseKind::Settle, 0, procedure.settle, |ladder| {
-            ladder.seconds(procedure.settle).map(|_| ())
-        })?;
+        self.settle(procedure)?;
         self.phase(PhaseKind::WarmUp, top, procedure.warm_up, |ladder| {
-            ladder.rise(top, procedure.warm_up).map(|_| ())
+            ladder.rise(top, procedure.warm_up)
         })?;
         for users in &procedure.users {
             self.phase(PhaseKind::RampUp, *users, procedure.ramp_up, |ladder| {
                 ladder.driver.set_users(*users);
-                ladder.seconds(procedure.ramp_up).map(|_| ())
+                ladder.pass_seconds(procedure.ramp_up)
             })?;
             if let Some(search) = &procedure.search
                 && !self.search(search, procedure, *users)?
             {
                 continue;
             }
-            let headline = self.phase(PhaseKind::Measure, *users, procedure.measure, |ladder| {
-                ladder.seconds(procedure.measure)
-            })?;
-            rungs.push((*users, headline));
+            self.measure(*users, procedure.measure, |_| {})?;
         }
         Ok(())
     }
 
-    /// Lets a job of so many sessions run until it is done. What it came to is known when it has been stopped: the window that
-    /// it was watched in is longer than the job.
+    /// Lets a job of so many sessions run until it is done. Its result is known when it has been stopped: the window that it
+    /// was watched in is longer than the job.
     pub fn wait_for_job(&mut self, sessions: u32, procedure: &ProcedurePlan) -> Result<(), Abort> {
-        self.phase(PhaseKind::Settle, 0, procedure.settle, |ladder| {
-            ladder.seconds(procedure.settle).map(|_| ())
-        })?;
+        self.settle(procedure)?;
         let expected = procedure.measure;
-        self.phase(PhaseKind::Measure, sessions, expected, |ladder| {
-            let mut is_begun = false;
-            ladder.seconds_with(expected, |ladder| {
-                if !std::mem::replace(&mut is_begun, true) {
-                    ladder.driver.set_users(sessions);
-                }
-            })
+        let mut has_begun = false;
+        self.measure(sessions, expected, |ladder| {
+            if !std::mem::replace(&mut has_begun, true) {
+                ladder.driver.set_users(sessions);
+            }
         })?;
         if !self.driver.has_ended() {
             return Err(Abort::Failed(format!(
-                "the job was not done within {expected}; allow it more by procedure.measure, or make it smaller"
+                "the job was not done within {expected}; raise procedure.measure, or make the job smaller"
             )));
         }
+        // The headline of a job is its result, which its owner knows.
+        self.measured.windows.iter_mut().for_each(|window| window.is_complete = false);
         Ok(())
+    }
+
+    fn settle(&mut self, procedure: &ProcedurePlan) -> Result<(), Abort> {
+        self.phase(PhaseKind::Settle, 0, procedure.settle, |ladder| {
+            ladder.pass_seconds(procedure.settle)
+        })
     }
 
     /// Searches for the highest rate that meets the target, and offers it. Says whether there is one.
@@ -134,7 +217,7 @@ impl Ladder<'_, '_> {
         let Some(rate) = rate else { return Ok(false) };
         self.phase(PhaseKind::RampUp, users, procedure.ramp_up, |ladder| {
             ladder.offer(rate)?;
-            ladder.seconds(procedure.ramp_up).map(|_| ())
+            ladder.pass_seconds(procedure.ramp_up)
         })?;
         Ok(true)
     }
@@ -144,6 +227,27 @@ impl Ladder<'_, '_> {
         self.driver.set_rate(rate_per_second).during("set the rate of the load")
     }
 
+    fn measure(
+        &mut self,
+        users: u32,
+        length: Nanos,
+        steer: impl FnMut(&Self),
+    ) -> Result<(), Abort> {
+        self.phase(PhaseKind::Measure, users, length, |ladder| {
+            ladder.flush()?;
+            let (cpu_before, ended_before) = (ladder.measured.cpu_ns, ladder.measured.ended);
+            let mut window = Window { users, ended_before, ..Window::default() };
+            let passed = ladder.advance(length, Duration::from_secs(1), steer, |tick| {
+                window.add(&tick);
+                true
+            });
+            window.is_complete = passed.is_ok();
+            window.cpu_ns = window.tick.cpu_ns.saturating_sub(cpu_before);
+            ladder.measured.windows.push(window);
+            passed
+        })
+    }
+
     fn phase<T>(
         &mut self,
         kind: PhaseKind,
@@ -151,21 +255,21 @@ impl Ladder<'_, '_> {
         expected: Nanos,
         act: impl FnOnce(&mut Self) -> Result<T, Abort>,
     ) -> Result<T, Abort> {
-        let mut phases = Phases::new(self.recorder, self.run, self.origin);
+        let mut phases = Phases::new(self.log);
         let phase = phases.begin(kind, Some(users), Some(expected), self.observer)?;
-        self.faults.phase_began(kind, users);
         self.mix.phase_began(kind, users);
-        self.background.phase_began(kind, users);
+        self.site.phase_began(kind, users);
         let result = act(self);
+        self.site.phase_ended(kind);
         phases.end(phase, &result)?;
         result
     }
 
     /// Load rising from one user to `top`, evenly over `length`.
-    fn rise(&mut self, top: u32, length: Nanos) -> Result<f64, Abort> {
+    fn rise(&mut self, top: u32, length: Nanos) -> Result<(), Abort> {
         let began = Instant::now();
         let mut active = 0;
-        self.seconds_with(length, |ladder| {
+        let steer = |ladder: &Self| {
             let share = began.elapsed().as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
             // The last quarter of the warm-up runs at full load.
             let users = ((f64::from(top) * share / 0.75).ceil() as u32).clamp(1, top);
@@ -173,22 +277,13 @@ impl Ladder<'_, '_> {
                 active = users;
                 ladder.driver.set_users(users);
             }
-        })
+        };
+        self.pass(length, Duration::from_secs(1), steer, |_| true)
     }
 
-    /// Lets `length` go by, second by second; returns the headline over it.
-    fn seconds(&mut self, length: Nanos) -> Result<f64, Abort> {
-        self.seconds_with(length, |_| {})
-    }
-
-    fn seconds_with(&mut self, length: Nanos, steer: impl FnMut(&Self)) -> Result<f64, Abort> {
-        let (mut headline, mut counted) = (0u64, Nanos::ZERO);
-        self.pass(length, Duration::from_secs(1), steer, |tick| {
-            headline += tick.headline_count();
-            counted += tick.length();
-            true
-        })?;
-        Ok(self.driver.shape().headline.rate(headline, counted))
+    /// Lets `length` go by, second by second.
+    fn pass_seconds(&mut self, length: Nanos) -> Result<(), Abort> {
+        self.pass(length, Duration::from_secs(1), |_| {}, |_| true)
     }
 
     /// Lets at most `length` go by in ticks of `tick_length`, with everything scheduled being carried out; `take` is given each
@@ -197,35 +292,56 @@ impl Ladder<'_, '_> {
         &mut self,
         length: Nanos,
         tick_length: Duration,
+        steer: impl FnMut(&Self),
+        take: impl FnMut(DriveTick) -> bool,
+    ) -> Result<(), Abort> {
+        self.flush()?;
+        self.advance(length, tick_length, steer, take)
+    }
+
+    /// Writes what happened since the last phase, to which it belongs, before the next one counts.
+    fn flush(&mut self) -> Result<(), Abort> {
+        self.write_tick(&self.driver.tick())
+    }
+
+    fn advance(
+        &mut self,
+        length: Nanos,
+        tick_length: Duration,
         mut steer: impl FnMut(&Self),
         mut take: impl FnMut(DriveTick) -> bool,
     ) -> Result<(), Abort> {
         let began = Instant::now();
         let end = began + Duration::from(length);
-        // What happened since the last phase belongs to it: write it before this one counts.
-        self.write_tick(&self.driver.tick())?;
         let mut next = began;
         while next < end {
             next = (next + tick_length).min(end);
+            let mut outcome = Ok(());
             loop {
                 steer(self);
-                let due = [self.faults.next_due(), self.background.next_due(), self.mix.next_due()];
+                let due = [self.site.next_due(), self.mix.next_due()];
                 let due = due.into_iter().flatten().min().unwrap_or(next);
                 let step = next.min(due).min(Instant::now() + Duration::from_millis(200));
                 if !interrupt::sleep_until(step) {
-                    return Err(Abort::Interrupted);
+                    outcome = Err(Abort::Interrupted);
+                    break;
                 }
-                self.background.carry_out_due(self.observer)?;
-                self.mix.carry_out_due(self.driver, self.observer)?;
-                self.carry_out_faults(&mut take)?;
+                self.carry_out_due(&mut take)?;
                 if Instant::now() >= next || self.driver.has_ended() {
                     break;
                 }
             }
             let tick = self.driver.tick();
             self.write_tick(&tick)?;
-            self.look_at_health()?;
-            if !take(tick) || self.driver.has_ended() {
+            self.site.check_health()?;
+            let denied = denial(&tick).map(str::to_string);
+            let goes_on = take(tick);
+            outcome?;
+            // Each further attempt would be refused as well.
+            if let Some(denied) = denied {
+                return Err(Abort::Failed(format!("the transactions are not allowed: {denied}")));
+            }
+            if !goes_on || self.driver.has_ended() {
                 break;
             }
         }
@@ -234,12 +350,13 @@ impl Ladder<'_, '_> {
 
     fn write_tick(&mut self, tick: &DriveTick) -> Result<(), Abort> {
         self.gauge.set(tick);
+        self.measured.cpu_ns = tick.cpu_ns;
+        self.measured.ended += tick.types.iter().map(|counts| counts.ended()).sum::<u64>();
         if tick.length() == Nanos::ZERO {
             return Ok(());
         }
-        write_tick(self.recorder, self.run, tick)?;
-        let interval = Interval { begin: tick.begin, end: tick.end };
-        storage_record::write(self.recorder, self.run, self.datastore, interval, self.origin)?;
+        write_tick(self.log, tick)?;
+        self.site.write_interval(Interval { begin: tick.begin, end: tick.end })?;
         let seconds = tick.length().as_secs_f64();
         self.observer.notice(&Event::Second {
             headline: tick.headline_rate(),
@@ -253,28 +370,12 @@ impl Ladder<'_, '_> {
         Ok(())
     }
 
-    /// Stops the work beside the users.
-    pub fn stop_background(&mut self) -> Result<(), Abort> {
-        self.background.stop(self.observer)
-    }
-
-    /// Ends every fault that is still in force.
-    pub fn mend_faults(&mut self) -> Result<(), Abort> {
-        self.faults.mend_all(&mut Surroundings {
-            server: self.server,
-            datastore: self.datastore,
-            collector: self.collector,
-            observer: self.observer,
-            meanwhile: &mut || Ok(()),
-        })
-    }
-
-    /// Carries out the faults that are due. Hands over the ticks that were written while the database was brought back.
-    fn carry_out_faults(&mut self, take: &mut impl FnMut(DriveTick) -> bool) -> Result<(), Abort> {
-        let Ladder { faults, server, datastore, collector, observer, .. } = self;
-        let (driver, gauge, recorder, run) = (self.driver, self.gauge, self.recorder, self.run);
+    /// Carries out what is due. Hands over the ticks that were written while that took long.
+    fn carry_out_due(&mut self, take: &mut impl FnMut(DriveTick) -> bool) -> Result<(), Abort> {
+        self.mix.carry_out_due(self.driver, self.observer)?;
+        let (driver, gauge, log) = (self.driver, self.gauge, self.log);
         let mut next = Instant::now() + Duration::from_secs(1);
-        // The datastore is busy mounting: what it did is in the tick after.
+        // The site is busy: what it did is in the tick after.
         let mut meanwhile = || {
             if Instant::now() < next {
                 return Ok(());
@@ -282,59 +383,24 @@ impl Ladder<'_, '_> {
             next += Duration::from_secs(1);
             let tick = driver.tick();
             gauge.set(&tick);
-            let written = write_tick(recorder, run, &tick);
+            let written = write_tick(log, &tick);
             take(tick);
             written
         };
-        faults.carry_out_due(&mut Surroundings {
-            server,
-            datastore,
-            collector,
-            observer: &mut **observer,
-            meanwhile: &mut meanwhile,
-        })
-    }
-
-    fn look_at_health(&mut self) -> Result<(), Abort> {
-        if self.faults.is_down() {
-            return Ok(());
-        }
-        // The datastore first: when it is gone the database dies of it, and the cause is the former.
-        let health = self.datastore.lock().unwrap_or_else(PoisonError::into_inner).health();
-        if let Err(error) = health {
-            let failure = Abort::failed("the datastore failed", &error);
-            return match error {
-                DatastoreError::ReadOnly { .. } | DatastoreError::LostMount { .. } => {
-                    self.faults.excuse(failure)
-                }
-                _ => Err(failure),
-            };
-        }
-        if let Liveness::Died(log) =
-            self.server.liveness().during("look after the database server")?
-        {
-            return self.faults.excuse(Abort::Failed(format!(
-                "the database server ended by itself: {}",
-                log.headline()
-            )));
-        }
-        for volume in self.volumes {
-            let free = free_space(&volume.path).during("look at the free space of a volume")?;
-            if free < FREE_SPACE_MIN {
-                return Err(Abort::Failed(format!(
-                    "the volume `{}` is full: {free} of {} left; give it more capacity, or less data",
-                    volume.name, volume.capacity
-                )));
-            }
-        }
-        Ok(())
+        self.site.carry_out_due(self.observer, &mut meanwhile)
     }
 }
 
+/// What the users of a run have no right to, in the server's words.
+pub fn denial(tick: &DriveTick) -> Option<&str> {
+    let sample = tick.samples.iter().find(|sample| sample.is_denial)?;
+    Some(&sample.message)
+}
+
 /// Writes what the load generator did in one tick.
-pub fn write_tick(recorder: &SharedRecorder, run: RunId, tick: &DriveTick) -> Result<(), Abort> {
+pub fn write_tick(log: RunLog<'_>, tick: &DriveTick) -> Result<(), Abort> {
     let interval = Interval { begin: tick.begin, end: tick.end };
-    let mut recorder = recorder.lock();
+    let mut recorder = log.recorder.lock();
     for (name, counts) in tick.named() {
         let errors: BTreeMap<String, u64> = counts
             .errors
@@ -344,7 +410,7 @@ pub fn write_tick(recorder: &SharedRecorder, run: RunId, tick: &DriveTick) -> Re
             .collect();
         recorder
             .transactions(
-                run,
+                log.run,
                 &TransactionTick {
                     interval,
                     transaction: name.to_string(),
@@ -361,6 +427,6 @@ pub fn write_tick(recorder: &SharedRecorder, run: RunId, tick: &DriveTick) -> Re
             .during("write the record")?;
     }
     recorder
-        .histogram(run, interval, histogram_scope::DRIVER, DISPATCH_LAG, &tick.dispatch_lag)
+        .histogram(log.run, interval, histogram_scope::DRIVER, DISPATCH_LAG, &tick.dispatch_lag)
         .during("write the record")
 }

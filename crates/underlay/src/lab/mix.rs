@@ -1,51 +1,42 @@
 //! Scheduled changes of the mix of transactions, and the return to the workload's own mix when their time is over.
 
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
-use underlay_core::Nanos;
+use std::time::Instant;
 use underlay_driver::Mix;
 use underlay_record::conventions::event;
-use underlay_record::{Event as RecordEvent, PhaseKind, RunId, Severity};
-use underlay_study::{Plan, RunPlan, WeightsPlan};
+use underlay_record::{PhaseKind, Severity};
+use underlay_study::WeightsPlan;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::generator::LoadGenerator;
-use crate::lab::recording::SharedRecorder;
+use crate::lab::run_log::RunLog;
 use crate::lab::schedule::{Act, Schedule};
 
 /// All changes of the mix of one run.
 pub struct MixChanges<'a> {
-    recorder: &'a SharedRecorder,
-    run: RunId,
-    origin: Instant,
+    log: RunLog<'a>,
     schedule: Schedule<&'a WeightsPlan>,
     /// The change that was made last.
     in_force: Option<usize>,
 }
 
 impl<'a> MixChanges<'a> {
-    /// The changes that `plan` has for a run.
-    pub fn new(
-        plan: &'a Plan,
-        scheduled: RunPlan,
-        recorder: &'a SharedRecorder,
-        run: RunId,
-        origin: Instant,
-    ) -> MixChanges<'a> {
-        let schedule = Schedule::new(&plan.weights, scheduled.design, |change| change);
-        MixChanges { recorder, run, origin, schedule, in_force: None }
+    /// The changes that a plan has for a run of `design`.
+    pub fn new(changes: &'a [WeightsPlan], design: usize, log: RunLog<'a>) -> MixChanges<'a> {
+        let schedule = Schedule::new(changes, design, |change| change);
+        MixChanges { log, schedule, in_force: None }
     }
 
     /// Arms the changes of a phase that began.
     pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
-        let now = self.now();
+        let now = self.log.now();
         self.schedule.phase_began(kind, users, now);
     }
 
     /// When there is next something to do.
     pub fn next_due(&self) -> Option<Instant> {
-        self.schedule.next_due().map(|at| self.origin + Duration::from(at))
+        self.schedule.next_due().map(|at| self.log.instant(at))
     }
 
     /// Makes the changes that are due.
@@ -54,7 +45,7 @@ impl<'a> MixChanges<'a> {
         driver: &dyn LoadGenerator,
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
-        while let Some(act) = self.schedule.due(self.now()) {
+        while let Some(act) = self.schedule.due(self.log.now()) {
             match act {
                 Act::Begin(number) => self.begin(number, driver, observer)?,
                 Act::End(number) => self.end(number, driver, observer)?,
@@ -70,7 +61,7 @@ impl<'a> MixChanges<'a> {
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
         let plan = *self.schedule.item(number);
-        let until = self.schedule.begun(number, self.now());
+        let until = self.schedule.begun(number, self.log.now());
         driver.set_mix(Mix::Weighted(plan.weights.clone())).during("change the mix")?;
         self.in_force = Some(number);
         let text = format!("weights {}", plan.text);
@@ -95,17 +86,6 @@ impl<'a> MixChanges<'a> {
 
     fn tell(&self, text: &str, data: Value, observer: &mut dyn Observer) -> Result<(), Abort> {
         observer.notice(&Event::Found { severity: Severity::Information, text });
-        let event = RecordEvent {
-            run: Some(self.run),
-            at: self.now(),
-            kind: event::WEIGHTS.to_string(),
-            text: text.to_string(),
-            data,
-        };
-        self.recorder.lock().event(&event).during("write the record")
-    }
-
-    fn now(&self) -> Nanos {
-        self.origin.elapsed().into()
+        self.log.event(event::WEIGHTS, self.log.now(), text, data)
     }
 }

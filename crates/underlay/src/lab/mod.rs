@@ -17,6 +17,7 @@ mod mix;
 mod phases;
 mod recording;
 mod run;
+mod run_log;
 mod samplers;
 mod schedule;
 mod storage_record;

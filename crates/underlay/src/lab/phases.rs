@@ -1,24 +1,21 @@
 //! Beginning and ending phases: in the record, and for the observer.
 
-use std::time::Instant;
 use underlay_core::Nanos;
-use underlay_record::{NewPhase, PhaseId, PhaseKind, PhaseStatus, RunId};
+use underlay_record::{NewPhase, PhaseId, PhaseKind, PhaseStatus};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
-use crate::lab::recording::SharedRecorder;
+use crate::lab::run_log::RunLog;
 
 /// The phases of one run.
 pub struct Phases<'a> {
-    recorder: &'a SharedRecorder,
-    run: RunId,
-    origin: Instant,
+    log: RunLog<'a>,
 }
 
 impl<'a> Phases<'a> {
-    /// The phases of `run`, whose clock began at `origin`.
-    pub fn new(recorder: &'a SharedRecorder, run: RunId, origin: Instant) -> Phases<'a> {
-        Phases { recorder, run, origin }
+    /// The phases of a run.
+    pub fn new(log: RunLog<'a>) -> Phases<'a> {
+        Phases { log }
     }
 
     /// Begins a phase.
@@ -32,10 +29,11 @@ impl<'a> Phases<'a> {
         observer.notice(&Event::PhaseBegan { kind, users, expected });
         let label =
             users.map_or_else(|| kind.to_string(), |users| format!("{kind}, {users} users"));
-        let at = self.origin.elapsed().into();
-        self.recorder
+        let (run, at) = (Some(self.log.run), self.log.now());
+        self.log
+            .recorder
             .lock()
-            .begin_phase(&NewPhase { run: Some(self.run), kind, label, users, at })
+            .begin_phase(&NewPhase { run, kind, label, users, at })
             .during("write the record")
     }
 
@@ -46,10 +44,8 @@ impl<'a> Phases<'a> {
             Err(Abort::Interrupted) => PhaseStatus::Interrupted,
             Err(Abort::Failed(_)) => PhaseStatus::Failed,
         };
-        self.recorder
-            .lock()
-            .end_phase(phase, self.origin.elapsed().into(), status)
-            .during("write the record")
+        let at = self.log.now();
+        self.log.recorder.lock().end_phase(phase, at, status).during("write the record")
     }
 
     /// Carries out `act` as a phase without load.

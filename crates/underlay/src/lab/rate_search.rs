@@ -1,106 +1,178 @@
 //! The search for the highest rate that meets a latency target, as a phase of a run.
 //!
-//! What to measure next is said by `driver::rate_search`; here it is measured, told and recorded. Scheduled things go on
-//! meanwhile. The rate that was found is the outcome of the run; the measured window after it shows the load at that rate.
+//! `driver::rate_search` says what to measure next; here it is measured, reported and recorded. Scheduled things are carried
+//! out meanwhile. The rate that was found is the outcome of the run; the measured window after it shows the load at that rate.
 
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 use underlay_driver::{
     ConnectTick, DriveTick, Found, Objective, RateSearch, SearchSpec, Step, StepTaken, judge,
 };
 use underlay_record::conventions::{document, event, finding};
-use underlay_record::{Event as RecordEvent, Finding, Interval, Severity};
+use underlay_record::{Interval, Severity};
 use underlay_study::SearchPlan;
 
-use crate::lab::abort::{Abort, During};
+use crate::lab::abort::Abort;
 use crate::lab::event::Event;
-use crate::lab::ladder::Ladder;
+use crate::lab::ladder::{Ladder, Window, append};
 
-/// The rate while queues empty.
+/// The rate while queues empty, per second.
 const RESTING_RATE: f64 = 0.1;
 /// The queues of a rate that was far too high may take this long to empty.
 const REST_MAX: Nanos = Nanos::from_secs(120);
+/// A database without any answer for this long while connections fail is gone.
+const AWAY_AFTER: Duration = Duration::from_secs(60);
+
+/// A search, as far as it came.
+pub struct Searched {
+    /// What must be met.
+    pub objective: Objective,
+    /// Its steps.
+    pub steps: Vec<StepTaken>,
+    /// Its result; `None` when it was stopped.
+    pub found: Option<Found>,
+    /// Whether it ended because the database did not answer any more.
+    pub is_away: bool,
+    /// What was measured in the last step.
+    pub last: Window,
+}
+
+impl Searched {
+    /// The rate that was found, per second.
+    pub fn rate(&self) -> Option<f64> {
+        match self.found? {
+            Found::Rate { holds, .. } | Found::AtLeast { holds } => (holds > 0.0).then_some(holds),
+            Found::Nothing { .. } => None,
+        }
+    }
+}
 
 /// Searches from the rate that is offered. Returns the rate that was found, if there is one.
-pub fn carry_out(ladder: &mut Ladder<'_, '_>, plan: &SearchPlan) -> Result<Option<f64>, Abort> {
+pub fn carry_out(ladder: &mut Ladder<'_>, plan: &SearchPlan) -> Result<Option<f64>, Abort> {
+    let objective = plan.objective;
     let mut search = RateSearch::new(SearchSpec {
-        objective: plan.objective,
+        objective,
         first_rate: ladder.first_rate,
         resolution: 1.0 + plan.resolution,
         settle: plan.settle,
         measure: plan.measure,
     });
-    let mut spans = Vec::new();
-    while let Some(step) = search.next() {
-        let (before, ticks, span) = measure(ladder, &step)?;
-        spans.push(span);
-        let taken = search.observe(step, judge(&plan.objective, &before, &ticks));
-        tell(ladder, Severity::Information, &describe(&taken, &plan.objective));
-    }
-    let steps: Vec<Value> = search.taken().iter().zip(&spans).map(step_json).collect();
-    let found = search.found().unwrap_or(Found::AtLeast { holds: 0.0 });
-    let rate = match found {
-        Found::Rate { holds, .. } | Found::AtLeast { holds } => (holds > 0.0).then_some(holds),
-        Found::Nothing { .. } => None,
+    let mut searched = Searched {
+        objective,
+        steps: Vec::new(),
+        found: None,
+        is_away: false,
+        last: Window::default(),
     };
+    let mut spans = Vec::new();
+    let mut outcome = Ok(());
+    while let Some(step) = search.next() {
+        match measure(ladder, &step, &mut searched) {
+            Ok((before, ticks, span)) => {
+                spans.push(span);
+                let taken = search.observe(step, judge(&objective, &before, &ticks));
+                let text = describe(&taken, &objective);
+                let severity = Severity::Information;
+                ladder.observer.notice(&Event::Found { severity, text: &text });
+            }
+            Err(abort) => {
+                outcome = Err(abort);
+                break;
+            }
+        }
+    }
+    searched.steps = search.taken().to_vec();
+    searched.found = search.found().filter(|_| outcome.is_ok());
+    let rate = searched.rate();
+    let found = searched.found;
+    let steps: Vec<Value> = searched.steps.iter().zip(&spans).map(step_json).collect();
+    ladder.measured.search = Some(searched);
+    outcome?;
+    let found = found.unwrap_or(Found::AtLeast { holds: 0.0 });
     let said = json!({
-        "slo": plan.objective.to_string(),
-        "quantile": plan.objective.quantile,
-        "limit_ns": plan.objective.limit.0,
+        "slo": objective.to_string(),
+        "quantile": objective.quantile,
+        "limit_ns": objective.limit.0,
         "found": found_json(&found),
         "steps": steps,
     });
-    let mut recorder = ladder.recorder.lock();
-    recorder
-        .write_document(Some(ladder.run), document::RATE_SEARCH, &said)
-        .and_then(|()| {
-            let outcome = json!({ "value": rate });
-            recorder.write_document(Some(ladder.run), document::OUTCOME, &outcome)
-        })
-        .during("write the record")?;
-    drop(recorder);
-    if let Some(text) = shortcoming(&found, &plan.objective) {
-        find(ladder, &text)?;
+    ladder.log.document(document::RATE_SEARCH, &said)?;
+    ladder.log.document(document::OUTCOME, &json!({ "value": rate }))?;
+    if let Some(text) = shortcoming(&found, &objective) {
+        ladder.log.find(Severity::Warning, finding::RATE_SEARCH, &text, ladder.observer)?;
     }
     Ok(rate)
 }
 
 /// What became of sessions before one step, its ticks, and when it was measured.
 fn measure(
-    ladder: &mut Ladder<'_, '_>,
+    ladder: &mut Ladder<'_>,
     step: &Step,
+    searched: &mut Searched,
 ) -> Result<(ConnectTick, Vec<DriveTick>, Interval), Abort> {
-    let no_steering = |_: &Ladder<'_, '_>| {};
-    if step.rest_first {
-        ladder.offer(RESTING_RATE)?;
-        ladder.pass(REST_MAX, Duration::from_millis(200), no_steering, |tick| {
-            tick.arrivals.queued > 0 || tick.users.in_transaction > 0
-        })?;
+    if step.rest_first && !rest(ladder)? {
+        searched.is_away = true;
+        return Err(Abort::Failed(
+            "the search ended without a result: the database does not answer any more".to_string(),
+        ));
     }
     ladder.offer(step.rate_per_second)?;
-    let began = RecordEvent {
-        run: Some(ladder.run),
-        at: ladder.origin.elapsed().into(),
-        kind: event::RATE.to_string(),
-        text: format!("{:.1}/s offered", step.rate_per_second),
-        data: json!({ "rate_per_second": step.rate_per_second }),
-    };
-    ladder.recorder.lock().event(&began).during("write the record")?;
+    let text = format!("{:.1}/s offered", step.rate_per_second);
+    let data = json!({ "rate_per_second": step.rate_per_second });
+    ladder.log.event(event::RATE, ladder.log.now(), &text, data)?;
     let mut before = ConnectTick::default();
-    ladder.pass(step.settle, Duration::from_secs(1), no_steering, |tick| {
-        before.merge(&tick.connects);
-        true
-    })?;
+    ladder.pass(
+        step.settle,
+        Duration::from_secs(1),
+        |_| {},
+        |tick| {
+            before.merge(&tick.connects);
+            true
+        },
+    )?;
+    let cpu_ns_before = ladder.measured.cpu_ns();
     // At least as many ticks as the judgement needs batches.
     let tick_length = Duration::from(step.measure).min(Duration::from_secs(10)) / 10;
-    let begin = Nanos::from(ladder.origin.elapsed());
+    let begin = ladder.log.now();
     let mut ticks = Vec::new();
-    ladder.pass(step.measure, tick_length, no_steering, |tick| {
-        ticks.push(tick);
-        true
-    })?;
-    Ok((before, ticks, Interval { begin, end: ladder.origin.elapsed().into() }))
+    let passed = ladder.pass(
+        step.measure,
+        tick_length,
+        |_| {},
+        |tick| {
+            ticks.push(tick);
+            true
+        },
+    );
+    let mut last = Window::default();
+    ticks.iter().for_each(|tick| append(&mut last.tick, tick));
+    last.cpu_ns = last.tick.cpu_ns.saturating_sub(cpu_ns_before);
+    searched.last = last;
+    passed?;
+    Ok((before, ticks, Interval { begin, end: ladder.log.now() }))
+}
+
+/// Waits until the queues are empty. Says whether the database still answers.
+fn rest(ladder: &mut Ladder<'_>) -> Result<bool, Abort> {
+    ladder.offer(RESTING_RATE)?;
+    let mut answered = Instant::now();
+    let mut is_away = false;
+    ladder.pass(
+        REST_MAX,
+        Duration::from_millis(200),
+        |_| {},
+        |tick| {
+            // Users who wait for a lock get no errors: only attempts to connect show that no server is there.
+            if tick.completed() > 0 || tick.connects.opened > 0 {
+                answered = Instant::now();
+            } else if answered.elapsed() >= AWAY_AFTER && tick.connects.errors.total() > 0 {
+                is_away = true;
+            }
+            !is_away && (tick.arrivals.queued > 0 || tick.users.in_transaction > 0)
+        },
+    )?;
+    Ok(!is_away)
 }
 
 fn step_json((taken, measured): (&StepTaken, &Interval)) -> Value {
@@ -165,20 +237,4 @@ pub fn describe(taken: &StepTaken, objective: &Objective) -> String {
             _ => "",
         }
     )
-}
-
-fn tell(ladder: &mut Ladder<'_, '_>, severity: Severity, text: &str) {
-    ladder.observer.notice(&Event::Found { severity, text });
-}
-
-fn find(ladder: &mut Ladder<'_, '_>, text: &str) -> Result<(), Abort> {
-    tell(ladder, Severity::Warning, text);
-    let found = Finding {
-        run: Some(ladder.run),
-        severity: Severity::Warning,
-        code: finding::RATE_SEARCH.to_string(),
-        text: text.to_string(),
-        data: Value::Null,
-    };
-    ladder.recorder.lock().finding(&found).during("write the record")
 }

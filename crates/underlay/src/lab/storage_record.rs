@@ -2,23 +2,20 @@
 
 use serde_json::json;
 use std::sync::PoisonError;
-use std::time::Instant;
 use underlay_core::Nanos;
 use underlay_datastore::{BackendLatency, DatastoreNotice};
 use underlay_record::conventions::{event, histogram_scope};
 use underlay_record::{Event, Interval, RunId};
 
 use crate::lab::abort::{Abort, During};
-use crate::lab::recording::SharedRecorder;
+use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 
 /// Writes what the datastore saw in `interval`, which has just ended.
 pub fn write(
-    recorder: &SharedRecorder,
-    run: RunId,
+    log: RunLog<'_>,
     datastore: &SharedDatastore,
     interval: Interval,
-    origin: Instant,
 ) -> Result<(), Abort> {
     let mut datastore = datastore.lock().unwrap_or_else(PoisonError::into_inner);
     let latencies = datastore.latency().during("read the datastore's latencies")?;
@@ -26,8 +23,8 @@ pub fn write(
     let notices = datastore.notices().during("read what happened in the datastore")?;
     drop(datastore);
     // How long ago is told as of the answer, which was just now.
-    let now: Nanos = origin.elapsed().into();
-    let mut recorder = recorder.lock();
+    let (run, now) = (log.run, log.now());
+    let mut recorder = log.recorder.lock();
     for latency in latencies.iter().filter(|latency| !latency.latency.is_empty()) {
         let name = format!("{}.{}", latency.volume, latency.operation.as_str());
         recorder
@@ -65,6 +62,7 @@ fn recorded(run: RunId, now: Nanos, notice: DatastoreNotice) -> Event {
 mod tests {
     use super::write;
     use crate::lab::recording::SharedRecorder;
+    use crate::lab::run_log::RunLog;
     use serde_json::json;
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
@@ -191,10 +189,11 @@ mod tests {
         let datastore = Arc::new(Mutex::new(eventful));
         // The run began two seconds ago.
         let origin = Instant::now() - Duration::from_secs(2);
+        let log = RunLog { recorder: &recorder, run, origin };
         for second in 0..2 {
             let (begin, end) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
             let interval = Interval { begin, end };
-            assert!(write(&recorder, run, &datastore, interval, origin).is_ok());
+            assert!(write(log, &datastore, interval).is_ok());
         }
         let end = RunEnd { at: Nanos::from_secs(4), status: RunStatus::Finished, reason: None };
         recorder.lock().end_run(run, &end).unwrap();

@@ -2,11 +2,11 @@
 
 use tokio::runtime::Runtime;
 use underlay_database::Target;
-use underlay_record::{Check, CheckMoment, RunId};
+use underlay_record::{Check, CheckMoment};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
-use crate::lab::recording::SharedRecorder;
+use crate::lab::run_log::RunLog;
 use crate::lab::workload::Subject;
 
 /// Makes all checks, writes them to the record and tells the observer. Returns whether all hold.
@@ -14,16 +14,15 @@ pub fn verify<S: Subject>(
     (subject, runtime): (&S, &Runtime),
     target: &Target,
     run: Option<(&S::Before, &S::Accounting)>,
-    kept: (&SharedRecorder, RunId, CheckMoment),
+    (log, moment): (RunLog<'_>, CheckMoment),
     observer: &mut dyn Observer,
 ) -> Result<Verified, Abort> {
-    let (recorder, run_id, moment) = kept;
     let results = subject.check(runtime, target, moment, run)?;
     for result in &results {
-        recorder
+        log.recorder
             .lock()
             .check(&Check {
-                run: run_id,
+                run: log.run,
                 moment,
                 id: result.id.clone(),
                 title: result.title.clone(),

@@ -10,26 +10,24 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use underlay_blockio::IoGauge;
 use underlay_core::{Histogram, Nanos, RootSeed};
 use underlay_datastore::MountedVolume;
 use underlay_record::conventions::{document, event, finding, histogram_scope};
-use underlay_record::{Event as RecordEvent, Finding, Interval, PhaseKind, RunId, Severity};
-use underlay_study::{BackgroundPlan, BackgroundWork, CopyPlan, Plan, RunPlan};
+use underlay_record::{Interval, PhaseKind, Severity};
+use underlay_study::{BackgroundPlan, BackgroundWork, CopyPlan, Plan};
 
 use self::sampler::BackgroundSampler;
 use self::work::{Done, Ready, ready, work};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
-use crate::lab::recording::SharedRecorder;
+use crate::lab::run_log::RunLog;
 use crate::lab::schedule::{Act, Schedule};
 
 /// All background work of one run.
 pub struct Background<'a> {
-    recorder: &'a SharedRecorder,
-    run: RunId,
-    origin: Instant,
+    log: RunLog<'a>,
     schedule: Schedule<Entry<'a>>,
     done: Vec<Value>,
 }
@@ -49,20 +47,14 @@ struct Running {
 
 impl<'a> Background<'a> {
     /// The work that `plan` has for a run.
-    pub fn new(
-        plan: &'a Plan,
-        scheduled: RunPlan,
-        recorder: &'a SharedRecorder,
-        run: RunId,
-        origin: Instant,
-    ) -> Background<'a> {
-        let schedule = Schedule::new(&plan.background, scheduled.design, |plan| Entry {
+    pub fn new(plan: &'a Plan, design: usize, log: RunLog<'a>) -> Background<'a> {
+        let schedule = Schedule::new(&plan.background, design, |plan| Entry {
             plan,
             gauge: Arc::new(IoGauge::default()),
             ready: None,
             running: None,
         });
-        Background { recorder, run, origin, schedule, done: Vec::new() }
+        Background { log, schedule, done: Vec::new() }
     }
 
     /// Creates and fills the files that it needs, and opens everything. To be called while the modelled latencies are
@@ -85,13 +77,13 @@ impl<'a> Background<'a> {
 
     /// Arms the work of a phase that began.
     pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
-        let now = self.now();
+        let now = self.log.now();
         self.schedule.phase_began(kind, users, now);
     }
 
     /// When there is next something to do.
     pub fn next_due(&self) -> Option<Instant> {
-        self.schedule.next_due().map(|at| self.origin + Duration::from(at))
+        self.schedule.next_due().map(|at| self.log.instant(at))
     }
 
     /// Starts and stops what is due, and writes down what has ended by itself.
@@ -102,7 +94,7 @@ impl<'a> Background<'a> {
                 self.end(number, observer)?;
             }
         }
-        while let Some(act) = self.schedule.due(self.now()) {
+        while let Some(act) = self.schedule.due(self.log.now()) {
             match act {
                 Act::Begin(number) => self.begin(number, observer)?,
                 Act::End(number) => self.end(number, observer)?,
@@ -124,15 +116,13 @@ impl<'a> Background<'a> {
         }
         if !self.done.is_empty() {
             let done = Value::Array(std::mem::take(&mut self.done));
-            let written =
-                self.recorder.lock().write_document(Some(self.run), document::BACKGROUND, &done);
-            outcome = outcome.and(written.during("write the record"));
+            outcome = outcome.and(self.log.document(document::BACKGROUND, &done));
         }
         outcome
     }
 
     fn begin(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), Abort> {
-        let now = self.now();
+        let now = self.log.now();
         let until = self.schedule.begun(number, now);
         let entry = self.schedule.item_mut(number);
         let Some(ready) = entry.ready.take() else {
@@ -149,7 +139,7 @@ impl<'a> Background<'a> {
         let text = format!("{} began: {}", entry.plan.name, entry.plan.work.described());
         observer.notice(&Event::Found { severity: Severity::Information, text: &text });
         let data = json!({ "name": entry.plan.name, "until_ns": until.map(|at| at.0) });
-        self.event(event::BACKGROUND, now, &text, data)
+        self.log.event(event::BACKGROUND, now, &text, data)
     }
 
     fn end(&mut self, number: usize, observer: &mut dyn Observer) -> Result<(), Abort> {
@@ -159,13 +149,13 @@ impl<'a> Background<'a> {
         stop.store(true, Ordering::Relaxed);
         let done = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let (plan, gauge) = (entry.plan, Arc::clone(&entry.gauge));
-        let now = self.now();
+        let now = self.log.now();
         let interval = Interval { begin: began, end: now };
         for (operation, histogram) in [("read", &done.read), ("write", &done.write)] {
             let name = format!("{}.{operation}", plan.name);
-            self.recorder
-                .lock()
-                .histogram(self.run, interval, histogram_scope::BACKGROUND, &name, histogram)
+            let mut recorder = self.log.recorder.lock();
+            recorder
+                .histogram(self.log.run, interval, histogram_scope::BACKGROUND, &name, histogram)
                 .during("write the record")?;
         }
         let bytes = Moved {
@@ -187,37 +177,13 @@ impl<'a> Background<'a> {
         }));
         let text = said(plan, &done, bytes, interval);
         let data = json!({ "name": plan.name });
-        self.event(event::BACKGROUND_END, now, &format!("{} ended", plan.name), data)?;
+        let ended = format!("{} ended", plan.name);
+        self.log.event(event::BACKGROUND_END, now, &ended, data)?;
         let severity = match done.errors > 0 || done.failure.is_some() {
             true => Severity::Warning,
             false => Severity::Information,
         };
-        observer.notice(&Event::Found { severity, text: &text });
-        self.recorder
-            .lock()
-            .finding(&Finding {
-                run: Some(self.run),
-                severity,
-                code: finding::BACKGROUND.to_string(),
-                text,
-                data: Value::Null,
-            })
-            .during("write the record")
-    }
-
-    fn event(&self, kind: &str, at: Nanos, text: &str, data: Value) -> Result<(), Abort> {
-        let event = RecordEvent {
-            run: Some(self.run),
-            at,
-            kind: kind.to_string(),
-            text: text.to_string(),
-            data,
-        };
-        self.recorder.lock().event(&event).during("write the record")
-    }
-
-    fn now(&self) -> Nanos {
-        self.origin.elapsed().into()
+        self.log.find(severity, finding::BACKGROUND, &text, observer)
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::managed::Server;
 use underlay_record::conventions::{document, event, finding};
-use underlay_record::{Event as RecordEvent, Finding, PhaseKind, RunId, Severity};
+use underlay_record::{PhaseKind, Severity};
 use underlay_study::{DesignPlan, FaultAction, FaultPlan, Plan, RunPlan};
 use underlay_telemetry::Collector;
 
@@ -25,8 +25,8 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::promise::Promise;
 use crate::lab::faults::service::restore;
-use crate::lab::recording::SharedRecorder;
 use crate::lab::run::process_name;
+use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::schedule::{Act, Schedule};
 use crate::lab::verification::Verified;
@@ -36,9 +36,7 @@ pub struct Faults<'a> {
     schedule: Schedule<&'a FaultPlan>,
     promise: Promise,
     design: &'a DesignPlan,
-    recorder: &'a SharedRecorder,
-    run: RunId,
-    origin: Instant,
+    log: RunLog<'a>,
     seed: RootSeed,
     happened: Vec<Happened>,
     down: Option<Down>,
@@ -83,21 +81,13 @@ pub struct Surroundings<'s> {
 
 impl<'a> Faults<'a> {
     /// The faults that `plan` schedules for a run.
-    pub fn new(
-        plan: &'a Plan,
-        scheduled: RunPlan,
-        recorder: &'a SharedRecorder,
-        run: RunId,
-        origin: Instant,
-    ) -> Faults<'a> {
+    pub fn new(plan: &'a Plan, scheduled: RunPlan, log: RunLog<'a>) -> Faults<'a> {
         let design = &plan.designs[scheduled.design];
         Faults {
             schedule: Schedule::new(&plan.faults, scheduled.design, |fault| fault),
             promise: Promise::of(design),
             design,
-            recorder,
-            run,
-            origin,
+            log,
             // Every repeat meets other rot, the designs of a repeat the same.
             seed: plan.seed.child("faults", u64::from(scheduled.repeat)),
             happened: Vec::new(),
@@ -109,13 +99,13 @@ impl<'a> Faults<'a> {
 
     /// Says that a phase of the ladder began.
     pub fn phase_began(&mut self, kind: PhaseKind, users: u32) {
-        let now = self.now();
+        let now = self.log.now();
         self.schedule.phase_began(kind, users, now);
     }
 
     /// When there is next something to do.
     pub fn next_due(&self) -> Option<Instant> {
-        self.schedule.next_due().map(|at| self.origin + Duration::from(at))
+        self.schedule.next_due().map(|at| self.log.instant(at))
     }
 
     /// Whether anything has happened yet.
@@ -141,7 +131,7 @@ impl<'a> Faults<'a> {
 
     /// Carries out what is due, and brings the database back when nothing is broken any more.
     pub fn carry_out_due(&mut self, around: &mut Surroundings<'_>) -> Result<(), Abort> {
-        while let Some(act) = self.schedule.due(self.now()) {
+        while let Some(act) = self.schedule.due(self.log.now()) {
             match act {
                 Act::Begin(number) => self.happen(number, around)?,
                 Act::End(number) => self.mend(number, around)?,
@@ -167,14 +157,19 @@ impl<'a> Faults<'a> {
         server: &mut Server,
         datastore: &SharedDatastore,
     ) -> Result<(), Abort> {
-        let since = self.now();
+        let since = self.log.now();
         match restore(server, datastore) {
             Ok(()) => {
                 if let Some(Down { since, reason }) = self.down.take() {
-                    self.outages.push(Outage { since, until: self.now(), reason });
+                    self.outages.push(Outage { since, until: self.log.now(), reason });
                 }
-                let data = json!({ "until_ns": self.now().0 });
-                self.event(event::RECOVERY, since, "the database started anew for the checks", data)
+                let data = json!({ "until_ns": self.log.now().0 });
+                self.log.event(
+                    event::RECOVERY,
+                    since,
+                    "the database started anew for the checks",
+                    data,
+                )
             }
             Err(reason) => {
                 self.lost =
@@ -203,13 +198,13 @@ impl<'a> Faults<'a> {
                 "it did not come to it that {}: the load ended before",
                 self.schedule.item(number).action.described()
             );
-            self.find(Severity::Warning, finding::FAULT_DID_NOT_HAPPEN, &text, observer)?;
+            self.log.find(Severity::Warning, finding::FAULT_DID_NOT_HAPPEN, &text, observer)?;
         }
         if !self.have_happened() {
             return Ok(());
         }
         let (verdict, severity, code, text) = self.judge(verified);
-        self.find(severity, code, &text, observer)?;
+        self.log.find(severity, code, &text, observer)?;
         let content = json!({
             "verdict": verdict,
             "tolerated": self.promise.tolerated(),
@@ -218,10 +213,7 @@ impl<'a> Faults<'a> {
             "faults": self.happened.iter().map(|it| self.described(it)).collect::<Vec<_>>(),
             "database_down": self.outages.iter().map(Outage::described).collect::<Vec<_>>(),
         });
-        self.recorder
-            .lock()
-            .write_document(Some(self.run), document::FAULTS, &content)
-            .during("write the record")
+        self.log.document(document::FAULTS, &content)
     }
 
     /// The verdict in a word, how grave it is, its code, and its sentence.
@@ -266,7 +258,7 @@ impl<'a> Faults<'a> {
         let action = self.schedule.item(number).action.clone();
         let impaired =
             injection::impaired_components(around.datastore).during("look at the components")?;
-        let at = self.now();
+        let at = self.log.now();
         self.promise.note(&action, at, impaired);
         let seed = self.seed.child("fault", number as u64);
         injection::happen(&action, self.design, around.datastore, seed)
@@ -289,7 +281,7 @@ impl<'a> Faults<'a> {
             "phase": plan.phase.as_str(),
             "users": plan.users,
             "planned_ns": plan.at.0,
-            "took_ns": (self.now() - at).0,
+            "took_ns": (self.log.now() - at).0,
             "until_ns": until.map(|until| until.0),
             "impaired_components": impaired,
         });
@@ -299,7 +291,7 @@ impl<'a> Faults<'a> {
     fn mend(&mut self, number: usize, around: &mut Surroundings<'_>) -> Result<(), Abort> {
         let action = self.schedule.item(number).action.clone();
         self.schedule.is_over(number);
-        let at = self.now();
+        let at = self.log.now();
         if action == FaultAction::PowerCut {
             // Volumes are mounted anew, which nobody may see: the server died when the power went.
             around.server.kill().during("end the database server")?;
@@ -325,7 +317,7 @@ impl<'a> Faults<'a> {
         if self.down.is_none() || !self.schedule.in_force().is_empty() {
             return Ok(());
         }
-        let began = self.now();
+        let began = self.log.now();
         let (server, datastore) = (&mut *around.server, around.datastore);
         let mut written = Ok(());
         let restored = std::thread::scope(|scope| {
@@ -348,7 +340,7 @@ impl<'a> Faults<'a> {
             let name = process_name(around.server.target().engine);
             around.collector.set_process(name, pid);
         }
-        let until = self.now();
+        let until = self.log.now();
         let text = format!("the database was started again: {reason}");
         let data = json!({ "until_ns": until.0, "down_since_ns": since.0 });
         self.outages.push(Outage { since, until, reason });
@@ -357,7 +349,7 @@ impl<'a> Faults<'a> {
 
     fn goes_down(&mut self, reason: String) {
         if self.down.is_none() {
-            self.down = Some(Down { since: self.now(), reason });
+            self.down = Some(Down { since: self.log.now(), reason });
         }
     }
 
@@ -383,44 +375,7 @@ impl<'a> Faults<'a> {
         observer: &mut dyn Observer,
     ) -> Result<(), Abort> {
         observer.notice(&Event::Happened { text });
-        self.event(kind, at, text, data)
-    }
-
-    fn event(&self, kind: &str, at: Nanos, text: &str, data: Value) -> Result<(), Abort> {
-        self.recorder
-            .lock()
-            .event(&RecordEvent {
-                run: Some(self.run),
-                at,
-                kind: kind.to_string(),
-                text: text.to_string(),
-                data,
-            })
-            .during("write the record")
-    }
-
-    fn find(
-        &self,
-        severity: Severity,
-        code: &str,
-        text: &str,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Abort> {
-        observer.notice(&Event::Found { severity, text });
-        self.recorder
-            .lock()
-            .finding(&Finding {
-                run: Some(self.run),
-                severity,
-                code: code.to_string(),
-                text: text.to_string(),
-                data: Value::Null,
-            })
-            .during("write the record")
-    }
-
-    fn now(&self) -> Nanos {
-        self.origin.elapsed().into()
+        self.log.event(kind, at, text, data)
     }
 }
 

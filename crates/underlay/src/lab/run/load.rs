@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
+use underlay_core::RootSeed;
 use underlay_database::managed::Server;
 use underlay_database::{Engine, Target};
 use underlay_datastore::MountedVolume;
@@ -9,13 +10,17 @@ use underlay_driver::{Arrivals, DriveSpec, DriveSummary, Pacing};
 use underlay_host::Cgroup;
 use underlay_record::conventions::document;
 use underlay_record::{CheckMoment, PhaseKind};
+use underlay_study::{ProcedurePlan, WorkloadPlan};
 use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget};
 
+use super::outcome::keep_summary;
+use super::site::ManagedSite;
 use super::{ActiveRun, Running};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
 use crate::lab::generator::RunningLoad;
-use crate::lab::ladder::{Ladder, write_tick};
+use crate::lab::ladder::{Ladder, Measured};
+use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
@@ -31,7 +36,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         target: &Target,
         observer: &mut dyn Observer,
     ) -> Result<S::Before, Abort> {
-        let kept = (self.bench.recorder, self.run, CheckMoment::Before);
+        let kept = (self.log, CheckMoment::Before);
         let (subject, runtime) = (self.bench.subject, self.bench.runtime);
         match verify((subject, runtime), target, None, kept, observer)? {
             Verified::Clean => subject.before(runtime, target, self.users()),
@@ -48,45 +53,48 @@ impl<S: Subject> ActiveRun<'_, S> {
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
     ) -> Result<DriveSummary<S::Accounting>, Abort> {
-        let Running { server, datastore, volumes, cgroup, faults, mix, background } = running;
+        let Running { server, datastore, volumes, cgroup, faults, background } = running;
+        let (log, plan) = (self.log, self.bench.plan);
         let target = server.target().with_database(self.bench.subject.database());
         let gauge = DriverGauge::default();
-        let driver = self.bench.subject.start(self.drive_spec(), target.clone(), self.origin)?;
-        let writer = TelemetryWriter::start(self.bench.recorder.clone(), self.run)
+        let driver = self.bench.subject.start(self.drive_spec(), target.clone(), log.origin)?;
+        let writer = TelemetryWriter::start(log.recorder.clone(), log.run)
             .during("start the thread of the record")?;
         let mut targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
         if let Some(sampler) = background.sampler() {
             targets.extra.push(Box::new(sampler));
         }
         let collector = Collector::start(targets, Duration::from_secs(1), writer.sink());
-        let mut rungs = Vec::new();
-        let mut ladder = Ladder {
-            origin: self.origin,
-            recorder: self.bench.recorder,
-            run: self.run,
-            driver: &driver,
-            first_rate: self.first_rate(),
-            gauge: &gauge,
+        let mut measured = Measured::default();
+        let mut site = ManagedSite {
+            log,
             server,
             datastore,
             volumes,
             faults,
-            mix,
             background,
             collector: &collector,
-            observer: &mut *observer,
         };
-        let plan = self.bench.plan;
+        let mut ladder = Ladder {
+            log,
+            driver: &driver,
+            first_rate: first_rate(&plan.workload),
+            gauge: &gauge,
+            mix: MixChanges::new(&plan.weights, self.scheduled.design, log),
+            site: &mut site,
+            observer: &mut *observer,
+            measured: &mut measured,
+        };
         let climbed = match plan.workload.kind.job_sessions() {
-            None => ladder.climb(&plan.procedure, &mut rungs),
+            None => ladder.climb(&plan.procedure),
             Some(sessions) => ladder.wait_for_job(sessions, &plan.procedure),
         };
-        // Whatever ended the climb: processes that wait for broken storage can only end once it is mended.
-        let mended = ladder.mend_faults();
+        // Whatever ended the climb: processes that wait for broken storage can only end once it is repaired.
+        let repaired = site.repair_faults(observer);
         // Requests of background work that wait for broken storage have ended now.
-        let stopped = ladder.stop_background();
-        let climbed = climbed.and(mended).and(stopped);
-        self.rungs = rungs;
+        let stopped = site.stop_background(observer);
+        let climbed = climbed.and(repaired).and(stopped);
+        self.rungs = measured.rungs();
         let stopped = phases.carry_out(PhaseKind::Stop, observer, |_| {
             let summary = driver.stop();
             let collected = collector.stop();
@@ -96,12 +104,12 @@ impl<S: Subject> ActiveRun<'_, S> {
         // Why the climb ended says more than what went wrong while cleaning up after it.
         climbed?;
         let (summary, collected) = stopped?;
-        write_tick(self.bench.recorder, self.run, &summary.last_tick)?;
-        self.keep_summary(&summary, &collected, observer)?;
+        let is_search = plan.procedure.search.is_some();
+        keep_summary(log, &summary, Some(&collected), is_search, observer)?;
         if let Some(outcome) = self.bench.subject.outcome(&summary.accounting)? {
-            self.document(document::OUTCOME, &outcome)?;
-            // The headline of a job is what it came to, not what its seconds add up to.
-            let sessions = self.bench.plan.workload.kind.job_sessions();
+            log.document(document::OUTCOME, &outcome)?;
+            // The headline of a job is its result, not what its seconds add up to.
+            let sessions = plan.workload.kind.job_sessions();
             self.rungs.extend(sessions.zip(outcome["value"].as_f64()));
         }
         Ok(summary)
@@ -112,38 +120,11 @@ impl<S: Subject> ActiveRun<'_, S> {
         self.bench.plan.procedure.users.last().copied().unwrap_or(1)
     }
 
-    /// Transactions per second of an open loop; 0 of a closed one.
-    pub(super) fn first_rate(&self) -> f64 {
-        match self.bench.plan.workload.pacing {
-            underlay_study::Pacing::Open { rate_per_second, .. } => rate_per_second,
-            underlay_study::Pacing::Closed { .. } | underlay_study::Pacing::Job => 0.0,
-        }
-    }
-
-    pub(super) fn drive_spec(&self) -> DriveSpec {
+    fn drive_spec(&self) -> DriveSpec {
         let workload = &self.bench.plan.workload;
-        let users = self.users();
         // Each repeat has inputs of its own, the same for all designs of the repeat.
         let inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
-        let mut spec = DriveSpec::new(inputs, users);
-        spec.statement_timeout = workload.statement_timeout.into();
-        spec.pacing = match workload.pacing {
-            underlay_study::Pacing::Closed { key_think } => Pacing::Closed { key_think },
-            underlay_study::Pacing::Job => Pacing::Closed { key_think: 0.0 },
-            underlay_study::Pacing::Open { rate_per_second, arrivals } => Pacing::open(
-                rate_per_second,
-                match arrivals {
-                    underlay_study::Arrivals::Poisson => Arrivals::Poisson,
-                    underlay_study::Arrivals::Uniform => Arrivals::Uniform,
-                },
-            ),
-        };
-        if let (Some(_), Pacing::Open { queue_limit, .. }) =
-            (&self.bench.plan.procedure.search, &mut spec.pacing)
-        {
-            *queue_limit = SEARCH_QUEUE;
-        }
-        spec
+        drive_spec(workload, &self.bench.plan.procedure, inputs)
     }
 
     pub(super) fn targets(
@@ -170,7 +151,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             extra.push(Box::new(DriverSampler::new(gauge.clone())));
         }
         Targets {
-            origin: self.origin,
+            origin: self.log.origin,
             database: Some(target),
             processes,
             cgroup: cgroup.map(|cgroup| {
@@ -194,6 +175,40 @@ impl<S: Subject> ActiveRun<'_, S> {
             extra,
         }
     }
+}
+
+/// Transactions per second of an open loop when it begins; 0 of a closed one.
+pub fn first_rate(workload: &WorkloadPlan) -> f64 {
+    match workload.pacing {
+        underlay_study::Pacing::Open { rate_per_second, .. } => rate_per_second,
+        underlay_study::Pacing::Closed { .. } | underlay_study::Pacing::Job => 0.0,
+    }
+}
+
+/// How the load generator drives a workload, with the random inputs of `inputs`.
+pub fn drive_spec(
+    workload: &WorkloadPlan,
+    procedure: &ProcedurePlan,
+    inputs: RootSeed,
+) -> DriveSpec {
+    let users = procedure.users.last().copied().unwrap_or(1);
+    let mut spec = DriveSpec::new(inputs, users);
+    spec.statement_timeout = workload.statement_timeout.into();
+    spec.pacing = match workload.pacing {
+        underlay_study::Pacing::Closed { key_think } => Pacing::Closed { key_think },
+        underlay_study::Pacing::Job => Pacing::Closed { key_think: 0.0 },
+        underlay_study::Pacing::Open { rate_per_second, arrivals } => Pacing::open(
+            rate_per_second,
+            match arrivals {
+                underlay_study::Arrivals::Poisson => Arrivals::Poisson,
+                underlay_study::Arrivals::Uniform => Arrivals::Uniform,
+            },
+        ),
+    };
+    if let (Some(_), Pacing::Open { queue_limit, .. }) = (&procedure.search, &mut spec.pacing) {
+        *queue_limit = SEARCH_QUEUE;
+    }
+    spec
 }
 
 /// The kernel's threads, which carry the volumes' I/O: without them that work would count as somebody

@@ -6,6 +6,7 @@
 mod load;
 mod outcome;
 mod provision;
+mod site;
 
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -14,7 +15,7 @@ use underlay_core::Nanos;
 use underlay_database::managed::{Install, Server, StopMode, Template};
 use underlay_datastore::{MountedVolume, Timing};
 use underlay_host::{Cgroup, StateDir, Teardown, User};
-use underlay_record::{CheckMoment, NewRun, PhaseKind, RunEnd, RunId, RunStatus, Severity};
+use underlay_record::{CheckMoment, NewRun, PhaseKind, RunEnd, RunStatus, Severity};
 use underlay_study::{DesignPlan, Plan, RunPlan};
 
 use crate::lab::abort::{Abort, During};
@@ -22,9 +23,9 @@ use crate::lab::background::Background;
 use crate::lab::event::{Event, Observer};
 use crate::lab::faults::Faults;
 use crate::lab::ladder::Rung;
-use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::SharedRecorder;
+use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::verification::{Verified, verify};
 use crate::lab::workload::Subject;
@@ -98,8 +99,7 @@ pub fn carry_out<S: Subject>(
         bench,
         design,
         scheduled,
-        run,
-        origin,
+        log: RunLog { recorder: bench.recorder, run, origin },
         teardown: &teardown,
         rungs: Vec::new(),
         verified: None,
@@ -130,8 +130,7 @@ struct ActiveRun<'a, S> {
     bench: &'a Bench<'a, S>,
     design: &'a DesignPlan,
     scheduled: RunPlan,
-    run: RunId,
-    origin: Instant,
+    log: RunLog<'a>,
     teardown: &'a Teardown,
     rungs: Vec<Rung>,
     verified: Option<Verified>,
@@ -144,20 +143,18 @@ struct Running<'r, 'f> {
     volumes: &'r [MountedVolume],
     cgroup: Option<&'r Cgroup>,
     faults: &'r mut Faults<'f>,
-    mix: &'r mut MixChanges<'f>,
     background: &'r mut Background<'f>,
 }
 
 impl<S: Subject> ActiveRun<'_, S> {
     fn carry_out(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
-        let (recorder, run) = (self.bench.recorder, self.run);
-        let mut phases = Phases::new(recorder, run, self.origin);
+        let log = self.log;
+        let mut phases = Phases::new(log);
         let scratch = self.scratch()?;
         let (datastore, volumes) =
             phases.carry_out(PhaseKind::Prepare, observer, |_| self.open_datastore(&scratch))?;
         let cgroup = self.make_cgroup(observer)?;
-        let mut background =
-            Background::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
+        let mut background = Background::new(self.bench.plan, self.scheduled.design, log);
         let mut server = phases.carry_out(PhaseKind::Restore, observer, |_| {
             self.set_timing(&datastore, Timing::Off)?;
             background.prepare(&volumes, self.bench.plan.seed)?;
@@ -170,15 +167,13 @@ impl<S: Subject> ActiveRun<'_, S> {
             self.check_before(&target, observer)
         })?;
         self.set_timing(&datastore, Timing::Modelled)?;
-        let mut faults = Faults::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
-        let mut mix = MixChanges::new(self.bench.plan, self.scheduled, recorder, run, self.origin);
+        let mut faults = Faults::new(self.bench.plan, self.scheduled, log);
         let running = Running {
             server: &mut server,
             datastore: &datastore,
             volumes: &volumes,
             cgroup: cgroup.as_ref(),
             faults: &mut faults,
-            mix: &mut mix,
             background: &mut background,
         };
         let driven = self.drive(running, &mut phases, observer);
@@ -205,7 +200,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             phases.carry_out(PhaseKind::Check, observer, |observer| {
                 self.set_timing(&datastore, Timing::Off)?;
                 let known = Some((&before, &summary.accounting));
-                let kept = (recorder, run, CheckMoment::After);
+                let kept = (log, CheckMoment::After);
                 let with = (self.bench.subject, self.bench.runtime);
                 self.verified = Some(verify(with, &target, known, kept, observer)?);
                 Ok(())

@@ -9,12 +9,14 @@ use underlay_driver::{DriveSummary, Saturation};
 use underlay_record::conventions::{
     LATENESS, MODELLED, commits_by, document, event, finding, histogram_scope,
 };
-use underlay_record::{Event as RecordEvent, Finding, Interval, Severity};
+use underlay_record::{Interval, Severity};
 use underlay_telemetry::CollectorReport;
 
 use super::ActiveRun;
 use crate::lab::abort::{Abort, During};
-use crate::lab::event::{Event, Observer};
+use crate::lab::event::Observer;
+use crate::lab::ladder::write_tick;
+use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::workload::Subject;
 
@@ -28,84 +30,78 @@ fn recorded(commits: Commits) -> serde_json::Value {
     }
 }
 
-impl<S: Subject> ActiveRun<'_, S> {
-    pub(super) fn keep_summary(
-        &self,
-        summary: &DriveSummary<S::Accounting>,
-        collected: &CollectorReport,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Abort> {
-        for outage in &summary.outages {
-            self.bench
-                .recorder
-                .lock()
-                .event(&RecordEvent {
-                    run: Some(self.run),
-                    at: outage.first_error,
-                    kind: event::OUTAGE.to_string(),
-                    text: format!(
-                        "{} errors seen by {} users",
-                        outage.errors, outage.users_affected
-                    ),
-                    data: json!({
-                        "until_ns": outage.restored.map(|at| at.0),
-                        "recovered_ns": outage.recovered.map(|at| at.0),
-                        "last_error_ns": outage.last_error.0,
-                        "commits_unknown": outage.commits_unknown,
-                    }),
-                })
-                .during("write the record")?;
-        }
-        let saturation = Saturation::of(&summary.totals);
-        self.document(
-            document::DRIVER,
-            &json!({
-                "commits": summary
-                    .commits
-                    .iter()
-                    .map(|(name, commits)| ((*name).to_string(), recorded(*commits)))
-                    .collect::<serde_json::Map<_, _>>(),
-                "commits_unknown": summary.commits_unknown,
-                "outages": summary.outages.len(),
-                "cpu_ns": summary.totals.cpu_ns,
-                "busiest_thread_share": saturation.awake_share,
-                "dispatch_lag_p99_ns": saturation.lag_p99.0,
-                "errors": summary
-                    .totals
-                    .samples
-                    .iter()
-                    .map(|sample| json!({
-                        "at_ns": sample.at.0,
-                        "class": sample.class.as_str(),
-                        "sqlstate": sample.sqlstate,
-                        "message": sample.message,
-                    }))
-                    .collect::<Vec<_>>(),
-                "delivery": summary.delivery.as_ref().map(|delivery| json!({
-                    "requested": delivery.requested,
-                    "completed": delivery.completed,
-                    "overflowed": delivery.overflowed,
-                    "shortfall": delivery.shortfall,
-                })),
-            }),
-        )?;
-        // A search offers more than can be delivered; what each of its steps delivered is judged there.
-        if let Some(delivery) = &summary.delivery
-            && self.bench.plan.procedure.search.is_none()
-            && delivery.verdict != underlay_driver::DeliveryVerdict::Delivered
-        {
-            let text = format!(
-                "the requested load was not delivered: {} of {} transactions completed",
-                delivery.completed, delivery.requested
-            );
-            self.find(Severity::Invalid, "load-not-delivered", &text, observer)?;
-        }
-        self.document(
-            document::COLLECTOR,
-            &json!({ "missed_ticks": collected.missed(), "cpu_ns": collected.cpu().0 }),
-        )
+/// Keeps what the load generator and the collector say of themselves at the end of a run. Of a search not whether the load was
+/// delivered: it offers more than can be, and judges each step.
+pub fn keep_summary<B>(
+    log: RunLog<'_>,
+    summary: &DriveSummary<B>,
+    collected: Option<&CollectorReport>,
+    is_search: bool,
+    observer: &mut dyn Observer,
+) -> Result<(), Abort> {
+    write_tick(log, &summary.last_tick)?;
+    for outage in &summary.outages {
+        let text = format!("{} errors seen by {} users", outage.errors, outage.users_affected);
+        let data = json!({
+            "until_ns": outage.restored.map(|at| at.0),
+            "recovered_ns": outage.recovered.map(|at| at.0),
+            "last_error_ns": outage.last_error.0,
+            "commits_unknown": outage.commits_unknown,
+        });
+        log.event(event::OUTAGE, outage.first_error, &text, data)?;
     }
+    let saturation = Saturation::of(&summary.totals);
+    log.document(
+        document::DRIVER,
+        &json!({
+            "commits": summary
+                .commits
+                .iter()
+                .map(|(name, commits)| ((*name).to_string(), recorded(*commits)))
+                .collect::<serde_json::Map<_, _>>(),
+            "commits_unknown": summary.commits_unknown,
+            "outages": summary.outages.len(),
+            "cpu_ns": summary.totals.cpu_ns,
+            "busiest_thread_share": saturation.awake_share,
+            "dispatch_lag_p99_ns": saturation.lag_p99.0,
+            "errors": summary
+                .totals
+                .samples
+                .iter()
+                .map(|sample| json!({
+                    "at_ns": sample.at.0,
+                    "class": sample.class.as_str(),
+                    "sqlstate": sample.sqlstate,
+                    "message": sample.message,
+                }))
+                .collect::<Vec<_>>(),
+            "delivery": summary.delivery.as_ref().map(|delivery| json!({
+                "requested": delivery.requested,
+                "completed": delivery.completed,
+                "overflowed": delivery.overflowed,
+                "shortfall": delivery.shortfall,
+            })),
+        }),
+    )?;
+    // A search offers more than can be delivered; what each of its steps delivered is judged there.
+    if let Some(delivery) = &summary.delivery
+        && !is_search
+        && delivery.verdict != underlay_driver::DeliveryVerdict::Delivered
+    {
+        let text = format!(
+            "the requested load was not delivered: {} of {} transactions completed",
+            delivery.completed, delivery.requested
+        );
+        log.find(Severity::Invalid, "load-not-delivered", &text, observer)?;
+    }
+    if let Some(collected) = collected {
+        let content = json!({ "missed_ticks": collected.missed(), "cpu_ns": collected.cpu().0 });
+        log.document(document::COLLECTOR, &content)?;
+    }
+    Ok(())
+}
 
+impl<S: Subject> ActiveRun<'_, S> {
     /// Keeps the emulation's own judgement of its timing.
     pub(super) fn keep_timing(
         &self,
@@ -126,16 +122,16 @@ impl<S: Subject> ActiveRun<'_, S> {
             export,
             ..
         } = report;
-        let interval = Interval { begin: Nanos::ZERO, end: self.origin.elapsed().into() };
+        let interval = Interval { begin: Nanos::ZERO, end: self.log.now() };
         {
-            let mut recorder = self.bench.recorder.lock();
+            let mut recorder = self.log.recorder.lock();
             for (name, histogram) in [(LATENESS, &lateness), (MODELLED, &modelled)] {
                 recorder
-                    .histogram(self.run, interval, histogram_scope::TIMING, name, histogram)
+                    .histogram(self.log.run, interval, histogram_scope::TIMING, name, histogram)
                     .during("write the record")?;
             }
         }
-        self.document(
+        self.log.document(
             document::TIMING,
             &json!({
                 "valid": valid,
@@ -147,37 +143,8 @@ impl<S: Subject> ActiveRun<'_, S> {
             }),
         )?;
         if let Some(reason) = reason {
-            self.find(Severity::Warning, finding::NOT_TIMING_VALID, &reason, observer)?;
+            self.log.find(Severity::Warning, finding::NOT_TIMING_VALID, &reason, observer)?;
         }
         Ok(())
-    }
-
-    pub(super) fn document(&self, name: &str, content: &serde_json::Value) -> Result<(), Abort> {
-        self.bench
-            .recorder
-            .lock()
-            .write_document(Some(self.run), name, content)
-            .during("write the record")
-    }
-
-    pub(super) fn find(
-        &self,
-        severity: Severity,
-        code: &str,
-        text: &str,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Abort> {
-        observer.notice(&Event::Found { severity, text });
-        self.bench
-            .recorder
-            .lock()
-            .finding(&Finding {
-                run: Some(self.run),
-                severity,
-                code: code.to_string(),
-                text: text.to_string(),
-                data: serde_json::Value::Null,
-            })
-            .during("write the record")
     }
 }

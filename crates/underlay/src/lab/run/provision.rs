@@ -25,7 +25,7 @@ use crate::lab::workload::Subject;
 impl<S: Subject> ActiveRun<'_, S> {
     /// A folder of this run's own; short, because sockets live in it.
     pub(super) fn scratch(&self) -> Result<PathBuf, Abort> {
-        let name = format!("{}-{}", std::process::id(), self.run.0);
+        let name = format!("{}-{}", std::process::id(), self.log.run.0);
         let path = self.bench.state.scratch_dir(&name);
         self.teardown.create_directory(&path).during("create a folder for the run")?;
         Ok(path)
@@ -89,14 +89,14 @@ impl<S: Subject> ActiveRun<'_, S> {
                 })
             })
             .collect();
-        self.document(document::DATASTORE, &json!({ "volumes": described }))?;
+        self.log.document(document::DATASTORE, &json!({ "volumes": described }))?;
         Ok((Arc::new(Mutex::new(datastore)), mounted))
     }
 
     pub(super) fn make_cgroup(&self, observer: &mut dyn Observer) -> Result<Option<Cgroup>, Abort> {
         let engine = &self.design.engine;
         let limits = CgroupLimits { memory: engine.memory_limit, cpus: engine.cpus };
-        let name = format!("underlay-{}-{}", std::process::id(), self.run.0);
+        let name = format!("underlay-{}-{}", std::process::id(), self.log.run.0);
         let (cgroup, unenforced) =
             Cgroup::create(self.teardown, &name, &limits).during("create a control group")?;
         let listed: Vec<_> = unenforced
@@ -105,10 +105,10 @@ impl<S: Subject> ActiveRun<'_, S> {
                 json!({ "limit": limit, "reason": reason, "remedy": remedy })
             })
             .collect();
-        self.document(document::UNENFORCED, &json!(listed))?;
+        self.log.document(document::UNENFORCED, &json!(listed))?;
         for Unenforced { limit, reason, remedy } in &unenforced {
             let text = format!("the limit of {limit} is not enforced: {reason} ({remedy})");
-            self.find(Severity::Warning, finding::LIMIT_NOT_ENFORCED, &text, observer)?;
+            self.log.find(Severity::Warning, finding::LIMIT_NOT_ENFORCED, &text, observer)?;
         }
         Ok(cgroup)
     }
@@ -131,7 +131,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             Engine::Mariadb => ("mariadb", "redo"),
         };
         let spec = ServerSpec {
-            name: format!("run-{}", self.run.0),
+            name: format!("run-{}", self.log.run.0),
             install: self.bench.install.clone(),
             data: directory("data", names.0)?,
             wal: directory("wal", names.1)?,
@@ -148,11 +148,11 @@ impl<S: Subject> ActiveRun<'_, S> {
             .template
             .restore(self.teardown, spec, &RestoreOptions { log_ready: wal_ready })
             .during("restore the template")?;
-        self.bench
+        self.log
             .recorder
             .lock()
             .write_document(
-                Some(self.run),
+                Some(self.log.run),
                 "restore",
                 &json!({
                     "files": copied.files,
@@ -182,7 +182,7 @@ impl<S: Subject> ActiveRun<'_, S> {
     ) -> Result<(), Abort> {
         let started = server.start().during("start the database server")?;
         for warning in &started.warnings {
-            self.find(Severity::Warning, finding::NOT_DURABLE, warning, observer)?;
+            self.log.find(Severity::Warning, finding::NOT_DURABLE, warning, observer)?;
         }
         let settings: BTreeMap<_, _> = server
             .settings_in_force()
@@ -192,8 +192,8 @@ impl<S: Subject> ActiveRun<'_, S> {
                 (setting.name, json!({ "value": setting.value, "source": setting.source }))
             })
             .collect();
-        self.document(document::ENGINE_SETTINGS, &json!(settings))?;
-        self.document(
+        self.log.document(document::ENGINE_SETTINGS, &json!(settings))?;
+        self.log.document(
             document::ENGINE,
             &json!({
                 "engine": self.bench.install.product(),

@@ -1,0 +1,125 @@
+//! A managed server on a datastore that Underlay provides, as the ladder sees it: faults, background work, the datastore's
+//! latencies and the health of all of them.
+
+use std::sync::PoisonError;
+use std::time::Instant;
+use underlay_core::Bytes;
+use underlay_database::managed::{Liveness, Server};
+use underlay_datastore::{DatastoreError, MountedVolume};
+use underlay_host::free_space;
+use underlay_record::{Interval, PhaseKind};
+use underlay_telemetry::Collector;
+
+use crate::lab::abort::{Abort, During};
+use crate::lab::background::Background;
+use crate::lab::event::Observer;
+use crate::lab::faults::{Faults, Surroundings};
+use crate::lab::ladder::Site;
+use crate::lab::run_log::RunLog;
+use crate::lab::samplers::SharedDatastore;
+use crate::lab::storage_record;
+
+/// Less free space than this on a volume of the database ends the run: the database would soon stop by
+/// itself, with less to learn from.
+const FREE_SPACE_MIN: Bytes = Bytes::from_mib(16);
+
+/// Everything that surrounds the load of a managed run.
+pub struct ManagedSite<'a, 'f> {
+    /// The run in the record.
+    pub log: RunLog<'a>,
+    /// The database server.
+    pub server: &'a mut Server,
+    /// The datastore under it.
+    pub datastore: &'a SharedDatastore,
+    /// Its volumes.
+    pub volumes: &'a [MountedVolume],
+    /// What the study breaks.
+    pub faults: &'a mut Faults<'f>,
+    /// Work scheduled alongside the users.
+    pub background: &'a mut Background<'f>,
+    /// Is told of restarted servers.
+    pub collector: &'a Collector,
+}
+
+impl ManagedSite<'_, '_> {
+    /// Stops the background work.
+    pub fn stop_background(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
+        self.background.stop(observer)
+    }
+
+    /// Repairs every fault that is still in force.
+    pub fn repair_faults(&mut self, observer: &mut dyn Observer) -> Result<(), Abort> {
+        self.faults.mend_all(&mut Surroundings {
+            server: self.server,
+            datastore: self.datastore,
+            collector: self.collector,
+            observer,
+            meanwhile: &mut || Ok(()),
+        })
+    }
+}
+
+impl Site for ManagedSite<'_, '_> {
+    fn phase_began(&mut self, kind: PhaseKind, users: u32) {
+        self.faults.phase_began(kind, users);
+        self.background.phase_began(kind, users);
+    }
+
+    fn next_due(&self) -> Option<Instant> {
+        [self.faults.next_due(), self.background.next_due()].into_iter().flatten().min()
+    }
+
+    fn carry_out_due(
+        &mut self,
+        observer: &mut dyn Observer,
+        meanwhile: &mut dyn FnMut() -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        self.background.carry_out_due(observer)?;
+        self.faults.carry_out_due(&mut Surroundings {
+            server: self.server,
+            datastore: self.datastore,
+            collector: self.collector,
+            observer,
+            meanwhile,
+        })
+    }
+
+    fn write_interval(&mut self, interval: Interval) -> Result<(), Abort> {
+        storage_record::write(self.log, self.datastore, interval)
+    }
+
+    fn check_health(&mut self) -> Result<(), Abort> {
+        if self.faults.is_down() {
+            return Ok(());
+        }
+        // The datastore first: when it is gone the database fails as well, and the cause is the former.
+        let health = self.datastore.lock().unwrap_or_else(PoisonError::into_inner).health();
+        if let Err(error) = health {
+            let failure = Abort::failed("the datastore failed", &error);
+            return match error {
+                DatastoreError::ReadOnly { .. } | DatastoreError::LostMount { .. } => {
+                    self.faults.excuse(failure)
+                }
+                _ => Err(failure),
+            };
+        }
+        if let Liveness::Died(log) =
+            self.server.liveness().during("look after the database server")?
+        {
+            return self.faults.excuse(Abort::Failed(format!(
+                "the database server ended by itself: {}",
+                log.headline()
+            )));
+        }
+        for volume in self.volumes {
+            let free = free_space(&volume.path).during("look at the free space of a volume")?;
+            if free < FREE_SPACE_MIN {
+                return Err(Abort::Failed(format!(
+                    "the volume `{}` is full: {free} of {} left; give it more capacity, or less data",
+                    volume.name, volume.capacity
+                )));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,67 @@
+//! The part of the record that belongs to one run: its clock, and what everything that happens in the run writes.
+//!
+//! Ticks of samplers are written elsewhere ([`recording`](super::recording)); so are runs and phases.
+
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use underlay_core::Nanos;
+use underlay_record::{Event as RecordEvent, Finding, RunId, Severity};
+
+use crate::lab::abort::{Abort, During};
+use crate::lab::event::{Event, Observer};
+use crate::lab::recording::SharedRecorder;
+
+/// Writes events, findings and documents of one run. Times are since the run's origin.
+#[derive(Clone, Copy)]
+pub struct RunLog<'a> {
+    /// The record.
+    pub recorder: &'a SharedRecorder,
+    /// Which run.
+    pub run: RunId,
+    /// Zero of all times.
+    pub origin: Instant,
+}
+
+impl RunLog<'_> {
+    /// Now, since the run's origin.
+    pub fn now(&self) -> Nanos {
+        self.origin.elapsed().into()
+    }
+
+    /// When that is.
+    pub fn instant(&self, at: Nanos) -> Instant {
+        self.origin + Duration::from(at)
+    }
+
+    /// Writes an event.
+    pub fn event(&self, kind: &str, at: Nanos, text: &str, data: Value) -> Result<(), Abort> {
+        let (kind, text) = (kind.to_string(), text.to_string());
+        let event = RecordEvent { run: Some(self.run), at, kind, text, data };
+        self.recorder.lock().event(&event).during("write the record")
+    }
+
+    /// Writes a document.
+    pub fn document(&self, name: &str, content: &Value) -> Result<(), Abort> {
+        let mut recorder = self.recorder.lock();
+        recorder.write_document(Some(self.run), name, content).during("write the record")
+    }
+
+    /// Writes a finding, and reports it.
+    pub fn find(
+        &self,
+        severity: Severity,
+        code: &str,
+        text: &str,
+        observer: &mut dyn Observer,
+    ) -> Result<(), Abort> {
+        observer.notice(&Event::Found { severity, text });
+        let finding = Finding {
+            run: Some(self.run),
+            severity,
+            code: code.to_string(),
+            text: text.to_string(),
+            data: Value::Null,
+        };
+        self.recorder.lock().finding(&finding).during("write the record")
+    }
+}
