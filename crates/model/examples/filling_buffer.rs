@@ -1,7 +1,7 @@
 //! Writers that never stop, while the write buffer fills: throughput, fill, congestion and latency on a virtual
 //! time line. Run with `cargo run --release -p underlay-model --example filling_buffer`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use common::{Load, Plan, Stream, group_spec, run};

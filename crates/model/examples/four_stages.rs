@@ -5,7 +5,7 @@
 //! group of the bed's kind of devices is loaded to saturation. Run with
 //! `cargo run --release -p underlay-model --example four_stages`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use common::{Load, Plan, Stream, group_spec, run};

@@ -3,7 +3,7 @@
 //! Reads of 8 KiB with Poisson arrivals on the capacity device of a group, and eight outstanding MiB of
 //! resynchronisation reads; virtual time. Run with `cargo run --release -p underlay-model --example resync_shares`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use common::{Load, Plan, Stream, group_spec, run};

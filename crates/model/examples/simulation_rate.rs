@@ -3,7 +3,7 @@
 //! Virtual time passes as the model says; processor time is that of this process. Run with
 //! `cargo run --release -p underlay-model --example simulation_rate`.
 
-#[path = "../tests/common/mod.rs"]
+#[path = "../tests/it/common/mod.rs"]
 mod common;
 
 use common::{Load, Plan, Stream, group_spec, run};

@@ -4,7 +4,7 @@
 //! cargo run -p underlay-report --example render_fixture -- FILE [SERIES BUCKETS RUNS]
 //! ```
 
-#[path = "../tests/example/mod.rs"]
+#[path = "../tests/it/example/mod.rs"]
 mod example;
 
 use std::env;

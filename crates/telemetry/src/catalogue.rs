@@ -44,7 +44,7 @@ const INTRODUCTION: &str = "\
 # What is recorded
 
 <!-- Written from the declarations in crates/telemetry by its test `reference`. Do not edit;
-     run `UPDATE=1 cargo test -p underlay-telemetry --test reference`. -->
+     run `UPDATE=1 cargo test -p underlay-telemetry --test it reference`. -->
 
 Every source is read once per second, on whole seconds since the origin of the run.
 A reading carries the window `[begin, end]` in which it was taken; a rate over two readings is

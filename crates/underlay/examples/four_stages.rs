@@ -7,7 +7,7 @@
 //!
 //! writes `FOLDER/four-stages.sqlite` and `FOLDER/four-stages.html`.
 
-#[path = "../../model/tests/common/four_stages.rs"]
+#[path = "../../model/tests/it/four_stages/experiment.rs"]
 mod four_stages;
 
 use std::error::Error;

@@ -15,7 +15,7 @@
 //! What is deliberately not here: bytes. The cluster decides when and where; the data plane carries out
 //! [`DataCommand`]s on real bytes, in the order in which they come.
 //!
-//! **Promises**, each checked by the simulation in `tests/cluster_simulation.rs`: with `n` failures to tolerate any `n` failed
+//! **Promises**, each checked by the simulation in `tests/it/cluster_simulation`: with `n` failures to tolerate any `n` failed
 //! devices or hosts lose nothing that was acknowledged, and the volume serves; beyond that it answers errors within the
 //! detection time, never wrong data, and serves again when enough came back. What a member missed is known exactly (its stale
 //! regions), and only that is copied.

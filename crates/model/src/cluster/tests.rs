@@ -1,6 +1,6 @@
 //! What single rules promise: placement and its refusals, votes, limits, space, restarts.
 //!
-//! Everything that depends on combinations of them is in `tests/cluster_simulation`.
+//! Everything that depends on combinations of them is in `tests/it/cluster_simulation`.
 
 use super::{
     Ailment, Checksum, Cluster, ClusterEvent, ClusterSettings, ClusterSpec, ComponentRole,

@@ -1,0 +1,147 @@
+//! Backups on both engines: taken while transactions run, restored over a killed server, and judged by the
+//! conditions of TPC-C and by what its users were told.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::runtime::Runtime;
+use underlay_core::{Bytes, RootSeed};
+use underlay_database::managed::{BackupFormat, BackupReport, ServerError, StopMode};
+use underlay_database::tpcc::{
+    CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, Session, TableNames, check, load,
+    order_numbers,
+};
+use underlay_database::{Engine, Target};
+use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Terminal, Transaction};
+
+use super::harness::running_or_skip;
+
+/// Sessions beside the backup.
+const SESSIONS: u64 = 4;
+/// How long they run before and after it.
+const ALONE: Duration = Duration::from_millis(300);
+
+/// An order that was acknowledged.
+struct Order {
+    sent: Instant,
+    acknowledged: Instant,
+    warehouse: u32,
+    district: u32,
+    id: u32,
+}
+
+struct Backup {
+    begin: Instant,
+    end: Instant,
+    report: BackupReport,
+}
+
+#[test]
+fn backups_under_load_on_postgresql() {
+    exercise(Engine::Postgresql);
+}
+
+#[test]
+fn backups_under_load_on_mariadb() {
+    exercise(Engine::Mariadb);
+}
+
+fn exercise(engine: Engine) {
+    let mut running = running_or_skip!(engine);
+    let server = &mut running.server;
+    let parameters = Parameters::new(1, RootSeed(42), Entropy::FULL).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let target = match engine {
+        Engine::Postgresql => server.target(),
+        Engine::Mariadb => server.target().with_database("tpcc"),
+    };
+    load(&target, &parameters, &LoadOptions { parallel: 2, progress: &|_| {} }).unwrap();
+    let numbers =
+        |target: &Target| runtime.block_on(order_numbers(target, &TableNames::of(engine))).unwrap();
+    let before = numbers(&target);
+
+    let ends = AtomicBool::new(false);
+    let (backup, orders) = thread::scope(|scope| {
+        let users = scope.spawn(|| use_until(&target, &parameters, &ends));
+        thread::sleep(ALONE);
+        let begin = Instant::now();
+        let report = server.backup(BackupFormat::Archive).unwrap();
+        let backup = Backup { begin, end: Instant::now(), report };
+        thread::sleep(ALONE);
+        ends.store(true, Ordering::Relaxed);
+        (backup, users.join().unwrap())
+    });
+    let last = numbers(&target).sum();
+    let report = &backup.report;
+    assert!(report.path.parent().unwrap().ends_with("backup/db"), "{report:?}");
+    assert!(report.bytes > Bytes::from_mib(50) && report.bytes_per_second() > 0.0);
+    assert!(matches!(server.restore(report), Err(ServerError::StillRunning { .. })));
+
+    server.kill().unwrap();
+    let restored = server.restore(report).unwrap();
+    assert!(restored.bytes > Bytes::from_mib(50), "{restored:?}");
+    server.start().unwrap();
+    assert_holds(&runtime, &target, &ledger_at(&backup, &orders), &before);
+    let at_backup = numbers(&target).sum();
+    assert!(at_backup < last, "what came after the backup is still there");
+    server.stop(StopMode::Fast).unwrap();
+    // A restore leaves the backup as it was.
+    server.restore(report).unwrap();
+    server.start().unwrap();
+    assert_eq!(numbers(&target).sum(), at_backup);
+    server.stop(StopMode::Fast).unwrap();
+    assert!(matches!(server.backup(BackupFormat::Plain), Err(ServerError::NotRunning { .. })));
+}
+
+/// What a backup must hold: all that was acknowledged when it began. What was under way until it ended
+/// may be in it.
+fn ledger_at(backup: &Backup, orders: &[Order]) -> Ledger {
+    let mut ledger = Ledger::new();
+    for order in orders {
+        if order.acknowledged < backup.begin {
+            ledger.acknowledge(order.warehouse, order.district, order.id);
+        } else if order.sent < backup.end {
+            ledger.unknown(order.warehouse, order.district);
+        }
+    }
+    assert!(ledger.acknowledged_count() > 10 && ledger.unknown_count() > 10);
+    ledger
+}
+
+fn assert_holds(runtime: &Runtime, target: &Target, ledger: &Ledger, before: &OrderNumbers) {
+    let tables = TableNames::of(target.engine);
+    let options = CheckOptions {
+        warehouses: 1,
+        parallel: 2,
+        moment: CheckMoment::AfterRun,
+        ledger: Some((ledger, before)),
+        tables: &tables,
+    };
+    let report = runtime.block_on(check(target, options)).unwrap();
+    assert!(report.is_clean(), "{:#?}", report.failures().collect::<Vec<_>>());
+    assert_eq!(report.results.len(), 22);
+}
+
+/// The orders of all sessions until they are told to end. Any error fails the test.
+fn use_until(target: &Target, parameters: &Parameters, ends: &AtomicBool) -> Vec<Order> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let sessions = (0..SESSIONS).map(|user| async move {
+        let mut session = Session::connect(target, parameters, Mode::Procedures).await.unwrap();
+        let mut terminal = Terminal::with_inputs(parameters, user, RootSeed(7));
+        let mut orders = Vec::new();
+        while !ends.load(Ordering::Relaxed) {
+            let transaction = terminal.next();
+            let sent = Instant::now();
+            let outcome = session.run(&transaction).await.unwrap();
+            if let (Transaction::NewOrder(order), Some(id)) = (transaction, outcome.order_id) {
+                let (warehouse, district) = (order.warehouse, order.district);
+                let acknowledged = Instant::now();
+                orders.push(Order { sent, acknowledged, warehouse, district, id });
+            }
+        }
+        orders
+    });
+    runtime.block_on(join_all(sessions)).into_iter().flatten().collect()
+}

@@ -1,0 +1,191 @@
+//! Batch insertion on both engines: every mode, what a lost server keeps, and what is refused.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use underlay_core::RootSeed;
+use underlay_database::batch::{
+    BatchError, BatchOptions, BatchReport, SessionEnd, describe, drop_schema, insert,
+    insert_watched, rows_by_server_clock, verify,
+};
+use underlay_database::{Engine, ErrorClass, Target};
+use underlay_workload::batch::{Claim, Mode, Parameters};
+
+use super::harness::{Running, execute, running_or_skip};
+
+const ROWS: u32 = 3000;
+/// More than can be inserted before the server is killed.
+const ROWS_KILLED: u32 = 5_000_000;
+
+fn options(mode: Mode, sessions: u32, rollback: bool) -> BatchOptions {
+    BatchOptions {
+        parameters: Parameters { rows: ROWS, seed: RootSeed(42) },
+        mode,
+        sessions,
+        rollback,
+    }
+}
+
+fn assert_verified(target: &Target, report: &BatchReport, rows: u32) {
+    let verdict = verify(target, &report.options.parameters, report.claims()).unwrap();
+    assert_eq!(verdict.violations, Vec::<String>::new());
+    assert_eq!((verdict.rows, &verdict.checksum), (rows, &verdict.expected_checksum));
+}
+
+#[test]
+fn batches_on_postgresql() {
+    let mut running = running_or_skip!(Engine::Postgresql);
+    let target = running.server.target();
+    exercise(&mut running, &target, "CREATE SCHEMA batch", "DROP SCHEMA batch", "batch.test");
+}
+
+#[test]
+fn batches_on_mariadb() {
+    let mut running = running_or_skip!(Engine::Mariadb);
+    let target = running.server.target();
+    execute(&target, "CREATE DATABASE shop");
+    let shop = target.with_database("shop");
+    let foreign = ("CREATE TABLE theirs (a int)", "DROP TABLE theirs");
+    exercise(&mut running, &shop, foreign.0, foreign.1, "test");
+}
+
+fn exercise(running: &mut Running, target: &Target, theirs: &str, remove: &str, table: &str) {
+    assert!(matches!(describe(target), Err(BatchError::NotThere)));
+    refuses_what_others_made(target, theirs, remove);
+    every_mode_inserts_the_same_rows(target);
+    what_was_changed_is_found(target, table);
+    a_rollback_leaves_nothing(target);
+    a_stop_is_obeyed(target);
+    for mode in Mode::ALL {
+        a_killed_server_keeps_what_it_acknowledged(running, target, mode);
+    }
+    drop_schema(target).unwrap();
+    assert!(matches!(drop_schema(target), Err(BatchError::NotThere)));
+}
+
+fn refuses_what_others_made(target: &Target, theirs: &str, remove: &str) {
+    execute(target, theirs);
+    let wanted = options(Mode::Bulk, 1, false);
+    assert!(matches!(insert(target, &wanted, &|| false), Err(BatchError::Foreign)));
+    assert!(matches!(drop_schema(target), Err(BatchError::Foreign)));
+    assert!(matches!(describe(target), Err(BatchError::Foreign)));
+    execute(target, remove);
+}
+
+fn every_mode_inserts_the_same_rows(target: &Target) {
+    let mut checksums = Vec::new();
+    for (mode, sessions) in
+        [(Mode::Implicit, 1), (Mode::Explicit, 3), (Mode::Bulk, 1), (Mode::Bulk, 2)]
+    {
+        let report = insert(target, &options(mode, sessions, false), &|| false).unwrap();
+        assert!(report.is_complete(), "{mode}: {:?}", report.failure());
+        assert_eq!((report.rows(), report.rows_acknowledged()), (u64::from(ROWS), u64::from(ROWS)));
+        assert_eq!(report.rows_per_second.iter().sum::<u64>(), u64::from(ROWS), "{mode}");
+        let statements = if mode == Mode::Bulk { 0 } else { u64::from(ROWS) };
+        assert_eq!(report.insert_latency_ns.count(), statements);
+        let commits = if mode == Mode::Implicit { ROWS } else { sessions };
+        assert_eq!(report.commit_latency_ns.count(), u64::from(commits), "{mode}");
+        let series = rows_by_server_clock(target).unwrap();
+        assert_eq!(series.iter().map(|(_, rows)| rows).sum::<u64>(), u64::from(ROWS), "{mode}");
+        assert_verified(target, &report, ROWS);
+        let described = describe(target).unwrap();
+        assert_eq!((described.options, described.complete), (report.options, true));
+        let verdict = verify(target, &report.options.parameters, described.claims()).unwrap();
+        assert_eq!(verdict.violation_count, 0);
+        checksums.push(verdict.checksum);
+    }
+    checksums.dedup();
+    assert_eq!(checksums.len(), 1);
+}
+
+fn what_was_changed_is_found(target: &Target, table: &str) {
+    let report = insert(target, &options(Mode::Bulk, 1, false), &|| false).unwrap();
+    let count = || verify(target, &report.options.parameters, report.claims()).unwrap();
+    execute(target, &format!("UPDATE {table} SET qty = '1' WHERE rec_num = 7"));
+    let verdict = count();
+    assert_eq!(verdict.violation_count, 1, "{verdict:?}");
+    assert!(verdict.violations[0].starts_with("row 7 "), "{verdict:?}");
+    execute(target, &format!("DELETE FROM {table} WHERE rec_num = 7"));
+    assert_eq!(count().violation_count, 1);
+    execute(target, &format!("DELETE FROM {table} WHERE rec_num = {ROWS}"));
+    assert_eq!(count().violation_count, 2);
+    execute(target, &format!("UPDATE {table} SET price = NULL WHERE rec_num = 8"));
+    // Not a row any more, and so a gap before the next.
+    assert_eq!(count().violation_count, 3);
+}
+
+fn a_rollback_leaves_nothing(target: &Target) {
+    for mode in [Mode::Explicit, Mode::Bulk] {
+        let report = insert(target, &options(mode, 2, true), &|| false).unwrap();
+        assert!(report.is_complete(), "{:?}", report.failure());
+        assert_eq!((report.rows(), report.rows_acknowledged()), (u64::from(ROWS), 0));
+        assert_verified(target, &report, 0);
+    }
+}
+
+fn a_stop_is_obeyed(target: &Target) {
+    let ends = |mode| {
+        // However long the host takes to come to the first row.
+        let taken = AtomicU64::new(0);
+        let stop = || taken.load(Ordering::Relaxed) > 0;
+        let mut wanted = options(mode, 2, false);
+        wanted.parameters.rows = ROWS_KILLED;
+        let took = |rows| {
+            taken.fetch_add(rows, Ordering::Relaxed);
+        };
+        let report = insert_watched(target, &wanted, &stop, &took).unwrap();
+        assert!(report.sessions.iter().all(|session| session.end == SessionEnd::Stopped));
+        assert!(!describe(target).unwrap().complete);
+        report
+    };
+    let implicit = ends(Mode::Implicit);
+    assert!(implicit.rows_acknowledged() > 0);
+    assert_verified(target, &implicit, implicit.rows_acknowledged() as u32);
+    let explicit = ends(Mode::Explicit);
+    assert!(explicit.rows() > 0);
+    assert_verified(target, &explicit, 0);
+}
+
+/// Implicit transactions keep every acknowledged row, an explicit one and a stream none.
+fn a_killed_server_keeps_what_it_acknowledged(running: &mut Running, target: &Target, mode: Mode) {
+    let wanted = BatchOptions {
+        parameters: Parameters { rows: ROWS_KILLED, seed: RootSeed(7) },
+        mode,
+        sessions: 2,
+        rollback: false,
+    };
+    let report = std::thread::scope(|scope| {
+        let inserting = scope.spawn(|| insert(target, &wanted, &|| false).unwrap());
+        std::thread::sleep(Duration::from_millis(600));
+        running.server.kill().unwrap();
+        inserting.join().unwrap()
+    });
+    for session in &report.sessions {
+        match &session.end {
+            SessionEnd::Failed(error) => assert_eq!(error.class, ErrorClass::ConnectionLost),
+            other => panic!("{mode}: a session ended with {other:?} before the server was killed"),
+        }
+    }
+    assert!(report.rows() > 100, "{mode}: only {} rows before the kill", report.rows());
+    running.server.start().unwrap();
+    running.server.wait_ready(Duration::from_secs(30)).unwrap();
+
+    let verdict = verify(target, &wanted.parameters, report.claims()).unwrap();
+    assert_eq!(verdict.violations, Vec::<String>::new(), "{mode}");
+    if mode == Mode::Implicit {
+        assert_eq!(report.rows_acknowledged(), report.rows());
+        let kept = u64::from(verdict.rows);
+        assert!((report.rows()..=report.rows() + 2).contains(&kept), "{kept} of {}", report.rows());
+        // An account of more than was kept does not pass.
+        let claim =
+            |claim: &Claim| Claim { least: claim.least + 2, most: claim.most + 2, ..*claim };
+        let more = report.claims().iter().map(claim).collect();
+        assert!(verify(target, &wanted.parameters, more).unwrap().violation_count > 0);
+    } else {
+        assert_eq!((verdict.rows, report.rows_acknowledged()), (0, 0), "{mode}");
+    }
+    let described = describe(target).unwrap();
+    assert!(!described.complete);
+    let verdict = verify(target, &wanted.parameters, described.claims()).unwrap();
+    assert_eq!(verdict.violation_count, 0, "{mode}: {:?}", verdict.violations);
+}

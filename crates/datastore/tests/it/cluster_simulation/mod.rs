@@ -1,0 +1,86 @@
+//! Deterministic simulation of whole clusters: topology, policies, workload and faults from one seed.
+//!
+//! Each run drives a [`underlay_model::cluster::Cluster`] and its data plane through random requests and faults in virtual
+//! time, and checks after each step against a simple reference: per sector the set of contents that may be read. Within the
+//! policy's promise no request may fail; beyond it errors are allowed and wrong data never is. At the end everything is
+//! healed, and members must agree, space must add up, and nothing may still be copying.
+//!
+//! `UNDERLAY_SEED=n` runs one seed. Fresh seeds run for a minute, or for as long as `UNDERLAY_SIMULATION_SECONDS=n` says; 0 is none.
+//! In every second run the program that drives the cluster is killed now and then, between two commands or in the midst of one.
+//! `UNDERLAY_TRACE=1` prints what happens, `UNDERLAY_TRACE=data` the commands of the data plane as well.
+
+mod reference;
+
+mod topology;
+
+mod world;
+
+mod faults;
+
+mod restart;
+
+mod mortal;
+
+mod healed;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use world::World;
+
+/// How long fresh seeds run unless told otherwise.
+const FRESH_SECONDS: u64 = 60;
+
+/// Seeds that once failed. 1795347409900629478: the program was killed between a write of a row with parity that one member
+/// missed and the state that says so, while another member was being filled. 1795350549855037700: a rotten block of a row with
+/// two members missing was made out of what the two that were being filled held. 1795351564044273322: the program was killed
+/// between a write that a replacement took alone and the state that says so; what was read then was gone when the replaced one was
+/// back. 1795351876014156759: parity of a row in doubt after a power cut decoded a member while another host was frozen.
+/// 1795358648565335260: the reference was wrong about a write that began after another one and ended at the moment at which that began.
+const ONCE_FAILED: [u64; 5] = [
+    1_795_347_409_900_629_478,
+    1_795_350_549_855_037_700,
+    1_795_351_564_044_273_322,
+    1_795_351_876_014_156_759,
+    1_795_358_648_565_335_260,
+];
+
+/// Runs one seed; a failure names the command that repeats it.
+fn run(seed: u64) {
+    let result = catch_unwind(AssertUnwindSafe(|| World::new(seed).run()));
+    if result.is_err() {
+        panic!(
+            "seed {seed} failed; repeat with: UNDERLAY_SEED={seed} cargo test -p underlay-datastore \
+             --test it cluster_simulation"
+        );
+    }
+}
+
+fn number_from(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
+}
+
+#[test]
+fn fixed_seeds() {
+    if let Some(seed) = number_from("UNDERLAY_SEED") {
+        return run(seed);
+    }
+    for seed in (0..60).chain(ONCE_FAILED) {
+        run(seed);
+    }
+}
+
+#[test]
+fn fresh_seeds() {
+    if number_from("UNDERLAY_SEED").is_some() {
+        return;
+    }
+    let seconds = number_from("UNDERLAY_SIMULATION_SECONDS").unwrap_or(FRESH_SECONDS);
+    let end = Instant::now() + Duration::from_secs(seconds);
+    let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
+    let mut runs = 0;
+    while Instant::now() < end {
+        run(start.wrapping_add(runs));
+        runs += 1;
+    }
+    println!("{runs} fresh seeds from {start}");
+}

@@ -1,0 +1,4 @@
+//! Laws of queueing and published figures that the simulation must meet.
+
+mod laws;
+mod published;

@@ -1,0 +1,8 @@
+//! Studies as their authors write them: shipped, malformed, mutated, overridden.
+
+mod fuzz;
+mod malformed;
+mod mutations;
+mod options;
+mod plan_page;
+mod shipped;

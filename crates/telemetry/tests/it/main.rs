@@ -1,0 +1,6 @@
+//! Collectors on this host and on real servers.
+
+mod collector;
+mod mariadb;
+mod reference;
+mod support;

@@ -1,0 +1,15 @@
+//! The program as its users run it.
+
+mod cluster_faults;
+mod command_line;
+mod common;
+mod drive_by_url;
+mod io;
+mod mariadb;
+mod power_cut;
+mod simulate_and_calibrate;
+mod study_faults;
+mod study_jobs;
+mod study_search;
+mod volumes;
+mod whole_study;

@@ -1,0 +1,239 @@
+//! MariaDB from the command line: a whole small study that compares two designs, and the load generator
+//! alone against a server by URL.
+
+use crate::common::{Bench, cannot_run_servers};
+use serde_json::Value;
+use underlay_database::managed::{Listen, StopMode};
+use underlay_database::mariadb::{Server, ServerSpec, find_installs};
+use underlay_host::{StateDir, Teardown, unprivileged_user};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON on standard output")
+}
+
+/// Says why a test cannot run here; the caller returns.
+fn cannot_run_mariadb() -> Option<&'static str> {
+    match cannot_run_servers() {
+        None if find_installs(None, None).is_empty() => Some("needs MariaDB's server programs"),
+        reason => reason,
+    }
+}
+
+const STUDY: &str = r#"
+name = "maria"
+title = "A small study of MariaDB"
+question = "Does the lab work with another engine?"
+
+[engine]
+kind = "mariadb"
+memory-limit = "320MiB"
+
+[engine.settings]
+innodb_buffer_pool_size = "64M"
+innodb_log_file_size = "64M"
+
+[volumes.data]
+capacity = "1GiB"
+
+[volumes.wal]
+capacity = "256MiB"
+
+[volumes.backup]
+capacity = "128MiB"
+
+[[design]]
+use = "null"
+name = "a"
+
+[[design]]
+use = "kingston-nvme"
+name = "b"
+
+[workload.tpcc]
+warehouses = 1
+
+[procedure]
+users = [1, 4]
+settle = "0s"
+warm-up = "1s"
+ramp-up = "1s"
+measure = "5s"
+repeats = 1
+"#;
+
+#[test]
+fn a_study_compares_two_designs_on_mariadb() {
+    if let Some(reason) = cannot_run_mariadb() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("maria.toml", STUDY);
+    let plan = json(&bench.run(&["check", "maria.toml", "--json"]).expect(0));
+    assert_eq!(plan["engine"]["kind"], "mariadb", "{plan:#}");
+
+    let ended =
+        bench.run(&["run", "maria.toml", "--out", "maria.sqlite", "--no-progress", "--json"]);
+    let stderr = ended.stderr.clone();
+    let analysis = json(&ended.expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    let runs = analysis["runs"].as_array().expect("a list of runs");
+    assert_eq!(runs.iter().filter(|run| run["counted"] == true).count(), 2, "{stderr}");
+
+    // What was recorded: whose engine, its settings with their origin, and its own counters.
+    bench.run(&["export", "maria.sqlite", "--jsonl", "all.jsonl"]).expect(0);
+    let exported = std::fs::read_to_string(bench.path().join("all.jsonl")).expect("the export");
+    for wanted in [
+        "mariadb",
+        "innodb_flush_log_at_trx_commit",
+        "status.innodb_lsn_current",
+        "status.com_commit",
+        "mariadb.on_cpu",
+        "InnodbLogFlush",
+    ] {
+        assert!(exported.contains(wanted), "the record lacks {wanted}");
+    }
+    bench.run(&["report", "maria.sqlite", "--out", "page.html"]).expect(0);
+
+    // Settings that MariaDB refuses are told before anything is touched, as are PostgreSQL's.
+    let wrong =
+        STUDY.replace("innodb_buffer_pool_size = \"64M\"", "innodb_buffer_pool_size = \"64MB\"");
+    bench.write("wrong.toml", &wrong);
+    let ended = bench.run(&["check", "wrong.toml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("K, M, G and T"), "{}", ended.stderr);
+    bench.write("wrong.toml", &STUDY.replace("innodb_log_file_size", "innodb_log_file_sizes"));
+    let ended = bench.run(&["check", "wrong.toml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    assert!(ended.stderr.contains("did you mean `innodb_log_file_size`?"), "{}", ended.stderr);
+}
+
+/// Statements that commit by themselves, on a folder of this host: they are counted among the server's own commits; what no
+/// counter knows is said, not made up.
+#[test]
+fn statements_that_commit_by_themselves_are_counted_and_a_shared_disk_is_not_judged() {
+    if let Some(reason) = cannot_run_mariadb() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    // On a disk: the server writes with direct I/O, which memory file systems refuse.
+    let folder = tempfile::tempdir_in("/var/tmp").expect("a folder");
+    let everybody = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(folder.path(), everybody).expect("its permissions are set");
+    let here = format!("name = \"a\"\ndatastore.path.directory = \"{}\"", folder.path().display());
+    let workload = "[workload.sysbench]\ntables = 1\ntable-size = 1000\nscript = \"update_index\"";
+    let study = STUDY
+        .replace("use = \"null\"\nname = \"a\"", &here)
+        .replace("[workload.tpcc]\nwarehouses = 1", workload);
+    assert!(study.contains(&here) && study.contains(workload));
+    bench.write("here.toml", &study);
+    let arguments = ["run", "here.toml", "--out", "here.sqlite", "--no-progress", "--json"];
+    let options = ["--users", "2", "--designs", "a"];
+    let analysis = json(&bench.run(&[&arguments[..], &options].concat()).expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    let gates = analysis["bottlenecks"][0]["gates"].as_array().expect("gates");
+    let gate = |id: &str| gates.iter().find(|gate| gate["id"] == id).expect("it is always there");
+    assert_eq!(gate("G3")["state"], "passed", "{}", gate("G3"));
+    assert_eq!(gate("G7")["state"], "not-judged", "{}", gate("G7"));
+    let rung = &analysis["rungs"][0];
+    let rate = rung["metrics"]["headline"]["value"].as_f64().expect("a rate");
+    let tpm = rung["metrics"]["tpm"]["value"].as_f64().expect("the server has a count of these");
+    let share = tpm / 60.0 / rate;
+    assert!(rate > 0.0 && (0.8..1.2).contains(&share), "{tpm} TPM of {rate}/s");
+    // Where the folder lies on a block device, that is shown as a whole, once, and said.
+    let volumes = rung["volumes"].as_array().expect("volumes");
+    let names: Vec<&str> = volumes.iter().filter_map(|row| row["volume"].as_str()).collect();
+    let findings = analysis["findings"].as_array().expect("findings");
+    let told = findings.iter().filter(|finding| finding["code"] == "shared-device").count();
+    assert!(names.is_empty() || names == ["whole device"], "{names:?}");
+    assert_eq!(told, names.len(), "{findings:#?}");
+}
+
+#[test]
+fn a_server_is_loaded_driven_checked_and_emptied_by_url() {
+    if let Some(reason) = cannot_run_mariadb() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let place = tempfile::Builder::new().prefix("underlay-url").tempdir_in("/var/tmp").unwrap();
+    let path = place.path().canonicalize().unwrap();
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o711)).unwrap();
+    let state = StateDir::at(path.join("state")).unwrap();
+    let teardown = Teardown::create(&state, "test").unwrap();
+    let spec = ServerSpec {
+        name: "url".to_string(),
+        install: find_installs(None, None).remove(0),
+        data: path.join("data"),
+        wal: path.join("redo"),
+        backup: path.join("backup"),
+        settings: Default::default(),
+        run_as: unprivileged_user().unwrap(),
+        cgroup: None,
+        runtime_dir: path.join("run"),
+        listen: Listen::Loopback,
+    };
+    let mut server = Server::create(&teardown, spec).unwrap();
+    server.start().unwrap();
+    let target = server.tcp_target().unwrap().with_database("shop");
+    let url = target.to_string();
+    let password = target.password.as_ref().unwrap().reveal().to_string();
+    let drive_of = |workload: &str, arguments: &[&str]| {
+        let output = bench
+            .underlay()
+            .args(["drive", workload, "--json", "--url", &url])
+            .args(arguments)
+            .env("MYSQL_PWD", &password)
+            .output()
+            .expect("the program starts");
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!text.contains(&password) && !errors.contains(&password), "the password is shown");
+        assert_eq!(output.status.code(), Some(0), "{text}\n{errors}");
+        json(&text)
+    };
+    let drive = |arguments: &[&str]| drive_of("tpcc", arguments);
+    let loaded = drive(&["--load", "--warehouses", "1"]);
+    assert!(loaded["load"]["rows"].as_u64().unwrap() > 590_000, "{loaded:#}");
+    for more in [&[][..], &["--statements"][..]] {
+        let mut arguments = vec!["--run", "--users", "4", "--warm-up", "1s", "--duration", "3s"];
+        arguments.extend(more);
+        let ran = drive(&arguments);
+        assert!(ran["run"]["nopm"].as_f64().unwrap() > 100.0, "{ran:#}");
+    }
+    let checked = drive(&["--check"]);
+    let results = checked["check"]["results"].as_array().expect("a list of checks");
+    assert_eq!(results.len(), 21, "{checked:#}");
+    assert!(results.iter().all(|result| result["outcome"] == "ok"), "{checked:#}");
+    drive(&["--drop"]);
+
+    // All of it in one command: load, run, check, and the shop of an earlier one dropped.
+    let load = ["--load", "--drop", "--db-size", "0.1MB", "--run", "--check", "--warm-up", "200ms"];
+    let shop = drive_of("dvdstore", &[&load[..], &["--duration", "2s", "--users", "4"]].concat());
+    assert_eq!(shop["load"]["customers"], 200, "{shop:#}");
+    assert!(shop["load"]["stored_bytes"].as_u64() > shop["load"]["bytes"].as_u64(), "{shop:#}");
+    assert!(shop["run"]["opm"].as_f64().unwrap() > 100.0, "{shop:#}");
+    assert!(shop["run"]["acknowledged"]["orders"].as_u64().unwrap() > 5, "{shop:#}");
+    for (checks, count) in [(&shop["run"]["checks"], 34), (&shop["check"], 26)] {
+        let checks = checks.as_array().expect("a list of checks");
+        assert_eq!(checks.len(), count, "{shop:#}");
+        assert!(checks.iter().all(|check| check["outcome"] == "ok"), "{shop:#}");
+    }
+    drive_of("dvdstore", &["--drop"]);
+    let batch = drive_of("batch", &["--run", "--check", "--rows", "3000", "--sessions", "2"]);
+    assert_eq!(batch["run"]["rows_acknowledged"], 3000, "{batch:#}");
+    assert_eq!(batch["run"]["commit_latency_ns"]["count"], 3000, "{batch:#}");
+    assert_eq!(batch["check"]["sha256"], batch["run"]["check"]["sha256_expected"], "{batch:#}");
+    drive_of("batch", &["--drop"]);
+    let asked = ["--scale", "0.01", "--load", "--run", "--check"];
+    let warehouse = drive_of("warehouse", &asked);
+    assert_eq!(warehouse["run"]["throughput"]["queries"], 44, "{warehouse:#}");
+    let results = warehouse["check"]["results"].as_array().expect("a list of checks");
+    assert_eq!(results.len(), 40, "{warehouse:#}");
+    assert!(results.iter().all(|result| result["outcome"] == "ok"), "{warehouse:#}");
+    drive_of("warehouse", &["--drop"]);
+    server.stop(StopMode::Fast).unwrap();
+    teardown.unwind();
+}

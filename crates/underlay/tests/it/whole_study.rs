@@ -1,0 +1,316 @@
+//! A whole study with a real PostgreSQL on two emulated designs: the answer, the record, the report, and
+//! a host as it was before. Then the same with the program killed at random moments.
+
+use crate::common::{Bench, Ended, SMALL_STUDY, cannot_run_servers, control_groups_of};
+use serde_json::Value;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).expect("JSON on standard output")
+}
+
+/// Runs that are evidence.
+fn runs_counted(analysis: &Value) -> usize {
+    let runs = analysis["runs"].as_array().expect("a list of runs");
+    runs.iter().filter(|run| run["counted"] == true).count()
+}
+
+#[test]
+fn a_study_is_carried_out_answered_and_leaves_the_host_as_it_was() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let ended =
+        bench.run(&["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"]);
+    let stderr = ended.stderr.clone();
+    let analysis = json(&ended.expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    assert_eq!(runs_counted(&analysis), 2, "{stderr}");
+
+    let again = json(&bench.run(&["show", "small.sqlite", "--json"]).expect(0));
+    assert_eq!(
+        again["verdict"]["headline"], analysis["verdict"]["headline"],
+        "the record says the same again"
+    );
+
+    let report = bench.run(&["report", "small.sqlite", "--out", "page.html"]).expect(0);
+    assert_eq!(report.trim(), "page.html");
+    let page = std::fs::read_to_string(bench.path().join("page.html")).expect("the page");
+    assert!(page.starts_with("<!doctype html>") || page.starts_with("<!DOCTYPE html>"));
+
+    bench.run(&["export", "small.sqlite", "--csv", "csv", "--jsonl", "all.jsonl"]).expect(0);
+    assert!(std::fs::read_dir(bench.path().join("csv")).expect("a folder").count() > 5);
+
+    // A record compared with itself: no difference, and no confound.
+    let comparison =
+        json(&bench.run(&["compare", "small.sqlite", "small.sqlite", "--json"]).expect(0));
+    assert_eq!(comparison["same_workload"], true);
+
+    // Another population is another workload.
+    let other = SMALL_STUDY.replace("name = \"small\"", "name = \"other\"\nseed = 77");
+    bench.write("other.toml", &other);
+    bench
+        .run(&["run", "other.toml", "--out", "other.sqlite", "--no-progress", "--designs", "a"])
+        .expect(0);
+    assert_eq!(bench.run(&["compare", "small.sqlite", "other.sqlite"]).code, Some(7));
+    bench
+        .run(&[
+            "compare",
+            "small.sqlite",
+            "other.sqlite",
+            "--allow-different-workloads",
+            "--designs",
+            "a,a",
+        ])
+        .expect(0);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+}
+
+/// A block load of the study's own and a copy beside the users of one of the two designs.
+const BESIDE: &str = r#"
+[[io-profile]]
+name = "pages-and-log"
+
+[[io-profile.job]]
+name = "pages"
+rate-per-second = 200
+
+[[io-profile.job.stream]]
+read-percent = 70
+size = "8KiB"
+region-percent = [0, 90]
+
+[[io-profile.job]]
+name = "log"
+rate-per-second = 20
+
+[[io-profile.job.stream]]
+read-percent = 0
+random-percent = 0
+size = "4KiB"
+region-percent = [90, 100]
+durability = "flush"
+
+[[background]]
+name = "neighbour"
+load = { profile = "pages-and-log", volumes = ["data"], working-set = "16MiB" }
+lasts = "3s"
+designs = ["b"]
+
+[[background]]
+name = "copy"
+copy = { from = "wal", to = "backup", space = "16MiB", bytes-per-second = "20MB" }
+at = "1s"
+designs = ["b"]
+"#;
+
+/// Both are told of, once, in the design that has them, and were seen second by second.
+fn assert_work_beside_the_users(analysis: &Value) {
+    let findings = analysis["findings"].as_array().expect("findings");
+    for (name, end) in [("neighbour: ", "MB written"), ("copy: ", "stopped before its end")] {
+        let told: Vec<&str> = findings
+            .iter()
+            .filter_map(|finding| finding["text"].as_str())
+            .filter(|text| text.contains(name))
+            .collect();
+        assert_eq!(told.len(), 1, "{findings:#?}");
+        assert!(told[0].contains("MB/s") && told[0].contains(end), "{told:?}");
+        assert!(!told[0].contains("failed"), "{told:?}");
+    }
+    let series = analysis["timelines"]["series"].as_array().expect("series");
+    for (name, at_least, at_most) in [
+        ("background.neighbour.write_bytes", 1e4, 1e12),
+        ("background.copy.read_bytes", 1e6, 60e6),
+        ("background.copy.write_bytes", 1e6, 60e6),
+    ] {
+        let position = series.iter().position(|one| one["name"] == name).expect("a series");
+        let lines = analysis["timelines"]["lines"].as_array().expect("lines");
+        let line = lines.iter().find(|line| line["series"] == position).expect("a line");
+        let values = line["mean"].as_array().or(line["values"].as_array()).expect("values");
+        let most = values.iter().filter_map(Value::as_f64).fold(0.0, f64::max);
+        assert!((at_least..at_most).contains(&most), "{name}: {most}");
+    }
+}
+
+#[test]
+fn sysbench_is_a_workload_of_studies_and_work_beside_it_is_done_and_told() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let study = SMALL_STUDY
+        .replace("[workload.tpcc]\nwarehouses = 1\n", "[workload.sysbench]\ntable-size = 10_000\n");
+    assert_ne!(study, SMALL_STUDY);
+    bench.write("small.toml", &format!("{study}{BESIDE}"));
+    let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];
+    let analysis = json(&bench.run(&[&arguments[..], &["--users", "2"]].concat()).expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    assert_eq!(runs_counted(&analysis), 2);
+    let verdict = analysis["verdict"]["headline"].as_str().expect("a sentence");
+    assert!(verdict.contains("the transactions per second of"), "{verdict}");
+    assert_eq!(analysis["workload"]["unit"], "TPS");
+    for rung in analysis["rungs"].as_array().expect("rungs") {
+        let tps = |name: &str| rung["metrics"][name]["value"].as_f64().expect("a number");
+        // Everything that a script does is counted, and committed.
+        assert!((tps("headline") / tps("transactions_per_second") - 1.0).abs() < 0.01, "{rung:#}");
+        assert_eq!(rung["latencies"].as_array().map(Vec::len), Some(1), "one script was driven");
+    }
+    let checks = analysis["checks"].as_array().expect("checks");
+    assert!(
+        !checks.is_empty() && checks.iter().all(|check| check["outcome"] == "ok"),
+        "{checks:#?}"
+    );
+    assert_work_beside_the_users(&analysis);
+    let shown = bench.run(&["show", "small.sqlite"]).expect(0);
+    assert!(shown.contains("TPS: transactions per second") && !shown.contains("NOPM"), "{shown}");
+}
+
+#[test]
+fn the_web_shop_is_a_workload_of_studies() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    let workload = "[workload.dvdstore]\ndb-size = \"0.2MB\"\nn-searches = 1\nds2-mode = true\n";
+    let study = SMALL_STUDY.replace("[workload.tpcc]\nwarehouses = 1\n", workload);
+    assert_ne!(study, SMALL_STUDY);
+    bench.write("small.toml", &study);
+    let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"];
+    let options = ["--users", "2", "--designs", "a"];
+    let analysis = json(&bench.run(&[&arguments[..], &options].concat()).expect(0));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+    assert_eq!((runs_counted(&analysis), &analysis["workload"]["unit"]), (1, &json("\"OPM\"")));
+    let rung = &analysis["rungs"][0];
+    assert!(rung["metrics"]["headline"]["value"].as_f64().expect("a number") > 0.0, "{rung:#}");
+    let steps = rung["latencies"].as_array().expect("steps of visits");
+    let of_reviews =
+        |step: &&Value| step["transaction"].as_str().is_some_and(|name| name.contains("review"));
+    assert!(steps.len() >= 4, "steps of visits: {rung:#}");
+    assert_eq!(steps.iter().filter(of_reviews).count(), 0, "the old flow has no reviews: {rung:#}");
+    let checks = analysis["checks"].as_array().expect("checks");
+    assert!(checks.len() > 50 && checks.iter().all(|check| check["outcome"] == "ok"));
+}
+
+#[test]
+fn a_killed_run_is_removed_by_clean_and_gone_on_with() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let arguments = ["run", "small.toml", "--out", "small.sqlite", "--no-progress"];
+    // Moments spread over load, restore, start, warm-up, measuring and the second run.
+    for after_ms in [400, 3_000, 9_000, 16_000, 27_000] {
+        let mut child = bench
+            .underlay()
+            .args(arguments)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let until = Instant::now() + Duration::from_millis(after_ms);
+        let mut finished = None;
+        while Instant::now() < until && finished.is_none() {
+            std::thread::sleep(Duration::from_millis(20));
+            finished = child.try_wait().expect("a child");
+        }
+        if let Some(status) = finished {
+            assert!(
+                status.success(),
+                "ended by itself with {status} after less than {after_ms} ms"
+            );
+            break;
+        }
+        let pid = child.id();
+        child.kill().expect("SIGKILL");
+        assert_eq!(child.wait().expect("a child").signal(), Some(9));
+        bench.run(&["clean"]).expect(0);
+        assert_eq!(
+            bench.left_on_host(),
+            Vec::<String>::new(),
+            "left after a kill at {after_ms} ms"
+        );
+        assert_eq!(control_groups_of(pid), Vec::<std::path::PathBuf>::new());
+    }
+    // On a quick host the last attempt may have come to its end before its kill.
+    let complete = bench.run(&["show", "small.sqlite", "--json"]);
+    let complete = complete.code == Some(0) && runs_counted(&json(&complete.stdout)) == 2;
+    let mut stderr = String::new();
+    if !complete {
+        let ended = bench.run(&arguments);
+        stderr.clone_from(&ended.stderr);
+        ended.expect(0);
+    }
+    let analysis = json(&bench.run(&["show", "small.sqlite", "--json"]).expect(0));
+    assert_eq!(runs_counted(&analysis), 2, "{stderr}");
+}
+
+#[test]
+fn ctrl_c_ends_cleanly_and_a_crashed_database_is_named() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let start = |out: &str| {
+        bench
+            .underlay()
+            .args(["run", "small.toml", "--out", out, "--no-progress"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts")
+    };
+
+    let child = start("interrupted.sqlite");
+    wait_until(|| postmaster(&bench).is_some(), "the server of the first run");
+    send(child.id(), libc::SIGINT);
+    let ended = Ended::of(child.wait_with_output().expect("a child"));
+    assert_eq!(ended.code, Some(130), "{}", ended.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after Ctrl-C");
+
+    let child = start("crashed.sqlite");
+    wait_until(|| postmaster(&bench).is_some(), "the server of the first run");
+    // Under load: a few seconds after the start, before the run can be over.
+    std::thread::sleep(Duration::from_secs(4));
+    if let Some(pid) = postmaster(&bench) {
+        send(pid, libc::SIGKILL);
+    }
+    let ended = Ended::of(child.wait_with_output().expect("a child"));
+    assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+    assert!(ended.stderr.contains("database server"), "the cause is named: {}", ended.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after a crash");
+}
+
+/// The postmaster of a run (not of the load): the server whose data directory is on a volume.
+fn postmaster(bench: &Bench) -> Option<u32> {
+    let state = bench.state().to_string_lossy().into_owned();
+    std::fs::read_dir("/proc").ok()?.flatten().find_map(|entry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?;
+        let is_postmaster = command.split('\0').next()?.ends_with("/postgres");
+        (is_postmaster && command.contains(&state) && command.contains("pgdata")).then_some(pid)
+    })
+}
+
+fn send(pid: u32, signal: i32) {
+    // SAFETY: sends a signal to a process that this test started.
+    unsafe { libc::kill(pid.cast_signed(), signal) };
+}
+
+fn wait_until(condition: impl Fn() -> bool, what: &str) {
+    let limit = Instant::now() + Duration::from_secs(120);
+    while !condition() {
+        assert!(Instant::now() < limit, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
