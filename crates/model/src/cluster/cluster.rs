@@ -4,19 +4,19 @@
 //! happens at its own moment even when the driver looks seldom. Equal specifications, seeds and calls give equal
 //! events.
 
-use super::data_command::DataCommand;
-use super::event::{ClusterEvent, Notice};
+use super::clock::Clock;
+use super::event::ClusterEvent;
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::network::Network;
 use super::object::{Component, Layout, Object, Volume};
 use super::operation::{FrontOperation, Part, SubState, Subrequest};
+use super::outbox::Outbox;
 use super::placement::Map;
 use super::slab::{Key, Slab};
 use super::spec::{ClusterProblem, ClusterSettings, ClusterSpec};
 use super::timers::Timer;
 use super::topology::{Group, Host};
 use super::wakeups::Wakeups;
-use crate::agenda::{Agenda, Turn};
 use crate::disk_group::{GroupFinished, GroupRequestId};
 use rand_pcg::Pcg64;
 use underlay_core::{Nanos, RootSeed};
@@ -36,11 +36,10 @@ pub struct Cluster {
     pub(super) operations: Slab<FrontOperation>,
     pub(super) parts: Slab<Part>,
     pub(super) subs: Slab<Subrequest>,
-    timers: Agenda<Timer>,
-    pub(super) now: Nanos,
+    pub(super) clock: Clock,
     /// Counts changes of what components there are, and of which can be used; see the module `whole_set`.
     pub(super) shape: u64,
-    outbox: Vec<ClusterEvent>,
+    pub(super) outbox: Outbox,
     finished: Vec<GroupFinished>,
     pub(super) random: Pcg64,
     pub(super) seed: RootSeed,
@@ -49,12 +48,6 @@ pub struct Cluster {
     pub(super) any_crashed: bool,
     /// Whether a host does not answer all others; likewise.
     pub(super) any_silent: bool,
-    /// Counts changes that must not be forgotten; see [`ClusterEvent::StateChanged`].
-    pub(super) generation: u64,
-    /// The generation that the driver was told of last; none if it does not want to know.
-    told_generation: Option<u64>,
-    /// Events at the front of the outbox that are in order already.
-    told_events: usize,
     /// Number of the last change of a host.
     pub(super) host_epoch: u32,
     pub(super) resync: super::resync::ResyncState,
@@ -82,19 +75,15 @@ impl Cluster {
             operations: Slab::new(),
             parts: Slab::new(),
             subs: Slab::new(),
-            timers: Agenda::new(),
-            now: Nanos::ZERO,
+            clock: Clock::new(),
             shape: 0,
-            outbox: Vec::new(),
+            outbox: Outbox::new(),
             finished: Vec::new(),
             random: seed.stream("cluster", 0),
             seed,
             next_side: 1,
             any_crashed: false,
             any_silent: false,
-            generation: 0,
-            told_generation: None,
-            told_events: 0,
             host_epoch: 0,
             resync: super::resync::ResyncState::default(),
             rebalancing: super::rebalance::Balance::default(),
@@ -103,16 +92,16 @@ impl Cluster {
             cluster.push_host(host);
         }
         let interval = cluster.settings.rebalance_interval;
-        cluster.schedule(interval, Timer::Rebalance);
+        cluster.clock.schedule(interval, Timer::Rebalance);
         Ok(cluster)
     }
 
     /// When [`Cluster::advance`] will next have something to do.
     pub fn next_wakeup(&self) -> Option<Nanos> {
         if !self.outbox.is_empty() {
-            return Some(self.now);
+            return Some(self.clock.now());
         }
-        let next = self.timers.next().0.min(self.wakeups.first().0);
+        let next = self.clock.next_timer().min(self.wakeups.first().0);
         (next != u64::MAX).then_some(Nanos(next))
     }
 
@@ -120,9 +109,9 @@ impl Cluster {
     /// clock that would otherwise wake for each step of what nobody waits for.
     pub fn next_answer(&self) -> Option<Nanos> {
         if !self.outbox.is_empty() {
-            return Some(self.now);
+            return Some(self.clock.now());
         }
-        let timer = self.timers.next().0;
+        let timer = self.clock.next_timer();
         let answers = self.groups.iter().filter_map(|group| group.engine.next_answer());
         let next = answers.fold(timer, |next, at| next.min(at.0));
         (next != u64::MAX).then_some(Nanos(next))
@@ -131,63 +120,33 @@ impl Cluster {
     /// Lets time pass up to `now` and appends what happened, in the order in which it is to be dealt with.
     pub fn advance(&mut self, now: Nanos, events: &mut Vec<ClusterEvent>) {
         self.run_until(now);
-        self.hand_out(events);
+        self.tell_of_change();
+        self.outbox.take(events);
     }
 
     /// Lets time pass until something has happened that is to be dealt with, though not beyond `limit`; appends it, and returns
     /// when that was. What happens on the way and concerns nobody outside costs its driver nothing.
     pub fn advance_to_event(&mut self, limit: Nanos, events: &mut Vec<ClusterEvent>) -> Nanos {
-        while !self.has_news() && self.step(limit) {}
-        if !self.has_news() {
-            self.now = self.now.max(limit);
+        while !self.outbox.has_news() && self.step(limit) {}
+        if !self.outbox.has_news() {
+            self.clock.advance_to(limit);
         }
-        self.hand_out(events);
-        self.now
-    }
-
-    fn has_news(&self) -> bool {
-        !self.outbox.is_empty() || self.told_generation.is_some_and(|told| told != self.generation)
-    }
-
-    fn hand_out(&mut self, events: &mut Vec<ClusterEvent>) {
         self.tell_of_change();
-        self.told_events = 0;
-        if events.is_empty() {
-            std::mem::swap(events, &mut self.outbox);
-        } else {
-            events.append(&mut self.outbox);
-        }
+        self.outbox.take(events);
+        self.clock.now()
     }
 
     /// From now on [`ClusterEvent::StateChanged`] says what is to be stored for a restart, beginning with the present state.
     pub fn remember_changes(&mut self) {
-        self.told_generation = Some(self.generation.wrapping_sub(1));
+        self.outbox.emit_states();
     }
 
-    /// Puts the present state among the events of which the driver was not told, if it has changed. It says that copies have
-    /// ended and that what they replaced is gone, and it knows everything that a request was told: so it comes after
-    /// the bytes, and before answers and before what destroys bytes that an older state counts on.
+    /// Emits the present state, if it has changed since it was emitted last; see [`Outbox::push_state`].
     pub(super) fn tell_of_change(&mut self) {
-        if self.told_generation.is_none_or(|told| told == self.generation) {
-            return;
+        if self.outbox.has_unsaved_change() {
+            let state = self.state();
+            self.outbox.push_state(state);
         }
-        self.told_generation = Some(self.generation);
-        let comes_after = |event: &ClusterEvent| match event {
-            ClusterEvent::Finished(_) => true,
-            ClusterEvent::Data(command) => matches!(
-                command,
-                DataCommand::Remove { .. }
-                    | DataCommand::Blank { .. }
-                    | DataCommand::PowerCut { .. }
-            ),
-            ClusterEvent::StateChanged(_) | ClusterEvent::Notice { .. } => false,
-        };
-        let untold = self.outbox.drain(self.told_events..);
-        let (after, before): (Vec<_>, Vec<_>) = untold.partition(comes_after);
-        self.outbox.extend(before);
-        self.outbox.push(ClusterEvent::StateChanged(Box::new(self.state())));
-        self.outbox.extend(after);
-        self.told_events = self.outbox.len();
     }
 
     /// Whether a request, a copy or a message is under way. What only waits for a timer does not count.
@@ -197,24 +156,23 @@ impl Cluster {
 
     pub(super) fn run_until(&mut self, now: Nanos) {
         while self.step(now) {}
-        self.now = self.now.max(now);
+        self.clock.advance_to(now);
     }
 
     /// What happens next, if it happens by `limit`; tells whether it did.
     // Always in its loops: a call per step costs a tenth of it.
     #[inline(always)]
     fn step(&mut self, limit: Nanos) -> bool {
-        let timer = self.timers.next().0;
+        let timer = self.clock.next_timer();
         let (next, group) = self.wakeups.first();
         if timer.min(next) > limit.0 {
             return false;
         }
         if timer <= next {
-            let Some((at, timer)) = self.timers.take() else { return false };
-            self.now = self.now.max(at);
+            let Some(timer) = self.clock.take_timer() else { return false };
             self.fire(timer);
         } else {
-            self.now = self.now.max(Nanos(next));
+            self.clock.advance_to(Nanos(next));
             self.advance_group(group);
         }
         true
@@ -239,7 +197,7 @@ impl Cluster {
     #[inline]
     fn advance_group(&mut self, index: usize) {
         let engine = &mut self.groups[index].engine;
-        let only = engine.advance_to_one(self.now, &mut self.finished);
+        let only = engine.advance_to_one(self.clock.now(), &mut self.finished);
         self.wakeups.set(index, engine.wakeup().0);
         if let Some(done) = only {
             return self.group_finished(Key::from_u64(done.id.0), &done);
@@ -259,33 +217,6 @@ impl Cluster {
         if at != self.wakeups.at(index) {
             self.wakeups.set(index, at);
         }
-    }
-
-    pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
-        let turn = self.take_turn(at);
-        self.schedule_turn(turn, timer);
-    }
-
-    pub(super) fn take_turn(&mut self, at: Nanos) -> Turn {
-        self.timers.take_turn(at)
-    }
-
-    pub(super) fn schedule_turn(&mut self, turn: Turn, timer: Timer) {
-        self.timers.enter_at(turn, timer);
-    }
-
-    #[inline]
-    pub(super) fn emit(&mut self, event: ClusterEvent) {
-        self.outbox.push(event);
-    }
-
-    #[inline]
-    pub(super) fn command(&mut self, command: DataCommand) {
-        self.outbox.push(ClusterEvent::Data(command));
-    }
-
-    pub(super) fn notice(&mut self, notice: Notice) {
-        self.outbox.push(ClusterEvent::Notice { at: self.now, notice });
     }
 
     pub(super) fn component(&self, id: ComponentId) -> Option<&Component> {
@@ -339,7 +270,7 @@ impl Cluster {
         entry.state = SubState::InGroup;
         let io = entry.group_io(GroupRequestId(sub.to_u64()));
         let (index, head_start) = (entry.group.0 as usize, entry.head_start);
-        self.groups[index].engine.submit_early(self.now, io, head_start);
+        self.groups[index].engine.submit_early(self.clock.now(), io, head_start);
         self.note_wakeup(index);
     }
 }

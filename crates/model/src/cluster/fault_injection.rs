@@ -21,9 +21,9 @@ impl Cluster {
         self.run_until(now);
         self.check_fault(&fault)?;
         // Who has failed, and who has returned, must be known after a restart.
-        self.generation += 1;
+        self.outbox.state_changed();
         let description = self.describe(&fault);
-        self.notice(Notice::Fault { description });
+        self.outbox.notice(self.clock.now(), Notice::Fault { description });
         match fault {
             Fault::DeviceSlow { device, factor } => {
                 self.set_member(device, MemberState::Slow { factor });
@@ -33,8 +33,8 @@ impl Cluster {
             }
             Fault::DeviceStuck { device } => {
                 let epoch = self.set_member(device, MemberState::Stuck);
-                let at = self.now + self.settings.device_timeout;
-                self.schedule(at, Timer::GiveUp { device, epoch });
+                let at = self.clock.now() + self.settings.device_timeout;
+                self.clock.schedule(at, Timer::GiveUp { device, epoch });
             }
             Fault::DeviceLost { device } => {
                 self.set_member(device, MemberState::Lost);
@@ -74,10 +74,10 @@ impl Cluster {
                 self.hosts_return(&hosts);
             }
             Fault::BitRot { component, offset_bytes, bit } => {
-                self.command(DataCommand::BitRot { component, offset_bytes, bit });
+                self.outbox.command(DataCommand::BitRot { component, offset_bytes, bit });
             }
             Fault::TornWrite { component, keep_bytes } => {
-                self.command(DataCommand::TearNextWrite { component, keep_bytes });
+                self.outbox.command(DataCommand::TearNextWrite { component, keep_bytes });
             }
         }
         // What loses its bytes by this must not be counted on any more; what is stored there from now on must stay.
@@ -174,7 +174,7 @@ impl Cluster {
 
     /// Puts a device into a state; returns the number of the change.
     fn set_member(&mut self, device: DeviceId, state: MemberState) -> u32 {
-        let now = self.now;
+        let now = self.clock.now();
         let index = device.group.0 as usize;
         let group = &mut self.groups[index];
         group.engine.set_member(now, usize::from(device.member), state);
@@ -208,7 +208,7 @@ impl Cluster {
                 self.blank(id);
             }
         }
-        self.notice(Notice::DeviceReturned { device, was });
+        self.outbox.notice(self.clock.now(), Notice::DeviceReturned { device, was });
         self.membership_changed();
     }
 
@@ -234,7 +234,7 @@ impl Cluster {
         if let Some(volatile) = &mut component.volatile {
             volatile.forget();
         }
-        self.command(DataCommand::Blank { component: id });
+        self.outbox.command(DataCommand::Blank { component: id });
         for row in rows {
             self.release(id, row);
             self.mark_stale(id, row);
@@ -254,8 +254,8 @@ impl Cluster {
             self.hosts[host.0 as usize].epoch = epoch;
         }
         self.look_for_silence();
-        let at = self.now + self.settings.failure_detection;
-        self.schedule(at, Timer::Detect { epoch });
+        let at = self.clock.now() + self.settings.failure_detection;
+        self.clock.schedule(at, Timer::Detect { epoch });
     }
 
     /// Whether hosts are without power, or do not answer for another reason.
@@ -267,7 +267,7 @@ impl Cluster {
 
     fn hosts_return(&mut self, hosts: &[HostId]) {
         self.host_epoch = self.host_epoch.wrapping_add(1);
-        let now = self.now;
+        let now = self.clock.now();
         for id in hosts {
             let epoch = self.host_epoch;
             let host = &mut self.hosts[id.0 as usize];
@@ -285,7 +285,10 @@ impl Cluster {
                 }
             }
             if was_gone {
-                self.notice(Notice::Host { host: *id, reachability: Reachability::Reachable });
+                self.outbox.notice(
+                    self.clock.now(),
+                    Notice::Host { host: *id, reachability: Reachability::Reachable },
+                );
             }
         }
         self.look_for_silence();

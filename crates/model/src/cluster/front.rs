@@ -80,7 +80,7 @@ impl Cluster {
             ends: Nanos::ZERO,
         });
         if start > now {
-            self.schedule(start, Timer::Start { operation });
+            self.clock.schedule(start, Timer::Start { operation });
         } else {
             self.start_operation(operation);
         }
@@ -126,10 +126,10 @@ impl Cluster {
         let mut ask = |index: usize| {
             let engine = &mut self.groups[index].engine;
             // The usual case, in which the group need not be brought up to date.
-            if self.wakeups.at(index) > self.now.0 && engine.is_uncongested() {
+            if self.wakeups.at(index) > self.clock.now().0 && engine.is_uncongested() {
                 return;
             }
-            delay = delay.max(engine.ingress_delay(self.now));
+            delay = delay.max(engine.ingress_delay(self.clock.now()));
             self.wakeups.set(index, engine.wakeup().0);
         };
         if let Some(note) = volume.object.whole_set(set, self.shape) {
@@ -146,7 +146,7 @@ impl Cluster {
     }
 
     fn hold_back(&mut self, key: Key, delay: Nanos) {
-        let now = self.now;
+        let now = self.clock.now();
         let Some(operation) = self.operations.get_mut(key) else { return };
         operation.held_back = true;
         let volume = operation.volume;
@@ -154,7 +154,7 @@ impl Cluster {
             volume.counters.congested += 1;
             volume.counters.congestion_ns += delay.0;
         }
-        self.schedule(now + delay, Timer::Start { operation: key });
+        self.clock.schedule(now + delay, Timer::Start { operation: key });
     }
 
     /// Starts the parts of a range of a request.
@@ -224,7 +224,7 @@ impl Cluster {
             && operation.failure.is_none()
             && self.has_volatile_components(operation.volume)
         {
-            let early = operation.ends.saturating_sub(self.now);
+            let early = operation.ends.saturating_sub(self.clock.now());
             let flush = FrontOperation {
                 must_be_durable: false,
                 head_start: operation.head_start.saturating_sub(early),
@@ -257,7 +257,7 @@ impl Cluster {
         let undone = losses != operation.losses
             && matches!(operation.operation, Operation::Write | Operation::Discard);
         let failure = failure.or(undone.then_some(IoFailure::UnflushedLost));
-        let at = self.now.max(operation.ends) + operation.early;
+        let at = self.clock.now().max(operation.ends) + operation.early;
         let took = at - operation.arrived;
         let queue = took.saturating_sub(operation.service);
         if let Some(volume) = self.volume_mut(operation.volume) {
@@ -269,13 +269,13 @@ impl Cluster {
                 Some(_) => volume.counters.errors += 1,
             }
         }
-        self.emit(ClusterEvent::Finished(VolumeFinished {
+        self.outbox.emit(ClusterEvent::Finished(VolumeFinished {
             request: operation.request,
             volume: operation.volume,
             operation: operation.operation,
             arrived: operation.arrived,
             at,
-            early: at - self.now,
+            early: at - self.clock.now(),
             queue,
             outcome: failure.map_or(Outcome::Ok, Outcome::Error),
         }));

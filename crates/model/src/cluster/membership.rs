@@ -26,19 +26,19 @@ impl Cluster {
             let seen = (host.condition == Condition::Up).then_some(host.side);
             if host.seen != seen {
                 host.seen = seen;
-                host.gone_since = Some(self.now);
+                host.gone_since = Some(self.clock.now());
                 changed = true;
                 let notice = Notice::Host {
                     host: HostId(index as u32),
                     reachability: Reachability::Unreachable,
                 };
-                self.notice(notice);
+                self.outbox.notice(self.clock.now(), notice);
             }
         }
         if changed {
-            self.generation += 1;
-            let at = self.now + self.settings.repair_delay;
-            self.schedule(at, Timer::RepairWitnesses);
+            self.outbox.state_changed();
+            let at = self.clock.now() + self.settings.repair_delay;
+            self.clock.schedule(at, Timer::RepairWitnesses);
             self.membership_changed();
         }
     }
@@ -55,8 +55,8 @@ impl Cluster {
     pub(super) fn device_failed(&mut self, device: DeviceId) {
         let group = &mut self.groups[device.group.0 as usize];
         group.members[usize::from(device.member)].failed = true;
-        self.generation += 1;
-        self.notice(Notice::DeviceFailed { device });
+        self.outbox.state_changed();
+        self.outbox.notice(self.clock.now(), Notice::DeviceFailed { device });
         self.membership_changed();
     }
 
@@ -135,7 +135,7 @@ impl Cluster {
         let works = group.works(component.disk);
         let reachable = side.is_some() && self.hosts[group.host.0 as usize].seen == side && works;
         let (was, group) = (component.reachable, component.group.0 as usize);
-        let now = self.now;
+        let now = self.clock.now();
         let delay = if works { self.settings.repair_delay } else { Nanos::ZERO };
         let Some(component) = self.component_mut(id) else { return };
         component.reachable = reachable;
@@ -156,7 +156,7 @@ impl Cluster {
                 component.absence = component.absence.wrapping_add(1);
                 component.repair_at = Some(due);
                 let absence = component.absence;
-                self.schedule(due, Timer::Repair { component: id, absence });
+                self.clock.schedule(due, Timer::Repair { component: id, absence });
             }
             self.groups[group].filling.retain(|filled| *filled != id);
         }
@@ -187,8 +187,8 @@ impl Cluster {
         if let Some(component) = self.component_mut(id) {
             component.announced = state;
         }
-        self.generation += 1;
-        self.notice(Notice::Component { component: id, volume, state });
+        self.outbox.state_changed();
+        self.outbox.notice(self.clock.now(), Notice::Component { component: id, volume, state });
     }
 
     /// What a component is.
@@ -262,12 +262,15 @@ impl Cluster {
         if let Some(state) = self.volume_mut(volume) {
             state.available = is;
         }
-        self.notice(if is {
-            Notice::VolumeAvailable { volume }
-        } else {
-            let reason = if quorum { IoFailure::NoCurrentCopy } else { IoFailure::NoQuorum };
-            Notice::VolumeUnavailable { volume, reason }
-        });
+        self.outbox.notice(
+            self.clock.now(),
+            if is {
+                Notice::VolumeAvailable { volume }
+            } else {
+                let reason = if quorum { IoFailure::NoCurrentCopy } else { IoFailure::NoQuorum };
+                Notice::VolumeUnavailable { volume, reason }
+            },
+        );
     }
 
     /// The component missed a write to that row.
@@ -312,7 +315,7 @@ impl Cluster {
                 .is_some_and(|component| component.announced == ComponentState::Active)
         });
         if active.count() < usize::from(object.geometry.kind.data_units()) {
-            self.generation += 1;
+            self.outbox.state_changed();
         }
     }
 }

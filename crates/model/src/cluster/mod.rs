@@ -44,6 +44,10 @@ mod slab;
 
 mod timers;
 
+mod clock;
+
+mod outbox;
+
 mod wakeups;
 
 mod topology;

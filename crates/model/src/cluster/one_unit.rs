@@ -173,7 +173,7 @@ impl Cluster {
             // As for any write of a row with parity.
             self.tell_of_change();
         }
-        self.command(DataCommand::Write { request, buffer_offset, piece });
+        self.outbox.command(DataCommand::Write { request, buffer_offset, piece });
         self.end_part(key, None);
         true
     }

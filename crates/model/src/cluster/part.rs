@@ -252,8 +252,8 @@ impl Cluster {
         if part.waiting > 0 {
             return;
         }
-        if last.at() > self.now {
-            self.schedule_turn(last, Timer::LastAnswer { part: key });
+        if last.at() > self.clock.now() {
+            self.clock.schedule_turn(last, Timer::LastAnswer { part: key });
         } else {
             self.part_phase_ended(key);
         }
@@ -339,7 +339,7 @@ impl Cluster {
         self.parts.discard(key);
         if let Purpose::Front { operation, .. } = purpose {
             if let Some(front) = self.operations.get_mut(operation) {
-                front.ends = front.ends.max(self.now + early);
+                front.ends = front.ends.max(self.clock.now() + early);
             }
             self.part_of_operation_ended(operation, service, failure);
         }

@@ -35,7 +35,7 @@ impl Cluster {
             return self.end_part(key, None);
         };
         let request = front.request;
-        self.command(DataCommand::Read { request, buffer_offset, piece });
+        self.outbox.command(DataCommand::Read { request, buffer_offset, piece });
         self.end_part(key, None);
     }
 
@@ -106,7 +106,7 @@ impl Cluster {
             // of a mirror need no more than being brought in line, whichever is chosen.
             self.tell_of_change();
         }
-        self.command(if discard {
+        self.outbox.command(if discard {
             DataCommand::Discard { piece }
         } else {
             DataCommand::Write { request, buffer_offset, piece }
@@ -172,7 +172,7 @@ impl Cluster {
             for row in volatile.map_or(Vec::new(), Volatile::flush) {
                 self.release(component, row);
             }
-            self.command(DataCommand::Persist { component });
+            self.outbox.command(DataCommand::Persist { component });
         }
         let lost = self.volume_mut(part.volume).is_some_and(|volume| {
             let unreported = volume.losses != volume.losses_reported;
@@ -275,7 +275,7 @@ impl Cluster {
                 1 => part.range.length,
                 _ => (self.random.next_u32() % sectors.max(1)) * 512,
             };
-            self.command(DataCommand::WriteTorn {
+            self.outbox.command(DataCommand::WriteTorn {
                 request,
                 buffer_offset,
                 piece,

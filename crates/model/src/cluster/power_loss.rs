@@ -24,7 +24,7 @@ impl Cluster {
             object.in_doubt[set as usize].insert(row);
         }
         self.shape_changed();
-        self.generation += 1;
+        self.outbox.state_changed();
         self.settle_doubts(volume);
     }
 
@@ -95,7 +95,7 @@ impl Cluster {
             self.hosts[host.0 as usize].condition = Condition::Crashed;
         }
         self.look_for_silence();
-        let now = self.now;
+        let now = self.clock.now();
         for index in 0..self.groups.len() {
             if hosts.contains(&self.groups[index].host) {
                 self.groups[index].engine.power_cut(now);
@@ -134,7 +134,7 @@ impl Cluster {
             let rows: Vec<u64> = volatile.iter().flat_map(|volatile| volatile.rows()).collect();
             if !rows.is_empty() {
                 let seed = self.random.next_u64();
-                self.command(DataCommand::PowerCut { component: *id, seed });
+                self.outbox.command(DataCommand::PowerCut { component: *id, seed });
                 losers.insert(*id, rows);
             }
         }
@@ -168,7 +168,7 @@ impl Cluster {
             state.losses = state.losses.wrapping_add(1);
             let row_bytes = u64::from(state.object.geometry.kind.data_units()) * unit_bytes;
             let most = Bytes(rows.len() as u64 * row_bytes);
-            self.notice(Notice::UnflushedLost { volume, most });
+            self.outbox.notice(self.clock.now(), Notice::UnflushedLost { volume, most });
         }
     }
 

@@ -13,7 +13,7 @@ impl Cluster {
     /// What a disk group has done up to the moment that the cluster has reached.
     pub fn group_counters(&mut self, group: GroupId) -> Option<GroupCounters> {
         let index = group.0 as usize;
-        let now = self.now;
+        let now = self.clock.now();
         let counters = self.groups.get_mut(index)?.engine.counters(now);
         self.note_wakeup(index);
         Some(counters)

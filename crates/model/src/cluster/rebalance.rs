@@ -24,8 +24,8 @@ impl Cluster {
     pub(super) fn rebalance_tick(&mut self) {
         self.rebalance_now();
         self.retry_policy_changes();
-        let at = self.now + self.settings.rebalance_interval;
-        self.schedule(at, Timer::Rebalance);
+        let at = self.clock.now() + self.settings.rebalance_interval;
+        self.clock.schedule(at, Timer::Rebalance);
     }
 
     /// Begins a move if one is needed and none is under way.
@@ -149,7 +149,7 @@ impl Cluster {
             let policy = self.volume(volume).and_then(|state| state.wanted);
             if let (true, Some(policy)) = (self.is_whole(volume, Layout::Present), policy) {
                 // A refusal leaves the wish; the next look tries again.
-                let _refused = self.set_policy(self.now, volume, policy);
+                let _refused = self.set_policy(self.clock.now(), volume, policy);
             }
         }
     }

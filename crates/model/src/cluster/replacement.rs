@@ -29,7 +29,7 @@ pub(super) struct NewComponent {
 impl Cluster {
     /// Makes an empty component.
     pub(super) fn create_component(&mut self, new: &NewComponent) -> ComponentId {
-        self.generation += 1;
+        self.outbox.state_changed();
         self.shape_changed();
         let id = ComponentId(self.components.len() as u32);
         let rows = new.length / self.settings.stripe_unit.0;
@@ -62,7 +62,7 @@ impl Cluster {
             absence: 0,
             repair_at: None,
         })));
-        self.command(DataCommand::Create {
+        self.outbox.command(DataCommand::Create {
             component: id,
             length_bytes: new.length,
             device: super::ids::DeviceId { group: new.place.group, member: new.place.disk + 1 },
@@ -75,7 +75,7 @@ impl Cluster {
     pub(super) fn remove_component(&mut self, id: ComponentId) {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
         let Some(component) = self.components[id.0 as usize].take() else { return };
-        self.generation += 1;
+        self.outbox.state_changed();
         self.shape_changed();
         let group = &mut self.groups[component.group.0 as usize];
         group.filling.retain(|filled| *filled != id);
@@ -83,7 +83,7 @@ impl Cluster {
         disk.used -= component.occupied_bytes(unit_bytes);
         disk.return_range(id);
         self.hosts[group.host.0 as usize].components -= 1;
-        self.command(DataCommand::Remove { component: id });
+        self.outbox.command(DataCommand::Remove { component: id });
     }
 
     /// An absent component has been absent for long enough.
@@ -98,7 +98,7 @@ impl Cluster {
 
     /// Rebuilds a component elsewhere if its time has come and nothing is being done about it.
     pub(super) fn repair_if_overdue(&mut self, id: ComponentId) {
-        let now = self.now;
+        let now = self.clock.now();
         let Some(component) = self.component(id) else { return };
         let due = component.repair_at.is_some_and(|at| at <= now);
         if component.reachable || !due || component.layout != Layout::Present {
@@ -129,7 +129,7 @@ impl Cluster {
         let Some(state) = self.volume_mut(volume) else { return };
         if state.repair_blocked.as_ref() != Some(&reason) {
             state.repair_blocked = Some(reason.clone());
-            self.notice(Notice::RepairBlocked { volume, reason });
+            self.outbox.notice(self.clock.now(), Notice::RepairBlocked { volume, reason });
         }
         self.schedule_retry();
     }
@@ -259,13 +259,13 @@ impl Cluster {
         let reason = self.component(replacement).map(|component| component.reason);
         self.remove_component(replacement);
         if let Some(reason) = reason {
-            self.notice(Notice::ResyncAbandoned { volume, reason });
+            self.outbox.notice(self.clock.now(), Notice::ResyncAbandoned { volume, reason });
         }
     }
 
     /// Moves witnesses off hosts that have been gone for the repair delay.
     pub(super) fn repair_witnesses(&mut self) {
-        let (now, delay) = (self.now, self.settings.repair_delay);
+        let (now, delay) = (self.clock.now(), self.settings.repair_delay);
         let gone: BTreeSet<HostId> = self
             .hosts
             .iter()
@@ -294,7 +294,7 @@ impl Cluster {
             let target = place_witness(&self.map(), |domain| !taken.contains(domain));
             match target {
                 Some(target) => {
-                    self.generation += 1;
+                    self.outbox.state_changed();
                     self.hosts[host.0 as usize].components -= 1;
                     self.hosts[target.0 as usize].components += 1;
                     if let Some(object) = self.object_mut(volume, Layout::Present) {

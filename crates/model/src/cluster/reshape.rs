@@ -51,7 +51,10 @@ impl Cluster {
                 epoch,
             }));
         }
-        self.notice(Notice::ResyncStarted { volume, reason: ResyncReason::Policy, bytes });
+        self.outbox.notice(
+            self.clock.now(),
+            Notice::ResyncStarted { volume, reason: ResyncReason::Policy, bytes },
+        );
         self.membership_changed();
         self.pump_reshape(volume);
     }
@@ -133,7 +136,7 @@ impl Cluster {
         let offset = unit * self.settings.stripe_unit.0 + u64::from(start);
         let range = state.object.geometry.locate(offset, length);
         let purpose = Purpose::Reshape { epoch, unit };
-        self.resync.pace.begin(self.now);
+        self.resync.pace.begin(self.clock.now());
         let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
         let reads = self
             .piece(volume, Layout::Present, &range, &Failed::NONE)
@@ -201,8 +204,8 @@ impl Cluster {
         if self.reads_of(&from, &part.range, IoClass::Resync).is_none() {
             return self.unit_slice_ended(part.volume, unit, Copied::No);
         }
-        self.command(DataCommand::Reshape { from, to });
-        self.resync.count(self.now, ResyncReason::Policy, u64::from(part.range.length));
+        self.outbox.command(DataCommand::Reshape { from, to });
+        self.resync.count(self.clock.now(), ResyncReason::Policy, u64::from(part.range.length));
         self.unit_slice_ended(part.volume, unit, Copied::Yes);
     }
 
@@ -247,7 +250,10 @@ impl Cluster {
                 component.layout = Layout::Present;
             }
         }
-        self.notice(Notice::ResyncFinished { volume, reason: ResyncReason::Policy });
+        self.outbox.notice(
+            self.clock.now(),
+            Notice::ResyncFinished { volume, reason: ResyncReason::Policy },
+        );
         self.membership_changed();
     }
 
@@ -262,7 +268,10 @@ impl Cluster {
         for host in &reshape.object.witnesses {
             self.hosts[host.0 as usize].components -= 1;
         }
-        self.notice(Notice::ResyncAbandoned { volume, reason: ResyncReason::Policy });
+        self.outbox.notice(
+            self.clock.now(),
+            Notice::ResyncAbandoned { volume, reason: ResyncReason::Policy },
+        );
         self.schedule_retry();
     }
 }

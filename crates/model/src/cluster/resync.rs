@@ -85,7 +85,7 @@ impl Cluster {
                 Some(Box::new(Copy { epoch, rows: Vec::new(), cursor: 0, blocked: false }));
         }
         self.groups[group.0 as usize].filling.push_back(id);
-        self.notice(Notice::ResyncStarted { volume, reason, bytes });
+        self.outbox.notice(self.clock.now(), Notice::ResyncStarted { volume, reason, bytes });
         self.announce(id);
         self.pump(group);
     }
@@ -159,7 +159,7 @@ impl Cluster {
         let (epoch, volume) = (copy.epoch, component.volume);
         let purpose = Purpose::Resync { component: id, group, epoch };
         self.groups[group.0 as usize].resync_in_flight += 1;
-        self.resync.pace.begin(self.now);
+        self.resync.pace.begin(self.clock.now());
         let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
         let client = self.host_of(group);
         let wants = self.slice_reads(id, &range);
@@ -210,8 +210,8 @@ impl Cluster {
         };
         let (slot, reason) = (component.slot, component.reason);
         let piece = piece.with_range(range.start, range.length);
-        self.command(DataCommand::Resync { piece, target: id, slot });
-        self.resync.count(self.now, reason, u64::from(range.length));
+        self.outbox.command(DataCommand::Resync { piece, target: id, slot });
+        self.resync.count(self.clock.now(), reason, u64::from(range.length));
     }
 
     fn slice_ended(&mut self, id: ComponentId, row: u64, copied_all: bool) {
@@ -251,7 +251,7 @@ impl Cluster {
         }
         self.announce(id);
         if was_filling {
-            self.notice(Notice::ResyncFinished { volume, reason });
+            self.outbox.notice(self.clock.now(), Notice::ResyncFinished { volume, reason });
             self.fill_changed_object(volume, reason);
         }
     }
@@ -267,8 +267,8 @@ impl Cluster {
     pub(super) fn schedule_retry(&mut self) {
         if !self.resync.retry_scheduled {
             self.resync.retry_scheduled = true;
-            let at = self.now + self.settings.rebalance_interval;
-            self.schedule(at, Timer::RetryCopies);
+            let at = self.clock.now() + self.settings.rebalance_interval;
+            self.clock.schedule(at, Timer::RetryCopies);
         }
     }
 }

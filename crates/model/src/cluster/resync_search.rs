@@ -110,7 +110,7 @@ impl Cluster {
     /// A row that holds data nowhere is zero everywhere.
     fn row_holds_nothing(&mut self, id: ComponentId, row: u64) {
         let unit_bytes = self.settings.stripe_unit.0;
-        self.command(DataCommand::Zero {
+        self.outbox.command(DataCommand::Zero {
             component: id,
             offset_bytes: row * unit_bytes,
             length_bytes: unit_bytes,

@@ -77,7 +77,7 @@ impl Cluster {
         }
         if !state.hosts.is_empty() {
             let at = self.settings.repair_delay;
-            self.schedule(at, Timer::RepairWitnesses);
+            self.clock.schedule(at, Timer::RepairWitnesses);
         }
         for (group, member) in &state.failed_devices {
             let found = self
@@ -342,7 +342,7 @@ impl Cluster {
             component.absence = component.absence.wrapping_add(1);
             component.repair_at = Some(Nanos(left));
             let absence = component.absence;
-            self.schedule(Nanos(left), Timer::Repair { component: id, absence });
+            self.clock.schedule(Nanos(left), Timer::Repair { component: id, absence });
         }
     }
 }

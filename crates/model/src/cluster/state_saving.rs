@@ -67,7 +67,7 @@ impl Cluster {
             stale: component.stale.runs(),
             written: component.written.runs(),
             reason: component.reason.as_str().to_string(),
-            repair_in_ns: component.repair_at.map(|at| at.saturating_sub(self.now).0),
+            repair_in_ns: component.repair_at.map(|at| at.saturating_sub(self.clock.now()).0),
             unsure: Vec::new(),
         }
     }

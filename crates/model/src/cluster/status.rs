@@ -214,8 +214,9 @@ impl Cluster {
                 reshape.pending.count() * unit_bytes;
         }
         let absent = self.components.iter().flatten().filter(|component| !component.reachable);
-        let due = absent.filter_map(|component| component.repair_at).filter(|at| *at > self.now);
-        status.repair_in = due.min().map(|at| at - self.now);
+        let due =
+            absent.filter_map(|component| component.repair_at).filter(|at| *at > self.clock.now());
+        status.repair_in = due.min().map(|at| at - self.clock.now());
         let left: u64 = status.bytes_left.iter().sum();
         status.time_left = status
             .bytes_per_second

@@ -48,7 +48,8 @@ impl Cluster {
     ) {
         let Target { component, group, host, disk, base } = *target;
         let sent = if wanted.operation == Operation::Write { wanted.length } else { 0 };
-        let arrival = self.network.travel(&mut self.hosts, client, host, sent, self.now + lead);
+        let arrival =
+            self.network.travel(&mut self.hosts, client, host, sent, self.clock.now() + lead);
         let mut sub = Subrequest {
             part,
             component,
@@ -66,8 +67,8 @@ impl Cluster {
         };
         let arrival = arrival - sub.hasten(self.network.latency_between(client, host));
         let sub = self.subs.insert(sub);
-        if arrival > self.now {
-            self.schedule(arrival, Timer::Arrive { sub });
+        if arrival > self.clock.now() {
+            self.clock.schedule(arrival, Timer::Arrive { sub });
         } else {
             self.deliver(sub);
         }
@@ -102,10 +103,10 @@ impl Cluster {
         let Some(sub) = self.subs.get_mut(key) else { return };
         let carried = if sub.operation == Operation::Read { sub.length } else { 0 };
         let (from, to) = (sub.host, sub.client);
-        let arrival = self.network.travel(&mut self.hosts, from, to, carried, self.now);
+        let arrival = self.network.travel(&mut self.hosts, from, to, carried, self.clock.now());
         let arrival = arrival - sub.hasten(self.network.latency_between(from, to));
         let (part, component, early) = (sub.part, sub.component, sub.early);
-        if outcome == GroupOutcome::Ok && arrival > self.now {
+        if outcome == GroupOutcome::Ok && arrival > self.clock.now() {
             self.subs.discard(key);
             return self.expect_answer(part, arrival, early, service);
         }
@@ -113,8 +114,8 @@ impl Cluster {
         if let Some(part) = self.parts.get_mut(part) {
             part.phase_service = part.phase_service.max(service);
         }
-        if arrival > self.now {
-            self.schedule(arrival, Timer::Answer { sub: key });
+        if arrival > self.clock.now() {
+            self.clock.schedule(arrival, Timer::Answer { sub: key });
         } else if outcome == GroupOutcome::Ok {
             self.subs.discard(key);
             self.sub_ended(part, component, early, None);
@@ -127,7 +128,7 @@ impl Cluster {
     /// each of them is a step.
     #[inline]
     fn expect_answer(&mut self, key: Key, arrival: Nanos, early: Nanos, service: Nanos) {
-        let turn = self.take_turn(arrival);
+        let turn = self.clock.take_turn(arrival);
         let Some(part) = self.parts.get_mut(key) else { return };
         part.phase_service = part.phase_service.max(service);
         part.waiting -= 1;
@@ -135,7 +136,7 @@ impl Cluster {
         part.last_answer = part.last_answer.max(turn);
         if part.waiting == 0 {
             let last = part.last_answer;
-            self.schedule_turn(last, Timer::LastAnswer { part: key });
+            self.clock.schedule_turn(last, Timer::LastAnswer { part: key });
         }
     }
 
@@ -164,7 +165,7 @@ impl Cluster {
         early: Nanos,
         failed: Option<FailedHow>,
     ) {
-        let ends = self.now + early;
+        let ends = self.clock.now() + early;
         let Some(part) = self.parts.get_mut(key) else { return };
         part.waiting -= 1;
         part.phase_ends = part.phase_ends.max(ends);
@@ -175,8 +176,8 @@ impl Cluster {
             return;
         }
         let last = part.last_answer;
-        if last.at() > self.now {
-            self.schedule_turn(last, Timer::LastAnswer { part: key });
+        if last.at() > self.clock.now() {
+            self.clock.schedule_turn(last, Timer::LastAnswer { part: key });
         } else {
             self.all_answered(key);
         }
@@ -187,7 +188,7 @@ impl Cluster {
         let Some(part) = self.parts.get_mut(key) else { return };
         part.service += part.phase_service;
         part.phase_service = Nanos::ZERO;
-        let early = part.phase_ends.saturating_sub(self.now);
+        let early = part.phase_ends.saturating_sub(self.clock.now());
         part.phase_ends = Nanos::ZERO;
         part.last_answer = Turn::default();
         part.early += early;

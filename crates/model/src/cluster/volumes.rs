@@ -70,7 +70,7 @@ impl Cluster {
         self.abandon_reshape(volume);
         self.fail_operations_of(volume);
         let Some(state) = self.volumes[volume.0 as usize].take() else { return Ok(()) };
-        self.generation += 1;
+        self.outbox.state_changed();
         for id in state.object.components().collect::<Vec<_>>() {
             self.remove_component(id);
         }
@@ -98,7 +98,7 @@ impl Cluster {
             return Err(PlacementRefusal::Policy(problems));
         }
         let (capacity, present) = (state.capacity, state.policy);
-        self.generation += 1;
+        self.outbox.state_changed();
         self.abandon_reshape(volume);
         if let Some(state) = self.volume_mut(volume) {
             state.wanted = None;
