@@ -5,135 +5,19 @@ use super::data_command::DataCommand;
 use super::event::{Ailment, Notice, Reachability};
 use super::fault::{Fault, FaultProblem, ReturnedContent};
 use super::ids::{ComponentId, DeviceId, HostId};
+use super::inventory::Inventory;
+use super::objects::Objects;
 use super::operation::{FailedHow, SubState};
+use super::repair::Repair;
+use super::requests::Requests;
+use super::storage::Storage;
 use super::timers::Timer;
 use super::topology::{Condition, MAIN_SIDE};
 use crate::disk_group::MemberState;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;
 
-impl Cluster {
-    /// Lets a fault, or a repair, happen at `now`.
-    ///
-    /// # Errors
-    /// When what it names does not exist, or it does not apply; nothing has happened then.
-    pub fn inject(&mut self, now: Nanos, fault: Fault) -> Result<(), FaultProblem> {
-        self.run_until(now);
-        self.check_fault(&fault)?;
-        // Who has failed, and who has returned, must be known after a restart.
-        self.outbox.state_changed();
-        let description = self.describe(&fault);
-        self.outbox.notice(self.clock.now(), Notice::Fault { description });
-        match fault {
-            Fault::DeviceSlow { device, factor } => {
-                self.set_member(device, MemberState::Slow { factor });
-            }
-            Fault::DeviceErroring { device, probability } => {
-                self.set_member(device, MemberState::Erroring { probability });
-            }
-            Fault::DeviceStuck { device } => {
-                let epoch = self.set_member(device, MemberState::Stuck);
-                let at = self.clock.now() + self.settings.device_timeout;
-                self.clock.schedule(at, Timer::GiveUp { device, epoch });
-            }
-            Fault::DeviceLost { device } => {
-                self.set_member(device, MemberState::Lost);
-                self.device_failed(device);
-            }
-            Fault::DeviceReturned { device, content } => self.device_returned(device, content),
-            Fault::HostLost { host } => self.hosts_crash(&[host]),
-            Fault::PowerCut => {
-                let hosts: Vec<HostId> = self
-                    .hosts
-                    .iter()
-                    .filter(|host| host.condition != Condition::Crashed)
-                    .map(|host| host.id)
-                    .collect();
-                self.hosts_crash(&hosts);
-            }
-            Fault::HostFrozen { host } => {
-                self.hosts[host.0 as usize].condition = Condition::Frozen;
-                self.will_be_detected(&[host]);
-            }
-            Fault::HostsPartitioned { hosts } => {
-                let side = self.next_side;
-                self.next_side += 1;
-                for host in &hosts {
-                    self.hosts[host.0 as usize].side = side;
-                }
-                self.will_be_detected(&hosts);
-            }
-            Fault::HostReturned { host } => self.hosts_return(&[host]),
-            Fault::PowerOn => {
-                let hosts: Vec<HostId> = self
-                    .hosts
-                    .iter()
-                    .filter(|host| host.condition == Condition::Crashed)
-                    .map(|host| host.id)
-                    .collect();
-                self.hosts_return(&hosts);
-            }
-            Fault::BitRot { component, offset_bytes, bit } => {
-                self.outbox.command(DataCommand::BitRot { component, offset_bytes, bit });
-            }
-            Fault::TornWrite { component, keep_bytes } => {
-                self.outbox.command(DataCommand::TearNextWrite { component, keep_bytes });
-            }
-        }
-        // What loses its bytes by this must not be counted on any more; what is stored there from now on must stay.
-        self.tell_of_change();
-        Ok(())
-    }
-
-    fn check_fault(&self, fault: &Fault) -> Result<(), FaultProblem> {
-        match fault {
-            Fault::DeviceSlow { device, factor } => {
-                self.check_device(*device)?;
-                let holds = factor.is_finite() && *factor > 0.0;
-                argument("factor", factor, "use a number above 0", holds)
-            }
-            Fault::DeviceErroring { device, probability } => {
-                self.check_device(*device)?;
-                let holds = (0.0..=1.0).contains(probability);
-                argument("probability", probability, "use 0 to 1", holds)
-            }
-            Fault::DeviceStuck { device }
-            | Fault::DeviceLost { device }
-            | Fault::DeviceReturned { device, .. } => self.check_device(*device),
-            Fault::HostLost { host } => self.check_host(*host, Condition::Crashed),
-            Fault::HostFrozen { host } => {
-                self.check_host(*host, Condition::Crashed)?;
-                self.check_host(*host, Condition::Frozen)
-            }
-            Fault::HostReturned { host } => self.check_host_exists(*host),
-            Fault::HostsPartitioned { hosts } => {
-                for host in hosts {
-                    self.check_host_exists(*host)?;
-                }
-                argument("hosts", &hosts.len(), "name at least one host", !hosts.is_empty())?;
-                let different: BTreeSet<HostId> = hosts.iter().copied().collect();
-                let named = hosts.iter().map(|id| self.hosts[id.0 as usize].name.as_str());
-                let named = named.collect::<Vec<_>>().join(", ");
-                let rule = "name each host once";
-                argument("hosts", &named, rule, different.len() == hosts.len())?;
-                let rule = "leave at least one host on the other side";
-                argument("hosts", &named, rule, different.len() < self.hosts.len())
-            }
-            Fault::PowerCut | Fault::PowerOn => Ok(()),
-            Fault::BitRot { component, offset_bytes, bit } => {
-                let length = self.component_length(*component)?;
-                argument("bit", bit, "use 0 to 7", *bit < 8)?;
-                let rule = "use an offset within the component";
-                argument("offset-bytes", offset_bytes, rule, *offset_bytes < length)
-            }
-            Fault::TornWrite { component, keep_bytes } => {
-                self.component_length(*component)?;
-                let rule = "use a multiple of 512";
-                argument("keep-bytes", keep_bytes, rule, keep_bytes.is_multiple_of(512))
-            }
-        }
-    }
-
+impl Inventory {
     fn check_device(&self, device: DeviceId) -> Result<(), FaultProblem> {
         let exists = self
             .groups
@@ -166,52 +50,6 @@ impl Cluster {
         Err(FaultProblem::HostState { host, state, remedy: "return it first" })
     }
 
-    fn component_length(&self, component: ComponentId) -> Result<u64, FaultProblem> {
-        self.component(component)
-            .map(|component| component.length)
-            .ok_or(FaultProblem::NoComponent(component))
-    }
-
-    /// Puts a device into a state; returns the number of the change.
-    fn set_member(&mut self, device: DeviceId, state: MemberState) -> u32 {
-        let now = self.clock.now();
-        let index = device.group.0 as usize;
-        let group = &mut self.groups[index];
-        group.engine.set_member(now, usize::from(device.member), state);
-        let member = &mut group.members[usize::from(device.member)];
-        member.epoch = member.epoch.wrapping_add(1);
-        let epoch = member.epoch;
-        self.note_wakeup(index);
-        epoch
-    }
-
-    fn device_returned(&mut self, device: DeviceId, content: ReturnedContent) {
-        let was = self.ailment(device, content);
-        self.set_member(device, MemberState::Healthy);
-        let group = &mut self.groups[device.group.0 as usize];
-        let alone = group.device_fails_alone(device.member);
-        let member = &mut group.members[usize::from(device.member)];
-        member.failed = false;
-        member.read_errors = 0;
-        if content == ReturnedContent::Blank {
-            let hit: Vec<ComponentId> = self
-                .components
-                .iter()
-                .flatten()
-                .filter(|component| {
-                    component.group == device.group
-                        && (!alone || component.disk + 1 == device.member)
-                })
-                .map(|component| component.id)
-                .collect();
-            for id in hit {
-                self.blank(id);
-            }
-        }
-        self.outbox.notice(self.clock.now(), Notice::DeviceReturned { device, was });
-        self.membership_changed();
-    }
-
     /// What is wrong with a device until it returns.
     fn ailment(&self, device: DeviceId, content: ReturnedContent) -> Ailment {
         let group = &self.groups[device.group.0 as usize];
@@ -227,78 +65,11 @@ impl Cluster {
         }
     }
 
-    /// A component lost everything: each row it held is stale.
-    fn blank(&mut self, id: ComponentId) {
-        let Some(component) = self.component_mut(id) else { return };
-        let rows: Vec<u64> = component.written.iter().collect();
-        if let Some(volatile) = &mut component.volatile {
-            volatile.forget();
-        }
-        self.outbox.command(DataCommand::Blank { component: id });
-        for row in rows {
-            self.release(id, row);
-            self.mark_stale(id, row);
-        }
-    }
-
-    fn hosts_crash(&mut self, hosts: &[HostId]) {
-        self.crash(hosts);
-        self.will_be_detected(hosts);
-    }
-
-    /// The hosts' silence is noticed after the detection time, at one moment.
-    fn will_be_detected(&mut self, hosts: &[HostId]) {
-        self.host_epoch = self.host_epoch.wrapping_add(1);
-        let epoch = self.host_epoch;
-        for host in hosts {
-            self.hosts[host.0 as usize].epoch = epoch;
-        }
-        self.look_for_silence();
-        let at = self.clock.now() + self.settings.failure_detection;
-        self.clock.schedule(at, Timer::Detect { epoch });
-    }
-
     /// Whether hosts are without power, or do not answer for another reason.
     pub(super) fn look_for_silence(&mut self) {
         self.any_crashed = self.hosts.iter().any(|host| host.condition == Condition::Crashed);
         self.any_silent =
             self.hosts.iter().any(|host| host.condition != Condition::Up || host.side != MAIN_SIDE);
-    }
-
-    fn hosts_return(&mut self, hosts: &[HostId]) {
-        self.host_epoch = self.host_epoch.wrapping_add(1);
-        let now = self.clock.now();
-        for id in hosts {
-            let epoch = self.host_epoch;
-            let host = &mut self.hosts[id.0 as usize];
-            let crashed = host.condition == Condition::Crashed;
-            host.condition = Condition::Up;
-            host.side = MAIN_SIDE;
-            host.epoch = epoch;
-            let was_gone = host.seen != Some(MAIN_SIDE);
-            host.seen = Some(MAIN_SIDE);
-            host.gone_since = None;
-            for index in 0..self.groups.len() {
-                if crashed && self.groups[index].host == *id {
-                    self.groups[index].engine.power_on(now);
-                    self.note_wakeup(index);
-                }
-            }
-            if was_gone {
-                self.outbox.notice(
-                    self.clock.now(),
-                    Notice::Host { host: *id, reachability: Reachability::Reachable },
-                );
-            }
-        }
-        self.look_for_silence();
-        self.membership_changed();
-        // What was in a host's disk groups when its power went will never be answered.
-        self.fail_subs(
-            |_| FailedHow::Crashed,
-            |sub| sub.state == SubState::Vanished && hosts.contains(&sub.host),
-        );
-        self.resume_subs();
     }
 
     fn describe(&self, fault: &Fault) -> String {
@@ -338,7 +109,7 @@ impl Cluster {
     }
 
     /// A host in a sentence: `host a`, and `host-1` as it is.
-    pub fn host_in_words(&self, host: HostId) -> String {
+    pub(super) fn host_in_words(&self, host: HostId) -> String {
         match self.hosts.get(host.0 as usize) {
             Some(host) if host.name.starts_with("host") => host.name.clone(),
             Some(host) => format!("host {}", host.name),
@@ -347,13 +118,276 @@ impl Cluster {
     }
 
     /// A device by host, group and place.
-    pub fn device_name(&self, device: DeviceId) -> String {
+    pub(super) fn device_name(&self, device: DeviceId) -> String {
         let group = &self.groups[device.group.0 as usize];
         let host = &self.hosts[group.host.0 as usize].name;
         match device.member {
             0 => format!("{host}/{}/cache", group.name),
             member => format!("{host}/{}/disk{}", group.name, member - 1),
         }
+    }
+}
+
+impl Objects {
+    fn component_length(&self, component: ComponentId) -> Result<u64, FaultProblem> {
+        self.component(component)
+            .map(|component| component.length)
+            .ok_or(FaultProblem::NoComponent(component))
+    }
+}
+
+impl Storage {
+    fn check_fault(&self, fault: &Fault) -> Result<(), FaultProblem> {
+        match fault {
+            Fault::DeviceSlow { device, factor } => {
+                self.inventory.check_device(*device)?;
+                let holds = factor.is_finite() && *factor > 0.0;
+                argument("factor", factor, "use a number above 0", holds)
+            }
+            Fault::DeviceErroring { device, probability } => {
+                self.inventory.check_device(*device)?;
+                let holds = (0.0..=1.0).contains(probability);
+                argument("probability", probability, "use 0 to 1", holds)
+            }
+            Fault::DeviceStuck { device }
+            | Fault::DeviceLost { device }
+            | Fault::DeviceReturned { device, .. } => self.inventory.check_device(*device),
+            Fault::HostLost { host } => self.inventory.check_host(*host, Condition::Crashed),
+            Fault::HostFrozen { host } => {
+                self.inventory.check_host(*host, Condition::Crashed)?;
+                self.inventory.check_host(*host, Condition::Frozen)
+            }
+            Fault::HostReturned { host } => self.inventory.check_host_exists(*host),
+            Fault::HostsPartitioned { hosts } => {
+                for host in hosts {
+                    self.inventory.check_host_exists(*host)?;
+                }
+                argument("hosts", &hosts.len(), "name at least one host", !hosts.is_empty())?;
+                let different: BTreeSet<HostId> = hosts.iter().copied().collect();
+                let named =
+                    hosts.iter().map(|id| self.inventory.hosts[id.0 as usize].name.as_str());
+                let named = named.collect::<Vec<_>>().join(", ");
+                let rule = "name each host once";
+                argument("hosts", &named, rule, different.len() == hosts.len())?;
+                let rule = "leave at least one host on the other side";
+                argument("hosts", &named, rule, different.len() < self.inventory.hosts.len())
+            }
+            Fault::PowerCut | Fault::PowerOn => Ok(()),
+            Fault::BitRot { component, offset_bytes, bit } => {
+                let length = self.objects.component_length(*component)?;
+                argument("bit", bit, "use 0 to 7", *bit < 8)?;
+                let rule = "use an offset within the component";
+                argument("offset-bytes", offset_bytes, rule, *offset_bytes < length)
+            }
+            Fault::TornWrite { component, keep_bytes } => {
+                self.objects.component_length(*component)?;
+                let rule = "use a multiple of 512";
+                argument("keep-bytes", keep_bytes, rule, keep_bytes.is_multiple_of(512))
+            }
+        }
+    }
+
+    /// Puts a device into a state; returns the number of the change.
+    fn set_member(&mut self, device: DeviceId, state: MemberState) -> u32 {
+        let now = self.clock.now();
+        let index = device.group.0 as usize;
+        let group = &mut self.inventory.groups[index];
+        group.engine.set_member(now, usize::from(device.member), state);
+        let member = &mut group.members[usize::from(device.member)];
+        member.epoch = member.epoch.wrapping_add(1);
+        let epoch = member.epoch;
+        self.inventory.note_wakeup(index);
+        epoch
+    }
+
+    /// The hosts' silence is noticed after the detection time, at one moment.
+    fn will_be_detected(&mut self, hosts: &[HostId]) {
+        self.inventory.host_epoch = self.inventory.host_epoch.wrapping_add(1);
+        let epoch = self.inventory.host_epoch;
+        for host in hosts {
+            self.inventory.hosts[host.0 as usize].epoch = epoch;
+        }
+        self.inventory.look_for_silence();
+        let at = self.clock.now() + self.settings.failure_detection;
+        self.clock.schedule(at, Timer::Detect { epoch });
+    }
+}
+
+impl Repair {
+    /// A component lost everything: each row it held is stale.
+    fn blank(&mut self, storage: &mut Storage, requests: &mut Requests, id: ComponentId) {
+        let Some(component) = storage.objects.component_mut(id) else { return };
+        let rows: Vec<u64> = component.written.iter().collect();
+        if let Some(volatile) = &mut component.volatile {
+            volatile.forget();
+        }
+        storage.outbox.command(DataCommand::Blank { component: id });
+        for row in rows {
+            storage.release(id, row);
+            self.mark_stale(storage, requests, id, row);
+        }
+    }
+}
+
+impl Cluster {
+    /// Lets a fault, or a repair, happen at `now`.
+    ///
+    /// # Errors
+    /// When what it names does not exist, or it does not apply; nothing has happened then.
+    pub fn inject(&mut self, now: Nanos, fault: Fault) -> Result<(), FaultProblem> {
+        self.run_until(now);
+        self.storage.check_fault(&fault)?;
+        // Who has failed, and who has returned, must be known after a restart.
+        self.storage.outbox.state_changed();
+        let description = self.storage.inventory.describe(&fault);
+        self.storage.outbox.notice(self.storage.clock.now(), Notice::Fault { description });
+        match fault {
+            Fault::DeviceSlow { device, factor } => {
+                self.storage.set_member(device, MemberState::Slow { factor });
+            }
+            Fault::DeviceErroring { device, probability } => {
+                self.storage.set_member(device, MemberState::Erroring { probability });
+            }
+            Fault::DeviceStuck { device } => {
+                let epoch = self.storage.set_member(device, MemberState::Stuck);
+                let at = self.storage.clock.now() + self.storage.settings.device_timeout;
+                self.storage.clock.schedule(at, Timer::GiveUp { device, epoch });
+            }
+            Fault::DeviceLost { device } => {
+                self.storage.set_member(device, MemberState::Lost);
+                self.repair.device_failed(&mut self.storage, &mut self.requests, device);
+            }
+            Fault::DeviceReturned { device, content } => self.device_returned(device, content),
+            Fault::HostLost { host } => self.hosts_crash(&[host]),
+            Fault::PowerCut => {
+                let hosts: Vec<HostId> = self
+                    .storage
+                    .inventory
+                    .hosts
+                    .iter()
+                    .filter(|host| host.condition != Condition::Crashed)
+                    .map(|host| host.id)
+                    .collect();
+                self.hosts_crash(&hosts);
+            }
+            Fault::HostFrozen { host } => {
+                self.storage.inventory.hosts[host.0 as usize].condition = Condition::Frozen;
+                self.storage.will_be_detected(&[host]);
+            }
+            Fault::HostsPartitioned { hosts } => {
+                let side = self.storage.inventory.next_side;
+                self.storage.inventory.next_side += 1;
+                for host in &hosts {
+                    self.storage.inventory.hosts[host.0 as usize].side = side;
+                }
+                self.storage.will_be_detected(&hosts);
+            }
+            Fault::HostReturned { host } => self.hosts_return(&[host]),
+            Fault::PowerOn => {
+                let hosts: Vec<HostId> = self
+                    .storage
+                    .inventory
+                    .hosts
+                    .iter()
+                    .filter(|host| host.condition == Condition::Crashed)
+                    .map(|host| host.id)
+                    .collect();
+                self.hosts_return(&hosts);
+            }
+            Fault::BitRot { component, offset_bytes, bit } => {
+                self.storage.outbox.command(DataCommand::BitRot { component, offset_bytes, bit });
+            }
+            Fault::TornWrite { component, keep_bytes } => {
+                self.storage.outbox.command(DataCommand::TearNextWrite { component, keep_bytes });
+            }
+        }
+        // What loses its bytes by this must not be counted on any more; what is stored there from now on must stay.
+        self.storage.tell_of_change();
+        Ok(())
+    }
+
+    fn device_returned(&mut self, device: DeviceId, content: ReturnedContent) {
+        let was = self.storage.inventory.ailment(device, content);
+        self.storage.set_member(device, MemberState::Healthy);
+        let group = &mut self.storage.inventory.groups[device.group.0 as usize];
+        let alone = group.device_fails_alone(device.member);
+        let member = &mut group.members[usize::from(device.member)];
+        member.failed = false;
+        member.read_errors = 0;
+        if content == ReturnedContent::Blank {
+            let hit: Vec<ComponentId> = self
+                .storage
+                .objects
+                .components
+                .iter()
+                .flatten()
+                .filter(|component| {
+                    component.group == device.group
+                        && (!alone || component.disk + 1 == device.member)
+                })
+                .map(|component| component.id)
+                .collect();
+            for id in hit {
+                self.repair.blank(&mut self.storage, &mut self.requests, id);
+            }
+        }
+        self.storage
+            .outbox
+            .notice(self.storage.clock.now(), Notice::DeviceReturned { device, was });
+        self.repair.membership_changed(&mut self.storage, &mut self.requests);
+    }
+
+    fn hosts_crash(&mut self, hosts: &[HostId]) {
+        self.crash(hosts);
+        self.storage.will_be_detected(hosts);
+    }
+
+    fn hosts_return(&mut self, hosts: &[HostId]) {
+        self.storage.inventory.host_epoch = self.storage.inventory.host_epoch.wrapping_add(1);
+        let now = self.storage.clock.now();
+        for id in hosts {
+            let epoch = self.storage.inventory.host_epoch;
+            let host = &mut self.storage.inventory.hosts[id.0 as usize];
+            let crashed = host.condition == Condition::Crashed;
+            host.condition = Condition::Up;
+            host.side = MAIN_SIDE;
+            host.epoch = epoch;
+            let was_gone = host.seen != Some(MAIN_SIDE);
+            host.seen = Some(MAIN_SIDE);
+            host.gone_since = None;
+            for index in 0..self.storage.inventory.groups.len() {
+                if crashed && self.storage.inventory.groups[index].host == *id {
+                    self.storage.inventory.groups[index].engine.power_on(now);
+                    self.storage.inventory.note_wakeup(index);
+                }
+            }
+            if was_gone {
+                self.storage.outbox.notice(
+                    self.storage.clock.now(),
+                    Notice::Host { host: *id, reachability: Reachability::Reachable },
+                );
+            }
+        }
+        self.storage.inventory.look_for_silence();
+        self.repair.membership_changed(&mut self.storage, &mut self.requests);
+        // What was in a host's disk groups when its power went will never be answered.
+        self.requests.fail_subs(
+            &mut self.storage,
+            &mut self.repair,
+            |_| FailedHow::Crashed,
+            |sub| sub.state == SubState::Vanished && hosts.contains(&sub.host),
+        );
+        self.requests.resume_subs(&mut self.storage, &mut self.repair);
+    }
+
+    /// A host in a sentence: `host a`, and `host-1` as it is.
+    pub fn host_in_words(&self, host: HostId) -> String {
+        self.storage.inventory.host_in_words(host)
+    }
+
+    /// A device by host, group and place.
+    pub fn device_name(&self, device: DeviceId) -> String {
+        self.storage.inventory.device_name(device)
     }
 }
 

@@ -6,12 +6,242 @@ use super::geometry::Rows;
 use super::ids::VolumeId;
 use super::iops_limit::normalised;
 use super::object::{Layout, Slot};
+use super::objects::Objects;
 use super::operation::{FrontOperation, Part, Purpose};
+use super::repair::Repair;
+use super::requests::Requests;
 use super::slab::Key;
+use super::storage::Storage;
 use super::timers::Timer;
 use crate::request::{Operation, Request};
 use crate::store::RequestId;
 use underlay_core::Nanos;
+
+impl Objects {
+    fn has_volatile_components(&self, volume: VolumeId) -> bool {
+        let layouts = [Layout::Present, Layout::Next];
+        layouts.into_iter().filter_map(|layout| self.object(volume, layout)).any(|object| {
+            object
+                .components()
+                .any(|id| self.component(id).is_some_and(|state| state.volatile.is_some()))
+        })
+    }
+}
+
+impl Storage {
+    /// The longest back-off that the disk groups of a set ask for.
+    fn ingress_delay(&mut self, volume: VolumeId, set: u32) -> Nanos {
+        let Some(volume) = self.objects.volumes.get(volume.0 as usize).and_then(Option::as_deref)
+        else {
+            return Nanos::ZERO;
+        };
+        let mut delay = Nanos::ZERO;
+        let mut ask = |index: usize| {
+            let engine = &mut self.inventory.groups[index].engine;
+            // The usual case, in which the group need not be brought up to date.
+            if self.inventory.wakeups.at(index) > self.clock.now().0 && engine.is_uncongested() {
+                return;
+            }
+            delay = delay.max(engine.ingress_delay(self.clock.now()));
+            self.inventory.wakeups.set(index, engine.wakeup().0);
+        };
+        if let Some(note) = volume.object.whole_set(set, self.objects.shape) {
+            note.groups().for_each(ask);
+            return delay;
+        }
+        for id in volume.object.set(set).iter().flat_map(Slot::components) {
+            let component = self.objects.components[id.0 as usize].as_deref();
+            if let Some(component) = component.filter(|component| component.reachable) {
+                ask(component.group.0 as usize);
+            }
+        }
+        delay
+    }
+}
+
+impl Requests {
+    pub(super) fn start_operation(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+        let Some(operation) = self.operations.get(key) else { return };
+        let FrontOperation { volume, operation: kind, offset, length, held_back, .. } = *operation;
+        storage.note_sets(volume);
+        let Some(state) = storage.objects.volume(volume) else {
+            return self.end_operation(storage, key, Some(IoFailure::VolumeRemoved));
+        };
+        if kind == Operation::Flush {
+            return self.start_flush(storage, repair, key);
+        }
+        let (layout, rows) = (state.layout, state.object.geometry.split(offset, length));
+        if kind == Operation::Write && !held_back {
+            let mut delay = Nanos::ZERO;
+            for row in rows.clone() {
+                delay = delay.max(storage.ingress_delay(volume, row.set));
+            }
+            if delay > Nanos::ZERO {
+                return self.hold_back(storage, key, delay);
+            }
+        }
+        if length == 0 {
+            return self.end_operation(storage, key, None);
+        }
+        // One more than there are, so that the request cannot end while its parts are being started.
+        if let Some(entry) = self.operations.get_mut(key) {
+            entry.parts_left = 1;
+        }
+        self.add_parts(storage, repair, key, rows, layout, 0);
+        self.part_of_operation_ended(storage, repair, key, Nanos::ZERO, None);
+    }
+
+    fn hold_back(&mut self, storage: &mut Storage, key: Key, delay: Nanos) {
+        let now = storage.clock.now();
+        let Some(operation) = self.operations.get_mut(key) else { return };
+        operation.held_back = true;
+        let volume = operation.volume;
+        if let Some(volume) = storage.objects.volume_mut(volume) {
+            volume.counters.congested += 1;
+            volume.counters.congestion_ns += delay.0;
+        }
+        storage.clock.schedule(now + delay, Timer::Start { operation: key });
+    }
+
+    /// Starts the parts of a range of a request.
+    fn add_parts(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        rows: Rows,
+        layout: u32,
+        mut buffer_offset: u32,
+    ) {
+        for range in rows {
+            let Some(entry) = self.operations.get_mut(key) else { return };
+            entry.parts_left += 1;
+            let FrontOperation { volume, operation, head_start, .. } = *entry;
+            let purpose = Purpose::Front { operation: key, buffer_offset };
+            buffer_offset += range.length;
+            let part = Part::new(purpose, volume, operation, range);
+            let part = self.parts.insert(Part { layout, head_start, ..part });
+            self.begin_part(storage, repair, part);
+        }
+    }
+
+    /// Starts a part again in the present layout, when the one it was planned for has been replaced; tells whether.
+    pub(super) fn replan(&mut self, storage: &mut Storage, repair: &mut Repair, part: Key) -> bool {
+        let Some(&Part { purpose, volume, layout, range, .. }) = self.parts.get(part) else {
+            return false;
+        };
+        let Purpose::Front { operation: key, buffer_offset } = purpose else { return false };
+        let Some(state) = storage.objects.volume(volume).filter(|state| state.layout != layout)
+        else {
+            return false;
+        };
+        let (geometry, layout) = (state.object.geometry, state.layout);
+        self.parts.remove(part);
+        if let Some(operation) = self.operations.get(key) {
+            let rows = geometry.split(operation.offset + u64::from(buffer_offset), range.length);
+            self.add_parts(storage, repair, key, rows, layout, buffer_offset);
+            self.part_of_operation_ended(storage, repair, key, Nanos::ZERO, None);
+        }
+        true
+    }
+
+    fn start_flush(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+        let Some(operation) = self.operations.get_mut(key) else { return };
+        operation.parts_left = 1;
+        let operation = *operation;
+        let range = super::geometry::RowRange { set: 0, row: 0, start: 0, length: 0 };
+        let purpose = Purpose::Front { operation: key, buffer_offset: 0 };
+        let Some(volume) = storage.objects.volume(operation.volume) else { return };
+        let (layout, losses) = (volume.layout, volume.losses);
+        let part = Part::new(purpose, operation.volume, Operation::Flush, range);
+        let head_start = operation.head_start;
+        let part = self.parts.insert(Part { layout, losses, head_start, ..part });
+        self.begin_flush(storage, repair, part);
+    }
+
+    /// One part of a request is done; the request ends with its last part.
+    pub(super) fn part_of_operation_ended(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        service: Nanos,
+        failure: Option<IoFailure>,
+    ) {
+        let Some(operation) = self.operations.get_mut(key) else { return };
+        operation.parts_left -= 1;
+        operation.service = operation.service.max(service);
+        operation.failure = operation.failure.or(failure);
+        if operation.parts_left > 0 {
+            return;
+        }
+        let operation = *operation;
+        // A write that must be durable goes on as a flush where acknowledged writes are volatile.
+        if operation.must_be_durable
+            && operation.failure.is_none()
+            && storage.objects.has_volatile_components(operation.volume)
+        {
+            let early = operation.ends.saturating_sub(storage.clock.now());
+            let flush = FrontOperation {
+                must_be_durable: false,
+                head_start: operation.head_start.saturating_sub(early),
+                early,
+                ends: Nanos::ZERO,
+                ..operation
+            };
+            if let Some(entry) = self.operations.get_mut(key) {
+                *entry = flush;
+            }
+            self.start_flush(storage, repair, key);
+            return;
+        }
+        self.end_operation(storage, key, operation.failure);
+    }
+
+    fn end_operation(&mut self, storage: &mut Storage, key: Key, failure: Option<IoFailure>) {
+        let Some(operation) = self.operations.remove(key) else { return };
+        // A part that had taken effect before a power cut may be gone again.
+        let losses = storage.objects.volume(operation.volume).map_or(0, |volume| volume.losses);
+        let undone = losses != operation.losses
+            && matches!(operation.operation, Operation::Write | Operation::Discard);
+        let failure = failure.or(undone.then_some(IoFailure::UnflushedLost));
+        let at = storage.clock.now().max(operation.ends) + operation.early;
+        let took = at - operation.arrived;
+        let queue = took.saturating_sub(operation.service);
+        if let Some(volume) = storage.objects.volume_mut(operation.volume) {
+            volume.counters.outstanding -= 1;
+            match failure {
+                None => {
+                    volume.counters.finished(operation.operation, operation.length, took, queue)
+                }
+                Some(_) => volume.counters.errors += 1,
+            }
+        }
+        storage.outbox.emit(ClusterEvent::Finished(VolumeFinished {
+            request: operation.request,
+            volume: operation.volume,
+            operation: operation.operation,
+            arrived: operation.arrived,
+            at,
+            early: at - storage.clock.now(),
+            queue,
+            outcome: failure.map_or(Outcome::Ok, Outcome::Error),
+        }));
+    }
+
+    /// Ends all requests of a volume that is removed.
+    pub(super) fn fail_operations_of(&mut self, storage: &mut Storage, volume: VolumeId) {
+        let keys: Vec<Key> = self
+            .operations
+            .iter()
+            .filter(|(_, operation)| operation.volume == volume)
+            .map(|(key, _)| key)
+            .collect();
+        for key in keys {
+            self.end_operation(storage, key, Some(IoFailure::VolumeRemoved));
+        }
+    }
+}
 
 impl Cluster {
     /// Accepts a request to a volume at `now`; it comes back from [`Cluster::advance`] under `id`.
@@ -42,7 +272,9 @@ impl Cluster {
         head_start: Nanos,
     ) {
         self.run_until(now);
-        let state = self.volumes[volume.0 as usize].as_deref_mut().expect("the volume exists");
+        let state = self.storage.objects.volumes[volume.0 as usize]
+            .as_deref_mut()
+            .expect("the volume exists");
         let end = request.offset_bytes + u64::from(request.length_bytes);
         assert!(end <= state.capacity.0, "request beyond the end of volume {}", volume.0);
         assert!(
@@ -62,7 +294,7 @@ impl Cluster {
                 state.counters.normalised_delayed += u64::from(ios);
             }
         }
-        let operation = self.operations.insert(FrontOperation {
+        let operation = self.requests.operations.insert(FrontOperation {
             request: id,
             volume,
             operation: request.operation,
@@ -80,217 +312,9 @@ impl Cluster {
             ends: Nanos::ZERO,
         });
         if start > now {
-            self.clock.schedule(start, Timer::Start { operation });
+            self.storage.clock.schedule(start, Timer::Start { operation });
         } else {
-            self.start_operation(operation);
-        }
-    }
-
-    pub(super) fn start_operation(&mut self, key: Key) {
-        let Some(operation) = self.operations.get(key) else { return };
-        let FrontOperation { volume, operation: kind, offset, length, held_back, .. } = *operation;
-        self.note_sets(volume);
-        let Some(state) = self.volume(volume) else {
-            return self.end_operation(key, Some(IoFailure::VolumeRemoved));
-        };
-        if kind == Operation::Flush {
-            return self.start_flush(key);
-        }
-        let (layout, rows) = (state.layout, state.object.geometry.split(offset, length));
-        if kind == Operation::Write && !held_back {
-            let mut delay = Nanos::ZERO;
-            for row in rows.clone() {
-                delay = delay.max(self.ingress_delay(volume, row.set));
-            }
-            if delay > Nanos::ZERO {
-                return self.hold_back(key, delay);
-            }
-        }
-        if length == 0 {
-            return self.end_operation(key, None);
-        }
-        // One more than there are, so that the request cannot end while its parts are being started.
-        if let Some(entry) = self.operations.get_mut(key) {
-            entry.parts_left = 1;
-        }
-        self.add_parts(key, rows, layout, 0);
-        self.part_of_operation_ended(key, Nanos::ZERO, None);
-    }
-
-    /// The longest back-off that the disk groups of a set ask for.
-    fn ingress_delay(&mut self, volume: VolumeId, set: u32) -> Nanos {
-        let Some(volume) = self.volumes.get(volume.0 as usize).and_then(Option::as_deref) else {
-            return Nanos::ZERO;
-        };
-        let mut delay = Nanos::ZERO;
-        let mut ask = |index: usize| {
-            let engine = &mut self.groups[index].engine;
-            // The usual case, in which the group need not be brought up to date.
-            if self.wakeups.at(index) > self.clock.now().0 && engine.is_uncongested() {
-                return;
-            }
-            delay = delay.max(engine.ingress_delay(self.clock.now()));
-            self.wakeups.set(index, engine.wakeup().0);
-        };
-        if let Some(note) = volume.object.whole_set(set, self.shape) {
-            note.groups().for_each(ask);
-            return delay;
-        }
-        for id in volume.object.set(set).iter().flat_map(Slot::components) {
-            let component = self.components[id.0 as usize].as_deref();
-            if let Some(component) = component.filter(|component| component.reachable) {
-                ask(component.group.0 as usize);
-            }
-        }
-        delay
-    }
-
-    fn hold_back(&mut self, key: Key, delay: Nanos) {
-        let now = self.clock.now();
-        let Some(operation) = self.operations.get_mut(key) else { return };
-        operation.held_back = true;
-        let volume = operation.volume;
-        if let Some(volume) = self.volume_mut(volume) {
-            volume.counters.congested += 1;
-            volume.counters.congestion_ns += delay.0;
-        }
-        self.clock.schedule(now + delay, Timer::Start { operation: key });
-    }
-
-    /// Starts the parts of a range of a request.
-    fn add_parts(&mut self, key: Key, rows: Rows, layout: u32, mut buffer_offset: u32) {
-        for range in rows {
-            let Some(entry) = self.operations.get_mut(key) else { return };
-            entry.parts_left += 1;
-            let FrontOperation { volume, operation, head_start, .. } = *entry;
-            let purpose = Purpose::Front { operation: key, buffer_offset };
-            buffer_offset += range.length;
-            let part = Part::new(purpose, volume, operation, range);
-            let part = self.parts.insert(Part { layout, head_start, ..part });
-            self.begin_part(part);
-        }
-    }
-
-    /// Starts a part again in the present layout, when the one it was planned for has been replaced; tells whether.
-    pub(super) fn replan(&mut self, part: Key) -> bool {
-        let Some(&Part { purpose, volume, layout, range, .. }) = self.parts.get(part) else {
-            return false;
-        };
-        let Purpose::Front { operation: key, buffer_offset } = purpose else { return false };
-        let Some(state) = self.volume(volume).filter(|state| state.layout != layout) else {
-            return false;
-        };
-        let (geometry, layout) = (state.object.geometry, state.layout);
-        self.parts.remove(part);
-        if let Some(operation) = self.operations.get(key) {
-            let rows = geometry.split(operation.offset + u64::from(buffer_offset), range.length);
-            self.add_parts(key, rows, layout, buffer_offset);
-            self.part_of_operation_ended(key, Nanos::ZERO, None);
-        }
-        true
-    }
-
-    fn start_flush(&mut self, key: Key) {
-        let Some(operation) = self.operations.get_mut(key) else { return };
-        operation.parts_left = 1;
-        let operation = *operation;
-        let range = super::geometry::RowRange { set: 0, row: 0, start: 0, length: 0 };
-        let purpose = Purpose::Front { operation: key, buffer_offset: 0 };
-        let Some(volume) = self.volume(operation.volume) else { return };
-        let (layout, losses) = (volume.layout, volume.losses);
-        let part = Part::new(purpose, operation.volume, Operation::Flush, range);
-        let head_start = operation.head_start;
-        let part = self.parts.insert(Part { layout, losses, head_start, ..part });
-        self.begin_flush(part);
-    }
-
-    /// One part of a request is done; the request ends with its last part.
-    pub(super) fn part_of_operation_ended(
-        &mut self,
-        key: Key,
-        service: Nanos,
-        failure: Option<IoFailure>,
-    ) {
-        let Some(operation) = self.operations.get_mut(key) else { return };
-        operation.parts_left -= 1;
-        operation.service = operation.service.max(service);
-        operation.failure = operation.failure.or(failure);
-        if operation.parts_left > 0 {
-            return;
-        }
-        let operation = *operation;
-        // A write that must be durable goes on as a flush where acknowledged writes are volatile.
-        if operation.must_be_durable
-            && operation.failure.is_none()
-            && self.has_volatile_components(operation.volume)
-        {
-            let early = operation.ends.saturating_sub(self.clock.now());
-            let flush = FrontOperation {
-                must_be_durable: false,
-                head_start: operation.head_start.saturating_sub(early),
-                early,
-                ends: Nanos::ZERO,
-                ..operation
-            };
-            if let Some(entry) = self.operations.get_mut(key) {
-                *entry = flush;
-            }
-            self.start_flush(key);
-            return;
-        }
-        self.end_operation(key, operation.failure);
-    }
-
-    fn has_volatile_components(&self, volume: VolumeId) -> bool {
-        let layouts = [Layout::Present, Layout::Next];
-        layouts.into_iter().filter_map(|layout| self.object(volume, layout)).any(|object| {
-            object
-                .components()
-                .any(|id| self.component(id).is_some_and(|state| state.volatile.is_some()))
-        })
-    }
-
-    fn end_operation(&mut self, key: Key, failure: Option<IoFailure>) {
-        let Some(operation) = self.operations.remove(key) else { return };
-        // A part that had taken effect before a power cut may be gone again.
-        let losses = self.volume(operation.volume).map_or(0, |volume| volume.losses);
-        let undone = losses != operation.losses
-            && matches!(operation.operation, Operation::Write | Operation::Discard);
-        let failure = failure.or(undone.then_some(IoFailure::UnflushedLost));
-        let at = self.clock.now().max(operation.ends) + operation.early;
-        let took = at - operation.arrived;
-        let queue = took.saturating_sub(operation.service);
-        if let Some(volume) = self.volume_mut(operation.volume) {
-            volume.counters.outstanding -= 1;
-            match failure {
-                None => {
-                    volume.counters.finished(operation.operation, operation.length, took, queue)
-                }
-                Some(_) => volume.counters.errors += 1,
-            }
-        }
-        self.outbox.emit(ClusterEvent::Finished(VolumeFinished {
-            request: operation.request,
-            volume: operation.volume,
-            operation: operation.operation,
-            arrived: operation.arrived,
-            at,
-            early: at - self.clock.now(),
-            queue,
-            outcome: failure.map_or(Outcome::Ok, Outcome::Error),
-        }));
-    }
-
-    /// Ends all requests of a volume that is removed.
-    pub(super) fn fail_operations_of(&mut self, volume: VolumeId) {
-        let keys: Vec<Key> = self
-            .operations
-            .iter()
-            .filter(|(_, operation)| operation.volume == volume)
-            .map(|(key, _)| key)
-            .collect();
-        for key in keys {
-            self.end_operation(key, Some(IoFailure::VolumeRemoved));
+            self.requests.start_operation(&mut self.storage, &mut self.repair, operation);
         }
     }
 }

@@ -2,61 +2,13 @@
 
 use super::cluster::Cluster;
 use super::ids::{GroupId, HostId};
+use super::inventory::Inventory;
 use super::spec::{ClusterProblem, HostSpec};
 use super::topology::{Group, Host};
 use crate::disk_group::DiskGroupSpec;
 use underlay_core::Nanos;
 
-impl Cluster {
-    /// Adds a host with its disk groups; components are moved there by rebalancing.
-    ///
-    /// # Errors
-    /// Every rule the host violates.
-    pub fn add_host(&mut self, now: Nanos, spec: &HostSpec) -> Result<HostId, Vec<ClusterProblem>> {
-        let mut problems = spec.problems();
-        if self.hosts.iter().any(|host| host.name == spec.name) {
-            problems.push(ClusterProblem {
-                place: format!("host \"{}\"", spec.name),
-                rule: "the name is taken by an earlier host".to_string(),
-            });
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        self.run_until(now);
-        let host = self.push_host(spec);
-        self.cluster_grew();
-        Ok(host)
-    }
-
-    /// Adds a disk group to a host.
-    ///
-    /// # Errors
-    /// Every rule the host would violate with it.
-    pub fn add_group(
-        &mut self,
-        now: Nanos,
-        host: HostId,
-        spec: &DiskGroupSpec,
-    ) -> Result<GroupId, Vec<ClusterProblem>> {
-        let place = format!("disk group \"{}\"", spec.name);
-        let problem =
-            |rule: &str| vec![ClusterProblem { place: place.clone(), rule: rule.to_string() }];
-        if host.0 as usize >= self.hosts.len() {
-            return Err(problem("the host does not exist"));
-        }
-        if self.groups.iter().filter(|group| group.host == host).count() >= 5 {
-            return Err(problem("a host has up to 5 disk groups"));
-        }
-        if !(1..=7).contains(&spec.capacity.len()) {
-            return Err(problem("a disk group has 1 to 7 capacity devices"));
-        }
-        self.run_until(now);
-        let group = self.push_group(host, spec);
-        self.cluster_grew();
-        Ok(group)
-    }
-
+impl Inventory {
     /// Adds a host that was checked.
     pub(super) fn push_host(&mut self, spec: &HostSpec) -> HostId {
         let id = HostId(self.hosts.len() as u32);
@@ -75,10 +27,61 @@ impl Cluster {
         self.wakeups.push();
         id
     }
+}
+
+impl Cluster {
+    /// Adds a host with its disk groups; components are moved there by rebalancing.
+    ///
+    /// # Errors
+    /// Every rule the host violates.
+    pub fn add_host(&mut self, now: Nanos, spec: &HostSpec) -> Result<HostId, Vec<ClusterProblem>> {
+        let mut problems = spec.problems();
+        if self.storage.inventory.hosts.iter().any(|host| host.name == spec.name) {
+            problems.push(ClusterProblem {
+                place: format!("host \"{}\"", spec.name),
+                rule: "the name is taken by an earlier host".to_string(),
+            });
+        }
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        self.run_until(now);
+        let host = self.storage.inventory.push_host(spec);
+        self.cluster_grew();
+        Ok(host)
+    }
+
+    /// Adds a disk group to a host.
+    ///
+    /// # Errors
+    /// Every rule the host would violate with it.
+    pub fn add_group(
+        &mut self,
+        now: Nanos,
+        host: HostId,
+        spec: &DiskGroupSpec,
+    ) -> Result<GroupId, Vec<ClusterProblem>> {
+        let place = format!("disk group \"{}\"", spec.name);
+        let problem =
+            |rule: &str| vec![ClusterProblem { place: place.clone(), rule: rule.to_string() }];
+        if host.0 as usize >= self.storage.inventory.hosts.len() {
+            return Err(problem("the host does not exist"));
+        }
+        if self.storage.inventory.groups.iter().filter(|group| group.host == host).count() >= 5 {
+            return Err(problem("a host has up to 5 disk groups"));
+        }
+        if !(1..=7).contains(&spec.capacity.len()) {
+            return Err(problem("a disk group has 1 to 7 capacity devices"));
+        }
+        self.run_until(now);
+        let group = self.storage.inventory.push_group(host, spec);
+        self.cluster_grew();
+        Ok(group)
+    }
 
     /// What was blocked may now be possible.
     fn cluster_grew(&mut self) {
-        self.membership_changed();
-        self.rebalance_now();
+        self.repair.membership_changed(&mut self.storage, &mut self.requests);
+        self.repair.rebalance_now(&mut self.storage, &mut self.requests);
     }
 }

@@ -4,193 +4,21 @@
 //! found, the components on it that work are reachable, and everything else follows: I/Os towards the others fail, what
 //! came back is filled, what is gone is scheduled for repair, rows in doubt after a power cut are settled.
 
-use super::cluster::Cluster;
 use super::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
 use super::ids::{ComponentId, DeviceId, HostId, VolumeId};
+use super::inventory::Inventory;
 use super::object::{Component, Layout};
+use super::objects::Objects;
 use super::operation::{FailedHow, SubState};
+use super::repair::Repair;
+use super::requests::Requests;
+use super::storage::Storage;
 use super::timers::Timer;
 use super::topology::Condition;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;
 
-impl Cluster {
-    /// The silence of the hosts that changed together is noticed.
-    pub(super) fn detect(&mut self, epoch: u32) {
-        let mut changed = false;
-        for index in 0..self.hosts.len() {
-            let host = &mut self.hosts[index];
-            if host.epoch != epoch {
-                continue;
-            }
-            let seen = (host.condition == Condition::Up).then_some(host.side);
-            if host.seen != seen {
-                host.seen = seen;
-                host.gone_since = Some(self.clock.now());
-                changed = true;
-                let notice = Notice::Host {
-                    host: HostId(index as u32),
-                    reachability: Reachability::Unreachable,
-                };
-                self.outbox.notice(self.clock.now(), notice);
-            }
-        }
-        if changed {
-            self.outbox.state_changed();
-            let at = self.clock.now() + self.settings.repair_delay;
-            self.clock.schedule(at, Timer::RepairWitnesses);
-            self.membership_changed();
-        }
-    }
-
-    /// A stuck device has been stuck for too long.
-    pub(super) fn give_up(&mut self, device: DeviceId, epoch: u32) {
-        let member = &self.groups[device.group.0 as usize].members[usize::from(device.member)];
-        if member.epoch == epoch && !member.failed {
-            self.device_failed(device);
-        }
-    }
-
-    /// The device counts as failed from now on.
-    pub(super) fn device_failed(&mut self, device: DeviceId) {
-        let group = &mut self.groups[device.group.0 as usize];
-        group.members[usize::from(device.member)].failed = true;
-        self.outbox.state_changed();
-        self.outbox.notice(self.clock.now(), Notice::DeviceFailed { device });
-        self.membership_changed();
-    }
-
-    /// Brings everything in line with what the cluster has seen.
-    pub(super) fn membership_changed(&mut self) {
-        let volumes: Vec<VolumeId> =
-            self.volumes.iter().flatten().map(|volume| volume.id).collect();
-        for volume in &volumes {
-            self.update_object(*volume, Layout::Present);
-            self.update_object(*volume, Layout::Next);
-            self.choose_owner(*volume);
-        }
-        self.fail_unreachable_subs();
-        for volume in volumes {
-            if self.object(volume, Layout::Next).is_some() && !self.is_whole(volume, Layout::Next) {
-                self.abandon_reshape(volume);
-            }
-            self.settle_doubts(volume);
-            self.announce_availability(volume);
-        }
-        // A partition may serve now what waited for it.
-        self.resume_subs();
-        self.retry_copies();
-    }
-
-    fn fail_unreachable_subs(&mut self) {
-        let lost: Vec<bool> = self
-            .components
-            .iter()
-            .map(|component| component.as_ref().is_some_and(|component| !component.reachable))
-            .collect();
-        self.fail_subs(
-            |sub| match sub.state {
-                SubState::Vanished => FailedHow::Crashed,
-                _ => FailedHow::Gone,
-            },
-            |sub| lost.get(sub.component.0 as usize).copied().unwrap_or(false),
-        );
-    }
-
-    /// Finds the side with the majority, and who can be reached on it.
-    fn update_object(&mut self, volume: VolumeId, layout: Layout) {
-        let Some(object) = self.object(volume, layout) else { return };
-        let sides: BTreeSet<u32> = self.hosts.iter().filter_map(|host| host.seen).collect();
-        let all = object.votes();
-        let side = sides.into_iter().find(|side| self.votes_on(volume, layout, *side) * 2 > all);
-        let ids: Vec<ComponentId> = object.components().collect();
-        if let Some(object) = self.object_mut(volume, layout) {
-            object.side = side;
-        }
-        for id in ids {
-            self.update_component(id, side);
-        }
-    }
-
-    fn votes_on(&self, volume: VolumeId, layout: Layout, side: u32) -> u64 {
-        let Some(object) = self.object(volume, layout) else { return 0 };
-        let on_side = |id: ComponentId| {
-            self.component(id).is_some_and(|component| {
-                let group = &self.groups[component.group.0 as usize];
-                self.hosts[group.host.0 as usize].seen == Some(side) && group.works(component.disk)
-            })
-        };
-        let slots = object.slots.iter().filter(|slot| slot.components().any(on_side)).count();
-        let witnesses = object
-            .witnesses
-            .iter()
-            .filter(|host| self.hosts[host.0 as usize].seen == Some(side))
-            .count();
-        slots as u64 + witnesses as u64 * u64::from(object.geometry.sets)
-    }
-
-    fn update_component(&mut self, id: ComponentId, side: Option<u32>) {
-        let Some(component) = self.component(id) else { return };
-        let group = &self.groups[component.group.0 as usize];
-        let works = group.works(component.disk);
-        let reachable = side.is_some() && self.hosts[group.host.0 as usize].seen == side && works;
-        let (was, group) = (component.reachable, component.group.0 as usize);
-        let now = self.clock.now();
-        let delay = if works { self.settings.repair_delay } else { Nanos::ZERO };
-        let Some(component) = self.component_mut(id) else { return };
-        component.reachable = reachable;
-        if was != reachable {
-            self.shape_changed();
-        }
-        let Some(component) = self.component_mut(id) else { return };
-        if reachable {
-            if !was {
-                component.absence = component.absence.wrapping_add(1);
-                component.repair_at = None;
-                self.returned(id);
-            }
-        } else {
-            component.copy = None;
-            let due = now + delay;
-            if side.is_some() && component.repair_at.is_none_or(|at| at > due) {
-                component.absence = component.absence.wrapping_add(1);
-                component.repair_at = Some(due);
-                let absence = component.absence;
-                self.clock.schedule(due, Timer::Repair { component: id, absence });
-            }
-            self.groups[group].filling.retain(|filled| *filled != id);
-        }
-        self.announce(id);
-    }
-
-    /// A component came back: what it missed is copied, unless its replacement is nearer to being complete.
-    fn returned(&mut self, id: ComponentId) {
-        let Some(Component { volume, layout, set, slot, .. }) = self.component(id) else { return };
-        let (volume, layout, set, slot) = (*volume, *layout, *set, *slot);
-        let Some(object) = self.object_mut(volume, layout) else { return };
-        let place = *object.slot_mut(set, slot);
-        let Some(replacement) = place.replacement.filter(|_| place.current == id) else { return };
-        let stale = |id| self.component(id).map_or(0, |component| component.stale.count());
-        if stale(id) <= stale(replacement) {
-            self.drop_replacement(volume, set, slot);
-        }
-    }
-
-    /// Says what has become of a component.
-    pub(super) fn announce(&mut self, id: ComponentId) {
-        let Some(component) = self.component(id) else { return };
-        let state = self.state_of(component);
-        let volume = component.volume;
-        if component.announced == state {
-            return;
-        }
-        if let Some(component) = self.component_mut(id) {
-            component.announced = state;
-        }
-        self.outbox.state_changed();
-        self.outbox.notice(self.clock.now(), Notice::Component { component: id, volume, state });
-    }
-
+impl Inventory {
     /// What a component is.
     pub(super) fn state_of(&self, component: &Component) -> ComponentState {
         let works = self.groups[component.group.0 as usize].works(component.disk);
@@ -202,25 +30,9 @@ impl Cluster {
             (true, _) => ComponentState::Stale,
         }
     }
+}
 
-    fn choose_owner(&mut self, volume: VolumeId) {
-        let Some(state) = self.volume(volume) else { return };
-        let side = state.object.side;
-        let owner = &self.hosts[state.owner.0 as usize];
-        if side.is_none() || owner.seen == side {
-            return;
-        }
-        let owner = state
-            .object
-            .components()
-            .find(|id| self.component(*id).is_some_and(|component| component.reachable))
-            .and_then(|id| self.component(id))
-            .map(|component| self.host_of(component.group));
-        if let (Some(owner), Some(state)) = (owner, self.volume_mut(volume)) {
-            state.owner = owner;
-        }
-    }
-
+impl Objects {
     /// Whether each component can be reached and is current.
     pub(super) fn is_whole(&self, volume: VolumeId, layout: Layout) -> bool {
         self.object(volume, layout).is_some_and(|object| {
@@ -248,18 +60,138 @@ impl Cluster {
             slots.count() >= needed
         })
     }
+}
+
+impl Storage {
+    /// Finds the side with the majority, and who can be reached on it.
+    fn update_object(&mut self, volume: VolumeId, layout: Layout) {
+        let Some(object) = self.objects.object(volume, layout) else { return };
+        let sides: BTreeSet<u32> =
+            self.inventory.hosts.iter().filter_map(|host| host.seen).collect();
+        let all = object.votes();
+        let side = sides.into_iter().find(|side| self.votes_on(volume, layout, *side) * 2 > all);
+        let ids: Vec<ComponentId> = object.components().collect();
+        if let Some(object) = self.objects.object_mut(volume, layout) {
+            object.side = side;
+        }
+        for id in ids {
+            self.update_component(id, side);
+        }
+    }
+
+    fn votes_on(&self, volume: VolumeId, layout: Layout, side: u32) -> u64 {
+        let Some(object) = self.objects.object(volume, layout) else { return 0 };
+        let on_side = |id: ComponentId| {
+            self.objects.component(id).is_some_and(|component| {
+                let group = &self.inventory.groups[component.group.0 as usize];
+                self.inventory.hosts[group.host.0 as usize].seen == Some(side)
+                    && group.works(component.disk)
+            })
+        };
+        let slots = object.slots.iter().filter(|slot| slot.components().any(on_side)).count();
+        let witnesses = object
+            .witnesses
+            .iter()
+            .filter(|host| self.inventory.hosts[host.0 as usize].seen == Some(side))
+            .count();
+        slots as u64 + witnesses as u64 * u64::from(object.geometry.sets)
+    }
+
+    fn update_component(&mut self, id: ComponentId, side: Option<u32>) {
+        let Some(component) = self.objects.component(id) else { return };
+        let group = &self.inventory.groups[component.group.0 as usize];
+        let works = group.works(component.disk);
+        let reachable =
+            side.is_some() && self.inventory.hosts[group.host.0 as usize].seen == side && works;
+        let (was, group) = (component.reachable, component.group.0 as usize);
+        let now = self.clock.now();
+        let delay = if works { self.settings.repair_delay } else { Nanos::ZERO };
+        let Some(component) = self.objects.component_mut(id) else { return };
+        component.reachable = reachable;
+        if was != reachable {
+            self.objects.shape_changed();
+        }
+        let Some(component) = self.objects.component_mut(id) else { return };
+        if reachable {
+            if !was {
+                component.absence = component.absence.wrapping_add(1);
+                component.repair_at = None;
+                self.returned(id);
+            }
+        } else {
+            component.copy = None;
+            let due = now + delay;
+            if side.is_some() && component.repair_at.is_none_or(|at| at > due) {
+                component.absence = component.absence.wrapping_add(1);
+                component.repair_at = Some(due);
+                let absence = component.absence;
+                self.clock.schedule(due, Timer::Repair { component: id, absence });
+            }
+            self.inventory.groups[group].filling.retain(|filled| *filled != id);
+        }
+        self.announce(id);
+    }
+
+    /// A component came back: what it missed is copied, unless its replacement is nearer to being complete.
+    fn returned(&mut self, id: ComponentId) {
+        let Some(Component { volume, layout, set, slot, .. }) = self.objects.component(id) else {
+            return;
+        };
+        let (volume, layout, set, slot) = (*volume, *layout, *set, *slot);
+        let Some(object) = self.objects.object_mut(volume, layout) else { return };
+        let place = *object.slot_mut(set, slot);
+        let Some(replacement) = place.replacement.filter(|_| place.current == id) else { return };
+        let stale = |id| self.objects.component(id).map_or(0, |component| component.stale.count());
+        if stale(id) <= stale(replacement) {
+            self.drop_replacement(volume, set, slot);
+        }
+    }
+
+    /// Says what has become of a component.
+    pub(super) fn announce(&mut self, id: ComponentId) {
+        let Some(component) = self.objects.component(id) else { return };
+        let state = self.inventory.state_of(component);
+        let volume = component.volume;
+        if component.announced == state {
+            return;
+        }
+        if let Some(component) = self.objects.component_mut(id) {
+            component.announced = state;
+        }
+        self.outbox.state_changed();
+        self.outbox.notice(self.clock.now(), Notice::Component { component: id, volume, state });
+    }
+
+    fn choose_owner(&mut self, volume: VolumeId) {
+        let Some(state) = self.objects.volume(volume) else { return };
+        let side = state.object.side;
+        let owner = &self.inventory.hosts[state.owner.0 as usize];
+        if side.is_none() || owner.seen == side {
+            return;
+        }
+        let owner = state
+            .object
+            .components()
+            .find(|id| self.objects.component(*id).is_some_and(|component| component.reachable))
+            .and_then(|id| self.objects.component(id))
+            .map(|component| self.inventory.host_of(component.group));
+        if let (Some(owner), Some(state)) = (owner, self.objects.volume_mut(volume)) {
+            state.owner = owner;
+        }
+    }
 
     /// Says when a volume begins or ends to answer errors.
     pub(super) fn announce_availability(&mut self, volume: VolumeId) {
-        let Some(state) = self.volume(volume) else { return };
+        let Some(state) = self.objects.volume(volume) else { return };
         let quorum = state.object.side.is_some();
-        let current =
-            self.all_sets(volume, |component| component.reachable && component.stale.is_empty());
+        let current = self
+            .objects
+            .all_sets(volume, |component| component.reachable && component.stale.is_empty());
         let (was, is) = (state.available, quorum && current);
         if was == is {
             return;
         }
-        if let Some(state) = self.volume_mut(volume) {
+        if let Some(state) = self.objects.volume_mut(volume) {
             state.available = is;
         }
         self.outbox.notice(
@@ -273,9 +205,130 @@ impl Cluster {
         );
     }
 
+    /// After an unclean restart, components that were not active are taken for stale as a whole if enough others were. Where
+    /// that does not hold each stale row counts.
+    fn count_lonely_write(&mut self, volume: VolumeId, set: u32) {
+        let Some(object) = self.objects.object(volume, Layout::Present) else { return };
+        let active = object.set(set).iter().filter(|slot| {
+            self.objects
+                .component(slot.current)
+                .is_some_and(|component| component.announced == ComponentState::Active)
+        });
+        if active.count() < usize::from(object.geometry.kind.data_units()) {
+            self.outbox.state_changed();
+        }
+    }
+}
+
+impl Repair {
+    /// The silence of the hosts that changed together is noticed.
+    pub(super) fn detect(&mut self, storage: &mut Storage, requests: &mut Requests, epoch: u32) {
+        let mut changed = false;
+        for index in 0..storage.inventory.hosts.len() {
+            let host = &mut storage.inventory.hosts[index];
+            if host.epoch != epoch {
+                continue;
+            }
+            let seen = (host.condition == Condition::Up).then_some(host.side);
+            if host.seen != seen {
+                host.seen = seen;
+                host.gone_since = Some(storage.clock.now());
+                changed = true;
+                let notice = Notice::Host {
+                    host: HostId(index as u32),
+                    reachability: Reachability::Unreachable,
+                };
+                storage.outbox.notice(storage.clock.now(), notice);
+            }
+        }
+        if changed {
+            storage.outbox.state_changed();
+            let at = storage.clock.now() + storage.settings.repair_delay;
+            storage.clock.schedule(at, Timer::RepairWitnesses);
+            self.membership_changed(storage, requests);
+        }
+    }
+
+    /// A stuck device has been stuck for too long.
+    pub(super) fn give_up(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        device: DeviceId,
+        epoch: u32,
+    ) {
+        let member =
+            &storage.inventory.groups[device.group.0 as usize].members[usize::from(device.member)];
+        if member.epoch == epoch && !member.failed {
+            self.device_failed(storage, requests, device);
+        }
+    }
+
+    /// The device counts as failed from now on.
+    pub(super) fn device_failed(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        device: DeviceId,
+    ) {
+        let group = &mut storage.inventory.groups[device.group.0 as usize];
+        group.members[usize::from(device.member)].failed = true;
+        storage.outbox.state_changed();
+        storage.outbox.notice(storage.clock.now(), Notice::DeviceFailed { device });
+        self.membership_changed(storage, requests);
+    }
+
+    /// Brings everything in line with what the cluster has seen.
+    pub(super) fn membership_changed(&mut self, storage: &mut Storage, requests: &mut Requests) {
+        let volumes: Vec<VolumeId> =
+            storage.objects.volumes.iter().flatten().map(|volume| volume.id).collect();
+        for volume in &volumes {
+            storage.update_object(*volume, Layout::Present);
+            storage.update_object(*volume, Layout::Next);
+            storage.choose_owner(*volume);
+        }
+        self.fail_unreachable_subs(storage, requests);
+        for volume in volumes {
+            if storage.objects.object(volume, Layout::Next).is_some()
+                && !storage.objects.is_whole(volume, Layout::Next)
+            {
+                self.abandon_reshape(storage, volume);
+            }
+            self.settle_doubts(storage, requests, volume);
+            storage.announce_availability(volume);
+        }
+        // A partition may serve now what waited for it.
+        requests.resume_subs(storage, self);
+        self.retry_copies(storage, requests);
+    }
+
+    fn fail_unreachable_subs(&mut self, storage: &mut Storage, requests: &mut Requests) {
+        let lost: Vec<bool> = storage
+            .objects
+            .components
+            .iter()
+            .map(|component| component.as_ref().is_some_and(|component| !component.reachable))
+            .collect();
+        requests.fail_subs(
+            storage,
+            self,
+            |sub| match sub.state {
+                SubState::Vanished => FailedHow::Crashed,
+                _ => FailedHow::Gone,
+            },
+            |sub| lost.get(sub.component.0 as usize).copied().unwrap_or(false),
+        );
+    }
+
     /// The component missed a write to that row.
-    pub(super) fn mark_stale(&mut self, id: ComponentId, row: u64) {
-        let Some(component) = self.component_mut(id) else { return };
+    pub(super) fn mark_stale(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        id: ComponentId,
+        row: u64,
+    ) {
+        let Some(component) = storage.objects.component_mut(id) else { return };
         if component.stale.insert(row) {
             let (volume, layout, set) = (component.volume, component.layout, component.set);
             // It was complete until now: whatever it was once filled for is over.
@@ -284,13 +337,13 @@ impl Cluster {
                 component.reason = ResyncReason::Stale;
             }
             if first {
-                self.shape_changed();
+                storage.objects.shape_changed();
             }
             if layout == Layout::Present {
-                self.count_lonely_write(volume, set);
+                storage.count_lonely_write(volume, set);
             }
         }
-        let Some(component) = self.component_mut(id) else { return };
+        let Some(component) = storage.objects.component_mut(id) else { return };
         if let Some(copy) = &mut component.copy {
             for copied in copy.rows.iter_mut().filter(|copied| copied.row == row) {
                 copied.spoiled = true;
@@ -302,20 +355,7 @@ impl Cluster {
             if component.copy.is_none() {
                 component.reason = ResyncReason::Stale;
             }
-            self.ensure_copy(id);
-        }
-    }
-
-    /// After an unclean restart, components that were not active are taken for stale as a whole if enough others were. Where
-    /// that does not hold each stale row counts.
-    fn count_lonely_write(&mut self, volume: VolumeId, set: u32) {
-        let Some(object) = self.object(volume, Layout::Present) else { return };
-        let active = object.set(set).iter().filter(|slot| {
-            self.component(slot.current)
-                .is_some_and(|component| component.announced == ComponentState::Active)
-        });
-        if active.count() < usize::from(object.geometry.kind.data_units()) {
-            self.outbox.state_changed();
+            self.ensure_copy(storage, requests, id);
         }
     }
 }

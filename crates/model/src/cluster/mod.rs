@@ -48,6 +48,16 @@ mod clock;
 
 mod outbox;
 
+mod inventory;
+
+mod objects;
+
+mod storage;
+
+mod requests;
+
+mod repair;
+
 mod wakeups;
 
 mod topology;

@@ -5,13 +5,16 @@
 //! of the set (see `whole_set`) be looked up. Everything else goes the general way, as does what turns out to be something else
 //! on the way; for these requests the general way says the same, and debug builds compare.
 
-use super::cluster::Cluster;
 use super::data_command::DataCommand;
 use super::geometry::SetKind;
 use super::object::Layout;
+use super::objects::Objects;
 use super::operation::{Aim, Failed, Phase};
+use super::repair::Repair;
+use super::requests::Requests;
 use super::row_plan::{OneUnit, UnitRange, one_unit};
 use super::slab::Key;
+use super::storage::Storage;
 use super::subrequest::Target;
 use super::wants::{Wanted, Wants};
 use super::whole_set::SetNote;
@@ -59,125 +62,7 @@ impl OneUnitIo {
     }
 }
 
-impl Cluster {
-    /// Starts a read, if it is one of those; tells whether it was.
-    pub(super) fn begin_one_unit_read(&mut self, key: Key, part: &Aim) -> bool {
-        let Some(entry) = self.parts.get(key) else { return false };
-        if !entry.avoid.is_empty() || !entry.failed.is_empty() {
-            return false;
-        }
-        let Some((note, unit)) = self.one_unit_of(part) else { return false };
-        let kind = note.kind();
-        let slots = match kind {
-            SetKind::Mirror { .. } => 1 << kind.read_copy(part.range.row),
-            SetKind::Parity { .. } => unit.data_slots,
-        };
-        let io = OneUnitIo::new(note, slots, part.range.row, unit.range);
-        debug_assert!({
-            let piece = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
-            let reads = piece.and_then(|piece| self.reads_of(&piece, &part.range, IoClass::Vm));
-            reads.is_some_and(|reads| io.is(note, Operation::Read, &reads))
-        });
-        let source = note.target(slots.trailing_zeros() as usize).component;
-        if let Some(entry) = self.parts.get_mut(key) {
-            entry.phase = Phase::Reading;
-            entry.source = source;
-        }
-        self.issue_one_unit(key, part, io, Operation::Read);
-        true
-    }
-
-    /// Starts a write, if it is one of those and its space is there already; tells whether it was.
-    pub(super) fn begin_one_unit_write(&mut self, key: Key, part: &Aim) -> bool {
-        if part.operation != Operation::Write {
-            return false;
-        }
-        let Some((note, unit)) = self.one_unit_of(part) else { return false };
-        let (kind, row) = (note.kind(), part.range.row);
-        let io = OneUnitIo::new(note, unit.slots(), row, unit.range);
-        let has_space = |target: Target| {
-            let component = self.component(target.component);
-            component.is_some_and(|component| component.written.contains(row))
-        };
-        if !io.targets(note).all(has_space) {
-            return false;
-        }
-        let reads_first = matches!(kind, SetKind::Parity { .. });
-        debug_assert!({
-            let piece = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
-            let reads = piece.map(|piece| self.reads_before_write(&piece, part));
-            reads.is_some_and(|reads| match reads_first {
-                true => io.is(note, Operation::Read, &reads),
-                false => reads.is_empty(),
-            })
-        });
-        if let Some(entry) = self.parts.get_mut(key) {
-            entry.failed = Failed::NONE;
-            entry.phase = Phase::Reading;
-        }
-        if reads_first {
-            self.issue_one_unit(key, part, io, Operation::Read);
-        } else {
-            self.issue_writes(key, part);
-        }
-        true
-    }
-
-    /// Sends the writes of a part, if it is one of those and there is no other layout; tells whether it was.
-    pub(super) fn issue_one_unit_writes(&mut self, key: Key, part: &Aim) -> bool {
-        let Some((note, unit)) = self.one_unit_of(part) else { return false };
-        if self.object(part.volume, Layout::Next).is_some() {
-            return false;
-        }
-        let io = OneUnitIo::new(note, unit.slots(), part.range.row, unit.range);
-        debug_assert!(io.is(
-            note,
-            part.operation,
-            &self.writes_of(part.volume, Layout::Present, &part.range, part.operation)
-        ));
-        self.issue_one_unit(key, part, io, part.operation);
-        true
-    }
-
-    /// Lets a write take effect that all of its components have, if it is one of those and there is no other layout; tells whether
-    /// it was.
-    pub(super) fn commit_one_unit_write(
-        &mut self,
-        key: Key,
-        part: &Aim,
-        operation: Key,
-        buffer_offset: u32,
-    ) -> bool {
-        let has_failed = self.parts.get(key).is_none_or(|entry| !entry.failed.is_empty());
-        if has_failed || self.any_crashed || part.operation != Operation::Write {
-            return false;
-        }
-        let Some((note, unit)) = self.one_unit_of(part) else { return false };
-        let piece = note.piece(&part.range);
-        if self.object(part.volume, Layout::Next).is_some() {
-            return false;
-        }
-        let Some(request) = self.operations.get(operation).map(|front| front.request) else {
-            return false;
-        };
-        debug_assert_eq!(
-            Some(piece),
-            self.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE)
-        );
-        for member in piece.members() {
-            if unit.slots() >> member.slot & 1 == 1 {
-                self.row_changed(member.component, part.range.row, false);
-            }
-        }
-        if matches!(piece.kind, SetKind::Parity { .. }) {
-            // As for any write of a row with parity.
-            self.tell_of_change();
-        }
-        self.outbox.command(DataCommand::Write { request, buffer_offset, piece });
-        self.end_part(key, None);
-        true
-    }
-
+impl Objects {
     /// What was noted of the set, and which of its slots a part of a request touches, if nothing is missing and it touches a
     /// part of one unit.
     #[inline]
@@ -191,18 +76,169 @@ impl Cluster {
         let object = self.object(part.volume, Layout::Present)?;
         object.whole_set(part.range.set, self.shape)
     }
+}
+
+impl Requests {
+    /// Starts a read, if it is one of those; tells whether it was.
+    pub(super) fn begin_one_unit_read(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        part: &Aim,
+    ) -> bool {
+        let Some(entry) = self.parts.get(key) else { return false };
+        if !entry.avoid.is_empty() || !entry.failed.is_empty() {
+            return false;
+        }
+        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
+        let kind = note.kind();
+        let slots = match kind {
+            SetKind::Mirror { .. } => 1 << kind.read_copy(part.range.row),
+            SetKind::Parity { .. } => unit.data_slots,
+        };
+        let io = OneUnitIo::new(note, slots, part.range.row, unit.range);
+        debug_assert!({
+            let piece =
+                storage.objects.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
+            let reads =
+                piece.and_then(|piece| storage.objects.reads_of(&piece, &part.range, IoClass::Vm));
+            reads.is_some_and(|reads| io.is(note, Operation::Read, &reads))
+        });
+        let source = note.target(slots.trailing_zeros() as usize).component;
+        if let Some(entry) = self.parts.get_mut(key) {
+            entry.phase = Phase::Reading;
+            entry.source = source;
+        }
+        self.issue_one_unit(storage, repair, key, part, io, Operation::Read);
+        true
+    }
+
+    /// Starts a write, if it is one of those and its space is there already; tells whether it was.
+    pub(super) fn begin_one_unit_write(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        part: &Aim,
+    ) -> bool {
+        if part.operation != Operation::Write {
+            return false;
+        }
+        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
+        let (kind, row) = (note.kind(), part.range.row);
+        let io = OneUnitIo::new(note, unit.slots(), row, unit.range);
+        let has_space = |target: Target| {
+            let component = storage.objects.component(target.component);
+            component.is_some_and(|component| component.written.contains(row))
+        };
+        if !io.targets(note).all(has_space) {
+            return false;
+        }
+        let reads_first = matches!(kind, SetKind::Parity { .. });
+        debug_assert!({
+            let piece =
+                storage.objects.piece(part.volume, Layout::Present, &part.range, &Failed::NONE);
+            let reads = piece.map(|piece| storage.objects.reads_before_write(&piece, part));
+            reads.is_some_and(|reads| match reads_first {
+                true => io.is(note, Operation::Read, &reads),
+                false => reads.is_empty(),
+            })
+        });
+        if let Some(entry) = self.parts.get_mut(key) {
+            entry.failed = Failed::NONE;
+            entry.phase = Phase::Reading;
+        }
+        if reads_first {
+            self.issue_one_unit(storage, repair, key, part, io, Operation::Read);
+        } else {
+            self.issue_writes(storage, repair, key, part);
+        }
+        true
+    }
+
+    /// Sends the writes of a part, if it is one of those and there is no other layout; tells whether it was.
+    pub(super) fn issue_one_unit_writes(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        part: &Aim,
+    ) -> bool {
+        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
+        if storage.objects.object(part.volume, Layout::Next).is_some() {
+            return false;
+        }
+        let io = OneUnitIo::new(note, unit.slots(), part.range.row, unit.range);
+        debug_assert!(io.is(
+            note,
+            part.operation,
+            &storage.objects.writes_of(part.volume, Layout::Present, &part.range, part.operation)
+        ));
+        self.issue_one_unit(storage, repair, key, part, io, part.operation);
+        true
+    }
+
+    /// Lets a write take effect that all of its components have, if it is one of those and there is no other layout; tells whether
+    /// it was.
+    pub(super) fn commit_one_unit_write(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        part: &Aim,
+        operation: Key,
+        buffer_offset: u32,
+    ) -> bool {
+        let has_failed = self.parts.get(key).is_none_or(|entry| !entry.failed.is_empty());
+        if has_failed || storage.inventory.any_crashed || part.operation != Operation::Write {
+            return false;
+        }
+        let Some((note, unit)) = storage.objects.one_unit_of(part) else { return false };
+        let piece = note.piece(&part.range);
+        if storage.objects.object(part.volume, Layout::Next).is_some() {
+            return false;
+        }
+        let Some(request) = self.operations.get(operation).map(|front| front.request) else {
+            return false;
+        };
+        debug_assert_eq!(
+            Some(piece),
+            storage.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE)
+        );
+        for member in piece.members() {
+            if unit.slots() >> member.slot & 1 == 1 {
+                storage.row_changed(member.component, part.range.row, false);
+            }
+        }
+        if matches!(piece.kind, SetKind::Parity { .. }) {
+            // As for any write of a row with parity.
+            storage.tell_of_change();
+        }
+        storage.outbox.command(DataCommand::Write { request, buffer_offset, piece });
+        self.end_part(storage, repair, key, None);
+        true
+    }
 
     /// Sends the I/Os of one phase.
-    fn issue_one_unit(&mut self, key: Key, part: &Aim, io: OneUnitIo, operation: Operation) {
-        let Some((client, lead)) = self.client_and_lead(key, part) else { return };
-        let Some(head_start) = self.begin_phase(key, lead) else { return };
+    fn issue_one_unit(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        part: &Aim,
+        io: OneUnitIo,
+        operation: Operation,
+    ) {
+        let Some((client, lead)) = self.client_and_lead(storage, key, part) else { return };
+        let Some(sender) = self.begin_phase(key, client, lead) else { return };
         let mut left = io.slots;
         while left != 0 {
-            let note = self.note_of(part).expect("sending changes nothing of the set");
+            let note = storage.objects.note_of(part).expect("sending changes nothing of the set");
             let target = note.target(left.trailing_zeros() as usize);
-            self.issue(key, client, lead, head_start, &target, &io.wanted(&target, operation));
+            self.issue(storage, key, sender, &target, &io.wanted(&target, operation));
             left &= left - 1;
         }
-        self.all_sent(key, io.slots.count_ones());
+        self.all_sent(storage, repair, key, io.slots.count_ones());
     }
 }

@@ -34,15 +34,17 @@ impl Cluster {
         host: HostId,
     ) -> Result<(), OwnerProblem> {
         self.run_until(now);
-        let Some(state) = self.volume(volume) else { return Err(OwnerProblem::NoVolume) };
+        let Some(state) = self.storage.objects.volume(volume) else {
+            return Err(OwnerProblem::NoVolume);
+        };
         let side = state.object.side;
-        let Some(found) = self.hosts.get(host.0 as usize) else {
+        let Some(found) = self.storage.inventory.hosts.get(host.0 as usize) else {
             return Err(OwnerProblem::NoHost(host.0));
         };
         if side.is_some() && found.seen != side {
             return Err(OwnerProblem::Unreachable(host.0));
         }
-        if let Some(state) = self.volume_mut(volume) {
+        if let Some(state) = self.storage.objects.volume_mut(volume) {
             state.owner = host;
         }
         Ok(())

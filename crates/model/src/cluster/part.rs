@@ -5,18 +5,22 @@
 //! a component on the way is tried again as long as the volume can serve; it never waits longer than the cluster needs
 //! to notice a failure.
 
-use super::cluster::Cluster;
 use super::data_command::Piece;
 use super::event::IoFailure;
 use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::{Layout, Object};
+use super::objects::Objects;
 use super::operation::{Aim, Failed, Phase, Purpose};
 use super::policy::Checksum;
+use super::repair::Repair;
+use super::requests::Requests;
 use super::row_plan::{
     SLOTS_MAX, UnitRange, parity_read, parity_write_reads, row_is_known, touched,
 };
 use super::slab::Key;
+use super::storage::Storage;
+use super::subrequest::Sender;
 use super::timers::Timer;
 use super::wants::{Wanted, Wants};
 use crate::request::Operation;
@@ -26,52 +30,7 @@ use underlay_core::Nanos;
 /// How often a part is tried before the volume answers an error.
 const ATTEMPTS_MAX: u8 = 16;
 
-impl Cluster {
-    /// Starts a part of a read, write or discard.
-    pub(super) fn begin_part(&mut self, key: Key) {
-        let Some(part) = self.parts.get(key) else { return };
-        let (aim, layout) = (part.aim(), part.layout);
-        let Some(volume) = self.volume(aim.volume) else {
-            return self.end_part(key, Some(IoFailure::VolumeRemoved));
-        };
-        if volume.object.side.is_none() {
-            return self.fail_part(key, IoFailure::NoQuorum);
-        }
-        if volume.layout != layout && self.replan(key) {
-            return;
-        }
-        match aim.operation {
-            Operation::Read => self.begin_read(key, &aim),
-            _ => self.begin_write(key, &aim),
-        }
-    }
-
-    fn begin_read(&mut self, key: Key, part: &Aim) {
-        if self.begin_one_unit_read(key, part) {
-            return;
-        }
-        let Some(entry) = self.parts.get(key) else { return };
-        let mut avoid = entry.avoid.clone();
-        for (component, how) in entry.failed.iter() {
-            avoid.push(component, how);
-        }
-        // Another copy if there is one, else the same again: a device may fail one read and not the next.
-        let reads = [&avoid, &Failed::NONE].into_iter().find_map(|without| {
-            let piece = self.piece(part.volume, Layout::Present, &part.range, without)?;
-            self.reads_of(&piece, &part.range, IoClass::Vm)
-        });
-        let Some(reads) = reads else {
-            return self.fail_part(key, IoFailure::NoCurrentCopy);
-        };
-        if let Some(entry) = self.parts.get_mut(key) {
-            entry.avoid = avoid;
-            entry.failed = Failed::NONE;
-            entry.phase = Phase::Reading;
-            entry.source = reads[0].component;
-        }
-        self.issue_all(key, part, &reads);
-    }
-
+impl Objects {
     /// The I/Os that read a range of a row; none if too few members are current.
     pub(super) fn reads_of(
         &self,
@@ -100,32 +59,6 @@ impl Cluster {
         Some(wants)
     }
 
-    fn begin_write(&mut self, key: Key, part: &Aim) {
-        if self.begin_one_unit_write(key, part) {
-            return;
-        }
-        let Some(piece) = self.piece(part.volume, Layout::Present, &part.range, &Failed::NONE)
-        else {
-            return;
-        };
-        if !row_is_known(&piece) {
-            return self.fail_part(key, IoFailure::NoCurrentCopy);
-        }
-        if part.operation == Operation::Write && !self.allocate(&part.range, &piece) {
-            return self.fail_part(key, IoFailure::NoSpace);
-        }
-        let reads = self.reads_before_write(&piece, part);
-        if let Some(entry) = self.parts.get_mut(key) {
-            entry.failed = Failed::NONE;
-            entry.phase = Phase::Reading;
-        }
-        if reads.is_empty() {
-            self.issue_writes(key, part);
-        } else {
-            self.issue_all(key, part, &reads);
-        }
-    }
-
     /// What a write of a row with parity must read first.
     pub(super) fn reads_before_write(&self, piece: &Piece, part: &Aim) -> Wants {
         let mut wants = Wants::new();
@@ -146,25 +79,6 @@ impl Cluster {
             class: IoClass::Vm,
         });
         wants
-    }
-
-    /// Sends the writes of a part to all reachable members of both layouts.
-    pub(super) fn issue_writes(&mut self, key: Key, part: &Aim) {
-        if let Some(entry) = self.parts.get_mut(key) {
-            entry.phase = Phase::Writing;
-        }
-        if self.issue_one_unit_writes(key, part) {
-            return;
-        }
-        let mut wants = self.writes_of(part.volume, Layout::Present, &part.range, part.operation);
-        if let Some(next) = self.object(part.volume, Layout::Next) {
-            let (offset, length) = self.volume_range(part.volume, &part.range);
-            for range in next.geometry.split(offset, length) {
-                let more = self.writes_of(part.volume, Layout::Next, &range, part.operation);
-                wants.extend(&more);
-            }
-        }
-        self.issue_all(key, part, &wants);
     }
 
     /// Where in the volume a range of the present layout lies.
@@ -201,16 +115,130 @@ impl Cluster {
         }
         wants
     }
+}
+
+impl Requests {
+    /// Starts a part of a read, write or discard.
+    pub(super) fn begin_part(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+        let Some(part) = self.parts.get(key) else { return };
+        let (aim, layout) = (part.aim(), part.layout);
+        let Some(volume) = storage.objects.volume(aim.volume) else {
+            return self.end_part(storage, repair, key, Some(IoFailure::VolumeRemoved));
+        };
+        if volume.object.side.is_none() {
+            return self.fail_part(storage, repair, key, IoFailure::NoQuorum);
+        }
+        if volume.layout != layout && self.replan(storage, repair, key) {
+            return;
+        }
+        match aim.operation {
+            Operation::Read => self.begin_read(storage, repair, key, &aim),
+            _ => self.begin_write(storage, repair, key, &aim),
+        }
+    }
+
+    fn begin_read(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key, part: &Aim) {
+        if self.begin_one_unit_read(storage, repair, key, part) {
+            return;
+        }
+        let Some(entry) = self.parts.get(key) else { return };
+        let mut avoid = entry.avoid.clone();
+        for (component, how) in entry.failed.iter() {
+            avoid.push(component, how);
+        }
+        // Another copy if there is one, else the same again: a device may fail one read and not the next.
+        let reads = [&avoid, &Failed::NONE].into_iter().find_map(|without| {
+            let piece =
+                storage.objects.piece(part.volume, Layout::Present, &part.range, without)?;
+            storage.objects.reads_of(&piece, &part.range, IoClass::Vm)
+        });
+        let Some(reads) = reads else {
+            return self.fail_part(storage, repair, key, IoFailure::NoCurrentCopy);
+        };
+        if let Some(entry) = self.parts.get_mut(key) {
+            entry.avoid = avoid;
+            entry.failed = Failed::NONE;
+            entry.phase = Phase::Reading;
+            entry.source = reads[0].component;
+        }
+        self.issue_all(storage, repair, key, part, &reads);
+    }
+
+    fn begin_write(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key, part: &Aim) {
+        if self.begin_one_unit_write(storage, repair, key, part) {
+            return;
+        }
+        let Some(piece) =
+            storage.objects.piece(part.volume, Layout::Present, &part.range, &Failed::NONE)
+        else {
+            return;
+        };
+        if !row_is_known(&piece) {
+            return self.fail_part(storage, repair, key, IoFailure::NoCurrentCopy);
+        }
+        if part.operation == Operation::Write && !storage.allocate(&part.range, &piece) {
+            return self.fail_part(storage, repair, key, IoFailure::NoSpace);
+        }
+        let reads = storage.objects.reads_before_write(&piece, part);
+        if let Some(entry) = self.parts.get_mut(key) {
+            entry.failed = Failed::NONE;
+            entry.phase = Phase::Reading;
+        }
+        if reads.is_empty() {
+            self.issue_writes(storage, repair, key, part);
+        } else {
+            self.issue_all(storage, repair, key, part, &reads);
+        }
+    }
+
+    /// Sends the writes of a part to all reachable members of both layouts.
+    pub(super) fn issue_writes(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        part: &Aim,
+    ) {
+        if let Some(entry) = self.parts.get_mut(key) {
+            entry.phase = Phase::Writing;
+        }
+        if self.issue_one_unit_writes(storage, repair, key, part) {
+            return;
+        }
+        let mut wants =
+            storage.objects.writes_of(part.volume, Layout::Present, &part.range, part.operation);
+        if let Some(next) = storage.objects.object(part.volume, Layout::Next) {
+            let (offset, length) = storage.objects.volume_range(part.volume, &part.range);
+            for range in next.geometry.split(offset, length) {
+                let more =
+                    storage.objects.writes_of(part.volume, Layout::Next, &range, part.operation);
+                wants.extend(&more);
+            }
+        }
+        self.issue_all(storage, repair, key, part, &wants);
+    }
 
     /// Sends I/Os; a part without any goes on at once.
-    fn issue_all(&mut self, key: Key, part: &Aim, wants: &Wants) {
-        let Some((owner, lead)) = self.client_and_lead(key, part) else { return };
-        self.issue_from(key, owner, lead, wants);
+    fn issue_all(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        part: &Aim,
+        wants: &Wants,
+    ) {
+        let Some((owner, lead)) = self.client_and_lead(storage, key, part) else { return };
+        self.issue_from(storage, repair, key, owner, lead, wants);
     }
 
     /// The host that a part of a request is sent from, and the time it spends before it is sent.
-    pub(super) fn client_and_lead(&self, key: Key, part: &Aim) -> Option<(HostId, Nanos)> {
-        let volume = self.volume(part.volume)?;
+    pub(super) fn client_and_lead(
+        &self,
+        storage: &Storage,
+        key: Key,
+        part: &Aim,
+    ) -> Option<(HostId, Nanos)> {
+        let volume = storage.objects.volume(part.volume)?;
         let is_first = self
             .parts
             .get(key)
@@ -218,7 +246,8 @@ impl Cluster {
         let lead = if is_first {
             let summed = volume.object.checksum == Checksum::On;
             let blocks = if summed { u64::from(part.range.length / 4096) } else { 0 };
-            Nanos(self.settings.checksum_overhead_per_4k.0 * blocks) + self.settings.owner_overhead
+            Nanos(storage.settings.checksum_overhead_per_4k.0 * blocks)
+                + storage.settings.owner_overhead
         } else {
             Nanos::ZERO
         };
@@ -226,56 +255,70 @@ impl Cluster {
     }
 
     /// Sends I/Os from a host; a part without any goes on at once.
-    pub(super) fn issue_from(&mut self, key: Key, client: HostId, lead: Nanos, wants: &Wants) {
-        let Some(head_start) = self.begin_phase(key, lead) else { return };
+    pub(super) fn issue_from(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        client: HostId,
+        lead: Nanos,
+        wants: &Wants,
+    ) {
+        let Some(sender) = self.begin_phase(key, client, lead) else { return };
         let mut sent = 0;
         for wanted in wants.iter() {
-            let Some(target) = self.target(wanted.component) else { continue };
-            self.issue(key, client, lead, head_start, &target, wanted);
+            let Some(target) = storage.target(wanted.component) else { continue };
+            self.issue(storage, key, sender, &target, wanted);
             sent += 1;
         }
-        self.all_sent(key, sent);
+        self.all_sent(storage, repair, key, sent);
     }
 
-    /// The I/Os of a phase are about to be sent; tells the part's head start.
-    pub(super) fn begin_phase(&mut self, key: Key, lead: Nanos) -> Option<Nanos> {
+    /// The I/Os of a phase are about to be sent from a host.
+    pub(super) fn begin_phase(&mut self, key: Key, client: HostId, lead: Nanos) -> Option<Sender> {
         let part = self.parts.get_mut(key)?;
         part.phase_service = lead;
-        Some(part.head_start)
+        Some(Sender { client, lead, head_start: part.head_start })
     }
 
     /// So many I/Os of a phase were sent. None has been answered since: disk groups answer when they are called next.
-    pub(super) fn all_sent(&mut self, key: Key, sent: u32) {
+    pub(super) fn all_sent(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        sent: u32,
+    ) {
         let Some(part) = self.parts.get_mut(key) else { return };
         part.waiting += sent;
         let last = part.last_answer;
         if part.waiting > 0 {
             return;
         }
-        if last.at() > self.clock.now() {
-            self.clock.schedule_turn(last, Timer::LastAnswer { part: key });
+        if last.at() > storage.clock.now() {
+            storage.clock.schedule_turn(last, Timer::LastAnswer { part: key });
         } else {
-            self.part_phase_ended(key);
+            self.part_phase_ended(storage, repair, key);
         }
     }
 
     /// Starts a flush of all disk groups that hold components of the volume.
-    pub(super) fn begin_flush(&mut self, key: Key) {
+    pub(super) fn begin_flush(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
         let Some(part) = self.parts.get(key).map(|part| part.aim()) else { return };
-        let Some(object) = self.object(part.volume, Layout::Present) else {
-            return self.end_part(key, Some(IoFailure::VolumeRemoved));
+        let Some(object) = storage.objects.object(part.volume, Layout::Present) else {
+            return self.end_part(storage, repair, key, Some(IoFailure::VolumeRemoved));
         };
         if object.side.is_none() {
-            return self.end_part(key, Some(IoFailure::NoQuorum));
+            return self.end_part(storage, repair, key, Some(IoFailure::NoQuorum));
         }
-        if !self.all_sets_reachable(part.volume) {
-            return self.end_part(key, Some(IoFailure::NoCurrentCopy));
+        if !storage.objects.all_sets_reachable(part.volume) {
+            return self.end_part(storage, repair, key, Some(IoFailure::NoCurrentCopy));
         }
         let mut groups: Vec<GroupId> = Vec::new();
         let mut wants = Wants::new();
-        let next = self.object(part.volume, Layout::Next);
+        let next = storage.objects.object(part.volume, Layout::Next);
         for id in object.components().chain(next.into_iter().flat_map(Object::components)) {
-            let Some(component) = self.component(id) else { continue };
+            let Some(component) = storage.objects.component(id) else { continue };
             if component.reachable && !groups.contains(&component.group) {
                 groups.push(component.group);
                 wants.push(Wanted {
@@ -291,57 +334,71 @@ impl Cluster {
             entry.phase = Phase::Flushing;
             entry.failed = Failed::NONE;
         }
-        self.issue_all(key, &part, &wants);
+        self.issue_all(storage, repair, key, &part, &wants);
     }
 
     /// All I/Os of a phase are done.
-    pub(super) fn part_phase_ended(&mut self, key: Key) {
+    pub(super) fn part_phase_ended(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(part) = self.parts.get(key) else { return };
         let (phase, failed) = (part.phase, !part.failed.is_empty());
         let Purpose::Front { operation, buffer_offset } = part.purpose else {
             let part = part.clone();
             return match part.purpose {
-                Purpose::Resync { .. } => self.resync_phase_ended(key, &part),
-                _ => self.reshape_phase_ended(key, &part),
+                Purpose::Resync { .. } => repair.resync_phase_ended(storage, self, key, &part),
+                _ => repair.reshape_phase_ended(storage, self, key, &part),
             };
         };
         let (aim, layout) = (part.aim(), part.layout);
-        let was_replaced = self.volume(aim.volume).is_some_and(|volume| volume.layout != layout);
-        if was_replaced && phase != Phase::Flushing && self.replan(key) {
+        let was_replaced =
+            storage.objects.volume(aim.volume).is_some_and(|volume| volume.layout != layout);
+        if was_replaced && phase != Phase::Flushing && self.replan(storage, repair, key) {
             return;
         }
         match phase {
-            Phase::Flushing => self.commit_flush(key),
-            Phase::Reading if failed => self.retry(key),
+            Phase::Flushing => self.commit_flush(storage, repair, key),
+            Phase::Reading if failed => self.retry(storage, repair, key),
             Phase::Reading if aim.operation == Operation::Read => {
-                self.commit_read(key, &aim, operation, buffer_offset);
+                self.commit_read(storage, repair, key, &aim, operation, buffer_offset);
             }
-            Phase::Reading => self.issue_writes(key, &aim),
-            Phase::Writing => self.commit_write(key, &aim, operation, buffer_offset),
+            Phase::Reading => self.issue_writes(storage, repair, key, &aim),
+            Phase::Writing => {
+                self.commit_write(storage, repair, key, &aim, operation, buffer_offset)
+            }
         }
     }
 
-    pub(super) fn retry(&mut self, key: Key) {
+    pub(super) fn retry(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
         let Some(part) = self.parts.get_mut(key) else { return };
         part.attempts += 1;
         if part.attempts >= ATTEMPTS_MAX {
-            return self.fail_part(key, IoFailure::NoCurrentCopy);
+            return self.fail_part(storage, repair, key, IoFailure::NoCurrentCopy);
         }
         match part.operation {
-            Operation::Flush => self.begin_flush(key),
-            _ => self.begin_part(key),
+            Operation::Flush => self.begin_flush(storage, repair, key),
+            _ => self.begin_part(storage, repair, key),
         }
     }
 
-    pub(super) fn end_part(&mut self, key: Key, failure: Option<IoFailure>) {
+    pub(super) fn end_part(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        failure: Option<IoFailure>,
+    ) {
         let Some(part) = self.parts.get(key) else { return };
         let (purpose, early, service) = (part.purpose, part.early, part.service);
         self.parts.discard(key);
         if let Purpose::Front { operation, .. } = purpose {
             if let Some(front) = self.operations.get_mut(operation) {
-                front.ends = front.ends.max(self.clock.now() + early);
+                front.ends = front.ends.max(storage.clock.now() + early);
             }
-            self.part_of_operation_ended(operation, service, failure);
+            self.part_of_operation_ended(storage, repair, operation, service, failure);
         }
     }
 }

@@ -11,171 +11,39 @@ use super::event::Notice;
 use super::geometry::{Role, SetKind};
 use super::ids::{ComponentId, HostId, VolumeId};
 use super::object::{Component, Layout};
+use super::objects::Objects;
 use super::operation::SubState;
+use super::repair::Repair;
+use super::requests::Requests;
+use super::storage::Storage;
 use super::topology::Condition;
 use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use underlay_core::Bytes;
 
-impl Cluster {
-    /// The row's members may differ; settled as soon as a member can be chosen as the truth.
-    pub(super) fn mark_in_doubt(&mut self, volume: VolumeId, set: u32, row: u64) {
-        if let Some(object) = self.object_mut(volume, Layout::Present) {
-            object.in_doubt[set as usize].insert(row);
-        }
-        self.shape_changed();
-        self.outbox.state_changed();
-        self.settle_doubts(volume);
-    }
-
-    /// Chooses a truth for rows in doubt: the first current replica, or the data units of a row with parity.
-    pub(super) fn settle_doubts(&mut self, volume: VolumeId) {
-        let Some(object) = self.object(volume, Layout::Present) else { return };
-        if object.side.is_none() {
-            return;
-        }
-        for set in 0..object.geometry.sets {
-            let Some(object) = self.object(volume, Layout::Present) else { return };
-            let rows: Vec<u64> = object.in_doubt[set as usize].iter().collect();
-            for row in rows {
-                self.settle(volume, set, row);
-            }
-        }
-    }
-
-    fn settle(&mut self, volume: VolumeId, set: u32, row: u64) {
-        let Some(object) = self.object(volume, Layout::Present) else { return };
-        let kind = object.geometry.kind;
-        let members: Vec<(u8, ComponentId)> = object
-            .set(set)
-            .iter()
-            .enumerate()
-            .flat_map(|(slot, components)| components.components().map(move |id| (slot as u8, id)))
-            .collect();
-        let sound: Vec<(u8, ComponentId)> =
-            members.iter().copied().filter(|(_, id)| self.is_sound(*id, row)).collect();
-        let known: BTreeSet<u8> = sound.iter().map(|(slot, _)| *slot).collect();
-        if known.len() < usize::from(kind.data_units()) {
-            return;
-        }
-        // A block that one member is known to have lost may be whole on another one.
-        let truth = sound.iter().find(|(_, id)| !self.is_unsure(*id, row)).unwrap_or(&sound[0]).1;
-        if let Some(object) = self.object_mut(volume, Layout::Present) {
-            object.in_doubt[set as usize].remove(row);
-        }
-        self.shape_changed();
-        for (slot, id) in members {
-            let differs = match kind {
-                SetKind::Mirror { .. } => id != truth,
-                SetKind::Parity { .. } => matches!(kind.role(row, slot), Role::Parity(_)),
-            };
-            if differs {
-                self.mark_stale(id, row);
-            }
-        }
-    }
-
-    /// Whether the component's content of a row is current, and its host has power.
-    fn is_sound(&self, id: ComponentId, row: u64) -> bool {
-        self.component(id).is_some_and(|component| {
-            component.reachable
-                && component.is_current(row)
-                && self.hosts[self.host_of(component.group).0 as usize].condition == Condition::Up
-        })
-    }
-
+impl Objects {
     fn is_unsure(&self, id: ComponentId, row: u64) -> bool {
         let unsure = self.component(id).and_then(|component| component.unsure.as_ref());
         unsure.is_some_and(|unsure| unsure.contains(row))
     }
+}
 
-    /// Hosts lost power at the same moment.
-    pub(super) fn crash(&mut self, hosts: &[HostId]) {
-        for host in hosts {
-            self.hosts[host.0 as usize].condition = Condition::Crashed;
-        }
-        self.look_for_silence();
-        let now = self.clock.now();
-        for index in 0..self.groups.len() {
-            if hosts.contains(&self.groups[index].host) {
-                self.groups[index].engine.power_cut(now);
-                self.note_wakeup(index);
-            }
-        }
-        self.subs.for_each_mut(|sub| {
-            let inside = matches!(sub.state, SubState::InGroup | SubState::ParkedAnswer(_));
-            if inside && hosts.contains(&sub.host) {
-                sub.state = SubState::Vanished;
-            }
-        });
-        let touched: Vec<(ComponentId, VolumeId)> = self
-            .components
-            .iter()
-            .flatten()
-            .filter(|component| hosts.contains(&self.host_of(component.group)))
-            .map(|component| (component.id, component.volume))
-            .collect();
-        let volumes: BTreeSet<VolumeId> = touched.iter().map(|(_, volume)| *volume).collect();
-        for volume in volumes {
-            self.abandon_reshape(volume);
-        }
-        let crashed: Vec<ComponentId> = touched.into_iter().map(|(id, _)| id).collect();
-        self.lose_volatile_writes(&crashed);
-    }
-
-    /// Components without power-loss protection lose some of what was not flushed.
-    ///
-    /// A row that enough others still hold is stale on the loser. Where they do not, its members may differ: a truth is
-    /// chosen later, and the next flush reports the loss.
-    fn lose_volatile_writes(&mut self, crashed: &[ComponentId]) {
-        let mut losers: BTreeMap<ComponentId, Vec<u64>> = BTreeMap::new();
-        for id in crashed {
-            let volatile = self.component(*id).and_then(|component| component.volatile.as_ref());
-            let rows: Vec<u64> = volatile.iter().flat_map(|volatile| volatile.rows()).collect();
-            if !rows.is_empty() {
-                let seed = self.random.next_u64();
-                self.outbox.command(DataCommand::PowerCut { component: *id, seed });
-                losers.insert(*id, rows);
-            }
-        }
-        let verdicts: Vec<(ComponentId, u64, Loss)> = losers
-            .iter()
-            .flat_map(|(id, rows)| rows.iter().map(|row| (*id, *row)))
-            .map(|(id, row)| (id, row, self.judge_loss(id, row)))
-            .collect();
-        for id in losers.keys() {
-            if let Some(component) = self.component_mut(*id)
-                && let Some(volatile) = &mut component.volatile
-            {
-                volatile.forget();
-            }
-        }
-        let mut volumes: BTreeMap<VolumeId, BTreeSet<(u32, u64)>> = BTreeMap::new();
-        for (id, row, loss) in verdicts {
-            let Some(Component { volume, set, .. }) = self.component(id) else { continue };
-            let (volume, set) = (*volume, *set);
-            match loss {
-                Loss::HeldByOthers => self.mark_stale(id, row),
-                Loss::Nowhere => {
-                    volumes.entry(volume).or_default().insert((set, row));
-                    self.mark_in_doubt(volume, set, row);
-                }
-            }
-        }
-        let unit_bytes = self.settings.stripe_unit.0;
-        for (volume, rows) in volumes {
-            let Some(state) = self.volume_mut(volume) else { continue };
-            state.losses = state.losses.wrapping_add(1);
-            let row_bytes = u64::from(state.object.geometry.kind.data_units()) * unit_bytes;
-            let most = Bytes(rows.len() as u64 * row_bytes);
-            self.outbox.notice(self.clock.now(), Notice::UnflushedLost { volume, most });
-        }
+impl Storage {
+    /// Whether the component's content of a row is current, and its host has power.
+    fn is_sound(&self, id: ComponentId, row: u64) -> bool {
+        self.objects.component(id).is_some_and(|component| {
+            component.reachable
+                && component.is_current(row)
+                && self.inventory.hosts[self.inventory.host_of(component.group).0 as usize]
+                    .condition
+                    == Condition::Up
+        })
     }
 
     /// Whether enough other slots hold a row that a component has lost, within reach or not.
     fn judge_loss(&self, loser: ComponentId, row: u64) -> Loss {
-        let Some(component) = self.component(loser) else { return Loss::Nowhere };
-        let Some(object) = self.object(component.volume, Layout::Present) else {
+        let Some(component) = self.objects.component(loser) else { return Loss::Nowhere };
+        let Some(object) = self.objects.object(component.volume, Layout::Present) else {
             return Loss::Nowhere;
         };
         if !component.is_current(row) {
@@ -186,9 +54,9 @@ impl Cluster {
             return Loss::Nowhere;
         }
         let holds = |id: ComponentId| {
-            self.component(id).is_some_and(|other| {
-                let host = self.host_of(other.group);
-                let powered = self.hosts[host.0 as usize].condition != Condition::Crashed;
+            self.objects.component(id).is_some_and(|other| {
+                let host = self.inventory.host_of(other.group);
+                let powered = self.inventory.hosts[host.0 as usize].condition != Condition::Crashed;
                 let flushed = other.volatile.as_ref().is_none_or(|rows| !rows.contains(row));
                 other.is_current(row) && (powered || flushed)
             })
@@ -201,6 +69,183 @@ impl Cluster {
         } else {
             Loss::Nowhere
         }
+    }
+}
+
+impl Repair {
+    /// The row's members may differ; settled as soon as a member can be chosen as the truth.
+    pub(super) fn mark_in_doubt(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+        set: u32,
+        row: u64,
+    ) {
+        if let Some(object) = storage.objects.object_mut(volume, Layout::Present) {
+            object.in_doubt[set as usize].insert(row);
+        }
+        storage.objects.shape_changed();
+        storage.outbox.state_changed();
+        self.settle_doubts(storage, requests, volume);
+    }
+
+    /// Chooses a truth for rows in doubt: the first current replica, or the data units of a row with parity.
+    pub(super) fn settle_doubts(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+    ) {
+        let Some(object) = storage.objects.object(volume, Layout::Present) else { return };
+        if object.side.is_none() {
+            return;
+        }
+        for set in 0..object.geometry.sets {
+            let Some(object) = storage.objects.object(volume, Layout::Present) else { return };
+            let rows: Vec<u64> = object.in_doubt[set as usize].iter().collect();
+            for row in rows {
+                self.settle(storage, requests, volume, set, row);
+            }
+        }
+    }
+
+    fn settle(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+        set: u32,
+        row: u64,
+    ) {
+        let Some(object) = storage.objects.object(volume, Layout::Present) else { return };
+        let kind = object.geometry.kind;
+        let members: Vec<(u8, ComponentId)> = object
+            .set(set)
+            .iter()
+            .enumerate()
+            .flat_map(|(slot, components)| components.components().map(move |id| (slot as u8, id)))
+            .collect();
+        let sound: Vec<(u8, ComponentId)> =
+            members.iter().copied().filter(|(_, id)| storage.is_sound(*id, row)).collect();
+        let known: BTreeSet<u8> = sound.iter().map(|(slot, _)| *slot).collect();
+        if known.len() < usize::from(kind.data_units()) {
+            return;
+        }
+        // A block that one member is known to have lost may be whole on another one.
+        let truth = sound
+            .iter()
+            .find(|(_, id)| !storage.objects.is_unsure(*id, row))
+            .unwrap_or(&sound[0])
+            .1;
+        if let Some(object) = storage.objects.object_mut(volume, Layout::Present) {
+            object.in_doubt[set as usize].remove(row);
+        }
+        storage.objects.shape_changed();
+        for (slot, id) in members {
+            let differs = match kind {
+                SetKind::Mirror { .. } => id != truth,
+                SetKind::Parity { .. } => matches!(kind.role(row, slot), Role::Parity(_)),
+            };
+            if differs {
+                self.mark_stale(storage, requests, id, row);
+            }
+        }
+    }
+
+    /// Components without power-loss protection lose some of what was not flushed.
+    ///
+    /// A row that enough others still hold is stale on the loser. Where they do not, its members may differ: a truth is
+    /// chosen later, and the next flush reports the loss.
+    fn lose_volatile_writes(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        crashed: &[ComponentId],
+    ) {
+        let mut losers: BTreeMap<ComponentId, Vec<u64>> = BTreeMap::new();
+        for id in crashed {
+            let volatile =
+                storage.objects.component(*id).and_then(|component| component.volatile.as_ref());
+            let rows: Vec<u64> = volatile.iter().flat_map(|volatile| volatile.rows()).collect();
+            if !rows.is_empty() {
+                let seed = storage.random.next_u64();
+                storage.outbox.command(DataCommand::PowerCut { component: *id, seed });
+                losers.insert(*id, rows);
+            }
+        }
+        let verdicts: Vec<(ComponentId, u64, Loss)> = losers
+            .iter()
+            .flat_map(|(id, rows)| rows.iter().map(|row| (*id, *row)))
+            .map(|(id, row)| (id, row, storage.judge_loss(id, row)))
+            .collect();
+        for id in losers.keys() {
+            if let Some(component) = storage.objects.component_mut(*id)
+                && let Some(volatile) = &mut component.volatile
+            {
+                volatile.forget();
+            }
+        }
+        let mut volumes: BTreeMap<VolumeId, BTreeSet<(u32, u64)>> = BTreeMap::new();
+        for (id, row, loss) in verdicts {
+            let Some(Component { volume, set, .. }) = storage.objects.component(id) else {
+                continue;
+            };
+            let (volume, set) = (*volume, *set);
+            match loss {
+                Loss::HeldByOthers => self.mark_stale(storage, requests, id, row),
+                Loss::Nowhere => {
+                    volumes.entry(volume).or_default().insert((set, row));
+                    self.mark_in_doubt(storage, requests, volume, set, row);
+                }
+            }
+        }
+        let unit_bytes = storage.settings.stripe_unit.0;
+        for (volume, rows) in volumes {
+            let Some(state) = storage.objects.volume_mut(volume) else { continue };
+            state.losses = state.losses.wrapping_add(1);
+            let row_bytes = u64::from(state.object.geometry.kind.data_units()) * unit_bytes;
+            let most = Bytes(rows.len() as u64 * row_bytes);
+            storage.outbox.notice(storage.clock.now(), Notice::UnflushedLost { volume, most });
+        }
+    }
+}
+
+impl Cluster {
+    /// Hosts lost power at the same moment.
+    pub(super) fn crash(&mut self, hosts: &[HostId]) {
+        for host in hosts {
+            self.storage.inventory.hosts[host.0 as usize].condition = Condition::Crashed;
+        }
+        self.storage.inventory.look_for_silence();
+        let now = self.storage.clock.now();
+        for index in 0..self.storage.inventory.groups.len() {
+            if hosts.contains(&self.storage.inventory.groups[index].host) {
+                self.storage.inventory.groups[index].engine.power_cut(now);
+                self.storage.inventory.note_wakeup(index);
+            }
+        }
+        self.requests.subs.for_each_mut(|sub| {
+            let inside = matches!(sub.state, SubState::InGroup | SubState::ParkedAnswer(_));
+            if inside && hosts.contains(&sub.host) {
+                sub.state = SubState::Vanished;
+            }
+        });
+        let touched: Vec<(ComponentId, VolumeId)> = self
+            .storage
+            .objects
+            .components
+            .iter()
+            .flatten()
+            .filter(|component| hosts.contains(&self.storage.inventory.host_of(component.group)))
+            .map(|component| (component.id, component.volume))
+            .collect();
+        let volumes: BTreeSet<VolumeId> = touched.iter().map(|(_, volume)| *volume).collect();
+        for volume in volumes {
+            self.repair.abandon_reshape(&mut self.storage, volume);
+        }
+        let crashed: Vec<ComponentId> = touched.into_iter().map(|(id, _)| id).collect();
+        self.repair.lose_volatile_writes(&mut self.storage, &mut self.requests, &crashed);
     }
 }
 

@@ -3,25 +3,19 @@
 use super::cluster::Cluster;
 use super::event::ComponentState;
 use super::ids::{DeviceId, GroupId, HostId, VolumeId};
+use super::inventory::Inventory;
+use super::objects::Objects;
 use super::status::ComponentRole;
+use super::storage::Storage;
 use super::topology::MAIN_SIDE;
 use crate::disk_group::{GroupCounters, LatencyOf, MemberState};
 use crate::request::Operation;
 use underlay_core::Histogram;
 
-impl Cluster {
-    /// What a disk group has done up to the moment that the cluster has reached.
-    pub fn group_counters(&mut self, group: GroupId) -> Option<GroupCounters> {
-        let index = group.0 as usize;
-        let now = self.clock.now();
-        let counters = self.groups.get_mut(index)?.engine.counters(now);
-        self.note_wakeup(index);
-        Some(counters)
-    }
-
+impl Inventory {
     /// Latencies of disk groups and devices since the last call, those that are not empty, by name and operation:
     /// `group.HOST/GROUP.CLASS`, `device.HOST/GROUP/disk0`.
-    pub fn take_latencies(&mut self) -> Vec<(String, Operation, Histogram)> {
+    pub(super) fn take_latencies(&mut self) -> Vec<(String, Operation, Histogram)> {
         let mut all = Vec::new();
         for index in 0..self.groups.len() {
             let id = GroupId(index as u32);
@@ -42,58 +36,124 @@ impl Cluster {
     }
 
     /// A disk group by host and name: `HOST/GROUP`.
-    pub fn group_name(&self, group: GroupId) -> String {
+    pub(super) fn group_name(&self, group: GroupId) -> String {
         let group = &self.groups[group.0 as usize];
         format!("{}/{}", self.hosts[group.host.0 as usize].name, group.name)
     }
 
     /// All devices of a disk group, the cache device first.
-    pub fn devices_of(&self, group: GroupId) -> impl Iterator<Item = DeviceId> + use<> {
+    pub(super) fn devices_of(&self, group: GroupId) -> impl Iterator<Item = DeviceId> + use<> {
         let members = self.groups.get(group.0 as usize).map_or(0, |group| group.members.len());
         (0..members as u8).map(move |member| DeviceId { group, member })
     }
 
     /// Whether a device counts as failed.
-    pub fn has_failed(&self, device: DeviceId) -> bool {
+    pub(super) fn has_failed(&self, device: DeviceId) -> bool {
         let group = self.groups.get(device.group.0 as usize);
         let member = group.and_then(|group| group.members.get(usize::from(device.member)));
         member.is_some_and(|member| member.failed)
     }
 
     /// How a device works: what faults made of it. Whether the cluster has noticed says [`Cluster::has_failed`].
-    pub fn device_condition(&self, device: DeviceId) -> Option<MemberState> {
+    pub(super) fn device_condition(&self, device: DeviceId) -> Option<MemberState> {
         self.groups.get(device.group.0 as usize)?.engine.member_state(usize::from(device.member))
     }
 
-    /// Counts a request that ended well here and that nobody has the bytes of: its client gets an I/O error.
-    pub fn count_unreadable(&mut self, volume: VolumeId) {
-        if let Some(volume) = self.volume_mut(volume) {
-            volume.counters.errors += 1;
-        }
+    /// Whether the cluster sees a host among the others: one behind a partition can be reached by its own side at most.
+    pub(super) fn is_reachable(&self, host: HostId) -> bool {
+        self.hosts.get(host.0 as usize).is_some_and(|host| host.seen == Some(MAIN_SIDE))
+    }
+}
+
+impl Objects {
+    /// A volume's name.
+    pub(super) fn volume_name(&self, volume: VolumeId) -> Option<&str> {
+        self.volume(volume).map(|volume| volume.name.as_str())
+    }
+
+    /// Whether all of a volume can be read and written.
+    pub(super) fn is_available(&self, volume: VolumeId) -> bool {
+        self.volume(volume).is_some_and(|volume| volume.available)
+    }
+}
+
+impl Storage {
+    /// What a disk group has done up to the moment that the cluster has reached.
+    pub(super) fn group_counters(&mut self, group: GroupId) -> Option<GroupCounters> {
+        let index = group.0 as usize;
+        let now = self.clock.now();
+        let counters = self.inventory.groups.get_mut(index)?.engine.counters(now);
+        self.inventory.note_wakeup(index);
+        Some(counters)
     }
 
     /// Components that are not what their volumes count on: not reachable, failed, old, or being filled.
-    pub fn impaired_components(&self) -> usize {
-        let volumes = self.volumes().filter_map(|id| self.volume_status(id));
+    pub(super) fn impaired_components(&self) -> usize {
+        let volumes = self.objects.volumes().filter_map(|id| self.volume_status(id));
         let components = volumes.flat_map(|volume| volume.components);
         let impaired = components.filter(|component| {
             component.role == ComponentRole::Current && component.state != ComponentState::Active
         });
         impaired.count()
     }
+}
+
+impl Cluster {
+    /// What a disk group has done up to the moment that the cluster has reached.
+    pub fn group_counters(&mut self, group: GroupId) -> Option<GroupCounters> {
+        self.storage.group_counters(group)
+    }
+
+    /// Latencies of disk groups and devices since the last call, those that are not empty, by name and operation:
+    /// `group.HOST/GROUP.CLASS`, `device.HOST/GROUP/disk0`.
+    pub fn take_latencies(&mut self) -> Vec<(String, Operation, Histogram)> {
+        self.storage.inventory.take_latencies()
+    }
+
+    /// A disk group by host and name: `HOST/GROUP`.
+    pub fn group_name(&self, group: GroupId) -> String {
+        self.storage.inventory.group_name(group)
+    }
+
+    /// All devices of a disk group, the cache device first.
+    pub fn devices_of(&self, group: GroupId) -> impl Iterator<Item = DeviceId> + use<> {
+        self.storage.inventory.devices_of(group)
+    }
+
+    /// Whether a device counts as failed.
+    pub fn has_failed(&self, device: DeviceId) -> bool {
+        self.storage.inventory.has_failed(device)
+    }
+
+    /// How a device works: what faults made of it. Whether the cluster has noticed says [`Cluster::has_failed`].
+    pub fn device_condition(&self, device: DeviceId) -> Option<MemberState> {
+        self.storage.inventory.device_condition(device)
+    }
+
+    /// Counts a request that ended well here and that nobody has the bytes of: its client gets an I/O error.
+    pub fn count_unreadable(&mut self, volume: VolumeId) {
+        if let Some(volume) = self.storage.objects.volume_mut(volume) {
+            volume.counters.errors += 1;
+        }
+    }
+
+    /// Components that are not what their volumes count on: not reachable, failed, old, or being filled.
+    pub fn impaired_components(&self) -> usize {
+        self.storage.impaired_components()
+    }
 
     /// A volume's name.
     pub fn volume_name(&self, volume: VolumeId) -> Option<&str> {
-        self.volume(volume).map(|volume| volume.name.as_str())
+        self.storage.objects.volume_name(volume)
     }
 
     /// Whether all of a volume can be read and written.
     pub fn is_available(&self, volume: VolumeId) -> bool {
-        self.volume(volume).is_some_and(|volume| volume.available)
+        self.storage.objects.is_available(volume)
     }
 
     /// Whether the cluster sees a host among the others: one behind a partition can be reached by its own side at most.
     pub fn is_reachable(&self, host: HostId) -> bool {
-        self.hosts.get(host.0 as usize).is_some_and(|host| host.seen == Some(MAIN_SIDE))
+        self.storage.inventory.is_reachable(host)
     }
 }

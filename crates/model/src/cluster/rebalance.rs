@@ -7,8 +7,13 @@
 use super::cluster::Cluster;
 use super::event::ResyncReason;
 use super::ids::{ComponentId, GroupId, VolumeId};
+use super::inventory::Inventory;
 use super::object::{Component, Layout};
 use super::placement::Place;
+use super::repair::Repair;
+use super::replacement::Replacement;
+use super::requests::Requests;
+use super::storage::Storage;
 use super::timers::Timer;
 use super::topology::MAIN_SIDE;
 
@@ -19,45 +24,7 @@ pub(super) struct Balance {
     evening_out: bool,
 }
 
-impl Cluster {
-    /// The regular look.
-    pub(super) fn rebalance_tick(&mut self) {
-        self.rebalance_now();
-        self.retry_policy_changes();
-        let at = self.clock.now() + self.settings.rebalance_interval;
-        self.clock.schedule(at, Timer::Rebalance);
-    }
-
-    /// Begins a move if one is needed and none is under way.
-    pub(super) fn rebalance_now(&mut self) {
-        let moving = self.components.iter().flatten().any(|component| {
-            component.reason == ResyncReason::Rebalance && !component.stale.is_empty()
-        });
-        if moving {
-            return;
-        }
-        let mut places = self.usable_places();
-        places.sort_by_key(|place| (self.fullness(*place), *place));
-        let (Some(emptiest), Some(fullest)) = (places.first(), places.last()) else { return };
-        let (least, most) = (self.fullness(*emptiest), self.fullness(*fullest));
-        if let Some(variance) = self.settings.rebalance_variance_percent {
-            let threshold = u64::from(variance) * 100;
-            let limit = if self.rebalancing.evening_out { threshold / 2 } else { threshold };
-            self.rebalancing.evening_out = most - least > limit;
-        }
-        let too_full = most > u64::from(self.settings.rebalance_full_percent) * 100;
-        if too_full || self.rebalancing.evening_out {
-            for source in places.iter().rev() {
-                let full = self.fullness(*source);
-                let concerns = full > u64::from(self.settings.rebalance_full_percent) * 100
-                    || (self.rebalancing.evening_out && full == most);
-                if !concerns || self.move_something(*source, &places) {
-                    return;
-                }
-            }
-        }
-    }
-
+impl Inventory {
     fn usable_places(&self) -> Vec<Place> {
         self.groups
             .iter()
@@ -74,31 +41,13 @@ impl Cluster {
         self.groups[place.group.0 as usize].disks[usize::from(place.disk)].fullness()
     }
 
-    /// Moves the largest component of a device that makes neither place fuller than this one was.
-    fn move_something(&mut self, source: Place, places: &[Place]) -> bool {
-        let unit_bytes = self.settings.stripe_unit.0 as u32;
-        let mut here: Vec<(u64, ComponentId)> = self
-            .components
-            .iter()
-            .flatten()
-            .filter(|component| component.group == source.group && component.disk == source.disk)
-            .filter(|component| component.layout == Layout::Present && component.reachable)
-            .filter(|component| component.stale.is_empty() && component.written.count() > 0)
-            .map(|component| (component.occupied_bytes(unit_bytes), component.id))
-            .collect();
-        here.sort_unstable_by(|a, b| b.cmp(a));
-        for (bytes, id) in here {
-            if let Some(target) = self.better_place(id, bytes, source, places) {
-                let Some(component) = self.component(id) else { continue };
-                let (volume, set, slot) = (component.volume, component.set, component.slot);
-                let rows = component.written.clone();
-                self.replace_at(volume, set, slot, target, ResyncReason::Rebalance, rows);
-                return true;
-            }
-        }
-        false
+    /// Used share of a capacity device, 0 to 1.
+    pub(super) fn device_fullness(&self, group: GroupId, disk: u8) -> f64 {
+        self.fullness(Place { group, disk }) as f64 / 10_000.0
     }
+}
 
+impl Storage {
     fn better_place(
         &self,
         id: ComponentId,
@@ -106,24 +55,24 @@ impl Cluster {
         source: Place,
         places: &[Place],
     ) -> Option<Place> {
-        let component = self.component(id)?;
+        let component = self.objects.component(id)?;
         let Component { volume, set, slot, .. } = *component;
-        let object = self.object(volume, Layout::Present)?;
+        let object = self.objects.object(volume, Layout::Present)?;
         let undisturbed = object.side == Some(MAIN_SIDE)
             && object.set(set).iter().all(|place| place.replacement.is_none())
-            && self.object(volume, Layout::Next).is_none();
+            && self.objects.object(volume, Layout::Next).is_none();
         if !undisturbed {
             return None;
         }
         let taken = self.domains_of_others(volume, Some(slot));
-        let limit = self.fullness(source);
+        let limit = self.inventory.fullness(source);
         places.iter().copied().find(|place| {
-            let group = &self.groups[place.group.0 as usize];
+            let group = &self.inventory.groups[place.group.0 as usize];
             let disk = &group.disks[usize::from(place.disk)];
-            let host = &self.hosts[group.host.0 as usize];
+            let host = &self.inventory.hosts[group.host.0 as usize];
             let after = (u128::from(disk.used + bytes) * 10_000 / u128::from(disk.capacity)) as u64;
             let mate = |id: ComponentId| {
-                self.component(id).is_some_and(|mate| {
+                self.objects.component(id).is_some_and(|mate| {
                     mate.slot == slot && mate.group == place.group && mate.disk == place.disk
                 })
             };
@@ -135,10 +84,89 @@ impl Cluster {
                 && !object.components().any(mate)
         })
     }
+}
+
+impl Repair {
+    /// Begins a move if one is needed and none is under way.
+    pub(super) fn rebalance_now(&mut self, storage: &mut Storage, requests: &mut Requests) {
+        let moving = storage.objects.components.iter().flatten().any(|component| {
+            component.reason == ResyncReason::Rebalance && !component.stale.is_empty()
+        });
+        if moving {
+            return;
+        }
+        let mut places = storage.inventory.usable_places();
+        places.sort_by_key(|place| (storage.inventory.fullness(*place), *place));
+        let (Some(emptiest), Some(fullest)) = (places.first(), places.last()) else { return };
+        let (least, most) =
+            (storage.inventory.fullness(*emptiest), storage.inventory.fullness(*fullest));
+        if let Some(variance) = storage.settings.rebalance_variance_percent {
+            let threshold = u64::from(variance) * 100;
+            let limit = if self.rebalancing.evening_out { threshold / 2 } else { threshold };
+            self.rebalancing.evening_out = most - least > limit;
+        }
+        let too_full = most > u64::from(storage.settings.rebalance_full_percent) * 100;
+        if too_full || self.rebalancing.evening_out {
+            for source in places.iter().rev() {
+                let full = storage.inventory.fullness(*source);
+                let concerns = full > u64::from(storage.settings.rebalance_full_percent) * 100
+                    || (self.rebalancing.evening_out && full == most);
+                if !concerns || self.move_something(storage, requests, *source, &places) {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Moves the largest component of a device that makes neither place fuller than this one was.
+    fn move_something(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        source: Place,
+        places: &[Place],
+    ) -> bool {
+        let unit_bytes = storage.settings.stripe_unit.0 as u32;
+        let mut here: Vec<(u64, ComponentId)> = storage
+            .objects
+            .components
+            .iter()
+            .flatten()
+            .filter(|component| component.group == source.group && component.disk == source.disk)
+            .filter(|component| component.layout == Layout::Present && component.reachable)
+            .filter(|component| component.stale.is_empty() && component.written.count() > 0)
+            .map(|component| (component.occupied_bytes(unit_bytes), component.id))
+            .collect();
+        here.sort_unstable_by(|a, b| b.cmp(a));
+        for (bytes, id) in here {
+            if let Some(target) = storage.better_place(id, bytes, source, places) {
+                let Some(component) = storage.objects.component(id) else { continue };
+                let (volume, set, slot) = (component.volume, component.set, component.slot);
+                let rows = component.written.clone();
+                let (place, reason) = (target, ResyncReason::Rebalance);
+                let replacement = Replacement { volume, set, slot, place, reason };
+                self.replace_at(storage, requests, &replacement, rows);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+impl Cluster {
+    /// The regular look.
+    pub(super) fn rebalance_tick(&mut self) {
+        self.repair.rebalance_now(&mut self.storage, &mut self.requests);
+        self.retry_policy_changes();
+        let at = self.storage.clock.now() + self.storage.settings.rebalance_interval;
+        self.storage.clock.schedule(at, Timer::Rebalance);
+    }
 
     /// Tries policy changes again that were given up.
     fn retry_policy_changes(&mut self) {
         let wanted: Vec<VolumeId> = self
+            .storage
+            .objects
             .volumes
             .iter()
             .flatten()
@@ -146,16 +174,18 @@ impl Cluster {
             .map(|volume| volume.id)
             .collect();
         for volume in wanted {
-            let policy = self.volume(volume).and_then(|state| state.wanted);
-            if let (true, Some(policy)) = (self.is_whole(volume, Layout::Present), policy) {
+            let policy = self.storage.objects.volume(volume).and_then(|state| state.wanted);
+            if let (true, Some(policy)) =
+                (self.storage.objects.is_whole(volume, Layout::Present), policy)
+            {
                 // A refusal leaves the wish; the next look tries again.
-                let _refused = self.set_policy(self.clock.now(), volume, policy);
+                let _refused = self.set_policy(self.storage.clock.now(), volume, policy);
             }
         }
     }
 
     /// Used share of a capacity device, 0 to 1.
     pub fn device_fullness(&self, group: GroupId, disk: u8) -> f64 {
-        self.fullness(Place { group, disk }) as f64 / 10_000.0
+        self.storage.inventory.device_fullness(group, disk)
     }
 }

@@ -4,17 +4,20 @@
 //! of the volume's address space. The old layout serves reads until everything is in the new one. A new layout that
 //! loses a component is given up, and made again when the cluster is whole.
 
-use super::cluster::Cluster;
 use super::data_command::DataCommand;
 use super::event::{Notice, ResyncReason};
 use super::geometry::{Geometry, RowRange};
 use super::ids::{ComponentId, VolumeId};
 use super::object::{Layout, Object};
+use super::objects::Objects;
 use super::operation::{Failed, Part, Phase, Purpose};
 use super::policy::Policy;
 use super::regions::RegionSet;
+use super::repair::Repair;
+use super::requests::Requests;
 use super::resync::RowCopy;
 use super::slab::Key;
+use super::storage::Storage;
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 use underlay_core::{Bytes, Nanos};
@@ -33,32 +36,7 @@ pub(super) struct Reshape {
     pub(super) epoch: u32,
 }
 
-impl Cluster {
-    /// Begins to fill a new layout.
-    pub(super) fn begin_reshape(&mut self, volume: VolumeId, object: Object, policy: Policy) {
-        let pending = self.units_with_data(volume);
-        let bytes = Bytes(pending.count() * self.settings.stripe_unit.0);
-        let epoch = self.resync.next_epoch();
-        if let Some(state) = self.volume_mut(volume) {
-            state.wanted = None;
-            state.reshape = Some(Box::new(Reshape {
-                object,
-                policy,
-                pending,
-                units: Vec::new(),
-                cursor: 0,
-                in_flight: 0,
-                epoch,
-            }));
-        }
-        self.outbox.notice(
-            self.clock.now(),
-            Notice::ResyncStarted { volume, reason: ResyncReason::Policy, bytes },
-        );
-        self.membership_changed();
-        self.pump_reshape(volume);
-    }
-
+impl Objects {
     fn units_with_data(&self, volume: VolumeId) -> RegionSet {
         let Some(state) = self.volume(volume) else { return RegionSet::new(0) };
         let geometry = state.object.geometry;
@@ -77,26 +55,18 @@ impl Cluster {
         units
     }
 
-    /// Begins slices until the window is full; ends the change when nothing is left.
-    pub(super) fn pump_reshape(&mut self, volume: VolumeId) {
-        while let Some(state) = self.volume(volume)
-            && let Some(reshape) = &state.reshape
-        {
-            if reshape.in_flight >= self.settings.resync_window {
-                return;
-            }
-            if reshape.pending.is_empty() && reshape.units.is_empty() {
-                return self.finish_reshape(volume);
-            }
-            let Some((unit, start, length)) = self.next_unit_slice(volume) else { return };
-            self.begin_unit_slice(volume, unit, start, length);
-        }
+    /// The same bytes of the volume in the new layout.
+    fn next_range(&self, from: Geometry, to: Geometry, part: &Part) -> RowRange {
+        let offset = from.row_offset(part.range.set, part.range.row) + u64::from(part.range.start);
+        to.locate(offset, part.range.length)
     }
+}
 
+impl Storage {
     fn next_unit_slice(&mut self, volume: VolumeId) -> Option<(u64, u32, u32)> {
         let unit_bytes = self.settings.stripe_unit.0;
         let slice = self.settings.resync_slice.0;
-        let state = self.volume_mut(volume)?;
+        let state = self.objects.volume_mut(volume)?;
         let capacity = state.capacity.0;
         let reshape = state.reshape.as_mut()?;
         let end = |unit: u64| unit_bytes.min(capacity - unit * unit_bytes) as u32;
@@ -129,89 +99,168 @@ impl Cluster {
         Some((copied.row, start, length))
     }
 
-    fn begin_unit_slice(&mut self, volume: VolumeId, unit: u64, start: u32, length: u32) {
-        let Some(state) = self.volume(volume) else { return };
-        let Some(reshape) = &state.reshape else { return };
-        let (owner, epoch) = (state.owner, reshape.epoch);
-        let offset = unit * self.settings.stripe_unit.0 + u64::from(start);
-        let range = state.object.geometry.locate(offset, length);
-        let purpose = Purpose::Reshape { epoch, unit };
-        self.resync.pace.begin(self.clock.now());
-        let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
-        let reads = self
-            .piece(volume, Layout::Present, &range, &Failed::NONE)
-            .and_then(|piece| self.reads_of(&piece, &range, IoClass::Resync));
-        match reads {
-            Some(reads) => self.issue_from(part, owner, Nanos::ZERO, &reads),
-            None => {
-                self.parts.remove(part);
-                self.abandon_reshape(volume);
-            }
-        }
-    }
-
-    pub(super) fn reshape_phase_ended(&mut self, key: Key, part: &Part) {
-        let Purpose::Reshape { epoch, unit } = part.purpose else { return };
-        let Some((next, owner)) = self.volume(part.volume).and_then(|state| {
-            let reshape = state.reshape.as_ref().filter(|reshape| reshape.epoch == epoch)?;
-            Some((
-                self.next_range(state.object.geometry, reshape.object.geometry, part),
-                state.owner,
-            ))
-        }) else {
-            self.parts.remove(key);
-            return;
-        };
-        if !part.failed.is_empty() {
-            self.parts.remove(key);
-            return self.unit_slice_ended(part.volume, unit, Copied::No);
-        }
-        if part.phase == Phase::Reading {
-            if !self.take_space(part.volume, &next) {
-                self.parts.remove(key);
-                return self.abandon_reshape(part.volume);
-            }
-            if let Some(entry) = self.parts.get_mut(key) {
-                entry.phase = Phase::Writing;
-            }
-            let wants = self
-                .writes_of(part.volume, Layout::Next, &next, Operation::Write)
-                .of_class(IoClass::Resync);
-            return self.issue_from(key, owner, Nanos::ZERO, &wants);
-        }
-        self.parts.remove(key);
-        self.commit_unit_slice(part, unit, &next);
-    }
-
-    /// The same bytes of the volume in the new layout.
-    fn next_range(&self, from: Geometry, to: Geometry, part: &Part) -> RowRange {
-        let offset = from.row_offset(part.range.set, part.range.row) + u64::from(part.range.start);
-        to.locate(offset, part.range.length)
-    }
-
     /// Takes the space of a row on all members of the new layout.
     fn take_space(&mut self, volume: VolumeId, range: &RowRange) -> bool {
-        let Some(piece) = self.piece(volume, Layout::Next, range, &Failed::NONE) else {
+        let Some(piece) = self.objects.piece(volume, Layout::Next, range, &Failed::NONE) else {
             return false;
         };
         self.allocate(range, &piece)
     }
+}
 
-    fn commit_unit_slice(&mut self, part: &Part, unit: u64, next: &RowRange) {
-        let from = self.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE);
-        let to = self.piece_now(part.volume, Layout::Next, next, &Failed::NONE);
-        let (Some(from), Some(to)) = (from, to) else { return };
-        if self.reads_of(&from, &part.range, IoClass::Resync).is_none() {
-            return self.unit_slice_ended(part.volume, unit, Copied::No);
+impl Repair {
+    /// Begins to fill a new layout.
+    pub(super) fn begin_reshape(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+        object: Object,
+        policy: Policy,
+    ) {
+        let pending = storage.objects.units_with_data(volume);
+        let bytes = Bytes(pending.count() * storage.settings.stripe_unit.0);
+        let epoch = self.resync.next_epoch();
+        if let Some(state) = storage.objects.volume_mut(volume) {
+            state.wanted = None;
+            state.reshape = Some(Box::new(Reshape {
+                object,
+                policy,
+                pending,
+                units: Vec::new(),
+                cursor: 0,
+                in_flight: 0,
+                epoch,
+            }));
         }
-        self.outbox.command(DataCommand::Reshape { from, to });
-        self.resync.count(self.clock.now(), ResyncReason::Policy, u64::from(part.range.length));
-        self.unit_slice_ended(part.volume, unit, Copied::Yes);
+        storage.outbox.notice(
+            storage.clock.now(),
+            Notice::ResyncStarted { volume, reason: ResyncReason::Policy, bytes },
+        );
+        self.membership_changed(storage, requests);
+        self.pump_reshape(storage, requests, volume);
     }
 
-    fn unit_slice_ended(&mut self, volume: VolumeId, unit: u64, copied_all: Copied) {
-        let unit_bytes = self.settings.stripe_unit.0;
-        let Some(state) = self.volume_mut(volume) else { return };
+    /// Begins slices until the window is full; ends the change when nothing is left.
+    pub(super) fn pump_reshape(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+    ) {
+        while let Some(state) = storage.objects.volume(volume)
+            && let Some(reshape) = &state.reshape
+        {
+            if reshape.in_flight >= storage.settings.resync_window {
+                return;
+            }
+            if reshape.pending.is_empty() && reshape.units.is_empty() {
+                return self.finish_reshape(storage, requests, volume);
+            }
+            let Some((unit, start, length)) = storage.next_unit_slice(volume) else { return };
+            self.begin_unit_slice(storage, requests, volume, unit, start, length);
+        }
+    }
+
+    fn begin_unit_slice(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+        unit: u64,
+        start: u32,
+        length: u32,
+    ) {
+        let Some(state) = storage.objects.volume(volume) else { return };
+        let Some(reshape) = &state.reshape else { return };
+        let (owner, epoch) = (state.owner, reshape.epoch);
+        let offset = unit * storage.settings.stripe_unit.0 + u64::from(start);
+        let range = state.object.geometry.locate(offset, length);
+        let purpose = Purpose::Reshape { epoch, unit };
+        self.resync.pace.begin(storage.clock.now());
+        let part = requests.parts.insert(Part::new(purpose, volume, Operation::Write, range));
+        let reads = storage
+            .objects
+            .piece(volume, Layout::Present, &range, &Failed::NONE)
+            .and_then(|piece| storage.objects.reads_of(&piece, &range, IoClass::Resync));
+        match reads {
+            Some(reads) => requests.issue_from(storage, self, part, owner, Nanos::ZERO, &reads),
+            None => {
+                requests.parts.remove(part);
+                self.abandon_reshape(storage, volume);
+            }
+        }
+    }
+
+    pub(super) fn reshape_phase_ended(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        key: Key,
+        part: &Part,
+    ) {
+        let Purpose::Reshape { epoch, unit } = part.purpose else { return };
+        let Some((next, owner)) = storage.objects.volume(part.volume).and_then(|state| {
+            let reshape = state.reshape.as_ref().filter(|reshape| reshape.epoch == epoch)?;
+            Some((
+                storage.objects.next_range(state.object.geometry, reshape.object.geometry, part),
+                state.owner,
+            ))
+        }) else {
+            requests.parts.remove(key);
+            return;
+        };
+        if !part.failed.is_empty() {
+            requests.parts.remove(key);
+            return self.unit_slice_ended(storage, requests, part.volume, unit, Copied::No);
+        }
+        if part.phase == Phase::Reading {
+            if !storage.take_space(part.volume, &next) {
+                requests.parts.remove(key);
+                return self.abandon_reshape(storage, part.volume);
+            }
+            if let Some(entry) = requests.parts.get_mut(key) {
+                entry.phase = Phase::Writing;
+            }
+            let wants = storage
+                .objects
+                .writes_of(part.volume, Layout::Next, &next, Operation::Write)
+                .of_class(IoClass::Resync);
+            return requests.issue_from(storage, self, key, owner, Nanos::ZERO, &wants);
+        }
+        requests.parts.remove(key);
+        self.commit_unit_slice(storage, requests, part, unit, &next);
+    }
+
+    fn commit_unit_slice(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        part: &Part,
+        unit: u64,
+        next: &RowRange,
+    ) {
+        let from = storage.piece_now(part.volume, Layout::Present, &part.range, &Failed::NONE);
+        let to = storage.piece_now(part.volume, Layout::Next, next, &Failed::NONE);
+        let (Some(from), Some(to)) = (from, to) else { return };
+        if storage.objects.reads_of(&from, &part.range, IoClass::Resync).is_none() {
+            return self.unit_slice_ended(storage, requests, part.volume, unit, Copied::No);
+        }
+        storage.outbox.command(DataCommand::Reshape { from, to });
+        self.resync.count(storage.clock.now(), ResyncReason::Policy, u64::from(part.range.length));
+        self.unit_slice_ended(storage, requests, part.volume, unit, Copied::Yes);
+    }
+
+    fn unit_slice_ended(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+        unit: u64,
+        copied_all: Copied,
+    ) {
+        let unit_bytes = storage.settings.stripe_unit.0;
+        let Some(state) = storage.objects.volume_mut(volume) else { return };
         let end = unit_bytes.min(state.capacity.0 - unit * unit_bytes) as u32;
         let Some(reshape) = &mut state.reshape else { return };
         reshape.in_flight -= 1;
@@ -226,53 +275,55 @@ impl Cluster {
                 reshape.units.swap_remove(at);
             }
         }
-        self.pump_reshape(volume);
+        self.pump_reshape(storage, requests, volume);
     }
 
-    fn finish_reshape(&mut self, volume: VolumeId) {
-        let Some(state) = self.volume_mut(volume) else { return };
+    fn finish_reshape(&mut self, storage: &mut Storage, requests: &mut Requests, volume: VolumeId) {
+        let Some(state) = storage.objects.volume_mut(volume) else { return };
         let Some(reshape) = state.reshape.take() else { return };
         let reshape = *reshape;
         state.policy = reshape.policy;
         state.layout = state.layout.wrapping_add(1);
         let old = std::mem::replace(&mut state.object, reshape.object);
-        self.shape_changed();
+        storage.objects.shape_changed();
         for id in old.components().collect::<Vec<_>>() {
-            self.remove_component(id);
+            storage.remove_component(id);
         }
         for host in &old.witnesses {
-            self.hosts[host.0 as usize].components -= 1;
+            storage.inventory.hosts[host.0 as usize].components -= 1;
         }
-        let ids: Vec<ComponentId> =
-            self.object(volume, Layout::Present).map_or(Vec::new(), |o| o.components().collect());
+        let ids: Vec<ComponentId> = storage
+            .objects
+            .object(volume, Layout::Present)
+            .map_or(Vec::new(), |o| o.components().collect());
         for id in ids {
-            if let Some(component) = self.component_mut(id) {
+            if let Some(component) = storage.objects.component_mut(id) {
                 component.layout = Layout::Present;
             }
         }
-        self.outbox.notice(
-            self.clock.now(),
+        storage.outbox.notice(
+            storage.clock.now(),
             Notice::ResyncFinished { volume, reason: ResyncReason::Policy },
         );
-        self.membership_changed();
+        self.membership_changed(storage, requests);
     }
 
     /// Gives a policy change up; it is tried again when the cluster is whole.
-    pub(super) fn abandon_reshape(&mut self, volume: VolumeId) {
-        let Some(state) = self.volume_mut(volume) else { return };
+    pub(super) fn abandon_reshape(&mut self, storage: &mut Storage, volume: VolumeId) {
+        let Some(state) = storage.objects.volume_mut(volume) else { return };
         let Some(reshape) = state.reshape.take() else { return };
         state.wanted = Some(reshape.policy);
         for id in reshape.object.components().collect::<Vec<_>>() {
-            self.remove_component(id);
+            storage.remove_component(id);
         }
         for host in &reshape.object.witnesses {
-            self.hosts[host.0 as usize].components -= 1;
+            storage.inventory.hosts[host.0 as usize].components -= 1;
         }
-        self.outbox.notice(
-            self.clock.now(),
+        storage.outbox.notice(
+            storage.clock.now(),
             Notice::ResyncAbandoned { volume, reason: ResyncReason::Policy },
         );
-        self.schedule_retry();
+        self.schedule_retry(storage);
     }
 }
 

@@ -5,17 +5,19 @@
 //! the data plane at one moment; writes of the volume go to the target all the while, so that a row is current as soon as
 //! all its slices are. What is left is the set of stale rows, which survives interruptions and restarts.
 
-use super::cluster::Cluster;
 use super::data_command::DataCommand;
 use super::event::{Notice, ResyncReason};
 use super::geometry::RowRange;
 use super::ids::{ComponentId, GroupId, VolumeId};
 use super::object::{Copy, Layout};
 use super::operation::{Part, Phase, Purpose};
+use super::repair::Repair;
+use super::requests::Requests;
 use super::resync_pace::ResyncPace;
 use super::resync_search::Next;
 use super::row_plan::row_is_known;
 use super::slab::Key;
+use super::storage::Storage;
 use super::timers::Timer;
 use super::wants::Wanted;
 use super::wants::Wants;
@@ -64,159 +66,10 @@ impl ResyncState {
     }
 }
 
-impl Cluster {
-    /// Makes sure that a stale, reachable component is being filled.
-    pub(super) fn ensure_copy(&mut self, id: ComponentId) {
-        let Some(component) = self.component(id) else { return };
-        if !component.reachable || component.layout != Layout::Present {
-            return;
-        }
-        if component.copy.is_some() {
-            return;
-        }
-        if component.stale.is_empty() {
-            return self.fill_complete(id);
-        }
-        let (volume, reason, group) = (component.volume, component.reason, component.group);
-        let bytes = Bytes(component.stale.count() * self.settings.stripe_unit.0);
-        let epoch = self.resync.next_epoch();
-        if let Some(component) = self.component_mut(id) {
-            component.copy =
-                Some(Box::new(Copy { epoch, rows: Vec::new(), cursor: 0, blocked: false }));
-        }
-        self.groups[group.0 as usize].filling.push_back(id);
-        self.outbox.notice(self.clock.now(), Notice::ResyncStarted { volume, reason, bytes });
-        self.announce(id);
-        self.pump(group);
-    }
-
-    /// Tries blocked and new copies again, and repairs that are overdue.
-    pub(super) fn retry_copies(&mut self) {
-        self.resync.retry_scheduled = false;
-        let ids: Vec<ComponentId> =
-            self.components.iter().flatten().map(|component| component.id).collect();
-        for id in ids {
-            let Some(component) = self.component_mut(id) else { continue };
-            if let Some(copy) = &mut component.copy
-                && copy.blocked
-            {
-                copy.blocked = false;
-                let group = component.group;
-                // Announced when a slice begins: most looks change nothing.
-                self.groups[group.0 as usize].filling.push_back(id);
-            }
-            self.ensure_copy(id);
-            self.repair_if_overdue(id);
-        }
-        for index in 0..self.groups.len() {
-            self.pump(GroupId(index as u32));
-        }
-    }
-
-    /// Begins slices towards a group until its window is full.
-    pub(super) fn pump(&mut self, group: GroupId) {
-        let index = group.0 as usize;
-        while self.groups[index].resync_in_flight < self.settings.resync_window {
-            let mut position = 0;
-            let begun = loop {
-                let Some(id) = self.groups[index].filling.get(position).copied() else {
-                    break false;
-                };
-                match self.next_slice(id) {
-                    Next::Slice(range) => {
-                        self.announce(id);
-                        self.begin_slice(id, group, range);
-                        break true;
-                    }
-                    Next::Waiting => position += 1,
-                    Next::Blocked => {
-                        self.groups[index].filling.retain(|filled| *filled != id);
-                        if let Some(component) = self.component_mut(id)
-                            && let Some(copy) = &mut component.copy
-                        {
-                            copy.blocked = true;
-                        }
-                        self.announce(id);
-                    }
-                    Next::Complete => {
-                        self.groups[index].filling.retain(|filled| *filled != id);
-                        if let Some(component) = self.component_mut(id) {
-                            component.copy = None;
-                        }
-                        self.fill_complete(id);
-                    }
-                }
-            };
-            if !begun {
-                return;
-            }
-        }
-    }
-
-    fn begin_slice(&mut self, id: ComponentId, group: GroupId, range: RowRange) {
-        let Some(component) = self.component(id) else { return };
-        let Some(copy) = &component.copy else { return };
-        let (epoch, volume) = (copy.epoch, component.volume);
-        let purpose = Purpose::Resync { component: id, group, epoch };
-        self.groups[group.0 as usize].resync_in_flight += 1;
-        self.resync.pace.begin(self.clock.now());
-        let part = self.parts.insert(Part::new(purpose, volume, Operation::Write, range));
-        let client = self.host_of(group);
-        let wants = self.slice_reads(id, &range);
-        self.issue_from(part, client, Nanos::ZERO, &wants);
-    }
-
-    pub(super) fn resync_phase_ended(&mut self, key: Key, part: &Part) {
-        let Purpose::Resync { component: id, group, epoch } = part.purpose else { return };
-        let alive = self.component(id).is_some_and(|component| {
-            component.copy.as_ref().is_some_and(|copy| copy.epoch == epoch)
-        });
-        let known = alive
-            && part.failed.is_empty()
-            && self.sources(id, part.range.row).is_some_and(|piece| {
-                let slot = self.component(id).map_or(0, |component| component.slot);
-                piece.current(slot).is_some() || row_is_known(&piece)
-            });
-        if known && part.phase == Phase::Reading {
-            let mut wants = Wants::new();
-            wants.push(Wanted {
-                component: id,
-                operation: Operation::Write,
-                offset: part.range.row * self.settings.stripe_unit.0 + u64::from(part.range.start),
-                length: part.range.length,
-                class: IoClass::Resync,
-            });
-            if let Some(entry) = self.parts.get_mut(key) {
-                entry.phase = Phase::Writing;
-            }
-            let client = self.host_of(group);
-            return self.issue_from(key, client, Nanos::ZERO, &wants);
-        }
-        self.parts.remove(key);
-        self.groups[group.0 as usize].resync_in_flight -= 1;
-        if known {
-            self.commit_slice(id, &part.range);
-        }
-        if alive {
-            self.slice_ended(id, part.range.row, known);
-        }
-        self.pump(group);
-    }
-
-    fn commit_slice(&mut self, id: ComponentId, range: &RowRange) {
-        let (Some(piece), Some(component)) = (self.sources(id, range.row), self.component(id))
-        else {
-            return;
-        };
-        let (slot, reason) = (component.slot, component.reason);
-        let piece = piece.with_range(range.start, range.length);
-        self.outbox.command(DataCommand::Resync { piece, target: id, slot });
-        self.resync.count(self.clock.now(), reason, u64::from(range.length));
-    }
-
+impl Storage {
     fn slice_ended(&mut self, id: ComponentId, row: u64, copied_all: bool) {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
-        let Some(component) = self.component_mut(id) else { return };
+        let Some(component) = self.objects.component_mut(id) else { return };
         let Some(copy) = &mut component.copy else { return };
         let Some(at) = copy.rows.iter().position(|copied| copied.row == row) else { return };
         let copied = &mut copy.rows[at];
@@ -229,46 +82,224 @@ impl Cluster {
             !copied.spoiled && component.stale.remove(row) && component.stale.is_empty();
         copy.rows.swap_remove(at);
         if caught_up {
-            self.shape_changed();
+            self.objects.shape_changed();
+        }
+    }
+}
+
+impl Repair {
+    /// Makes sure that a stale, reachable component is being filled.
+    pub(super) fn ensure_copy(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        id: ComponentId,
+    ) {
+        let Some(component) = storage.objects.component(id) else { return };
+        if !component.reachable || component.layout != Layout::Present {
+            return;
+        }
+        if component.copy.is_some() {
+            return;
+        }
+        if component.stale.is_empty() {
+            return self.fill_complete(storage, requests, id);
+        }
+        let (volume, reason, group) = (component.volume, component.reason, component.group);
+        let bytes = Bytes(component.stale.count() * storage.settings.stripe_unit.0);
+        let epoch = self.resync.next_epoch();
+        if let Some(component) = storage.objects.component_mut(id) {
+            component.copy =
+                Some(Box::new(Copy { epoch, rows: Vec::new(), cursor: 0, blocked: false }));
+        }
+        storage.inventory.groups[group.0 as usize].filling.push_back(id);
+        storage.outbox.notice(storage.clock.now(), Notice::ResyncStarted { volume, reason, bytes });
+        storage.announce(id);
+        self.pump(storage, requests, group);
+    }
+
+    /// Tries blocked and new copies again, and repairs that are overdue.
+    pub(super) fn retry_copies(&mut self, storage: &mut Storage, requests: &mut Requests) {
+        self.resync.retry_scheduled = false;
+        let ids: Vec<ComponentId> =
+            storage.objects.components.iter().flatten().map(|component| component.id).collect();
+        for id in ids {
+            let Some(component) = storage.objects.component_mut(id) else { continue };
+            if let Some(copy) = &mut component.copy
+                && copy.blocked
+            {
+                copy.blocked = false;
+                let group = component.group;
+                // Announced when a slice begins: most looks change nothing.
+                storage.inventory.groups[group.0 as usize].filling.push_back(id);
+            }
+            self.ensure_copy(storage, requests, id);
+            self.repair_if_overdue(storage, requests, id);
+        }
+        for index in 0..storage.inventory.groups.len() {
+            self.pump(storage, requests, GroupId(index as u32));
         }
     }
 
+    /// Begins slices towards a group until its window is full.
+    pub(super) fn pump(&mut self, storage: &mut Storage, requests: &mut Requests, group: GroupId) {
+        let index = group.0 as usize;
+        while storage.inventory.groups[index].resync_in_flight < storage.settings.resync_window {
+            let mut position = 0;
+            let begun = loop {
+                let Some(id) = storage.inventory.groups[index].filling.get(position).copied()
+                else {
+                    break false;
+                };
+                match storage.next_slice(id) {
+                    Next::Slice(range) => {
+                        storage.announce(id);
+                        self.begin_slice(storage, requests, id, group, range);
+                        break true;
+                    }
+                    Next::Waiting => position += 1,
+                    Next::Blocked => {
+                        storage.inventory.groups[index].filling.retain(|filled| *filled != id);
+                        if let Some(component) = storage.objects.component_mut(id)
+                            && let Some(copy) = &mut component.copy
+                        {
+                            copy.blocked = true;
+                        }
+                        storage.announce(id);
+                    }
+                    Next::Complete => {
+                        storage.inventory.groups[index].filling.retain(|filled| *filled != id);
+                        if let Some(component) = storage.objects.component_mut(id) {
+                            component.copy = None;
+                        }
+                        self.fill_complete(storage, requests, id);
+                    }
+                }
+            };
+            if !begun {
+                return;
+            }
+        }
+    }
+
+    fn begin_slice(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        id: ComponentId,
+        group: GroupId,
+        range: RowRange,
+    ) {
+        let Some(component) = storage.objects.component(id) else { return };
+        let Some(copy) = &component.copy else { return };
+        let (epoch, volume) = (copy.epoch, component.volume);
+        let purpose = Purpose::Resync { component: id, group, epoch };
+        storage.inventory.groups[group.0 as usize].resync_in_flight += 1;
+        self.resync.pace.begin(storage.clock.now());
+        let part = requests.parts.insert(Part::new(purpose, volume, Operation::Write, range));
+        let client = storage.inventory.host_of(group);
+        let wants = storage.slice_reads(id, &range);
+        requests.issue_from(storage, self, part, client, Nanos::ZERO, &wants);
+    }
+
+    pub(super) fn resync_phase_ended(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        key: Key,
+        part: &Part,
+    ) {
+        let Purpose::Resync { component: id, group, epoch } = part.purpose else { return };
+        let alive = storage.objects.component(id).is_some_and(|component| {
+            component.copy.as_ref().is_some_and(|copy| copy.epoch == epoch)
+        });
+        let known = alive
+            && part.failed.is_empty()
+            && storage.sources(id, part.range.row).is_some_and(|piece| {
+                let slot = storage.objects.component(id).map_or(0, |component| component.slot);
+                piece.current(slot).is_some() || row_is_known(&piece)
+            });
+        if known && part.phase == Phase::Reading {
+            let mut wants = Wants::new();
+            wants.push(Wanted {
+                component: id,
+                operation: Operation::Write,
+                offset: part.range.row * storage.settings.stripe_unit.0
+                    + u64::from(part.range.start),
+                length: part.range.length,
+                class: IoClass::Resync,
+            });
+            if let Some(entry) = requests.parts.get_mut(key) {
+                entry.phase = Phase::Writing;
+            }
+            let client = storage.inventory.host_of(group);
+            return requests.issue_from(storage, self, key, client, Nanos::ZERO, &wants);
+        }
+        requests.parts.remove(key);
+        storage.inventory.groups[group.0 as usize].resync_in_flight -= 1;
+        if known {
+            self.commit_slice(storage, id, &part.range);
+        }
+        if alive {
+            storage.slice_ended(id, part.range.row, known);
+        }
+        self.pump(storage, requests, group);
+    }
+
+    fn commit_slice(&mut self, storage: &mut Storage, id: ComponentId, range: &RowRange) {
+        let (Some(piece), Some(component)) =
+            (storage.sources(id, range.row), storage.objects.component(id))
+        else {
+            return;
+        };
+        let (slot, reason) = (component.slot, component.reason);
+        let piece = piece.with_range(range.start, range.length);
+        storage.outbox.command(DataCommand::Resync { piece, target: id, slot });
+        self.resync.count(storage.clock.now(), reason, u64::from(range.length));
+    }
+
     /// Nothing of the component is stale any more.
-    fn fill_complete(&mut self, id: ComponentId) {
-        let Some(component) = self.component_mut(id) else { return };
+    fn fill_complete(&mut self, storage: &mut Storage, requests: &mut Requests, id: ComponentId) {
+        let Some(component) = storage.objects.component_mut(id) else { return };
         let (volume, set, slot, reason) =
             (component.volume, component.set, component.slot, component.reason);
         let was_filling = component.announced != super::event::ComponentState::Active;
-        let Some(object) = self.object_mut(volume, Layout::Present) else { return };
+        let Some(object) = storage.objects.object_mut(volume, Layout::Present) else { return };
         let place = object.slot_mut(set, slot);
         if place.replacement == Some(id) {
             let old = place.current;
             *place = super::object::Slot { current: id, replacement: None };
-            self.shape_changed();
-            self.remove_component(old);
+            storage.objects.shape_changed();
+            storage.remove_component(old);
         } else if place.current == id && place.replacement.is_some() && was_filling {
-            self.drop_replacement(volume, set, slot);
+            storage.drop_replacement(volume, set, slot);
         }
-        self.announce(id);
+        storage.announce(id);
         if was_filling {
-            self.outbox.notice(self.clock.now(), Notice::ResyncFinished { volume, reason });
-            self.fill_changed_object(volume, reason);
+            storage.outbox.notice(storage.clock.now(), Notice::ResyncFinished { volume, reason });
+            self.fill_changed_object(storage, requests, volume, reason);
         }
     }
 
-    fn fill_changed_object(&mut self, volume: VolumeId, reason: ResyncReason) {
-        self.announce_availability(volume);
+    fn fill_changed_object(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+        reason: ResyncReason,
+    ) {
+        storage.announce_availability(volume);
         if reason == ResyncReason::Rebalance {
-            self.rebalance_now();
+            self.rebalance_now(storage, requests);
         }
     }
 
     /// Looks again at copies that are blocked, a little later.
-    pub(super) fn schedule_retry(&mut self) {
+    pub(super) fn schedule_retry(&mut self, storage: &mut Storage) {
         if !self.resync.retry_scheduled {
             self.resync.retry_scheduled = true;
-            let at = self.clock.now() + self.settings.rebalance_interval;
-            self.clock.schedule(at, Timer::RetryCopies);
+            let at = storage.clock.now() + storage.settings.rebalance_interval;
+            storage.clock.schedule(at, Timer::RetryCopies);
         }
     }
 }

@@ -1,12 +1,12 @@
 //! What a component that is being filled copies next, and from where.
 
-use super::cluster::Cluster;
 use super::data_command::{Content, DataCommand, Piece};
 use super::geometry::{RowRange, SetKind};
 use super::ids::ComponentId;
 use super::operation::{Failed, FailedHow};
 use super::resync::RowCopy;
 use super::row_plan::{SLOTS_MAX, UnitRange, decode, row_is_known};
+use super::storage::Storage;
 use super::wants::{Wanted, Wants};
 use crate::request::Operation;
 use crate::scheduler::IoClass;
@@ -22,12 +22,12 @@ pub(super) enum Next {
     Complete,
 }
 
-impl Cluster {
+impl Storage {
     /// Finds the next slice to copy of a component, and notes that it has begun.
     pub(super) fn next_slice(&mut self, id: ComponentId) -> Next {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
         let slice_bytes = self.settings.resync_slice.0 as u32;
-        let Some(component) = self.component_mut(id) else { return Next::Complete };
+        let Some(component) = self.objects.component_mut(id) else { return Next::Complete };
         let set = component.set;
         let Some(copy) = &mut component.copy else { return Next::Complete };
         let open = copy.rows.iter_mut().find(|copied| !copied.spoiled && copied.begun < unit_bytes);
@@ -43,11 +43,11 @@ impl Cluster {
 
     /// Finds the next stale row that has a source, and begins it.
     fn open_next_row(&mut self, id: ComponentId) -> Next {
-        let first = self.component(id).and_then(|component| component.copy.as_ref());
+        let first = self.objects.component(id).and_then(|component| component.copy.as_ref());
         let mut from = first.map_or(0, |copy| copy.cursor);
         let mut wrapped = false;
         loop {
-            let Some(component) = self.component(id) else { return Next::Complete };
+            let Some(component) = self.objects.component(id) else { return Next::Complete };
             let Some(copy) = &component.copy else { return Next::Complete };
             if component.stale.is_empty() {
                 return if copy.rows.is_empty() { Next::Complete } else { Next::Waiting };
@@ -69,7 +69,7 @@ impl Cluster {
                 Source::Members if !self.has_room(id, row) => {}
                 Source::Members => {
                     self.occupy(id, row);
-                    if let Some(component) = self.component_mut(id)
+                    if let Some(component) = self.objects.component_mut(id)
                         && let Some(copy) = &mut component.copy
                     {
                         copy.cursor = row + 1;
@@ -83,13 +83,13 @@ impl Cluster {
 
     fn source_of(&self, id: ComponentId, row: u64) -> Source {
         let Some(piece) = self.sources(id, row) else { return Source::None };
-        let Some(component) = self.component(id) else { return Source::None };
+        let Some(component) = self.objects.component(id) else { return Source::None };
         let own_slot = piece.current(component.slot).is_some();
         if !own_slot && !row_is_known(&piece) {
             return Source::None;
         }
         let written = |id: ComponentId| {
-            self.component(id).is_some_and(|component| component.written.contains(row))
+            self.objects.component(id).is_some_and(|component| component.written.contains(row))
         };
         let anything = piece
             .members()
@@ -100,7 +100,7 @@ impl Cluster {
 
     /// The other members of a component's row.
     pub(super) fn sources(&self, id: ComponentId, row: u64) -> Option<Piece> {
-        let component = self.component(id)?;
+        let component = self.objects.component(id)?;
         let range = RowRange { set: component.set, row, start: 0, length: 0 };
         let mut target = Failed::NONE;
         target.push(id, FailedHow::Gone);
@@ -116,10 +116,10 @@ impl Cluster {
             length_bytes: unit_bytes,
         });
         self.release(id, row);
-        if let Some(component) = self.component_mut(id) {
+        if let Some(component) = self.objects.component_mut(id) {
             component.stale.remove(row);
             if component.stale.is_empty() {
-                self.shape_changed();
+                self.objects.shape_changed();
             }
         }
     }
@@ -127,7 +127,8 @@ impl Cluster {
     /// The I/Os that read what a slice needs.
     pub(super) fn slice_reads(&self, id: ComponentId, range: &RowRange) -> Wants {
         let mut wants = Wants::new();
-        let (Some(piece), Some(component)) = (self.sources(id, range.row), self.component(id))
+        let (Some(piece), Some(component)) =
+            (self.sources(id, range.row), self.objects.component(id))
         else {
             return wants;
         };

@@ -1,11 +1,12 @@
 //! Which bytes of which slots a request in one row touches: its own units, and the parity over them.
 
-use super::cluster::Cluster;
 use super::data_command::{Content, Piece, PieceMember};
 use super::geometry::{Role, RowRange, SetKind};
 use super::ids::VolumeId;
 use super::object::{Layout, Object};
+use super::objects::Objects;
 use super::operation::Failed;
+use super::storage::Storage;
 use super::topology::Condition;
 
 /// Most slots of a set.
@@ -184,7 +185,7 @@ pub(super) fn parity_write_reads(
     decode(kind, current, all, nothing)
 }
 
-impl Cluster {
+impl Objects {
     /// The reachable components of a row, as the data plane needs them, without those that failed.
     pub(super) fn piece(
         &self,
@@ -228,7 +229,7 @@ impl Cluster {
     }
 }
 
-impl Cluster {
+impl Storage {
     /// The same at the moment when something takes effect: without components whose host has lost power meanwhile, even
     /// if that has not been noticed yet.
     pub(super) fn piece_now(
@@ -238,12 +239,12 @@ impl Cluster {
         range: &RowRange,
         without: &Failed,
     ) -> Option<Piece> {
-        let mut piece = self.piece(volume, layout, range, without)?;
-        if self.any_crashed {
+        let mut piece = self.objects.piece(volume, layout, range, without)?;
+        if self.inventory.any_crashed {
             piece.retain(|id| {
-                self.component(id).is_some_and(|component| {
-                    let host = self.host_of(component.group);
-                    self.hosts[host.0 as usize].condition != Condition::Crashed
+                self.objects.component(id).is_some_and(|component| {
+                    let host = self.inventory.host_of(component.group);
+                    self.inventory.hosts[host.0 as usize].condition != Condition::Crashed
                 })
             });
         }

@@ -8,11 +8,14 @@ use super::data_command::{Piece, PieceMember};
 use super::geometry::RowRange;
 use super::ids::ComponentId;
 use super::row_plan::touched;
+use super::storage::Storage;
 
-impl Cluster {
+impl Storage {
     /// The component holds data in that row from now on.
     pub(super) fn occupy(&mut self, id: ComponentId, row: u64) {
-        if let Some(volatile) = self.component_mut(id).and_then(|found| found.volatile.as_mut()) {
+        if let Some(volatile) =
+            self.objects.component_mut(id).and_then(|found| found.volatile.as_mut())
+        {
             volatile.keep_space(row);
         }
         self.change_space(id, |written| written.insert(row));
@@ -20,7 +23,7 @@ impl Cluster {
 
     /// The component took a write of that row, or a discard that leaves nothing of it.
     pub(super) fn row_changed(&mut self, id: ComponentId, row: u64, emptied: bool) {
-        let Some(component) = self.component_mut(id) else { return };
+        let Some(component) = self.objects.component_mut(id) else { return };
         match &mut component.volatile {
             Some(volatile) if emptied => return volatile.discard(row),
             None if emptied => return self.release(id, row),
@@ -44,26 +47,26 @@ impl Cluster {
         change: impl FnOnce(&mut super::regions::RegionSet) -> bool,
     ) {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
-        let Some(component) = self.components[id.0 as usize].as_deref_mut() else { return };
+        let Some(component) = self.objects.components[id.0 as usize].as_deref_mut() else { return };
         let before = component.occupied_bytes(unit_bytes);
         if !change(&mut component.written) {
             return;
         }
         let after = component.occupied_bytes(unit_bytes);
-        let group = &mut self.groups[component.group.0 as usize];
+        let group = &mut self.inventory.groups[component.group.0 as usize];
         let disk = &mut group.disks[usize::from(component.disk)];
         disk.used = disk.used + after - before;
     }
 
     /// Whether the component's device has room for one more region of it.
     pub(super) fn has_room(&self, id: ComponentId, row: u64) -> bool {
-        let Some(component) = self.component(id) else { return false };
+        let Some(component) = self.objects.component(id) else { return false };
         if component.written.contains(row) {
             return true;
         }
         let unit_bytes = self.settings.stripe_unit.0;
         let within_reserve = (component.written.count() + 1) * unit_bytes <= component.reserved;
-        let group = &self.groups[component.group.0 as usize];
+        let group = &self.inventory.groups[component.group.0 as usize];
         within_reserve || group.disks[usize::from(component.disk)].free() >= unit_bytes
     }
 
@@ -71,7 +74,9 @@ impl Cluster {
     pub(super) fn allocate(&mut self, range: &RowRange, piece: &Piece) -> bool {
         let row = range.row;
         let holds = |member: &PieceMember| {
-            self.component(member.component).is_none_or(|component| component.written.contains(row))
+            self.objects
+                .component(member.component)
+                .is_none_or(|component| component.written.contains(row))
         };
         if piece.members().iter().all(holds) {
             return true;
@@ -94,12 +99,12 @@ impl Cluster {
     }
 
     /// Whether the used space of each device is the sum over its components.
-    pub fn space_is_exact(&self) -> bool {
+    pub(super) fn space_is_exact(&self) -> bool {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
-        self.groups.iter().all(|group| {
+        self.inventory.groups.iter().all(|group| {
             group.disks.iter().enumerate().all(|(index, disk)| {
                 let here = || {
-                    self.components.iter().flatten().filter(move |component| {
+                    self.objects.components.iter().flatten().filter(move |component| {
                         component.group == group.id && usize::from(component.disk) == index
                     })
                 };
@@ -108,5 +113,12 @@ impl Cluster {
                 used == disk.used && promised == disk.promised
             })
         })
+    }
+}
+
+impl Cluster {
+    /// Whether the used space of each device is the sum over its components.
+    pub fn space_is_exact(&self) -> bool {
+        self.storage.space_is_exact()
     }
 }

@@ -7,6 +7,7 @@ use super::geometry::{Geometry, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::iops_limit::IopsLimit;
 use super::object::{Component, Layout, Object, Slot, Volume};
+use super::objects::Objects;
 use super::policy::{Checksum, Method, Policy};
 use super::regions::RegionSet;
 use super::reshape::Reshape;
@@ -16,6 +17,7 @@ use super::state::{
     RestoreProblem, VERSION, VolumeRecord,
 };
 use super::state_checking;
+use super::storage::Storage;
 use super::timers::Timer;
 use super::topology::Condition;
 use super::volatile::Volatile;
@@ -23,38 +25,54 @@ use super::volume_counters::VolumeCounters;
 use crate::disk_group::MemberState;
 use underlay_core::{Bytes, Nanos, RootSeed};
 
-impl Cluster {
-    /// A cluster as it was; its clock starts at zero. No data command is emitted for components that existed: whoever keeps the
-    /// data attaches their stores.
-    ///
-    /// # Errors
-    /// When the specification has problems, or the state does not belong to it. Hosts and groups may have been added at the
-    /// end of the specification since.
-    pub fn restore(
-        spec: ClusterSpec,
-        seed: RootSeed,
-        state: &ClusterState,
-        restart: Restart,
-    ) -> Result<Cluster, RestoreProblem> {
-        if state.version != VERSION {
-            return Err(RestoreProblem::Version { found: state.version });
+impl Objects {
+    fn doubt_set(&mut self, volume: VolumeId, set: u32) {
+        let rows = self.rows_with_data(volume, set);
+        let Some(object) = self.object(volume, Layout::Present) else { return };
+        let needed = usize::from(object.geometry.kind.data_units());
+        let active = |id: ComponentId| {
+            self.component(id)
+                .is_some_and(|component| component.announced == ComponentState::Active)
+        };
+        let current = object.set(set).iter().filter(|slot| active(slot.current)).count();
+        let behind: Vec<ComponentId> = object
+            .set(set)
+            .iter()
+            .flat_map(Slot::components)
+            .filter(|id| current >= needed && !active(*id))
+            .collect();
+        for id in behind {
+            if let Some(component) = self.component_mut(id) {
+                component.stale.unite(&rows);
+            }
+            self.shape_changed();
         }
-        let mut cluster = Cluster::new(spec, seed).map_err(RestoreProblem::Specification)?;
-        state_checking::check(state, &cluster.settings)?;
-        cluster.restore_hosts(state)?;
-        cluster.restore_components(state)?;
-        cluster.restore_volumes(state)?;
-        if restart == Restart::Unclean {
-            cluster.doubt_everything();
+        if self.doubts_can_be_settled(volume, set, current)
+            && let Some(object) = self.object_mut(volume, Layout::Present)
+        {
+            object.in_doubt[set as usize].unite(&rows);
+            self.shape_changed();
         }
-        cluster.membership_changed();
-        cluster.restore_repairs(state);
-        Ok(cluster)
     }
 
+    /// Members of a mirror can always be brought in line with one of them, and so can a single copy and the one that is to
+    /// replace it. Parity can only be made anew while all data is there:
+    /// where a member is missing, what the others hold is all there is of it, and stays the truth.
+    fn doubts_can_be_settled(&self, volume: VolumeId, set: u32, active: usize) -> bool {
+        let Some(object) = self.object(volume, Layout::Present) else { return false };
+        let slots = object.set(set);
+        match object.geometry.kind {
+            SetKind::Mirror { .. } => slots.iter().flat_map(Slot::components).count() > 1,
+            SetKind::Parity { .. } => active == slots.len(),
+        }
+    }
+}
+
+impl Storage {
     fn restore_hosts(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
         for record in &state.hosts {
             let host = self
+                .inventory
                 .hosts
                 .get_mut(record.host as usize)
                 .ok_or_else(|| misfit(format!("there is no host {}", record.host)))?;
@@ -66,13 +84,13 @@ impl Cluster {
             host.side = record.side;
             host.seen = (host.condition == Condition::Up).then_some(record.side);
             host.gone_since = Some(Nanos::ZERO);
-            self.next_side = self.next_side.max(record.side + 1);
+            self.inventory.next_side = self.inventory.next_side.max(record.side + 1);
         }
-        self.look_for_silence();
-        for index in 0..self.groups.len() {
-            let host = self.groups[index].host;
-            if self.hosts[host.0 as usize].condition == Condition::Crashed {
-                self.groups[index].engine.power_cut(Nanos::ZERO);
+        self.inventory.look_for_silence();
+        for index in 0..self.inventory.groups.len() {
+            let host = self.inventory.groups[index].host;
+            if self.inventory.hosts[host.0 as usize].condition == Condition::Crashed {
+                self.inventory.groups[index].engine.power_cut(Nanos::ZERO);
             }
         }
         if !state.hosts.is_empty() {
@@ -81,6 +99,7 @@ impl Cluster {
         }
         for (group, member) in &state.failed_devices {
             let found = self
+                .inventory
                 .groups
                 .get_mut(*group as usize)
                 .filter(|found| usize::from(*member) < found.members.len())
@@ -92,20 +111,20 @@ impl Cluster {
     }
 
     fn restore_components(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
-        self.components.resize_with(state.next_component as usize, || None);
+        self.objects.components.resize_with(state.next_component as usize, || None);
         for record in &state.components {
             let component = self.component_from(record)?;
             let index = component.id.0 as usize;
-            if index >= self.components.len() || self.components[index].is_some() {
+            if index >= self.objects.components.len() || self.objects.components[index].is_some() {
                 return Err(misfit(format!("component {} is out of order", record.component)));
             }
             let occupied = component.occupied_bytes(self.settings.stripe_unit.0 as u32);
-            let group = &mut self.groups[component.group.0 as usize];
+            let group = &mut self.inventory.groups[component.group.0 as usize];
             let disk = &mut group.disks[usize::from(component.disk)];
             disk.restore_range(component.base, component.length, component.id);
             disk.used += occupied;
-            self.hosts[group.host.0 as usize].components += 1;
-            self.components[index] = Some(Box::new(component));
+            self.inventory.hosts[group.host.0 as usize].components += 1;
+            self.objects.components[index] = Some(Box::new(component));
         }
         Ok(())
     }
@@ -113,6 +132,7 @@ impl Cluster {
     fn component_from(&self, record: &ComponentRecord) -> Result<Component, RestoreProblem> {
         let number = record.component;
         let group = self
+            .inventory
             .groups
             .get(record.group as usize)
             .filter(|group| usize::from(record.disk) < group.disks.len())
@@ -156,66 +176,6 @@ impl Cluster {
         })
     }
 
-    fn restore_volumes(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
-        self.volumes.resize_with(state.next_volume as usize, || None);
-        for record in &state.volumes {
-            let id = VolumeId(record.volume);
-            if id.0 as usize >= self.volumes.len() {
-                return Err(misfit(format!("volume {} is out of order", record.volume)));
-            }
-            let (policy, object) =
-                self.object_from(id, record, &record.present, Layout::Present)?;
-            let reshape = match &record.next {
-                Some(next) => Some(self.reshape_from(id, record, next)?),
-                None => None,
-            };
-            let owner = object.components().next().and_then(|id| self.component(id));
-            let owner = owner.map_or(HostId(0), |component| self.host_of(component.group));
-            self.volumes[id.0 as usize] = Some(Box::new(Volume {
-                id,
-                name: record.name.clone(),
-                capacity: Bytes(record.capacity),
-                policy,
-                object,
-                layout: 0,
-                reshape,
-                wanted: record.wanted.map(policy_from),
-                repair_blocked: None,
-                owner,
-                limit: policy.iops_limit.map(IopsLimit::new),
-                available: true,
-                losses: u32::from(record.unreported_loss),
-                losses_reported: 0,
-                counters: VolumeCounters::default(),
-            }));
-        }
-        if self.components.iter().flatten().any(|component| component.volume.0 == u32::MAX) {
-            return Err(misfit("a component belongs to no volume".to_string()));
-        }
-        Ok(())
-    }
-
-    fn reshape_from(
-        &mut self,
-        id: VolumeId,
-        record: &VolumeRecord,
-        next: &LayoutRecord,
-    ) -> Result<Box<Reshape>, RestoreProblem> {
-        let (policy, object) = self.object_from(id, record, next, Layout::Next)?;
-        let units = record.capacity.div_ceil(u64::from(next.unit_bytes));
-        let pending = RegionSet::from_runs(units, &record.pending)
-            .ok_or_else(|| misfit(format!("units of volume {} exceed it", record.volume)))?;
-        Ok(Box::new(Reshape {
-            object,
-            policy,
-            pending,
-            units: Vec::new(),
-            cursor: 0,
-            in_flight: 0,
-            epoch: self.resync.next_epoch(),
-        }))
-    }
-
     fn object_from(
         &mut self,
         volume: VolumeId,
@@ -249,6 +209,7 @@ impl Cluster {
                 Slot { current: ComponentId(*current), replacement: replacement.map(ComponentId) };
             for id in slot.components() {
                 let component = self
+                    .objects
                     .component_mut(id)
                     .filter(|component| component.length == geometry.component_bytes())
                     .ok_or_else(|| misfit(format!("component {id} is not there")))?;
@@ -262,6 +223,7 @@ impl Cluster {
         let witnesses: Vec<HostId> = stored.witnesses.iter().map(|host| HostId(*host)).collect();
         for host in &witnesses {
             let host = self
+                .inventory
                 .hosts
                 .get_mut(host.0 as usize)
                 .ok_or_else(|| misfit(format!("witness host {} is not there", host.0)))?;
@@ -278,71 +240,132 @@ impl Cluster {
         Ok((policy, Object { geometry, checksum, slots, witnesses, side: None, in_doubt, notes }))
     }
 
-    /// Components that were not active may have missed anything since, where enough others were; members that were active may
-    /// differ in whatever was in flight.
-    fn doubt_everything(&mut self) {
-        let volumes: Vec<VolumeId> =
-            self.volumes.iter().flatten().map(|volume| volume.id).collect();
-        for volume in volumes {
-            self.abandon_reshape(volume);
-            let sets = self.object(volume, Layout::Present).map_or(0, |o| o.geometry.sets);
-            for set in 0..sets {
-                self.doubt_set(volume, set);
-            }
-        }
-    }
-
-    fn doubt_set(&mut self, volume: VolumeId, set: u32) {
-        let rows = self.rows_with_data(volume, set);
-        let Some(object) = self.object(volume, Layout::Present) else { return };
-        let needed = usize::from(object.geometry.kind.data_units());
-        let active = |id: ComponentId| {
-            self.component(id)
-                .is_some_and(|component| component.announced == ComponentState::Active)
-        };
-        let current = object.set(set).iter().filter(|slot| active(slot.current)).count();
-        let behind: Vec<ComponentId> = object
-            .set(set)
-            .iter()
-            .flat_map(Slot::components)
-            .filter(|id| current >= needed && !active(*id))
-            .collect();
-        for id in behind {
-            if let Some(component) = self.component_mut(id) {
-                component.stale.unite(&rows);
-            }
-            self.shape_changed();
-        }
-        if self.doubts_can_be_settled(volume, set, current)
-            && let Some(object) = self.object_mut(volume, Layout::Present)
-        {
-            object.in_doubt[set as usize].unite(&rows);
-            self.shape_changed();
-        }
-    }
-
-    /// Members of a mirror can always be brought in line with one of them, and so can a single copy and the one that is to
-    /// replace it. Parity can only be made anew while all data is there:
-    /// where a member is missing, what the others hold is all there is of it, and stays the truth.
-    fn doubts_can_be_settled(&self, volume: VolumeId, set: u32, active: usize) -> bool {
-        let Some(object) = self.object(volume, Layout::Present) else { return false };
-        let slots = object.set(set);
-        match object.geometry.kind {
-            SetKind::Mirror { .. } => slots.iter().flat_map(Slot::components).count() > 1,
-            SetKind::Parity { .. } => active == slots.len(),
-        }
-    }
-
     /// What was left of the repair delay goes on.
     fn restore_repairs(&mut self, state: &ClusterState) {
         for record in &state.components {
             let id = ComponentId(record.component);
             let Some(left) = record.repair_in_ns else { continue };
-            let Some(component) = self.component_mut(id).filter(|c| !c.reachable) else { continue };
+            let Some(component) = self.objects.component_mut(id).filter(|c| !c.reachable) else {
+                continue;
+            };
             component.absence = component.absence.wrapping_add(1);
             component.repair_at = Some(Nanos(left));
             let absence = component.absence;
             self.clock.schedule(Nanos(left), Timer::Repair { component: id, absence });
+        }
+    }
+}
+
+impl Cluster {
+    /// A cluster as it was; its clock starts at zero. No data command is emitted for components that existed: whoever keeps the
+    /// data attaches their stores.
+    ///
+    /// # Errors
+    /// When the specification has problems, or the state does not belong to it. Hosts and groups may have been added at the
+    /// end of the specification since.
+    pub fn restore(
+        spec: ClusterSpec,
+        seed: RootSeed,
+        state: &ClusterState,
+        restart: Restart,
+    ) -> Result<Cluster, RestoreProblem> {
+        if state.version != VERSION {
+            return Err(RestoreProblem::Version { found: state.version });
+        }
+        let mut cluster = Cluster::new(spec, seed).map_err(RestoreProblem::Specification)?;
+        state_checking::check(state, &cluster.storage.settings)?;
+        cluster.storage.restore_hosts(state)?;
+        cluster.storage.restore_components(state)?;
+        cluster.restore_volumes(state)?;
+        if restart == Restart::Unclean {
+            cluster.doubt_everything();
+        }
+        cluster.repair.membership_changed(&mut cluster.storage, &mut cluster.requests);
+        cluster.storage.restore_repairs(state);
+        Ok(cluster)
+    }
+
+    fn restore_volumes(&mut self, state: &ClusterState) -> Result<(), RestoreProblem> {
+        self.storage.objects.volumes.resize_with(state.next_volume as usize, || None);
+        for record in &state.volumes {
+            let id = VolumeId(record.volume);
+            if id.0 as usize >= self.storage.objects.volumes.len() {
+                return Err(misfit(format!("volume {} is out of order", record.volume)));
+            }
+            let (policy, object) =
+                self.storage.object_from(id, record, &record.present, Layout::Present)?;
+            let reshape = match &record.next {
+                Some(next) => Some(self.reshape_from(id, record, next)?),
+                None => None,
+            };
+            let owner =
+                object.components().next().and_then(|id| self.storage.objects.component(id));
+            let owner = owner
+                .map_or(HostId(0), |component| self.storage.inventory.host_of(component.group));
+            self.storage.objects.volumes[id.0 as usize] = Some(Box::new(Volume {
+                id,
+                name: record.name.clone(),
+                capacity: Bytes(record.capacity),
+                policy,
+                object,
+                layout: 0,
+                reshape,
+                wanted: record.wanted.map(policy_from),
+                repair_blocked: None,
+                owner,
+                limit: policy.iops_limit.map(IopsLimit::new),
+                available: true,
+                losses: u32::from(record.unreported_loss),
+                losses_reported: 0,
+                counters: VolumeCounters::default(),
+            }));
+        }
+        if self
+            .storage
+            .objects
+            .components
+            .iter()
+            .flatten()
+            .any(|component| component.volume.0 == u32::MAX)
+        {
+            return Err(misfit("a component belongs to no volume".to_string()));
+        }
+        Ok(())
+    }
+
+    fn reshape_from(
+        &mut self,
+        id: VolumeId,
+        record: &VolumeRecord,
+        next: &LayoutRecord,
+    ) -> Result<Box<Reshape>, RestoreProblem> {
+        let (policy, object) = self.storage.object_from(id, record, next, Layout::Next)?;
+        let units = record.capacity.div_ceil(u64::from(next.unit_bytes));
+        let pending = RegionSet::from_runs(units, &record.pending)
+            .ok_or_else(|| misfit(format!("units of volume {} exceed it", record.volume)))?;
+        Ok(Box::new(Reshape {
+            object,
+            policy,
+            pending,
+            units: Vec::new(),
+            cursor: 0,
+            in_flight: 0,
+            epoch: self.repair.resync.next_epoch(),
+        }))
+    }
+
+    /// Components that were not active may have missed anything since, where enough others were; members that were active may
+    /// differ in whatever was in flight.
+    fn doubt_everything(&mut self) {
+        let volumes: Vec<VolumeId> =
+            self.storage.objects.volumes.iter().flatten().map(|volume| volume.id).collect();
+        for volume in volumes {
+            self.repair.abandon_reshape(&mut self.storage, volume);
+            let sets =
+                self.storage.objects.object(volume, Layout::Present).map_or(0, |o| o.geometry.sets);
+            for set in 0..sets {
+                self.storage.objects.doubt_set(volume, set);
+            }
         }
     }
 }

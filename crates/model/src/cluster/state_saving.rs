@@ -2,33 +2,17 @@
 
 use super::cluster::Cluster;
 use super::event::ComponentState;
+use super::inventory::Inventory;
 use super::object::{Component, Object, Volume};
 use super::policy::{Checksum, Method, Policy};
 use super::state::{
     ClusterState, ComponentRecord, HostCondition, HostRecord, LayoutRecord, PolicyRecord, VERSION,
     VolumeRecord,
 };
+use super::storage::Storage;
 use super::topology::{Condition, MAIN_SIDE};
 
-impl Cluster {
-    /// Everything the cluster must not forget; see [`super::Restart`] for when to store it.
-    pub fn state(&self) -> ClusterState {
-        ClusterState {
-            version: VERSION,
-            next_component: self.components.len() as u32,
-            next_volume: self.volumes.len() as u32,
-            hosts: self.host_records(),
-            failed_devices: self.failed_devices(),
-            components: self
-                .components
-                .iter()
-                .flatten()
-                .map(|component| self.component_record(component))
-                .collect(),
-            volumes: self.volumes.iter().flatten().map(|volume| volume_record(volume)).collect(),
-        }
-    }
-
+impl Inventory {
     fn host_records(&self) -> Vec<HostRecord> {
         self.hosts
             .iter()
@@ -54,6 +38,33 @@ impl Cluster {
             })
             .collect()
     }
+}
+
+impl Storage {
+    /// Everything the cluster must not forget; see [`super::Restart`] for when to store it.
+    pub(super) fn state(&self) -> ClusterState {
+        ClusterState {
+            version: VERSION,
+            next_component: self.objects.components.len() as u32,
+            next_volume: self.objects.volumes.len() as u32,
+            hosts: self.inventory.host_records(),
+            failed_devices: self.inventory.failed_devices(),
+            components: self
+                .objects
+                .components
+                .iter()
+                .flatten()
+                .map(|component| self.component_record(component))
+                .collect(),
+            volumes: self
+                .objects
+                .volumes
+                .iter()
+                .flatten()
+                .map(|volume| volume_record(volume))
+                .collect(),
+        }
+    }
 
     fn component_record(&self, component: &Component) -> ComponentRecord {
         ComponentRecord {
@@ -70,6 +81,13 @@ impl Cluster {
             repair_in_ns: component.repair_at.map(|at| at.saturating_sub(self.clock.now()).0),
             unsure: Vec::new(),
         }
+    }
+}
+
+impl Cluster {
+    /// Everything the cluster must not forget; see [`super::Restart`] for when to store it.
+    pub fn state(&self) -> ClusterState {
+        self.storage.state()
     }
 }
 

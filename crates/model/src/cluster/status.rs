@@ -4,8 +4,11 @@ use super::cluster::Cluster;
 use super::event::{ComponentState, ResyncReason};
 use super::geometry::Geometry;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId, VolumeId};
+use super::inventory::Inventory;
 use super::object::{Component, Layout, Slot, Volume};
+use super::objects::Objects;
 use super::policy::Policy;
+use super::storage::Storage;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
 
@@ -102,15 +105,68 @@ pub struct DeviceStatus {
     pub failed: bool,
 }
 
-impl Cluster {
+impl Inventory {
+    /// All capacity devices.
+    pub(super) fn devices(&self) -> impl Iterator<Item = DeviceStatus> + '_ {
+        self.groups.iter().flat_map(|group| {
+            group.disks.iter().enumerate().map(|(index, disk)| DeviceStatus {
+                device: DeviceId { group: group.id, member: index as u8 + 1 },
+                capacity: Bytes(disk.capacity),
+                used: Bytes(disk.used),
+                failed: !group.works(index as u8),
+            })
+        })
+    }
+
+    /// The component at an address of a capacity device, and how far into it: what a destaged range belongs to.
+    pub(super) fn component_at(
+        &self,
+        group: GroupId,
+        disk: usize,
+        offset_bytes: u64,
+    ) -> Option<(ComponentId, u64)> {
+        self.groups.get(group.0 as usize)?.disks.get(disk)?.owner_of(offset_bytes)
+    }
+
+    /// The host of that name.
+    pub(super) fn find_host(&self, name: &str) -> Option<HostId> {
+        self.hosts.iter().find(|host| host.name == name).map(|host| host.id)
+    }
+
+    /// The device of that name, as [`Cluster::device_name`] writes it: `host/group/cache`, `host/group/disk0`.
+    pub(super) fn find_device(&self, name: &str) -> Option<DeviceId> {
+        self.groups.iter().find_map(|group| {
+            (0..group.members.len() as u8)
+                .map(|member| DeviceId { group: group.id, member })
+                .find(|device| self.device_name(*device) == name)
+        })
+    }
+
+    /// All hosts, in order.
+    pub(super) fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
+        self.hosts.iter().map(|host| host.id)
+    }
+
+    /// A host's name.
+    pub(super) fn host_name(&self, host: HostId) -> Option<&str> {
+        self.hosts.get(host.0 as usize).map(|host| host.name.as_str())
+    }
+
+    /// All disk groups, with their host and name.
+    pub(super) fn groups(&self) -> impl Iterator<Item = (GroupId, HostId, &str)> + '_ {
+        self.groups.iter().map(|group| (group.id, group.host, group.name.as_str()))
+    }
+}
+
+impl Objects {
     /// All volumes.
-    pub fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
+    pub(super) fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
         self.volumes.iter().flatten().map(|volume| volume.id)
     }
 
     /// Which parts of a range of a volume hold data, as runs of (bytes, whether they do), in order; the rest reads as zeros. By
     /// whole rows of stripes: a row that holds anything counts. None if the volume does not exist or cannot be used.
-    pub fn data_runs(
+    pub(super) fn data_runs(
         &self,
         volume: VolumeId,
         offset: u64,
@@ -132,10 +188,22 @@ impl Cluster {
         Some(runs)
     }
 
+    /// The address map of a volume, if it exists.
+    pub(super) fn geometry(&self, volume: VolumeId) -> Option<Geometry> {
+        self.volume(volume).map(|volume| volume.object.geometry)
+    }
+
+    /// Counters of one volume, if it exists.
+    pub(super) fn volume_counters(&self, volume: VolumeId) -> Option<&VolumeCounters> {
+        self.volume(volume).map(|volume| &volume.counters)
+    }
+}
+
+impl Storage {
     /// What is known of a volume; none if it does not exist.
-    pub fn volume_status(&self, volume: VolumeId) -> Option<VolumeStatus> {
+    pub(super) fn volume_status(&self, volume: VolumeId) -> Option<VolumeStatus> {
         let Volume { id, name, capacity, policy, object, owner, available, .. } =
-            self.volume(volume)?;
+            self.objects.volume(volume)?;
         Some(VolumeStatus {
             volume: *id,
             name: name.clone(),
@@ -145,6 +213,7 @@ impl Cluster {
             available: *available,
             witnesses: object.witnesses.clone(),
             components: self
+                .objects
                 .components
                 .iter()
                 .flatten()
@@ -154,33 +223,24 @@ impl Cluster {
         })
     }
 
-    /// The address map of a volume, if it exists.
-    pub fn geometry(&self, volume: VolumeId) -> Option<Geometry> {
-        self.volume(volume).map(|volume| volume.object.geometry)
-    }
-
-    /// Counters of one volume, if it exists.
-    pub fn volume_counters(&self, volume: VolumeId) -> Option<&VolumeCounters> {
-        self.volume(volume).map(|volume| &volume.counters)
-    }
-
     fn component_status(&self, component: &Component) -> ComponentStatus {
         let unit_bytes = self.settings.stripe_unit.0;
-        let replacement = self.object(component.volume, component.layout).is_some_and(|object| {
-            let place = object.set(component.set)[usize::from(component.slot)];
-            place.replacement == Some(component.id)
-        });
+        let replacement =
+            self.objects.object(component.volume, component.layout).is_some_and(|object| {
+                let place = object.set(component.set)[usize::from(component.slot)];
+                place.replacement == Some(component.id)
+            });
         ComponentStatus {
             component: component.id,
             volume: component.volume,
             set: component.set,
             slot: component.slot,
-            host: self.host_of(component.group),
+            host: self.inventory.host_of(component.group),
             device: DeviceId { group: component.group, member: component.disk + 1 },
             length: Bytes(component.length),
             occupied: Bytes(component.occupied_bytes(unit_bytes as u32)),
             stale: Bytes(component.stale.count() * unit_bytes),
-            state: self.state_of(component),
+            state: self.inventory.state_of(component),
             role: match component.layout {
                 Layout::Next => ComponentRole::NextLayout,
                 Layout::Present if replacement => ComponentRole::Replacement,
@@ -188,17 +248,52 @@ impl Cluster {
             },
         }
     }
+}
+
+impl Cluster {
+    /// All volumes.
+    pub fn volumes(&self) -> impl Iterator<Item = VolumeId> + '_ {
+        self.storage.objects.volumes()
+    }
+
+    /// Which parts of a range of a volume hold data, as runs of (bytes, whether they do), in order; the rest reads as zeros. By
+    /// whole rows of stripes: a row that holds anything counts. None if the volume does not exist or cannot be used.
+    pub fn data_runs(
+        &self,
+        volume: VolumeId,
+        offset: u64,
+        length: u32,
+    ) -> Option<Vec<(u32, bool)>> {
+        self.storage.objects.data_runs(volume, offset, length)
+    }
+
+    /// What is known of a volume; none if it does not exist.
+    pub fn volume_status(&self, volume: VolumeId) -> Option<VolumeStatus> {
+        self.storage.volume_status(volume)
+    }
+
+    /// The address map of a volume, if it exists.
+    pub fn geometry(&self, volume: VolumeId) -> Option<Geometry> {
+        self.storage.objects.geometry(volume)
+    }
+
+    /// Counters of one volume, if it exists.
+    pub fn volume_counters(&self, volume: VolumeId) -> Option<&VolumeCounters> {
+        self.storage.objects.volume_counters(volume)
+    }
 
     /// What is being copied, and how long it will take.
     pub fn resync_status(&self) -> ResyncStatus {
-        let unit_bytes = self.settings.stripe_unit.0;
+        let unit_bytes = self.storage.settings.stripe_unit.0;
         let mut status = ResyncStatus {
-            copied_bytes: self.resync.copied_bytes,
-            slices: self.resync.slices,
-            bytes_per_second: self.resync.pace.known(),
+            copied_bytes: self.repair.resync.copied_bytes,
+            slices: self.repair.resync.slices,
+            bytes_per_second: self.repair.resync.pace.known(),
             ..ResyncStatus::default()
         };
-        for component in self.components.iter().flatten().filter(|component| component.reachable) {
+        for component in
+            self.storage.objects.components.iter().flatten().filter(|component| component.reachable)
+        {
             if component.stale.is_empty() {
                 continue;
             }
@@ -208,15 +303,29 @@ impl Cluster {
                 _ => status.suspended += 1,
             }
         }
-        for reshape in self.volumes.iter().flatten().filter_map(|volume| volume.reshape.as_ref()) {
+        for reshape in self
+            .storage
+            .objects
+            .volumes
+            .iter()
+            .flatten()
+            .filter_map(|volume| volume.reshape.as_ref())
+        {
             status.active += 1;
             status.bytes_left[ResyncReason::Policy as usize] +=
                 reshape.pending.count() * unit_bytes;
         }
-        let absent = self.components.iter().flatten().filter(|component| !component.reachable);
-        let due =
-            absent.filter_map(|component| component.repair_at).filter(|at| *at > self.clock.now());
-        status.repair_in = due.min().map(|at| at - self.clock.now());
+        let absent = self
+            .storage
+            .objects
+            .components
+            .iter()
+            .flatten()
+            .filter(|component| !component.reachable);
+        let due = absent
+            .filter_map(|component| component.repair_at)
+            .filter(|at| *at > self.storage.clock.now());
+        status.repair_in = due.min().map(|at| at - self.storage.clock.now());
         let left: u64 = status.bytes_left.iter().sum();
         status.time_left = status
             .bytes_per_second
@@ -227,14 +336,7 @@ impl Cluster {
 
     /// All capacity devices.
     pub fn devices(&self) -> impl Iterator<Item = DeviceStatus> + '_ {
-        self.groups.iter().flat_map(|group| {
-            group.disks.iter().enumerate().map(|(index, disk)| DeviceStatus {
-                device: DeviceId { group: group.id, member: index as u8 + 1 },
-                capacity: Bytes(disk.capacity),
-                used: Bytes(disk.used),
-                failed: !group.works(index as u8),
-            })
-        })
+        self.storage.inventory.devices()
     }
 
     /// The component at an address of a capacity device, and how far into it: what a destaged range belongs to.
@@ -244,35 +346,31 @@ impl Cluster {
         disk: usize,
         offset_bytes: u64,
     ) -> Option<(ComponentId, u64)> {
-        self.groups.get(group.0 as usize)?.disks.get(disk)?.owner_of(offset_bytes)
+        self.storage.inventory.component_at(group, disk, offset_bytes)
     }
 
     /// The host of that name.
     pub fn find_host(&self, name: &str) -> Option<HostId> {
-        self.hosts.iter().find(|host| host.name == name).map(|host| host.id)
+        self.storage.inventory.find_host(name)
     }
 
     /// The device of that name, as [`Cluster::device_name`] writes it: `host/group/cache`, `host/group/disk0`.
     pub fn find_device(&self, name: &str) -> Option<DeviceId> {
-        self.groups.iter().find_map(|group| {
-            (0..group.members.len() as u8)
-                .map(|member| DeviceId { group: group.id, member })
-                .find(|device| self.device_name(*device) == name)
-        })
+        self.storage.inventory.find_device(name)
     }
 
     /// All hosts, in order.
     pub fn hosts(&self) -> impl Iterator<Item = HostId> + '_ {
-        self.hosts.iter().map(|host| host.id)
+        self.storage.inventory.hosts()
     }
 
     /// A host's name.
     pub fn host_name(&self, host: HostId) -> Option<&str> {
-        self.hosts.get(host.0 as usize).map(|host| host.name.as_str())
+        self.storage.inventory.host_name(host)
     }
 
     /// All disk groups, with their host and name.
     pub fn groups(&self) -> impl Iterator<Item = (GroupId, HostId, &str)> + '_ {
-        self.groups.iter().map(|group| (group.id, group.host, group.name.as_str()))
+        self.storage.inventory.groups()
     }
 }

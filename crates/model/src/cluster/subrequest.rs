@@ -1,16 +1,29 @@
 //! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
 
-use super::cluster::Cluster;
 use super::ids::{ComponentId, DeviceId, GroupId, HostId};
 use super::object::Component;
 use super::operation::{FailedHow, SubState, Subrequest};
+use super::repair::Repair;
+use super::requests::Requests;
 use super::slab::Key;
+use super::storage::Storage;
 use super::timers::Timer;
 use super::wants::Wanted;
 use crate::agenda::Turn;
 use crate::disk_group::{GroupFinished, GroupOutcome};
 use crate::request::Operation;
 use underlay_core::Nanos;
+
+/// Where the I/Os of a phase come from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sender {
+    /// The host that asks.
+    pub(super) client: HostId,
+    /// The time it spends before it sends.
+    pub(super) lead: Nanos,
+    /// The part's head start.
+    pub(super) head_start: Nanos,
+}
 
 /// Where a component is.
 #[derive(Clone, Copy, Debug)]
@@ -24,32 +37,37 @@ pub(super) struct Target {
     pub(super) base: u64,
 }
 
-impl Cluster {
+impl Storage {
     /// Where a component is, if it is still there.
     pub(super) fn target(&self, id: ComponentId) -> Option<Target> {
-        let component = self.component(id)?;
+        let component = self.objects.component(id)?;
         let Component { group, disk, base, .. } = *component;
-        Some(Target { component: id, group, host: self.host_of(group), disk, base })
+        Some(Target { component: id, group, host: self.inventory.host_of(group), disk, base })
     }
+}
 
+impl Requests {
     /// Sends an I/O on its way; the part is to count it as waiting.
-    ///
-    /// `client` is the host that asks, `lead` the time it spends before sending, `head_start` the part's.
     // In both of its loops: what is the same for all I/Os of a phase then stays where it is (35 instructions per I/O less).
     #[inline(always)]
     pub(super) fn issue(
         &mut self,
+        storage: &mut Storage,
         part: Key,
-        client: HostId,
-        lead: Nanos,
-        head_start: Nanos,
+        sender: Sender,
         target: &Target,
         wanted: &Wanted,
     ) {
         let Target { component, group, host, disk, base } = *target;
+        let Sender { client, lead, head_start } = sender;
         let sent = if wanted.operation == Operation::Write { wanted.length } else { 0 };
-        let arrival =
-            self.network.travel(&mut self.hosts, client, host, sent, self.clock.now() + lead);
+        let arrival = storage.inventory.network.travel(
+            &mut storage.inventory.hosts,
+            client,
+            host,
+            sent,
+            storage.clock.now() + lead,
+        );
         let mut sub = Subrequest {
             part,
             component,
@@ -65,70 +83,96 @@ impl Cluster {
             head_start,
             early: Nanos::ZERO,
         };
-        let arrival = arrival - sub.hasten(self.network.latency_between(client, host));
+        let arrival = arrival - sub.hasten(storage.inventory.network.latency_between(client, host));
         let sub = self.subs.insert(sub);
-        if arrival > self.clock.now() {
-            self.clock.schedule(arrival, Timer::Arrive { sub });
+        if arrival > storage.clock.now() {
+            storage.clock.schedule(arrival, Timer::Arrive { sub });
         } else {
-            self.deliver(sub);
+            self.deliver(storage, sub);
         }
     }
 
     /// The I/O reached its host.
     #[inline]
-    pub(super) fn deliver(&mut self, key: Key) {
-        if self.is_answered(key) {
-            self.submit_to_group(key);
+    pub(super) fn deliver(&mut self, storage: &mut Storage, key: Key) {
+        if self.is_answered(storage, key) {
+            self.submit_to_group(storage, key);
         } else if let Some(sub) = self.subs.get_mut(key) {
             sub.state = SubState::Parked;
         }
     }
 
     /// The disk group is done with it.
-    pub(super) fn group_finished(&mut self, key: Key, done: &GroupFinished) {
-        let answered = self.is_answered(key);
+    pub(super) fn group_finished(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        done: &GroupFinished,
+    ) {
+        let answered = self.is_answered(storage, key);
         let Some(sub) = self.subs.get_mut(key) else { return };
         if !answered {
             sub.state = SubState::ParkedAnswer(done.outcome);
             return;
         }
-        let hops = self.network.latency_between(sub.host, sub.client);
+        let hops = storage.inventory.network.latency_between(sub.host, sub.client);
         sub.be_early(done.early);
-        self.send_answer(key, done.outcome, done.service + hops + hops);
+        self.send_answer(storage, repair, key, done.outcome, done.service + hops + hops);
     }
 
     /// Sends the answer to an I/O that took `service` on its way, network included.
     #[inline]
-    fn send_answer(&mut self, key: Key, outcome: GroupOutcome, service: Nanos) {
+    fn send_answer(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+        outcome: GroupOutcome,
+        service: Nanos,
+    ) {
         let Some(sub) = self.subs.get_mut(key) else { return };
         let carried = if sub.operation == Operation::Read { sub.length } else { 0 };
         let (from, to) = (sub.host, sub.client);
-        let arrival = self.network.travel(&mut self.hosts, from, to, carried, self.clock.now());
-        let arrival = arrival - sub.hasten(self.network.latency_between(from, to));
+        let arrival = storage.inventory.network.travel(
+            &mut storage.inventory.hosts,
+            from,
+            to,
+            carried,
+            storage.clock.now(),
+        );
+        let arrival = arrival - sub.hasten(storage.inventory.network.latency_between(from, to));
         let (part, component, early) = (sub.part, sub.component, sub.early);
-        if outcome == GroupOutcome::Ok && arrival > self.clock.now() {
+        if outcome == GroupOutcome::Ok && arrival > storage.clock.now() {
             self.subs.discard(key);
-            return self.expect_answer(part, arrival, early, service);
+            return self.expect_answer(storage, part, arrival, early, service);
         }
         sub.state = SubState::Returning(outcome);
         if let Some(part) = self.parts.get_mut(part) {
             part.phase_service = part.phase_service.max(service);
         }
-        if arrival > self.clock.now() {
-            self.clock.schedule(arrival, Timer::Answer { sub: key });
+        if arrival > storage.clock.now() {
+            storage.clock.schedule(arrival, Timer::Answer { sub: key });
         } else if outcome == GroupOutcome::Ok {
             self.subs.discard(key);
-            self.sub_ended(part, component, early, None);
+            self.sub_ended(storage, repair, part, component, early, None);
         } else {
-            self.answered(key);
+            self.answered(storage, repair, key);
         }
     }
 
     /// An answer is on its way, and nothing can happen to it any more: its part waits for the last of those only, so that not
     /// each of them is a step.
     #[inline]
-    fn expect_answer(&mut self, key: Key, arrival: Nanos, early: Nanos, service: Nanos) {
-        let turn = self.clock.take_turn(arrival);
+    fn expect_answer(
+        &mut self,
+        storage: &mut Storage,
+        key: Key,
+        arrival: Nanos,
+        early: Nanos,
+        service: Nanos,
+    ) {
+        let turn = storage.clock.take_turn(arrival);
         let Some(part) = self.parts.get_mut(key) else { return };
         part.phase_service = part.phase_service.max(service);
         part.waiting -= 1;
@@ -136,12 +180,12 @@ impl Cluster {
         part.last_answer = part.last_answer.max(turn);
         if part.waiting == 0 {
             let last = part.last_answer;
-            self.clock.schedule_turn(last, Timer::LastAnswer { part: key });
+            storage.clock.schedule_turn(last, Timer::LastAnswer { part: key });
         }
     }
 
     /// The answer reached the owner.
-    pub(super) fn answered(&mut self, key: Key) {
+    pub(super) fn answered(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
         let Some(Subrequest { state: SubState::Returning(outcome), .. }) = self.subs.get(key)
         else {
             return;
@@ -151,21 +195,23 @@ impl Cluster {
         let failed = match outcome {
             GroupOutcome::Ok => None,
             GroupOutcome::DeviceError { .. } | GroupOutcome::DeviceLost { .. } => {
-                self.device_erred(&sub, outcome);
+                self.device_erred(storage, repair, &sub, outcome);
                 Some(FailedHow::Gone)
             }
         };
-        self.sub_ended(sub.part, sub.component, sub.early, failed);
+        self.sub_ended(storage, repair, sub.part, sub.component, sub.early, failed);
     }
 
     fn sub_ended(
         &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
         key: Key,
         component: ComponentId,
         early: Nanos,
         failed: Option<FailedHow>,
     ) {
-        let ends = self.clock.now() + early;
+        let ends = storage.clock.now() + early;
         let Some(part) = self.parts.get_mut(key) else { return };
         part.waiting -= 1;
         part.phase_ends = part.phase_ends.max(ends);
@@ -176,47 +222,59 @@ impl Cluster {
             return;
         }
         let last = part.last_answer;
-        if last.at() > self.clock.now() {
-            self.clock.schedule_turn(last, Timer::LastAnswer { part: key });
+        if last.at() > storage.clock.now() {
+            storage.clock.schedule_turn(last, Timer::LastAnswer { part: key });
         } else {
-            self.all_answered(key);
+            self.all_answered(storage, repair, key);
         }
     }
 
     /// All I/Os of a part's phase were answered.
-    pub(super) fn all_answered(&mut self, key: Key) {
+    pub(super) fn all_answered(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
         let Some(part) = self.parts.get_mut(key) else { return };
         part.service += part.phase_service;
         part.phase_service = Nanos::ZERO;
-        let early = part.phase_ends.saturating_sub(self.clock.now());
+        let early = part.phase_ends.saturating_sub(storage.clock.now());
         part.phase_ends = Nanos::ZERO;
         part.last_answer = Turn::default();
         part.early += early;
         part.head_start = part.head_start.saturating_sub(early);
-        self.part_phase_ended(key);
+        self.part_phase_ended(storage, repair, key);
     }
 
     /// A device answered with an error: a failed write fails it, failed reads do when they become many.
-    fn device_erred(&mut self, sub: &Subrequest, outcome: GroupOutcome) {
+    fn device_erred(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        sub: &Subrequest,
+        outcome: GroupOutcome,
+    ) {
         let (GroupOutcome::DeviceError { device } | GroupOutcome::DeviceLost { device }) = outcome
         else {
             return;
         };
-        let limit = self.settings.device_read_errors;
-        let group = &mut self.groups[sub.group.0 as usize];
+        let limit = storage.settings.device_read_errors;
+        let group = &mut storage.inventory.groups[sub.group.0 as usize];
         let Some(member) = group.members.get_mut(device) else { return };
         member.read_errors += 1;
         let fatal = sub.operation != Operation::Read
             || member.read_errors >= limit
             || matches!(outcome, GroupOutcome::DeviceLost { .. });
         if fatal && !member.failed {
-            self.device_failed(DeviceId { group: sub.group, member: device as u8 });
+            repair.device_failed(
+                storage,
+                self,
+                DeviceId { group: sub.group, member: device as u8 },
+            );
         }
     }
 
     /// Fails the I/Os that `hit` selects, except those whose answer is on its way.
     pub(super) fn fail_subs(
         &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
         how: impl Fn(&Subrequest) -> FailedHow,
         hit: impl Fn(&Subrequest) -> bool,
     ) {
@@ -228,40 +286,48 @@ impl Cluster {
             .collect();
         for key in keys {
             if let Some(sub) = self.subs.remove(key) {
-                self.sub_ended(sub.part, sub.component, sub.early, Some(how(&sub)));
+                self.sub_ended(
+                    storage,
+                    repair,
+                    sub.part,
+                    sub.component,
+                    sub.early,
+                    Some(how(&sub)),
+                );
             }
         }
     }
 
     /// Whether the host of an I/O answers its client: the client is on the side that serves the object.
     #[inline]
-    fn is_answered(&self, key: Key) -> bool {
-        !self.any_silent || self.host_answers(key)
+    fn is_answered(&self, storage: &Storage, key: Key) -> bool {
+        !storage.inventory.any_silent || self.host_answers(storage, key)
     }
 
-    fn host_answers(&self, key: Key) -> bool {
+    fn host_answers(&self, storage: &Storage, key: Key) -> bool {
         let Some(sub) = self.subs.get(key) else { return false };
-        let host = &self.hosts[sub.host.0 as usize];
+        let host = &storage.inventory.hosts[sub.host.0 as usize];
         // An I/O on a component that was removed meanwhile is waited for by nobody but its part.
-        let side = match self.component(sub.component) {
-            Some(component) => {
-                self.object(component.volume, component.layout).and_then(|object| object.side)
-            }
+        let side = match storage.objects.component(sub.component) {
+            Some(component) => storage
+                .objects
+                .object(component.volume, component.layout)
+                .and_then(|object| object.side),
             None => Some(host.side),
         };
         host.answers(side)
     }
 
     /// Hosts may answer again: what waited for them goes on.
-    pub(super) fn resume_subs(&mut self) {
+    pub(super) fn resume_subs(&mut self, storage: &mut Storage, repair: &mut Repair) {
         let waiting: Vec<(Key, SubState)> =
             self.subs.iter().map(|(key, sub)| (key, sub.state)).collect();
         for (key, state) in waiting {
             match state {
-                SubState::Parked => self.deliver(key),
+                SubState::Parked => self.deliver(storage, key),
                 SubState::ParkedAnswer(outcome) => {
-                    if self.is_answered(key) {
-                        self.send_answer(key, outcome, Nanos::ZERO);
+                    if self.is_answered(storage, key) {
+                        self.send_answer(storage, repair, key, outcome, Nanos::ZERO);
                     }
                 }
                 SubState::Travelling

@@ -6,128 +6,31 @@ use super::geometry::Geometry;
 use super::ids::{HostId, VolumeId};
 use super::iops_limit::IopsLimit;
 use super::object::{Layout, Object, Slot, Volume};
+use super::objects::Objects;
 use super::placement::{Demand, Placed, PlacementRefusal, place_object};
 use super::policy::Policy;
 use super::regions::RegionSet;
 use super::replacement::NewComponent;
+use super::storage::Storage;
 use super::topology::MAIN_SIDE;
 use super::volume_counters::VolumeCounters;
 use underlay_core::{Bytes, Nanos};
 
-impl Cluster {
-    /// Makes a volume that reads as zeros.
-    ///
-    /// # Errors
-    /// When the policy cannot be kept here, with what is missing and what to do.
-    pub fn create_volume(
-        &mut self,
-        now: Nanos,
-        name: &str,
-        capacity: Bytes,
-        policy: Policy,
-    ) -> Result<VolumeId, PlacementRefusal> {
-        self.run_until(now);
-        if self.volumes.iter().flatten().any(|volume| volume.name == name) {
-            return Err(PlacementRefusal::NameTaken(name.to_string()));
-        }
-        if capacity.0 == 0 || !capacity.0.is_multiple_of(4096) {
-            return Err(PlacementRefusal::Capacity(capacity));
-        }
-        let id = VolumeId(self.volumes.len() as u32);
-        let (geometry, placed) = self.plan(capacity, &policy)?;
-        let object = self.build(id, Layout::Present, geometry, &policy, &placed);
-        let owner = self.first_host(&object);
-        self.volumes.push(Some(Box::new(Volume {
-            id,
-            name: name.to_string(),
-            capacity,
-            policy,
-            object,
-            layout: 0,
-            reshape: None,
-            wanted: None,
-            repair_blocked: None,
-            owner,
-            limit: policy.iops_limit.map(IopsLimit::new),
-            available: true,
-            losses: 0,
-            losses_reported: 0,
-            counters: VolumeCounters::default(),
-        })));
-        self.membership_changed();
-        Ok(id)
-    }
-
-    /// Removes a volume with its data. Requests in flight end with an error.
-    ///
-    /// # Errors
-    /// If there is none of that number.
-    pub fn remove_volume(&mut self, now: Nanos, volume: VolumeId) -> Result<(), PlacementRefusal> {
-        self.run_until(now);
-        if self.volume(volume).is_none() {
-            return Err(PlacementRefusal::NoVolume);
-        }
-        self.abandon_reshape(volume);
-        self.fail_operations_of(volume);
-        let Some(state) = self.volumes[volume.0 as usize].take() else { return Ok(()) };
-        self.outbox.state_changed();
-        for id in state.object.components().collect::<Vec<_>>() {
-            self.remove_component(id);
-        }
-        for host in &state.object.witnesses {
-            self.hosts[host.0 as usize].components -= 1;
-        }
-        Ok(())
-    }
-
-    /// Changes a volume's policy. What concerns only the limit takes effect at once; everything else fills a new
-    /// layout beside the old one, while the volume serves.
-    ///
-    /// # Errors
-    /// When the new policy cannot be kept here; the old one stays.
-    pub fn set_policy(
-        &mut self,
-        now: Nanos,
-        volume: VolumeId,
-        policy: Policy,
-    ) -> Result<(), PlacementRefusal> {
-        self.run_until(now);
-        let Some(state) = self.volume(volume) else { return Err(PlacementRefusal::NoVolume) };
-        let problems = policy.problems();
-        if !problems.is_empty() {
-            return Err(PlacementRefusal::Policy(problems));
-        }
-        let (capacity, present) = (state.capacity, state.policy);
-        self.outbox.state_changed();
-        self.abandon_reshape(volume);
-        if let Some(state) = self.volume_mut(volume) {
-            state.wanted = None;
-            if state.policy.iops_limit != policy.iops_limit {
-                state.limit = policy.iops_limit.map(IopsLimit::new);
-                state.policy.iops_limit = policy.iops_limit;
-            }
-        }
-        if (Policy { iops_limit: policy.iops_limit, ..present }) == policy {
-            return Ok(());
-        }
-        let (geometry, placed) = self.plan(capacity, &policy)?;
-        let object = self.build(volume, Layout::Next, geometry, &policy, &placed);
-        self.begin_reshape(volume, object, policy);
-        Ok(())
-    }
-
+impl Objects {
     /// The volume of that name.
-    pub fn find_volume(&self, name: &str) -> Option<VolumeId> {
+    pub(super) fn find_volume(&self, name: &str) -> Option<VolumeId> {
         self.volumes.iter().flatten().find(|volume| volume.name == name).map(|volume| volume.id)
     }
+}
 
+impl Storage {
     /// Says that the volume was filled before the beginning: all its space is occupied, and a rebuild copies all of it.
     /// For simulations; the data plane is not told.
     ///
     /// # Errors
     /// If there is no such volume, or no room for all of it.
-    pub fn assume_written(&mut self, volume: VolumeId) -> Result<(), PlacementRefusal> {
-        let Some(object) = self.object(volume, Layout::Present) else {
+    pub(super) fn assume_written(&mut self, volume: VolumeId) -> Result<(), PlacementRefusal> {
+        let Some(object) = self.objects.object(volume, Layout::Present) else {
             return Err(PlacementRefusal::NoVolume);
         };
         let rows = object.geometry.rows_per_set();
@@ -160,7 +63,7 @@ impl Cluster {
         let sets = data.div_ceil(limit).max(u64::from(policy.stripe_width));
         // Before any of them is placed: a volume of any size may be asked for.
         let per_host = self.settings.components_per_host;
-        let most = u64::from(per_host).saturating_mul(self.hosts.len() as u64);
+        let most = u64::from(per_host).saturating_mul(self.inventory.hosts.len() as u64);
         if sets.saturating_mul(u64::from(kind.members())) > most {
             return Err(PlacementRefusal::Components { limit: per_host });
         }
@@ -199,7 +102,7 @@ impl Cluster {
             slots.push(Slot { current, replacement: None });
         }
         for host in &placed.witnesses {
-            self.hosts[host.0 as usize].components += 1;
+            self.inventory.hosts[host.0 as usize].components += 1;
         }
         let rows = geometry.rows_per_set();
         Object {
@@ -214,8 +117,129 @@ impl Cluster {
     }
 
     fn first_host(&self, object: &Object) -> HostId {
-        let first = object.components().next().and_then(|id| self.component(id));
-        first.map_or(HostId(0), |component| self.host_of(component.group))
+        let first = object.components().next().and_then(|id| self.objects.component(id));
+        first.map_or(HostId(0), |component| self.inventory.host_of(component.group))
+    }
+}
+
+impl Cluster {
+    /// Makes a volume that reads as zeros.
+    ///
+    /// # Errors
+    /// When the policy cannot be kept here, with what is missing and what to do.
+    pub fn create_volume(
+        &mut self,
+        now: Nanos,
+        name: &str,
+        capacity: Bytes,
+        policy: Policy,
+    ) -> Result<VolumeId, PlacementRefusal> {
+        self.run_until(now);
+        if self.storage.objects.volumes.iter().flatten().any(|volume| volume.name == name) {
+            return Err(PlacementRefusal::NameTaken(name.to_string()));
+        }
+        if capacity.0 == 0 || !capacity.0.is_multiple_of(4096) {
+            return Err(PlacementRefusal::Capacity(capacity));
+        }
+        let id = VolumeId(self.storage.objects.volumes.len() as u32);
+        let (geometry, placed) = self.storage.plan(capacity, &policy)?;
+        let object = self.storage.build(id, Layout::Present, geometry, &policy, &placed);
+        let owner = self.storage.first_host(&object);
+        self.storage.objects.volumes.push(Some(Box::new(Volume {
+            id,
+            name: name.to_string(),
+            capacity,
+            policy,
+            object,
+            layout: 0,
+            reshape: None,
+            wanted: None,
+            repair_blocked: None,
+            owner,
+            limit: policy.iops_limit.map(IopsLimit::new),
+            available: true,
+            losses: 0,
+            losses_reported: 0,
+            counters: VolumeCounters::default(),
+        })));
+        self.repair.membership_changed(&mut self.storage, &mut self.requests);
+        Ok(id)
+    }
+
+    /// Removes a volume with its data. Requests in flight end with an error.
+    ///
+    /// # Errors
+    /// If there is none of that number.
+    pub fn remove_volume(&mut self, now: Nanos, volume: VolumeId) -> Result<(), PlacementRefusal> {
+        self.run_until(now);
+        if self.storage.objects.volume(volume).is_none() {
+            return Err(PlacementRefusal::NoVolume);
+        }
+        self.repair.abandon_reshape(&mut self.storage, volume);
+        self.requests.fail_operations_of(&mut self.storage, volume);
+        let Some(state) = self.storage.objects.volumes[volume.0 as usize].take() else {
+            return Ok(());
+        };
+        self.storage.outbox.state_changed();
+        for id in state.object.components().collect::<Vec<_>>() {
+            self.storage.remove_component(id);
+        }
+        for host in &state.object.witnesses {
+            self.storage.inventory.hosts[host.0 as usize].components -= 1;
+        }
+        Ok(())
+    }
+
+    /// Changes a volume's policy. What concerns only the limit takes effect at once; everything else fills a new
+    /// layout beside the old one, while the volume serves.
+    ///
+    /// # Errors
+    /// When the new policy cannot be kept here; the old one stays.
+    pub fn set_policy(
+        &mut self,
+        now: Nanos,
+        volume: VolumeId,
+        policy: Policy,
+    ) -> Result<(), PlacementRefusal> {
+        self.run_until(now);
+        let Some(state) = self.storage.objects.volume(volume) else {
+            return Err(PlacementRefusal::NoVolume);
+        };
+        let problems = policy.problems();
+        if !problems.is_empty() {
+            return Err(PlacementRefusal::Policy(problems));
+        }
+        let (capacity, present) = (state.capacity, state.policy);
+        self.storage.outbox.state_changed();
+        self.repair.abandon_reshape(&mut self.storage, volume);
+        if let Some(state) = self.storage.objects.volume_mut(volume) {
+            state.wanted = None;
+            if state.policy.iops_limit != policy.iops_limit {
+                state.limit = policy.iops_limit.map(IopsLimit::new);
+                state.policy.iops_limit = policy.iops_limit;
+            }
+        }
+        if (Policy { iops_limit: policy.iops_limit, ..present }) == policy {
+            return Ok(());
+        }
+        let (geometry, placed) = self.storage.plan(capacity, &policy)?;
+        let object = self.storage.build(volume, Layout::Next, geometry, &policy, &placed);
+        self.repair.begin_reshape(&mut self.storage, &mut self.requests, volume, object, policy);
+        Ok(())
+    }
+
+    /// The volume of that name.
+    pub fn find_volume(&self, name: &str) -> Option<VolumeId> {
+        self.storage.objects.find_volume(name)
+    }
+
+    /// Says that the volume was filled before the beginning: all its space is occupied, and a rebuild copies all of it.
+    /// For simulations; the data plane is not told.
+    ///
+    /// # Errors
+    /// If there is no such volume, or no room for all of it.
+    pub fn assume_written(&mut self, volume: VolumeId) -> Result<(), PlacementRefusal> {
+        self.storage.assume_written(volume)
     }
 }
 

@@ -4,12 +4,13 @@
 //! they lie, changes only when a component comes, goes, or falls behind: each such change counts up the cluster's *shape*, and
 //! what was noted under an earlier shape is not used any more.
 
-use super::cluster::Cluster;
 use super::data_command::{Content, Piece, PieceMember};
 use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::Object;
+use super::objects::Objects;
 use super::row_plan::SLOTS_MAX;
+use super::storage::Storage;
 use super::subrequest::Target;
 
 /// What is known of one set of an object.
@@ -60,17 +61,20 @@ impl Object {
     }
 }
 
-impl Cluster {
+impl Objects {
     /// A component came, went, fell behind or caught up, or a row came into doubt or out of it: what was noted of sets may be wrong.
     pub(super) fn shape_changed(&mut self) {
         self.shape += 1;
     }
+}
 
+impl Storage {
     /// Looks at the sets of a volume's present layout again, if the cluster's shape has changed since.
     #[inline]
     pub(super) fn note_sets(&mut self, volume: VolumeId) {
-        let shape = self.shape;
+        let shape = self.objects.shape;
         let is_noted = self
+            .objects
             .volume(volume)
             .is_none_or(|state| state.object.notes.first().is_some_and(|note| note.shape == shape));
         if !is_noted {
@@ -80,10 +84,10 @@ impl Cluster {
 
     #[cold]
     fn note_sets_anew(&mut self, volume: VolumeId) {
-        let Some(state) = self.volume(volume) else { return };
+        let Some(state) = self.objects.volume(volume) else { return };
         let sets = 0..state.object.geometry.sets;
         let notes = sets.map(|set| self.note(&state.object, set)).collect();
-        if let Some(state) = self.volume_mut(volume) {
+        if let Some(state) = self.objects.volume_mut(volume) {
             state.object.notes = notes;
         }
     }
@@ -99,12 +103,12 @@ impl Cluster {
             base: 0,
         };
         let targets = [nowhere; SLOTS_MAX];
-        let mut note = SetNote { shape: self.shape, is_whole: true, piece, targets };
+        let mut note = SetNote { shape: self.objects.shape, is_whole: true, piece, targets };
         if !object.in_doubt[set as usize].is_empty() {
             return SetNote { is_whole: false, ..note };
         }
         for (index, slot) in object.set(set).iter().enumerate() {
-            let component = self.component(slot.current);
+            let component = self.objects.component(slot.current);
             let is_whole = component.is_some_and(|component| {
                 slot.replacement.is_none() && component.reachable && component.stale.is_empty()
             });
