@@ -47,8 +47,8 @@ const INTRODUCTION: &str = "\
      run `UPDATE=1 cargo test -p underlay-telemetry --test it reference`. -->
 
 Every source is read once per second, on whole seconds since the origin of the run.
-A reading carries the window `[begin, end]` in which it was taken; a rate over two readings is
-therefore known between two bounds, not exactly (module `derive` of the crate).
+A reading carries the window `[begin, end]` in which it was taken. So a rate over two readings is
+known between two bounds, not exactly (module `derive` of the crate).
 Counters are cumulative as the kernel or the server keeps them, and only their differences mean
 something.
 Gauges are values at an instant.
@@ -56,15 +56,17 @@ A value that could not be read is missing; a tick that was missed is not made up
 Sources that cannot work are recorded as `degraded` or `absent` with the reason.
 Names in angle brackets stand for what a host has: `cpu<n>.<state>` is `cpu0.user` and so on.
 
-The driver and the emulated datastore add sources of their own; the latter's are described in [volumes](volumes.md#what-is-measured).
+The driver and the emulated datastore add sources of their own; the latter's are described in
+[volumes](volumes.md#what-is-measured). Terms are defined in the [glossary](glossary.md).
 
-Besides its series, source `waits` hands over counts of sessions, once per second:
+Besides its series, source `waits` emits counts of sessions once per second. Their key is (state,
+wait class, wait event, kind of process):
 
-- `counts` per (state, wait class, wait event, kind of process) of the client sessions; divided by
-  `samples` they are mean numbers of sessions, and their sum is the number of sessions;
-- `holders` per the same key: for each session that waited on a lock, the state of the session at the
-  root of its chain of blockers;
-- `background` per the same key: other server processes that were doing something.
+- `counts` are samples of client sessions. Divided by `samples` they are mean numbers of sessions, and
+  their sum is the number of sessions.
+- `holders` has, for each session that waited on a lock, the state of the session at the root of its
+  chain of blockers.
+- `background` counts other server processes that were active.
 ";
 
 fn section(doc: &SamplerDoc) -> String {

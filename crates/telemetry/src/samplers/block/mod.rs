@@ -40,10 +40,11 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     costs: "32 us",
     needs: "a block device under each volume",
     traps: &[
-        "io_ticks (the base of %util) counts time with any operation outstanding: it is no saturation",
+        "io_ticks (the base of %util) counts time with any operation outstanding: it does not show saturation",
         "queue length = difference of queue_time / difference of time; latency = difference of <operation>.time / difference of <operation>.ios",
         "a loop device and the disk beneath it both count the same write",
-        "the kernel counts per device: a volume that is a folder on a file system, or that shares its device, has no series of its own; device.<device>.* is all that the device did, for all volumes and all programs",
+        "the kernel counts per device: a volume that is a folder or shares its device has no series of its own",
+        "device.<device>.* is everything that the device did, for all volumes and all programs",
     ],
     series: &[
         SeriesDoc::counter(

@@ -49,13 +49,14 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     costs: "at 20 Hz and 64 sessions 0.25 % of a core here and 0.55 % in the server, 0.4 % and 0.9 % while locks are followed; with 1,000 sessions at 10 Hz 0.2 % and 2.8 %",
     needs: "a login to the server; pg_read_all_stats to see sessions of other roles",
     traps: &[
-        "a session without wait event is on a CPU or waiting for one: compare with <process>.run_queue",
-        "idle with ClientRead is not idle when the load driver is short of CPU",
+        "a session without a wait event is on a CPU or waiting for one: compare with <process>.run_queue",
+        "a session that is idle with ClientRead may wait for a load driver that is short of CPU",
         "a wait on Lock hides what the holder does: see the holders, found by following the chain",
-        "a holder that is `idle` had let go between the two looks of one query; `unknown` had ended",
+        "a holder shown as `idle` had released its lock between the two parts of one query; `unknown` had ended",
         "on MariaDB without performance_schema=ON and performance_schema_consumer_events_waits_current=ON the state of a session's thread is all that is known: reading pages and waiting for latches look like running, and are told apart only by the scheduler's counters, as asleep without a name",
-        "MariaDB is asked nine times per second at most, because InnoDB renews its list of transactions only when nobody asked for 100 ms; on MySQL lock chains are not followed",
-        "at most 64 waiters are followed at a moment: use shares of holders, not their number",
+        "MariaDB is asked nine times per second at most: InnoDB renews its list of transactions only when it was not asked for 100 ms",
+        "on MySQL lock chains are not followed",
+        "at most 64 waiters are followed per sample: use shares of holders, not their number",
     ],
     series: &[
         SeriesDoc::counter("samples", "samples", "samples of all sessions"),
@@ -64,7 +65,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         SeriesDoc::counter(
             "holders",
             "samples",
-            "times that locks were followed, also when nobody waited",
+            "times that locks were followed, also when no session waited",
         ),
         SeriesDoc::counter("holders.time", "ns", "wall time of following locks"),
         SeriesDoc::gauge("sessions", "sessions", "client sessions in the latest sample"),
