@@ -1,0 +1,213 @@
+//! The documentation against the repository and the program: links lead somewhere, commands use
+//! options that exist, pages stay readable. It does not judge what the pages say.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The longest line of prose. Tables, code and headings cannot be wrapped.
+const LINE_CHARACTERS: usize = 100;
+/// The longest sentence in README and `docs/`.
+const SENTENCE_WORDS: usize = 25;
+/// The map has to fit a reader's head.
+const ARCHITECTURE_BYTES: u64 = 10_000;
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut broken = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("the page is readable");
+        for target in prose(&text).lines().flat_map(links) {
+            if target.contains("://") {
+                continue;
+            }
+            let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+            let linked = match file {
+                "" => page.clone(),
+                file => page.parent().expect("a page is in a folder").join(file),
+            };
+            let found = match anchor {
+                "" => linked.exists(),
+                anchor => std::fs::read_to_string(&linked)
+                    .is_ok_and(|text| headings(&text).contains(anchor)),
+            };
+            if !found {
+                broken.push(format!("{}: {target}", page.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "links that lead nowhere:\n{}", broken.join("\n"));
+}
+
+#[test]
+fn commands_use_options_that_exist() {
+    let mut unknown = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("the page is readable");
+        for command in commands(&text) {
+            let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+            let help = help(&words);
+            if help.is_empty() {
+                unknown.push(format!("{}: no such command: `{command}`", page.display()));
+            }
+            for option in words.iter().filter_map(|word| word.strip_prefix("--")) {
+                let name = option.split('=').next().unwrap_or(option);
+                if !help.contains(&format!("--{name}")) {
+                    unknown.push(format!("{}: no --{name}: `{command}`", page.display()));
+                }
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "commands that the program does not know:\n{}", unknown.join("\n"));
+}
+
+#[test]
+fn pages_stay_readable() {
+    let mut problems = Vec::new();
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("the page is readable");
+        if text.starts_with("# What is recorded") {
+            continue; // generated from the declarations of samplers
+        }
+        let prose = prose(&text);
+        for line in prose.lines().filter(|line| !line.starts_with('#')) {
+            if line.chars().count() > LINE_CHARACTERS {
+                problems.push(format!("{}: long line: {line}", page.display()));
+            }
+        }
+        if page.parent().is_some_and(|folder| folder.ends_with("decisions")) {
+            continue;
+        }
+        for sentence in sentences(&prose) {
+            if sentence.split_whitespace().count() > SENTENCE_WORDS {
+                problems.push(format!("{}: long sentence: {sentence}", page.display()));
+            }
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+    let map = std::fs::metadata(root().join("ARCHITECTURE.md")).expect("the map is there");
+    assert!(map.len() <= ARCHITECTURE_BYTES, "ARCHITECTURE.md has {} bytes", map.len());
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The pages at the top, in `docs/` and in `docs/decisions/`.
+fn pages() -> Vec<PathBuf> {
+    let mut pages = Vec::new();
+    for folder in ["", "docs", "docs/decisions"] {
+        for entry in std::fs::read_dir(root().join(folder)).expect("the folder is readable") {
+            let path = entry.expect("the entry is readable").path();
+            if path.extension().is_some_and(|extension| extension == "md") {
+                pages.push(path);
+            }
+        }
+    }
+    pages.sort();
+    assert!(pages.len() > 10, "the documentation has moved");
+    pages
+}
+
+/// `text` without code blocks and tables; the rest keeps its lines.
+fn prose(text: &str) -> String {
+    let mut in_code = false;
+    let mut prose = String::new();
+    for line in text.lines() {
+        let fence = line.trim_start().starts_with("```");
+        in_code ^= fence;
+        if !fence && !in_code && !line.starts_with('|') {
+            prose.push_str(line);
+        }
+        prose.push('\n');
+    }
+    prose
+}
+
+/// Targets of `[text](target)` in a line.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
+}
+
+/// The anchors of a page, as they are made from its headings.
+fn headings(text: &str) -> BTreeSet<String> {
+    let slug = |heading: &str| -> String {
+        let kept = heading.trim().chars().filter_map(|character| match character {
+            ' ' => Some('-'),
+            '-' | '_' => Some(character),
+            other if other.is_alphanumeric() => Some(other.to_ascii_lowercase()),
+            _ => None,
+        });
+        kept.collect()
+    };
+    prose(text)
+        .lines()
+        .filter(|line| line.starts_with('#'))
+        .map(|line| slug(line.trim_start_matches('#')))
+        .collect()
+}
+
+/// Commands of this program in a page's code blocks, without comments; continued lines joined.
+fn commands(text: &str) -> Vec<String> {
+    let joined = text.replace("\\\n", " ");
+    let mut in_code = false;
+    let mut commands = Vec::new();
+    for line in joined.lines() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        } else if in_code {
+            let line = line.trim_start_matches("$ ");
+            let line = line.split(" #").next().unwrap_or(line).trim();
+            if line.starts_with("underlay ") {
+                commands.push(line.to_string());
+            }
+        }
+    }
+    commands
+}
+
+/// The help of the innermost subcommand that `words` begin with; empty when they begin with none.
+fn help(words: &[&str]) -> String {
+    let mut before: Vec<&str> = Vec::new();
+    let mut help = String::new();
+    for word in words.iter().filter(|word| !word.starts_with('-')) {
+        before.push(word);
+        let output = Command::new(env!("CARGO_BIN_EXE_underlay"))
+            .args(&before)
+            .arg("--help")
+            .output()
+            .expect("the program runs");
+        // What follows a subcommand's arguments, such as an option's value, is refused.
+        if !output.status.success() {
+            break;
+        }
+        help = String::from_utf8_lossy(&output.stdout).into_owned();
+    }
+    help
+}
+
+/// Sentences of a page's prose: paragraphs and list items end one, too.
+fn sentences(prose: &str) -> Vec<String> {
+    let mut paragraphs = vec![String::new()];
+    for line in prose.lines() {
+        if line.trim().is_empty() || line.trim_start().starts_with(['*', '-', '#']) {
+            paragraphs.push(String::new());
+        }
+        let last = paragraphs.last_mut().expect("there is a paragraph");
+        last.push(' ');
+        last.push_str(line.trim());
+    }
+    let mut sentences = Vec::new();
+    for paragraph in paragraphs {
+        let mut sentence = String::new();
+        for word in paragraph.split_whitespace() {
+            sentence.push_str(word);
+            sentence.push(' ');
+            if word.ends_with(['.', '!', '?', ':']) {
+                sentences.push(std::mem::take(&mut sentence));
+            }
+        }
+        sentences.push(sentence);
+    }
+    sentences
+}
