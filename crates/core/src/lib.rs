@@ -3,8 +3,8 @@
 //! Pure: no I/O, no clock, no thread, no global source of randomness. Everything here is a value.
 //!
 //! What is here: quantities ([`Nanos`], [`Bytes`]), named random streams from one root seed
-//! ([`random`]), the latency [`Histogram`], the kind of evidence a number is ([`Evidence`]), and the
-//! declaration of measured series ([`series`]).
+//! ([`random`]), the latency [`Histogram`], the kind of evidence a number is ([`Evidence`]), the
+//! declaration of measured series ([`series`]), and choices that several layers know by the same words ([`shared`]).
 //!
 //! What is deliberately not here: anything that knows a database, a device, a file format or a
 //! workload; serialisation (formats own their serialisable types, at the boundary).
@@ -13,9 +13,13 @@ pub mod evidence;
 pub mod histogram;
 pub mod random;
 pub mod series;
+pub mod shared;
 pub mod units;
+pub mod words;
 
 pub use evidence::Evidence;
 pub use histogram::Histogram;
 pub use random::RootSeed;
+pub use shared::{Arrivals, CallMode, CheckOutcome, Durability, FileSystem};
 pub use units::{Bytes, Nanos};
+pub use words::Words;

@@ -12,7 +12,31 @@ use underlay_model::{Basis, DeviceProfile, Disk, Duplex, Flash, Link, Medium, Wr
 
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
 use crate::error::DatastoreError;
-use crate::spec::Durability;
+use underlay_core::Durability;
+
+/// A word of a closed set, as text.
+pub(crate) mod word {
+    use std::borrow::Cow;
+
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use underlay_core::Words;
+    use underlay_core::words::UnknownWord;
+
+    pub(crate) fn serialize<W: Words, S: Serializer>(
+        value: &W,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(value.word())
+    }
+
+    pub(crate) fn deserialize<'de, W: Words, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<W, D::Error> {
+        let text = Cow::<str>::deserialize(deserializer)?;
+        W::from_word(&text).ok_or_else(|| D::Error::custom(UnknownWord::of::<W>(&text)))
+    }
+}
 
 /// Everything the server process needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,7 +50,8 @@ pub(crate) struct ServerConfig {
     /// Unix socket for commands.
     pub(crate) control_socket: PathBuf,
     pub(crate) seed: u64,
-    pub(crate) durability: DurabilityConfig,
+    #[serde(with = "word")]
+    pub(crate) durability: Durability,
     /// Devices that volumes lie on directly; none when there is a cluster.
     pub(crate) devices: Vec<DeviceConfig>,
     /// The cluster that all volumes live on.
@@ -77,15 +102,6 @@ pub(crate) struct VolumeConfig {
     /// What it asks of the cluster.
     #[serde(default)]
     pub(crate) policy: Option<PolicyConfig>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum DurabilityConfig {
-    Profile,
-    Flushed,
-    Acknowledged,
-    Lying,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -171,28 +187,6 @@ impl ServerConfig {
 
     pub(crate) fn root_seed(&self) -> RootSeed {
         RootSeed(self.seed)
-    }
-}
-
-impl From<Durability> for DurabilityConfig {
-    fn from(durability: Durability) -> DurabilityConfig {
-        match durability {
-            Durability::Profile => DurabilityConfig::Profile,
-            Durability::Flushed => DurabilityConfig::Flushed,
-            Durability::Acknowledged => DurabilityConfig::Acknowledged,
-            Durability::Lying => DurabilityConfig::Lying,
-        }
-    }
-}
-
-impl From<DurabilityConfig> for Durability {
-    fn from(durability: DurabilityConfig) -> Durability {
-        match durability {
-            DurabilityConfig::Profile => Durability::Profile,
-            DurabilityConfig::Flushed => Durability::Flushed,
-            DurabilityConfig::Acknowledged => Durability::Acknowledged,
-            DurabilityConfig::Lying => Durability::Lying,
-        }
     }
 }
 

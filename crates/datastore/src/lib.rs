@@ -39,10 +39,9 @@ pub use error::DatastoreError;
 pub use export_way::ExportWay;
 pub use fault::{ClusterChange, ClusterFault, DatastoreNotice};
 pub use server::serve;
-pub use spec::{
-    ClusterStorage, Context, DatastoreSpec, Durability, MountedVolume, Timing, VolumeRequest,
-};
+pub use spec::{ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, VolumeRequest};
 pub use timing_report::TimingReport;
+pub use underlay_core::Durability;
 
 use std::collections::HashSet;
 

@@ -1,10 +1,9 @@
 //! What a caller asks for: which datastore, which volumes on it, and in which surroundings.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use underlay_core::{Bytes, RootSeed};
+use underlay_core::{Bytes, Durability, RootSeed};
 use underlay_host::{FileSystem, Teardown, User};
 use underlay_model::DeviceProfile;
 use underlay_model::cluster::{ClusterSpec, Method, Policy};
@@ -105,48 +104,6 @@ pub(crate) fn full_size(policy: &Policy, capacity: Bytes) -> Bytes {
 /// The same on this host, where each component has its checksums beside it.
 pub(crate) fn with_checksums(stored: Bytes) -> Bytes {
     Bytes(stored.0.saturating_add(stored.0 / 1024))
-}
-
-/// Which acknowledged writes survive a power cut of an emulated device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Durability {
-    /// As each device's profile says: all of them when its write buffer is protected or absent,
-    /// otherwise those that a later flush covered or that had drained.
-    Profile,
-    /// Only those covered by a later flush, or drained, whatever the profile says.
-    Flushed,
-    /// All of them.
-    Acknowledged,
-    /// Those that had drained: flushes are acknowledged at once and do nothing. What a lying
-    /// drive does to a database.
-    Lying,
-}
-
-impl Durability {
-    /// All kinds.
-    pub const ALL: [Durability; 4] =
-        [Durability::Profile, Durability::Flushed, Durability::Acknowledged, Durability::Lying];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Durability::Profile => "profile",
-            Durability::Flushed => "flushed",
-            Durability::Acknowledged => "acknowledged",
-            Durability::Lying => "lying",
-        }
-    }
-
-    /// The kind named by [`Durability::as_str`], if any.
-    pub fn from_word(word: &str) -> Option<Durability> {
-        Durability::ALL.into_iter().find(|kind| kind.as_str() == word)
-    }
-}
-
-impl fmt::Display for Durability {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
 }
 
 /// Whether modelled latencies are in force.

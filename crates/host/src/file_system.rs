@@ -1,14 +1,13 @@
 //! Making file systems and asking for their free space.
 
 use std::ffi::OsString;
-use std::fmt;
 use std::fs::File;
 use std::io::{Seek, SeekFrom};
 use std::path::Path;
 
 use rustix::fs::statvfs;
 use rustix::process::geteuid;
-use underlay_core::Bytes;
+use underlay_core::{Bytes, FileSystem};
 
 use crate::error::HostError;
 use crate::program::run_program;
@@ -24,41 +23,11 @@ const EXT4_BYTES_PER_INODE: u64 = 65_536;
 /// A fresh cluster has about a thousand files, a database more of them for every schema.
 const EXT4_LEAST_INODES: u64 = 8_192;
 
-/// The file systems that volumes can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileSystem {
-    /// ext4.
-    Ext4,
-    /// XFS.
-    Xfs,
-}
-
-impl FileSystem {
-    /// The word used in study files and by `mount`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FileSystem::Ext4 => "ext4",
-            FileSystem::Xfs => "xfs",
-        }
-    }
-
-    /// The file system named by [`FileSystem::as_str`].
-    pub fn from_word(word: &str) -> Option<FileSystem> {
-        [FileSystem::Ext4, FileSystem::Xfs].into_iter().find(|system| system.as_str() == word)
-    }
-
-    /// The smallest device that it can be made on.
-    pub const fn minimum_size(self) -> Bytes {
-        match self {
-            FileSystem::Ext4 => EXT4_MINIMUM,
-            FileSystem::Xfs => XFS_MINIMUM,
-        }
-    }
-}
-
-impl fmt::Display for FileSystem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+/// The smallest device that a file system can be made on.
+pub const fn minimum_size(system: FileSystem) -> Bytes {
+    match system {
+        FileSystem::Ext4 => EXT4_MINIMUM,
+        FileSystem::Xfs => XFS_MINIMUM,
     }
 }
 
@@ -74,12 +43,12 @@ pub fn make_file_system(device: &Path, system: FileSystem) -> Result<(), HostErr
         return Err(HostError::NeedsRoot { action: "make a file system" });
     }
     let size = device_size(device)?;
-    if size < system.minimum_size() {
+    if size < minimum_size(system) {
         return Err(HostError::TooSmall {
             device: device.to_path_buf(),
             file_system: system.as_str(),
             size,
-            minimum: system.minimum_size(),
+            minimum: minimum_size(system),
         });
     }
     let (program, mut args) = match system {

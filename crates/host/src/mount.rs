@@ -10,10 +10,10 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use rustix::process::geteuid;
 
 use crate::error::HostError;
-use crate::file_system::FileSystem;
 use crate::mount_table::mounts;
 use crate::program::{find_program, run_program};
 use crate::teardown::{Removal, Resource, Teardown, Ticket, real_path};
+use underlay_core::FileSystem;
 
 /// How long a busy file system may take to come loose before it is detached lazily: processes that
 /// were just killed close their files a moment later.

@@ -10,6 +10,7 @@
 mod rules;
 
 pub use rules::ProfileProblem;
+use underlay_core::words;
 use underlay_core::{Bytes, Nanos};
 
 /// One device, described.
@@ -46,32 +47,15 @@ pub struct DeviceProfile {
     pub divisor: u32,
 }
 
-/// How the numbers of a profile were obtained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    /// Derived from a datasheet by the rule of [`Flash::from_datasheet`].
-    Datasheet,
-    /// Fitted to published or measured latency distributions.
-    Fitted,
-    /// Assumed, for want of anything better, or made up on purpose (no delay at all).
-    Assumed,
-}
-
-impl Basis {
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Basis::Datasheet => "datasheet",
-            Basis::Fitted => "fitted",
-            Basis::Assumed => "assumed",
-        }
-    }
-
-    /// The basis named by [`Basis::as_str`], if any.
-    pub fn from_word(word: &str) -> Option<Basis> {
-        [Basis::Datasheet, Basis::Fitted, Basis::Assumed]
-            .into_iter()
-            .find(|basis| basis.as_str() == word)
+words! {
+    /// How the numbers of a profile were obtained.
+    pub enum Basis: "basis" {
+        /// Derived from a datasheet by the rule of [`Flash::from_datasheet`].
+        Datasheet = "datasheet",
+        /// Fitted to published or measured latency distributions.
+        Fitted = "fitted",
+        /// Assumed, for want of anything better, or made up on purpose (no delay at all).
+        Assumed = "assumed",
     }
 }
 
@@ -146,27 +130,13 @@ pub struct Link {
     pub duplex: Duplex,
 }
 
-/// Whether the two directions of a link share its bandwidth.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duplex {
-    /// One direction at a time (SATA).
-    Half,
-    /// Independent directions (PCIe, SAS).
-    Full,
-}
-
-impl Duplex {
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Duplex::Half => "half",
-            Duplex::Full => "full",
-        }
-    }
-
-    /// The duplex named by [`Duplex::as_str`], if any.
-    pub fn from_word(word: &str) -> Option<Duplex> {
-        [Duplex::Half, Duplex::Full].into_iter().find(|duplex| duplex.as_str() == word)
+words! {
+    /// Whether the two directions of a link share its bandwidth.
+    pub enum Duplex: "duplex" {
+        /// One direction at a time (SATA).
+        Half = "half",
+        /// Independent directions (PCIe, SAS).
+        Full = "full",
     }
 }
 

@@ -4,12 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use underlay_core::series::{Layer, SeriesSpec};
-use underlay_core::{Evidence, Nanos};
+use underlay_core::{CheckOutcome, Evidence, Nanos};
 
 use crate::stored_histogram::StoredHistogram;
-use crate::words::{
-    CheckMoment, CheckOutcome, PhaseKind, PhaseStatus, RunStatus, Severity, SourceStatus,
-};
+use crate::words::{CheckMoment, PhaseKind, PhaseStatus, RunStatus, Severity, SourceStatus};
 
 /// A run of one design, unique within a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -13,7 +13,7 @@ use crate::columns::Table;
 use crate::entities::{Interval, Run, RunId, TransactionTick, WaitCount, WaitWindow};
 use crate::error::ExportError;
 use crate::record::Record;
-use crate::words::CheckOutcome;
+use underlay_core::CheckOutcome;
 
 /// Writes the record to `out`, run by run.
 pub fn export_json_lines(record: &Record, out: &mut dyn Write) -> Result<(), ExportError> {

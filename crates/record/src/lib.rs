@@ -53,7 +53,7 @@ pub use manifest::{Execution, Manifest};
 pub use record::Record;
 pub use recorder::Recorder;
 pub use stored_histogram::StoredHistogram;
+pub use underlay_core::CheckOutcome;
 pub use words::{
-    CheckMoment, CheckOutcome, ExecutionStatus, PhaseKind, PhaseStatus, RunStatus, Severity,
-    SourceStatus,
+    CheckMoment, ExecutionStatus, PhaseKind, PhaseStatus, RunStatus, Severity, SourceStatus,
 };

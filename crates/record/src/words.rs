@@ -170,36 +170,6 @@ impl SourceStatus {
     }
 }
 
-/// What a consistency check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CheckOutcome {
-    /// The condition holds.
-    Ok,
-    /// The condition is violated.
-    Violated {
-        /// How many rows violate it.
-        rows: u64,
-        /// One of them, in words.
-        example: String,
-    },
-    /// The check itself could not be made.
-    Failed {
-        /// Why not.
-        error: String,
-    },
-}
-
-impl CheckOutcome {
-    /// The word used in files and pages.
-    pub const fn as_str(&self) -> &'static str {
-        match self {
-            CheckOutcome::Ok => "ok",
-            CheckOutcome::Violated { .. } => "violated",
-            CheckOutcome::Failed { .. } => "failed",
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::{PhaseKind, SourceStatus};

@@ -4,75 +4,43 @@
 //! when the plan was made.
 
 use std::fmt;
+use underlay_core::words;
 
 use underlay_core::{Bytes, Nanos};
 use underlay_model::DiskGroupSpec;
 use underlay_model::cluster::{Checksum, Method, Policy};
 
-/// The kinds of faults that a study can name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FaultKind {
-    /// Everything a device does takes longer.
-    DeviceSlow,
-    /// A device accepts requests and answers none.
-    DeviceStuck,
-    /// A device fails some requests.
-    DeviceErroring,
-    /// A device is gone.
-    DeviceLost,
-    /// A host lost its power, or crashed.
-    HostLost,
-    /// A host answers nothing, and loses nothing.
-    HostFrozen,
-    /// Some hosts reach each other and nobody else.
-    HostsPartitioned,
-    /// Stored bits of a volume flip silently.
-    BitRot,
-    /// A write to a volume is stored in part, and reported as done.
-    TornWrite,
-    /// The power of the whole datastore, and of the database's host, is cut.
-    PowerCut,
-    /// Volumes get another policy.
-    PolicyChange,
-    /// A host gets one disk group more.
-    DiskGroupAdded,
+words! {
+    /// The kinds of faults that a study can name.
+    pub enum FaultKind: "kind of fault" {
+        /// Everything a device does takes longer.
+        DeviceSlow = "device-slow",
+        /// A device accepts requests and answers none.
+        DeviceStuck = "device-stuck",
+        /// A device fails some requests.
+        DeviceErroring = "device-erroring",
+        /// A device is gone.
+        DeviceLost = "device-lost",
+        /// A host lost its power, or crashed.
+        HostLost = "host-lost",
+        /// A host answers nothing, and loses nothing.
+        HostFrozen = "host-frozen",
+        /// Some hosts reach each other and nobody else.
+        HostsPartitioned = "hosts-partitioned",
+        /// Stored bits of a volume flip silently.
+        BitRot = "bit-rot",
+        /// A write to a volume is stored in part, and reported as done.
+        TornWrite = "torn-write",
+        /// The power of the whole datastore, and of the database's host, is cut.
+        PowerCut = "power-cut",
+        /// Volumes get another policy.
+        PolicyChange = "policy-change",
+        /// A host gets one disk group more.
+        DiskGroupAdded = "disk-group-added",
+    }
 }
 
 impl FaultKind {
-    /// All kinds.
-    pub const ALL: [FaultKind; 12] = [
-        FaultKind::DeviceSlow,
-        FaultKind::DeviceStuck,
-        FaultKind::DeviceErroring,
-        FaultKind::DeviceLost,
-        FaultKind::HostLost,
-        FaultKind::HostFrozen,
-        FaultKind::HostsPartitioned,
-        FaultKind::BitRot,
-        FaultKind::TornWrite,
-        FaultKind::PowerCut,
-        FaultKind::PolicyChange,
-        FaultKind::DiskGroupAdded,
-    ];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FaultKind::DeviceSlow => "device-slow",
-            FaultKind::DeviceStuck => "device-stuck",
-            FaultKind::DeviceErroring => "device-erroring",
-            FaultKind::DeviceLost => "device-lost",
-            FaultKind::HostLost => "host-lost",
-            FaultKind::HostFrozen => "host-frozen",
-            FaultKind::HostsPartitioned => "hosts-partitioned",
-            FaultKind::BitRot => "bit-rot",
-            FaultKind::TornWrite => "torn-write",
-            FaultKind::PowerCut => "power-cut",
-            FaultKind::PolicyChange => "policy-change",
-            FaultKind::DiskGroupAdded => "disk-group-added",
-        }
-    }
-
     /// Whether it ends when its time is over. The others are single acts.
     pub const fn can_last(self) -> bool {
         !matches!(
@@ -97,40 +65,21 @@ impl FaultKind {
     }
 }
 
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+words! {
+    /// The phase of a run in which a fault happens.
+    pub enum FaultPhase: "phase" {
+        /// Before the load.
+        Settle = "settle",
+        /// While load rises for the first time.
+        WarmUp = "warm-up",
+        /// While users rise to a rung.
+        RampUp = "ramp-up",
+        /// In the measured window of a rung.
+        Measure = "measure",
     }
-}
-
-/// The phase of a run in which a fault happens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FaultPhase {
-    /// Before the load.
-    Settle,
-    /// While load rises for the first time.
-    WarmUp,
-    /// While users rise to a rung.
-    RampUp,
-    /// In the measured window of a rung.
-    Measure,
 }
 
 impl FaultPhase {
-    /// All phases, in their order in a run.
-    pub const ALL: [FaultPhase; 4] =
-        [FaultPhase::Settle, FaultPhase::WarmUp, FaultPhase::RampUp, FaultPhase::Measure];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FaultPhase::Settle => "settle",
-            FaultPhase::WarmUp => "warm-up",
-            FaultPhase::RampUp => "ramp-up",
-            FaultPhase::Measure => "measure",
-        }
-    }
-
     /// Whether it happens once per rung of the ladder.
     pub const fn is_per_rung(self) -> bool {
         matches!(self, FaultPhase::RampUp | FaultPhase::Measure)

@@ -13,7 +13,7 @@ use crate::plan::{
     VolumePlan, WorkloadKind,
 };
 use crate::resolve::cluster::described;
-use crate::words::Words;
+use underlay_core::Words;
 
 /// The plan as text of at most `width` columns (at least 60 are used), without colours.
 pub fn render_plan(plan: &Plan, width: usize) -> String {

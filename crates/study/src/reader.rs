@@ -13,7 +13,7 @@ use underlay_core::{Bytes, Nanos};
 use crate::entry::{Entry, Section};
 use crate::report::Report;
 use crate::suggest::{listed, nearest};
-use crate::words::Words;
+use underlay_core::Words;
 
 /// The largest count without a range of its own.
 const COUNT_MAX: u64 = u32::MAX as u64;
@@ -236,7 +236,7 @@ impl<'t> Item<'t> {
         let DeValue::String(text) = self.value else {
             return self.wrong_type(report, &expected, "");
         };
-        let found = W::meant(text);
+        let found = W::from_word(text);
         if found.is_none() {
             let label = match nearest(text, words()) {
                 Some(meant) => format!("did you mean `{meant}`?"),

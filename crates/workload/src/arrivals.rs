@@ -11,16 +11,8 @@
 
 use rand::RngExt;
 use rand_pcg::Pcg64;
+pub use underlay_core::Arrivals;
 use underlay_core::{Nanos, RootSeed};
-
-/// How the gaps between arrivals are distributed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Independent exponential gaps: users who do not know of each other.
-    Poisson,
-    /// Equal gaps.
-    Uniform,
-}
 
 /// The part of a schedule that one thread serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

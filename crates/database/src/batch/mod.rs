@@ -131,7 +131,7 @@ impl Marker {
                 rows: rows.ok_or_else(|| damaged("no number of rows"))?,
                 seed: RootSeed(self.seed.cast_unsigned()),
             },
-            mode: self.mode.parse().map_err(|error: underlay_workload::batch::UnknownMode| {
+            mode: self.mode.parse().map_err(|error: underlay_core::words::UnknownWord| {
                 BatchError::Damaged(error.to_string())
             })?,
             sessions: sessions.ok_or_else(|| damaged("no number of sessions"))?,

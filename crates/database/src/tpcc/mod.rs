@@ -9,19 +9,15 @@ mod load;
 mod others;
 mod session;
 
-use std::fmt;
-use std::str::FromStr;
-
 use underlay_workload::tpcc::{Identity, Parameters, Tpcc};
 
 pub use crate::load_report::LoadReport;
-pub use check::{
-    CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, OrderNumbers, TableNames,
-};
+pub use check::{CheckMoment, CheckOptions, CheckReport, CheckResult, OrderNumbers, TableNames};
 pub use connector::TpccConnector;
 pub use load::{LoadOptions, LoadProgress, LoadStage};
 pub use others::others;
 pub use session::Session;
+pub use underlay_core::{CallMode as Mode, CheckOutcome};
 pub use underlay_workload::tpcc::Outcome;
 
 pub(crate) use crate::parallel::on_runtime;
@@ -32,49 +28,6 @@ pub(crate) use session::{no_population, require_mode, require_population};
 use crate::error::SessionError;
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
-
-/// How a transaction reaches the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// One call of a server-side function: one round trip, commit included.
-    Procedures,
-    /// Each SQL statement by itself, with an explicit BEGIN and COMMIT.
-    Statements,
-}
-
-impl Mode {
-    /// All modes.
-    pub const ALL: [Mode; 2] = [Mode::Procedures, Mode::Statements];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::Procedures => "procedures",
-            Mode::Statements => "statements",
-        }
-    }
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// A word that names no [`Mode`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a mode; use `procedures` or `statements`")]
-pub struct UnknownMode(String);
-
-impl FromStr for Mode {
-    type Err = UnknownMode;
-    fn from_str(word: &str) -> Result<Mode, UnknownMode> {
-        Mode::ALL
-            .into_iter()
-            .find(|mode| mode.as_str() == word)
-            .ok_or_else(|| UnknownMode(word.to_string()))
-    }
-}
 
 /// Version of the population and of the marker. A change makes older databases unusable for new runs.
 pub(crate) const MARKER_FORMAT: i32 = 1;

@@ -100,7 +100,7 @@ impl Layout {
             nbd: NbdConfig::default(),
             control_socket: self.socket.clone(),
             seed: emulation.seed.0,
-            durability: emulation.durability.into(),
+            durability: emulation.durability,
             devices: devices.collect(),
             cluster: cluster.map(|cluster| ClusterServerConfig {
                 spec: ClusterConfig::from_spec(&cluster.spec),

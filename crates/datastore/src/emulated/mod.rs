@@ -35,7 +35,7 @@ use crate::datastore::{BackendLatency, Datastore, VolumeLatency};
 use crate::error::DatastoreError;
 use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
 use crate::path::is_read_only;
-use crate::spec::{ClusterStorage, Context, Durability, MountedVolume, Timing, VolumeRequest};
+use crate::spec::{ClusterStorage, Context, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::TimingReport;
 use block_counters::BlockCounters;
 use layout::Layout;
@@ -43,6 +43,7 @@ use mounted::{MountedFile, VolumeSite};
 use path_calibration::{Calibration, calibrate};
 use path_follower::PathFollower;
 use server_process::{ServerProcess, unexpected};
+use underlay_core::Durability;
 
 pub(crate) use backing::check_space;
 pub(crate) use checks::{check_devices, check_floor, check_host};

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use underlay_core::Bytes;
-use underlay_host::{FileSystem, free_space, ublk};
+use underlay_host::{FileSystem, free_space, minimum_size, ublk};
 use underlay_model::cluster::{Checksum, Method, Policy};
 
 use super::capacity::{Promised, never_held, overcommitted};
@@ -124,8 +124,8 @@ impl Keeper {
         if let (Some(_), Some(reason)) = (file_system, &self.no_block_devices) {
             return refused(format!("a volume cannot be formatted here: {reason}"));
         }
-        if let Some(system) = file_system.filter(|it| new.capacity_bytes < it.minimum_size().0) {
-            let (size, least) = (Bytes(new.capacity_bytes), system.minimum_size());
+        if let Some(system) = file_system.filter(|it| new.capacity_bytes < minimum_size(*it).0) {
+            let (size, least) = (Bytes(new.capacity_bytes), minimum_size(system));
             return refused(format!(
                 "{system} does not fit on a volume of {size}; make it {least} or larger"
             ));

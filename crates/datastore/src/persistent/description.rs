@@ -12,9 +12,9 @@ use underlay_model::DeviceProfile;
 use underlay_model::cluster::{ClusterSpec, Policy};
 
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
-use crate::config::{DurabilityConfig, ProfileConfig};
+use crate::config::{ProfileConfig, word};
 use crate::error::DatastoreError;
-use crate::spec::Durability;
+use underlay_core::Durability;
 
 /// The version that this code writes and reads.
 const FORMAT: u32 = 1;
@@ -80,7 +80,8 @@ pub enum BlockDeviceKind {
 struct DescriptionFile {
     format: u32,
     seed: u64,
-    durability: DurabilityConfig,
+    #[serde(with = "word")]
+    durability: Durability,
     devices: Vec<DeviceFile>,
     #[serde(default)]
     cluster: Option<ClusterConfig>,
@@ -158,7 +159,7 @@ impl Description {
         }
         Ok(Description {
             seed: RootSeed(file.seed),
-            durability: file.durability.into(),
+            durability: file.durability,
             devices,
             cluster,
             nbd_address: file.nbd_address,
@@ -184,7 +185,7 @@ impl Description {
         let file = DescriptionFile {
             format: FORMAT,
             seed: self.seed.0,
-            durability: self.durability.into(),
+            durability: self.durability,
             devices: self.devices.iter().map(device).collect(),
             cluster: self.cluster.as_ref().map(ClusterConfig::from_spec),
             nbd_address: self.nbd_address,
@@ -211,7 +212,7 @@ impl Description {
 #[cfg(test)]
 mod tests {
     use super::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
-    use crate::spec::Durability;
+    use underlay_core::Durability;
     use underlay_core::RootSeed;
     use underlay_host::FileSystem;
     use underlay_model::builtin;

@@ -8,7 +8,7 @@ use underlay_model::builtin;
 
 use super::description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
 use super::protocol::{NewVolume, Question, Reply};
-use crate::spec::Durability;
+use underlay_core::Durability;
 
 /// Valid questions, answers and descriptions.
 pub(crate) fn corpus() -> Vec<Vec<u8>> {

@@ -275,7 +275,7 @@ mod tests {
     use super::{Home, check_mount, make_private};
     use crate::error::DatastoreError;
     use crate::persistent::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
-    use crate::spec::Durability;
+    use underlay_core::Durability;
 
     fn description() -> Description {
         let profile = builtin::find("null").expect("built in");

@@ -351,7 +351,7 @@ mod tests {
     use crate::persistent::lock::{Busy, Lock, holder};
     use crate::persistent::protocol::{Question, Reply};
     use crate::persistent::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
-    use crate::spec::Durability;
+    use underlay_core::Durability;
 
     fn made(folder: &Path) -> Home {
         let profile = builtin::find("null").expect("built in");

@@ -32,7 +32,7 @@ pub(super) fn server_config(
         nbd: NbdConfig { socket: Some(nbd_socket(run)), address: description.nbd_address },
         control_socket: home.control_socket(),
         seed: description.seed.0,
-        durability: description.durability.into(),
+        durability: description.durability,
         devices: devices.collect(),
         cluster: description.cluster.as_ref().map(|spec| ClusterServerConfig {
             spec: ClusterConfig::from_spec(spec),

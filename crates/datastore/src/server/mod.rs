@@ -69,7 +69,6 @@ use underlay_model::{DeviceProfile, StoreDevice};
 
 use crate::config::{DeviceConfig, ServerConfig, VolumeConfig};
 use crate::error::DatastoreError;
-use crate::spec::Durability;
 use clock::Clock;
 use cluster::plane::ClusterPlane;
 use commands::{CommandSender, commands};
@@ -80,6 +79,7 @@ use nbd::listener::NbdListener;
 use realtime::Precedence;
 use reply::Reply;
 use service::{Exports, Service};
+use underlay_core::Durability;
 use volume::VolumeData;
 
 /// Above everything a normal process does, below the kernel's own real-time threads.
@@ -96,7 +96,7 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
     // Volumes hold anybody's data: whatever this process creates is its user's alone.
     rustix::process::umask(Mode::RWXG | Mode::RWXO);
     realtime::prepare_process();
-    let durability = Durability::from(config.durability);
+    let durability = config.durability;
     let engine = engine(&config, durability)?;
     let (sender, receiver) = commands().map_err(DatastoreError::system("create an event"))?;
     let nbd = NbdListener::bind(config.nbd.socket.as_deref(), config.nbd.address)?;

@@ -7,6 +7,7 @@
 
 use super::geometry::SetKind;
 use std::fmt;
+use underlay_core::words;
 
 /// What a volume asks of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,22 +26,24 @@ pub struct Policy {
     pub space_reservation_percent: u8,
 }
 
-/// How failures are tolerated.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Method {
-    /// Copies: `failures + 1` replicas and `failures` witnesses.
-    Mirror,
-    /// Parity: 3 + 1 for one failure (RAID-5), 4 + 2 for two (RAID-6).
-    ErasureCoding,
+words! {
+    /// How failures are tolerated.
+    pub enum Method: "method" {
+        /// Copies: `failures + 1` replicas and `failures` witnesses.
+        Mirror = "mirror",
+        /// Parity: 3 + 1 for one failure (RAID-5), 4 + 2 for two (RAID-6).
+        ErasureCoding = "erasure-coding",
+    }
 }
 
-/// Whether blocks carry a checksum.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checksum {
-    /// CRC-32C per 4 KiB, verified on read, repaired from a replica or parity.
-    On,
-    /// None: a corrupted block is returned as it is.
-    Off,
+words! {
+    /// Whether blocks carry a checksum.
+    pub enum Checksum: "checksum" {
+        /// CRC-32C per 4 KiB, verified on read, repaired from a replica or parity.
+        On = "on",
+        /// None: a corrupted block is returned as it is.
+        Off = "off",
+    }
 }
 
 /// Why a policy makes no sense on any cluster.

@@ -3,7 +3,7 @@
 use crate::entities::{Run, RunId};
 use crate::error::ExportError;
 use crate::record::Record;
-use crate::words::CheckOutcome;
+use underlay_core::CheckOutcome;
 
 use super::csv_file::{Directory, run_text, text};
 use super::{BEGIN, END, RUN};

@@ -12,7 +12,8 @@ use crate::entities::{
 };
 use crate::error::ReadError;
 use crate::stored_histogram::StoredHistogram;
-use crate::words::{CheckMoment, CheckOutcome, SourceStatus};
+use crate::words::{CheckMoment, SourceStatus};
+use underlay_core::CheckOutcome;
 
 pub(super) fn design_of(row: &Row<'_>) -> Result<Design, ReadError> {
     Ok(Design {

@@ -10,8 +10,8 @@ use crate::entities::{
     Check, Event, Finding, Interval, RunId, Source, TransactionTick, WaitKey, WaitWindow,
 };
 use crate::error::WriteError;
-use crate::words::CheckOutcome;
 use crate::{record, tick_row};
+use underlay_core::CheckOutcome;
 
 impl Recorder {
     /// Declares a source, or declares it again with a new status or with more series.

@@ -2,6 +2,7 @@
 //! their data.
 
 use std::ops::RangeInclusive;
+use underlay_core::words;
 
 use schemars::JsonSchema;
 use underlay_core::Bytes;
@@ -141,24 +142,15 @@ pub(crate) struct Zone {
     pub access_percent: Entry<f64>,
 }
 
-/// What writes ask of volatile caches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum WriteMode {
-    Cached,
-    WriteThrough,
-    Flush,
-}
-
-impl WriteMode {
-    pub(crate) const ALL: [WriteMode; 3] =
-        [WriteMode::Cached, WriteMode::WriteThrough, WriteMode::Flush];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            WriteMode::Cached => "cached",
-            WriteMode::WriteThrough => "write-through",
-            WriteMode::Flush => "flush",
-        }
+words! {
+    /// What writes ask of volatile caches.
+    pub(crate) enum WriteMode: "durability" {
+        /// Nothing: an acknowledged write may be lost in a power cut.
+        Cached = "cached",
+        /// Every write is durable when it is acknowledged.
+        WriteThrough = "write-through",
+        /// A thread flushes after some writes.
+        Flush = "flush",
     }
 }
 

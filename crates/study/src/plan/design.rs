@@ -1,6 +1,8 @@
 //! A storage design of a plan: where the volumes live, and what is promised of them.
 
 use std::path::PathBuf;
+use underlay_core::words;
+use underlay_core::{Durability, FileSystem};
 
 use underlay_core::{Bytes, Evidence};
 use underlay_model::cluster::{ClusterSpec, Policy};
@@ -77,87 +79,27 @@ impl ClusterPlan {
     }
 }
 
-/// What happens to data as it leaves the write buffer of a disk group.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ReductionKind {
-    /// It is stored as it is.
-    Off,
-    /// Blocks of 4 KiB are deduplicated and compressed.
-    DedupeCompress,
-}
-
-impl ReductionKind {
-    /// All kinds.
-    pub const ALL: [ReductionKind; 2] = [ReductionKind::Off, ReductionKind::DedupeCompress];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ReductionKind::Off => "off",
-            ReductionKind::DedupeCompress => "dedupe-compress",
-        }
+words! {
+    /// What happens to data as it leaves the write buffer of a disk group.
+    pub enum ReductionKind: "data reduction" {
+        /// It is stored as it is.
+        Off = "off",
+        /// Blocks of 4 KiB are deduplicated and compressed.
+        DedupeCompress = "dedupe-compress",
     }
 }
 
-/// How rebuilding shares the devices of a disk group with the volumes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ResyncKind {
-    /// Volumes first, rebuilding at least its floor.
-    Adaptive,
-    /// In order of arrival.
-    None,
-    /// At most a fixed rate.
-    StaticLimit,
-    /// A rate that follows the volumes' latency.
-    LatencyWatermark,
-}
-
-impl ResyncKind {
-    /// All kinds.
-    pub const ALL: [ResyncKind; 4] = [
-        ResyncKind::Adaptive,
-        ResyncKind::None,
-        ResyncKind::StaticLimit,
-        ResyncKind::LatencyWatermark,
-    ];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            ResyncKind::Adaptive => "adaptive",
-            ResyncKind::None => "none",
-            ResyncKind::StaticLimit => "static-limit",
-            ResyncKind::LatencyWatermark => "latency-watermark",
-        }
-    }
-}
-
-/// When an emulated device keeps what it acknowledged through a power cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Durability {
-    /// As the device profile says: protected buffers keep everything acknowledged.
-    Profile,
-    /// Only what was flushed, or written through, survives.
-    Flushed,
-    /// Everything acknowledged survives.
-    Acknowledged,
-    /// Flushes are acknowledged and not carried out: a device that lies.
-    Lying,
-}
-
-impl Durability {
-    /// All kinds.
-    pub const ALL: [Durability; 4] =
-        [Durability::Profile, Durability::Flushed, Durability::Acknowledged, Durability::Lying];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Durability::Profile => "profile",
-            Durability::Flushed => "flushed",
-            Durability::Acknowledged => "acknowledged",
-            Durability::Lying => "lying",
-        }
+words! {
+    /// How rebuilding shares the devices of a disk group with the volumes.
+    pub enum ResyncKind: "resync policy" {
+        /// Volumes first, rebuilding at least its floor.
+        Adaptive = "adaptive",
+        /// In order of arrival.
+        None = "none",
+        /// At most a fixed rate.
+        StaticLimit = "static-limit",
+        /// A rate that follows the volumes' latency.
+        LatencyWatermark = "latency-watermark",
     }
 }
 
@@ -172,26 +114,4 @@ pub struct VolumePlan {
     pub device: Option<String>,
     /// What it is formatted with (emulated datastores only).
     pub file_system: FileSystem,
-}
-
-/// File systems a volume can be formatted with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum FileSystem {
-    /// ext4.
-    Ext4,
-    /// xfs.
-    Xfs,
-}
-
-impl FileSystem {
-    /// All file systems.
-    pub const ALL: [FileSystem; 2] = [FileSystem::Ext4, FileSystem::Xfs];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            FileSystem::Ext4 => "ext4",
-            FileSystem::Xfs => "xfs",
-        }
-    }
 }

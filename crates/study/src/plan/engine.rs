@@ -1,8 +1,8 @@
 //! The database server of a plan.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::PathBuf;
+use underlay_core::words;
 
 use underlay_core::Bytes;
 
@@ -23,23 +23,21 @@ pub struct EnginePlan {
     pub server_bin: Option<PathBuf>,
 }
 
-/// The engines a study can name.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum EngineKind {
-    /// PostgreSQL.
-    #[default]
-    Postgresql,
-    /// MariaDB.
-    Mariadb,
-    /// MySQL.
-    Mysql,
+words! {
+    /// The engines a study can name.
+    #[derive(Default)]
+    pub enum EngineKind: "engine" {
+        /// PostgreSQL.
+        #[default]
+        Postgresql = "postgresql",
+        /// MariaDB.
+        Mariadb = "mariadb",
+        /// MySQL.
+        Mysql = "mysql",
+    }
 }
 
 impl EngineKind {
-    /// All engines.
-    pub const ALL: [EngineKind; 3] =
-        [EngineKind::Postgresql, EngineKind::Mariadb, EngineKind::Mysql];
-
     /// Its name, for people.
     pub fn title(self) -> &'static str {
         crate::dialect::Dialect::of(self).title
@@ -48,20 +46,5 @@ impl EngineKind {
     /// What to do where it is not installed.
     pub fn install(self) -> &'static str {
         crate::dialect::Dialect::of(self).install
-    }
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            EngineKind::Postgresql => "postgresql",
-            EngineKind::Mariadb => "mariadb",
-            EngineKind::Mysql => "mysql",
-        }
-    }
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
     }
 }

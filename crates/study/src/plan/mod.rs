@@ -20,16 +20,15 @@ use crate::options::PlanOptions;
 use crate::problem::Source;
 use crate::weights_plan::WeightsPlan;
 
-pub use design::{
-    ClusterPlan, DatastoreKind, DesignPlan, Durability, FileSystem, ReductionKind, ResyncKind,
-    VolumePlan,
-};
+pub use design::{ClusterPlan, DatastoreKind, DesignPlan, ReductionKind, ResyncKind, VolumePlan};
 pub use engine::{EngineKind, EnginePlan};
 pub use procedure::{Order, ProcedurePlan, SearchPlan};
 pub use provenance::{Origin, Setting};
+pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
+pub use underlay_workload::tpcc::Profile;
 pub use workload::{
-    Arrivals, BatchPlan, DvdstorePlan, Mode, Pacing, Population, Profile, SysbenchPlan, TpccPlan,
-    WarehousePlan, WorkloadKind, WorkloadPlan,
+    BatchPlan, DvdstorePlan, Pacing, Population, SysbenchPlan, TpccPlan, WarehousePlan,
+    WorkloadKind, WorkloadPlan,
 };
 
 /// A study resolved for one host and one set of command-line options.

@@ -1,6 +1,7 @@
 //! How a plan is measured: the ladder of users, repeats and their order, searches.
 
 use underlay_core::Nanos;
+use underlay_core::words;
 use underlay_workload::objective::Objective;
 
 /// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
@@ -39,25 +40,13 @@ pub struct SearchPlan {
     pub measure: Nanos,
 }
 
-/// How the runs of the designs are interleaved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Order {
-    /// A B, B A, A B, ...: every second repeat is reversed, so that a drift of the host hits all
-    /// designs alike.
-    Abba,
-    /// A B, A B, A B, ...
-    Rotating,
-}
-
-impl Order {
-    /// All orders.
-    pub const ALL: [Order; 2] = [Order::Abba, Order::Rotating];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Order::Abba => "abba",
-            Order::Rotating => "rotating",
-        }
+words! {
+    /// How the runs of the designs are interleaved.
+    pub enum Order: "order" {
+        /// A B, B A, A B, ...: every second repeat is reversed, so that a drift of the host hits all
+        /// designs alike.
+        Abba = "abba",
+        /// A B, A B, A B, ...
+        Rotating = "rotating",
     }
 }

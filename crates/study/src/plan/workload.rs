@@ -1,9 +1,11 @@
 //! What the users of a plan do, and how many rows that takes.
 
+use underlay_core::{Arrivals, CallMode as Mode};
 use underlay_core::{Nanos, RootSeed};
 use underlay_workload::batch::Mode as BatchMode;
 use underlay_workload::dvdstore::{Behaviour, Size};
 use underlay_workload::sysbench::{Distribution, Script};
+use underlay_workload::tpcc::Profile;
 use underlay_workload::transactional::Shape;
 use underlay_workload::warehouse::Scale as WarehouseScale;
 
@@ -179,50 +181,6 @@ impl std::fmt::Display for Population {
     }
 }
 
-/// How a transaction reaches the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Mode {
-    /// One call of a server-side function per transaction.
-    Procedures,
-    /// Each SQL statement by itself.
-    Statements,
-}
-
-impl Mode {
-    /// All modes.
-    pub const ALL: [Mode; 2] = [Mode::Procedures, Mode::Statements];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Mode::Procedures => "procedures",
-            Mode::Statements => "statements",
-        }
-    }
-}
-
-/// Whose rules the users of TPC-C follow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Those of the specification.
-    Specification,
-    /// Those that HammerDB declares for itself, without its defects.
-    HammerdbLike,
-}
-
-impl Profile {
-    /// All profiles.
-    pub const ALL: [Profile; 2] = [Profile::Specification, Profile::HammerdbLike];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Profile::Specification => "specification",
-            Profile::HammerdbLike => "hammerdb-like",
-        }
-    }
-}
-
 /// What makes a user start the next transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pacing {
@@ -240,26 +198,4 @@ pub enum Pacing {
     },
     /// Nothing: a job runs until it is done.
     Job,
-}
-
-/// The arrival process of an open loop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Arrivals {
-    /// Independent of each other, as many customers are.
-    Poisson,
-    /// Evenly spaced.
-    Uniform,
-}
-
-impl Arrivals {
-    /// All arrival processes.
-    pub const ALL: [Arrivals; 2] = [Arrivals::Poisson, Arrivals::Uniform];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Arrivals::Poisson => "poisson",
-            Arrivals::Uniform => "uniform",
-        }
-    }
 }

@@ -6,7 +6,7 @@ use underlay_model::{DeviceProfile, DiskGroupSpec};
 
 use crate::plan::{ClusterPlan, DatastoreKind, DesignPlan, VolumePlan};
 use crate::profile_text::profile_toml;
-use crate::words::Words;
+use underlay_core::Words;
 
 use super::engine;
 use super::options::values_of;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::fault_plan::{FaultAction, FaultPlan, PolicyChange};
 use crate::plan::Plan;
 use crate::profile_text::profile_toml;
-use crate::words::Words;
+use underlay_core::Words;
 
 /// One fault; designs by name.
 pub(super) fn fault(plan: &Plan, fault: &FaultPlan) -> Value {

@@ -17,7 +17,7 @@ use crate::entry::{Entry, Section};
 use crate::exact;
 use crate::file::cluster::{Cluster as ClusterFile, DiskGroup, Host};
 use crate::plan::{ClusterPlan, DatastoreKind, ReductionKind, ResyncKind, Setting};
-use crate::words::Words;
+use underlay_core::Words;
 
 /// Of the latency watermarks, which are settings of the releases that had them (recalled).
 const WATERMARK_LOW: Nanos = Nanos::from_millis(5);

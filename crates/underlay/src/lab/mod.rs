@@ -43,7 +43,6 @@ use underlay_record::{
 use underlay_study::{Plan, WorkloadKind, plan_json};
 
 pub use host_view::{installs, with_host_view};
-pub use run::datastore_durability;
 
 use crate::lab::abort::Abort;
 use crate::lab::event::{Event, Observer};

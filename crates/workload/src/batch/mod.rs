@@ -14,7 +14,7 @@ mod row;
 mod slice;
 mod verifier;
 
-pub use mode::{Mode, UnknownMode};
+pub use mode::Mode;
 pub use row::{CHECKORD_BYTES, Row, TEXT_COLUMNS, Text};
 pub use slice::{Slice, slices};
 pub use verifier::{Claim, Verdict, Verifier};

@@ -2,6 +2,7 @@
 
 use super::locality::Locality;
 use crate::arrivals::Arrivals;
+use underlay_core::words;
 use underlay_core::{Bytes, Nanos};
 
 /// Requests start and end at multiples of this.
@@ -62,13 +63,14 @@ pub struct SizeShare {
     pub weight: f64,
 }
 
-/// Where the threads of one volume are in a sequential stream.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Runs {
-    /// Each thread goes through a part of its own: as many runs as threads.
-    PerThread,
-    /// The threads take turns along one run. Needs a single size.
-    Interleaved,
+words! {
+    /// Where the threads of one volume are in a sequential stream.
+    pub enum Runs: "arrangement of runs" {
+        /// Each thread goes through a part of its own: as many runs as threads.
+        PerThread = "per-thread",
+        /// The threads take turns along one run. Needs a single size.
+        Interleaved = "interleaved",
+    }
 }
 
 /// A part of a volume, as shares of its working set.

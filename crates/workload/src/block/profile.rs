@@ -6,26 +6,15 @@
 use super::content::ContentSpec;
 use super::description::{BlockWorkload, Concurrency, Durability, Pace, WorkloadProblem};
 use underlay_core::Bytes;
+use underlay_core::words;
 
-/// Who stands behind the numbers of a profile.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Provenance {
-    /// A published definition, followed as far as it goes.
-    Published,
-    /// A model of ours of something that nobody published.
-    Model,
-}
-
-impl Provenance {
-    /// Both.
-    pub const ALL: [Provenance; 2] = [Provenance::Published, Provenance::Model];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Provenance::Published => "published",
-            Provenance::Model => "model",
-        }
+words! {
+    /// Who stands behind the numbers of a profile.
+    pub enum Provenance: "kind of profile" {
+        /// A published definition, followed as far as it goes.
+        Published = "published",
+        /// A model of ours of something that nobody published.
+        Model = "model",
     }
 }
 

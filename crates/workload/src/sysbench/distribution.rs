@@ -13,6 +13,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use underlay_core::Words;
 
 use rand_pcg::Pcg64;
 
@@ -92,6 +93,18 @@ impl Distribution {
 impl fmt::Display for Distribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+impl Words for Distribution {
+    const NAME: &'static str = "distribution";
+
+    fn all() -> &'static [Distribution] {
+        &Distribution::ALL
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use underlay_core::Words;
 
 /// A kind of transaction: the event of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -82,6 +83,23 @@ impl Script {
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+impl Words for Script {
+    const NAME: &'static str = "script";
+
+    fn all() -> &'static [Script] {
+        &Script::ALL
+    }
+
+    fn word(self) -> &'static str {
+        self.as_str()
+    }
+
+    /// In every spelling that [`FromStr`] accepts.
+    fn from_word(text: &str) -> Option<Script> {
+        text.parse().ok()
     }
 }
 

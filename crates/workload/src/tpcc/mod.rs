@@ -36,7 +36,7 @@ pub use entropy::Entropy;
 pub use identity::{Identity, identity};
 pub use ledger::Ledger;
 pub use parameters::{Parameters, ParametersError};
-pub use profile::{Profile, UnknownProfile};
+pub use profile::Profile;
 pub use terminal::Terminal;
 pub use transaction::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, SERVER_DRAWN_ITEM,

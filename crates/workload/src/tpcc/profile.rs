@@ -5,43 +5,27 @@
 //! balances, lost names, committed invalid orders, unbalanced population), so it is a similar load and not the same
 //! benchmark. Every result made with it must say so: see [`Profile::deviations`].
 
-use std::fmt;
-use std::str::FromStr;
-
 use rand_pcg::Pcg64;
 use underlay_core::Nanos;
+use underlay_core::words;
 
 use super::deck::{CARDS, CARDS_PER_TYPE};
 use super::{TransactionType, pacing};
 use crate::draw::{uniform, unit_interval};
 
-/// The rules of the terminals.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Profile {
-    /// Those of the specification.
-    #[default]
-    Specification,
-    /// Those that HammerDB declares.
-    HammerdbLike,
+words! {
+    /// The rules of the terminals.
+    #[derive(Default)]
+    pub enum Profile: "profile" {
+        /// Those of the specification.
+        #[default]
+        Specification = "specification",
+        /// Those that HammerDB declares.
+        HammerdbLike = "hammerdb-like",
+    }
 }
 
-/// A word that names no [`Profile`].
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no profile of tpcc; use `specification` or `hammerdb-like`")]
-pub struct UnknownProfile(String);
-
 impl Profile {
-    /// All profiles.
-    pub const ALL: [Profile; 2] = [Profile::Specification, Profile::HammerdbLike];
-
-    /// The word used in files and pages.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Profile::Specification => "specification",
-            Profile::HammerdbLike => "hammerdb-like",
-        }
-    }
-
     /// What deviates from the specification beyond what all of Underlay's results deviate in; one
     /// sentence each. Empty for the specification.
     pub const fn deviations(self) -> &'static [&'static str] {
@@ -60,23 +44,6 @@ impl Profile {
                  are not reproducible from the seed and cost the database's processor",
             ],
         }
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Profile {
-    type Err = UnknownProfile;
-
-    fn from_str(word: &str) -> Result<Profile, UnknownProfile> {
-        Profile::ALL
-            .into_iter()
-            .find(|profile| profile.as_str() == word)
-            .ok_or_else(|| UnknownProfile(word.to_string()))
     }
 }
 
@@ -128,7 +95,7 @@ mod tests {
         let error = "tproc-c".parse::<Profile>().unwrap_err().to_string();
         assert_eq!(
             error,
-            "`tproc-c` is no profile of tpcc; use `specification` or `hammerdb-like`"
+            "`tproc-c` is not a known profile; use `specification` or `hammerdb-like`"
         );
         assert!(Profile::HammerdbLike.deviations().len() == 6);
         assert!(

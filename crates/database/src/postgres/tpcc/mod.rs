@@ -21,7 +21,7 @@ use underlay_workload::tpcc::{Identity, Parameters, Profile, Tpcc};
 pub use crate::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, Described, LoadOptions,
     LoadProgress, LoadReport, LoadStage, Mode, OrderNumbers, Outcome, TableNames, TpccConnector,
-    TpccError, UnknownMode,
+    TpccError,
 };
 pub use check::{check, order_numbers};
 pub use load::load;

@@ -9,6 +9,7 @@ mod tables;
 
 use std::time::Duration;
 
+use underlay_core::CheckOutcome;
 use underlay_workload::tpcc::Ledger;
 
 pub use ledger::OrderNumbers;
@@ -40,25 +41,6 @@ pub struct CheckOptions<'a> {
     pub ledger: Option<(&'a Ledger, &'a OrderNumbers)>,
     /// The names of the tables.
     pub tables: &'a TableNames,
-}
-
-/// What one check found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CheckOutcome {
-    /// The condition holds.
-    Ok,
-    /// The condition is violated.
-    Violated {
-        /// Rows that violate it.
-        rows: u64,
-        /// One of them, in words.
-        example: String,
-    },
-    /// The check could not be made.
-    Failed {
-        /// Why not.
-        error: String,
-    },
 }
 
 /// One check and its outcome.

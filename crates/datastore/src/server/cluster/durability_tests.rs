@@ -7,7 +7,7 @@ use underlay_model::{DiskGroupSpec, Request, builtin};
 use super::plane::ClusterPlane;
 use super::request::{Carried, Payload};
 use crate::server::cluster_under;
-use crate::spec::Durability;
+use underlay_core::Durability;
 
 const BLOCK: usize = 4096;
 /// Blocks that are flushed, and as many that are not.

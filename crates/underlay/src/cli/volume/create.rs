@@ -3,7 +3,7 @@
 use super::{home, program, show, stop};
 use crate::cli::designs::{datastore_of, told};
 use crate::cli::whole_number::whole_number;
-use crate::lab::{datastore_durability, interrupt};
+use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use std::net::SocketAddr;
@@ -305,7 +305,7 @@ fn of_design(name: &str) -> Result<Parts, Stop> {
             Ok(Parts {
                 devices: devices.into_iter().map(device).collect(),
                 cluster: None,
-                durability: Some(datastore_durability(durability)),
+                durability: Some(durability),
             })
         }
         DatastoreKind::Cluster(plan) => {

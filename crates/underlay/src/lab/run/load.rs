@@ -6,7 +6,7 @@ use underlay_core::RootSeed;
 use underlay_database::managed::Server;
 use underlay_database::{Engine, Target};
 use underlay_datastore::MountedVolume;
-use underlay_driver::{Arrivals, DriveSpec, DriveSummary, Pacing};
+use underlay_driver::{DriveSpec, DriveSummary, Pacing};
 use underlay_host::Cgroup;
 use underlay_record::conventions::document;
 use underlay_record::{CheckMoment, PhaseKind};
@@ -197,13 +197,9 @@ pub fn drive_spec(
     spec.pacing = match workload.pacing {
         underlay_study::Pacing::Closed { key_think } => Pacing::Closed { key_think },
         underlay_study::Pacing::Job => Pacing::Closed { key_think: 0.0 },
-        underlay_study::Pacing::Open { rate_per_second, arrivals } => Pacing::open(
-            rate_per_second,
-            match arrivals {
-                underlay_study::Arrivals::Poisson => Arrivals::Poisson,
-                underlay_study::Arrivals::Uniform => Arrivals::Uniform,
-            },
-        ),
+        underlay_study::Pacing::Open { rate_per_second, arrivals } => {
+            Pacing::open(rate_per_second, arrivals)
+        }
     };
     if let (Some(_), Pacing::Open { queue_limit, .. }) = (&procedure.search, &mut spec.pacing) {
         *queue_limit = SEARCH_QUEUE;

@@ -32,7 +32,6 @@ use crate::lab::workload::Subject;
 
 pub use load::process_name;
 use provision::close;
-pub use provision::datastore_durability;
 
 /// What all runs of an execution share.
 pub struct Bench<'a, S> {

@@ -11,10 +11,10 @@ use underlay_database::managed::{Listen, RestoreOptions, Server, ServerSpec};
 use underlay_datastore::{
     ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, VolumeRequest, open,
 };
-use underlay_host::{Cgroup, CgroupLimits, FileSystem, Unenforced};
+use underlay_host::{Cgroup, CgroupLimits, Unenforced};
 use underlay_record::Severity;
 use underlay_record::conventions::{document, finding};
-use underlay_study::{DatastoreKind, Durability};
+use underlay_study::DatastoreKind;
 
 use super::ActiveRun;
 use crate::lab::abort::{Abort, During};
@@ -44,7 +44,7 @@ impl<S: Subject> ActiveRun<'_, S> {
                 // Every repeat meets other random service times, both designs of a pair the same stream.
                 seed: self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat)),
                 backing_directory: backing.clone(),
-                durability: datastore_durability(*durability),
+                durability: *durability,
             },
             DatastoreKind::Cluster(plan) => DatastoreSpec::Cluster {
                 storage: Box::new(ClusterStorage {
@@ -63,7 +63,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             .map(|volume| VolumeRequest {
                 name: volume.name.clone(),
                 capacity: volume.capacity,
-                file_system: datastore_file_system(volume.file_system),
+                file_system: volume.file_system,
                 device: volume.device.clone(),
             })
             .collect();
@@ -228,22 +228,5 @@ pub(super) fn close(datastore: SharedDatastore) -> Result<(), Abort> {
             datastore.close().during("remove the datastore")
         }
         Err(_) => Ok(()),
-    }
-}
-
-/// The same promise, in the words of the datastores.
-pub fn datastore_durability(durability: Durability) -> underlay_datastore::Durability {
-    match durability {
-        Durability::Profile => underlay_datastore::Durability::Profile,
-        Durability::Flushed => underlay_datastore::Durability::Flushed,
-        Durability::Acknowledged => underlay_datastore::Durability::Acknowledged,
-        Durability::Lying => underlay_datastore::Durability::Lying,
-    }
-}
-
-pub(super) fn datastore_file_system(file_system: underlay_study::FileSystem) -> FileSystem {
-    match file_system {
-        underlay_study::FileSystem::Ext4 => FileSystem::Ext4,
-        underlay_study::FileSystem::Xfs => FileSystem::Xfs,
     }
 }

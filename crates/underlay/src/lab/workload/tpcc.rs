@@ -5,14 +5,13 @@ use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
 use underlay_database::load_report::LoadReport;
 use underlay_database::tpcc::{
-    CheckMoment as DatabaseMoment, CheckOptions, CheckOutcome as DatabaseOutcome, LoadOptions,
-    LoadStage, Mode as DatabaseMode, OrderNumbers, TableNames, TpccConnector, check, identity,
-    identity_for, load, order_numbers,
+    CheckMoment as DatabaseMoment, CheckOptions, LoadOptions, LoadStage, Mode, OrderNumbers,
+    TableNames, TpccConnector, check, identity, identity_for, load, order_numbers,
 };
 use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
-use underlay_record::{CheckMoment, CheckOutcome};
-use underlay_study::{Mode, TpccPlan};
+use underlay_record::CheckMoment;
+use underlay_study::TpccPlan;
 use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccAccounting};
 
 use super::{Checked, Progress, Subject};
@@ -22,7 +21,7 @@ use crate::stop::Stop;
 /// TPC-C of some size.
 pub struct TpccSubject {
     parameters: Parameters,
-    mode: DatabaseMode,
+    mode: Mode,
     profile: Profile,
 }
 
@@ -32,17 +31,7 @@ impl TpccSubject {
         let parameters = Entropy::new(plan.entropy)
             .and_then(|entropy| Parameters::new(plan.warehouses, seed, entropy))
             .map_err(|error| Stop::bad_input(error.to_string()))?;
-        Ok(TpccSubject {
-            parameters,
-            mode: match plan.mode {
-                Mode::Procedures => DatabaseMode::Procedures,
-                Mode::Statements => DatabaseMode::Statements,
-            },
-            profile: match plan.profile {
-                underlay_study::Profile::Specification => Profile::Specification,
-                underlay_study::Profile::HammerdbLike => Profile::HammerdbLike,
-            },
-        })
+        Ok(TpccSubject { parameters, mode: plan.mode, profile: plan.profile })
     }
 }
 
@@ -60,7 +49,7 @@ impl Subject for TpccSubject {
     }
 
     fn population_identity(&self, engine: Engine) -> String {
-        identity(engine, &self.parameters, DatabaseMode::Procedures).to_string()
+        identity(engine, &self.parameters, Mode::Procedures).to_string()
     }
 
     fn identity(&self, engine: Engine) -> String {
@@ -118,13 +107,7 @@ impl Subject for TpccSubject {
         let checked = report.results.into_iter().map(|result| Checked {
             id: result.id.to_string(),
             title: result.title.to_string(),
-            outcome: match result.outcome {
-                DatabaseOutcome::Ok => CheckOutcome::Ok,
-                DatabaseOutcome::Violated { rows, example } => {
-                    CheckOutcome::Violated { rows, example }
-                }
-                DatabaseOutcome::Failed { error } => CheckOutcome::Failed { error },
-            },
+            outcome: result.outcome,
         });
         Ok(checked.collect())
     }

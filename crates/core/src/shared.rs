@@ -1,0 +1,81 @@
+//! Choices that several layers know by the same words: a study names them, a datastore, a database or a record follows.
+//!
+//! Only values and their words; what follows from a choice is decided where it is carried out.
+
+use crate::words;
+
+words! {
+    /// Which acknowledged writes survive a power cut of an emulated device.
+    pub enum Durability: "durability" {
+        /// As each device's profile says: all of them when its write buffer is protected or absent,
+        /// otherwise those that a later flush covered or that had drained.
+        Profile = "profile",
+        /// Only those covered by a later flush, or drained, whatever the profile says.
+        Flushed = "flushed",
+        /// All of them.
+        Acknowledged = "acknowledged",
+        /// Those that had drained: flushes are acknowledged at once and do nothing. What a lying
+        /// drive does to a database.
+        Lying = "lying",
+    }
+}
+
+words! {
+    /// The file systems that a volume can be formatted with.
+    pub enum FileSystem: "file system" {
+        /// ext4.
+        Ext4 = "ext4",
+        /// XFS.
+        Xfs = "xfs",
+    }
+}
+
+words! {
+    /// How the gaps between the arrivals of an open loop are distributed.
+    pub enum Arrivals: "arrival process" {
+        /// Independent exponential gaps: users who do not know of each other.
+        Poisson = "poisson",
+        /// Equal gaps.
+        Uniform = "uniform",
+    }
+}
+
+words! {
+    /// How a transaction of TPC-C reaches the server.
+    pub enum CallMode: "mode" {
+        /// One call of a server-side function: one round trip, commit included.
+        Procedures = "procedures",
+        /// Each SQL statement by itself, with an explicit BEGIN and COMMIT.
+        Statements = "statements",
+    }
+}
+
+/// What a consistency check found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckOutcome {
+    /// The condition holds.
+    Ok,
+    /// The condition is violated.
+    Violated {
+        /// How many rows violate it.
+        rows: u64,
+        /// One of them, in words.
+        example: String,
+    },
+    /// The check itself could not be made.
+    Failed {
+        /// Why not.
+        error: String,
+    },
+}
+
+impl CheckOutcome {
+    /// The word used in files and pages.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            CheckOutcome::Ok => "ok",
+            CheckOutcome::Violated { .. } => "violated",
+            CheckOutcome::Failed { .. } => "failed",
+        }
+    }
+}
