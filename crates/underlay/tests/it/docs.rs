@@ -147,7 +147,7 @@ fn headings(text: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// Commands of this program in a page's code blocks, without comments; continued lines joined.
+/// Commands of this program in a page, in code blocks and in the text, without comments.
 fn commands(text: &str) -> Vec<String> {
     let joined = text.replace("\\\n", " ");
     let mut in_code = false;
@@ -157,13 +157,13 @@ fn commands(text: &str) -> Vec<String> {
             in_code = !in_code;
         } else if in_code {
             let line = line.trim_start_matches("$ ");
-            let line = line.split(" #").next().unwrap_or(line).trim();
-            if line.starts_with("underlay ") {
-                commands.push(line.to_string());
-            }
+            commands.push(line.split(" #").next().unwrap_or(line).trim());
+        } else {
+            commands.extend(line.split('`').skip(1).step_by(2));
         }
     }
-    commands
+    commands.retain(|command| command.starts_with("underlay "));
+    commands.into_iter().map(String::from).collect()
 }
 
 /// The help of the innermost subcommand that `words` begin with; empty when they begin with none.
