@@ -81,41 +81,15 @@ mod volumes;
 
 mod owner;
 
-mod front;
-
 mod row_plan;
 
 mod whole_set;
 
-mod one_unit;
-
 mod wants;
-
-mod part;
-
-mod part_commit;
-
-mod subrequest;
 
 mod space;
 
-mod membership;
-
-mod power_loss;
-
 mod fault_injection;
-
-mod replacement;
-
-mod resync;
-
-mod resync_pace;
-
-mod resync_search;
-
-mod reshape;
-
-mod rebalance;
 
 mod status;
 

@@ -10,7 +10,7 @@ use super::object::{Component, Layout, Object, Slot, Volume};
 use super::objects::Objects;
 use super::policy::{Checksum, Method, Policy};
 use super::regions::RegionSet;
-use super::reshape::Reshape;
+use super::repair::Reshape;
 use super::spec::ClusterSpec;
 use super::state::{
     ClusterState, ComponentRecord, HostCondition, LayoutRecord, PolicyRecord, Restart,
@@ -350,7 +350,7 @@ impl Cluster {
             units: Vec::new(),
             cursor: 0,
             in_flight: 0,
-            epoch: self.repair.resync.next_epoch(),
+            epoch: self.repair.next_epoch(),
         }))
     }
 

@@ -285,10 +285,11 @@ impl Cluster {
     /// What is being copied, and how long it will take.
     pub fn resync_status(&self) -> ResyncStatus {
         let unit_bytes = self.storage.settings.stripe_unit.0;
+        let copied = self.repair.copied();
         let mut status = ResyncStatus {
-            copied_bytes: self.repair.resync.copied_bytes,
-            slices: self.repair.resync.slices,
-            bytes_per_second: self.repair.resync.pace.known(),
+            copied_bytes: copied.copied_bytes,
+            slices: copied.slices,
+            bytes_per_second: copied.pace.known(),
             ..ResyncStatus::default()
         };
         for component in

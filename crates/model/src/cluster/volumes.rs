@@ -10,7 +10,7 @@ use super::objects::Objects;
 use super::placement::{Demand, Placed, PlacementRefusal, place_object};
 use super::policy::Policy;
 use super::regions::RegionSet;
-use super::replacement::NewComponent;
+use super::repair::NewComponent;
 use super::storage::Storage;
 use super::topology::MAIN_SIDE;
 use super::volume_counters::VolumeCounters;

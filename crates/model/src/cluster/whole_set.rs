@@ -9,9 +9,9 @@ use super::geometry::{RowRange, SetKind};
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::object::Object;
 use super::objects::Objects;
+use super::requests::Target;
 use super::row_plan::SLOTS_MAX;
 use super::storage::Storage;
-use super::subrequest::Target;
 
 /// What is known of one set of an object.
 #[derive(Clone, Copy, Debug)]

@@ -1,17 +1,17 @@
 //! Components made, replaced and removed: repair of what is gone, and the moves of rebalancing.
 
-use super::data_command::{DataCommand, Durability};
-use super::event::{ComponentState, Notice, ResyncReason};
-use super::ids::{ComponentId, HostId, VolumeId};
-use super::inventory::Inventory;
-use super::object::{Component, Layout, Slot};
-use super::objects::Objects;
-use super::placement::{Place, PlacementRefusal, place_component, place_witness};
-use super::regions::RegionSet;
-use super::repair::Repair;
-use super::requests::Requests;
-use super::storage::Storage;
-use super::volatile::Volatile;
+use super::Repair;
+use crate::cluster::data_command::{DataCommand, Durability};
+use crate::cluster::event::{ComponentState, Notice, ResyncReason};
+use crate::cluster::ids::{ComponentId, HostId, VolumeId};
+use crate::cluster::inventory::Inventory;
+use crate::cluster::object::{Component, Layout, Slot};
+use crate::cluster::objects::Objects;
+use crate::cluster::placement::{Place, PlacementRefusal, place_component, place_witness};
+use crate::cluster::regions::RegionSet;
+use crate::cluster::requests::Requests;
+use crate::cluster::storage::Storage;
+use crate::cluster::volatile::Volatile;
 use std::collections::BTreeSet;
 
 /// Slots of one set that may be replaced at the same time: as many as can fail.
@@ -19,25 +19,25 @@ const REPLACEMENTS_MAX: usize = 2;
 
 /// Another component for a slot of a volume's present layout.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Replacement {
-    pub(super) volume: VolumeId,
-    pub(super) set: u32,
-    pub(super) slot: u8,
-    pub(super) place: Place,
-    pub(super) reason: ResyncReason,
+pub(in crate::cluster) struct Replacement {
+    pub(in crate::cluster) volume: VolumeId,
+    pub(in crate::cluster) set: u32,
+    pub(in crate::cluster) slot: u8,
+    pub(in crate::cluster) place: Place,
+    pub(in crate::cluster) reason: ResyncReason,
 }
 
 /// What a new component is for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NewComponent {
-    pub(super) volume: VolumeId,
-    pub(super) layout: Layout,
-    pub(super) set: u32,
-    pub(super) slot: u8,
-    pub(super) place: Place,
-    pub(super) length: u64,
-    pub(super) reserved: u64,
-    pub(super) reason: ResyncReason,
+pub(in crate::cluster) struct NewComponent {
+    pub(in crate::cluster) volume: VolumeId,
+    pub(in crate::cluster) layout: Layout,
+    pub(in crate::cluster) set: u32,
+    pub(in crate::cluster) slot: u8,
+    pub(in crate::cluster) place: Place,
+    pub(in crate::cluster) length: u64,
+    pub(in crate::cluster) reserved: u64,
+    pub(in crate::cluster) reason: ResyncReason,
 }
 
 impl Inventory {
@@ -48,7 +48,7 @@ impl Inventory {
 
 impl Objects {
     /// Rows of a set that hold data on some component.
-    pub(super) fn rows_with_data(&self, volume: VolumeId, set: u32) -> RegionSet {
+    pub(in crate::cluster) fn rows_with_data(&self, volume: VolumeId, set: u32) -> RegionSet {
         let rows = self.object(volume, Layout::Present).map_or(0, |o| o.geometry.rows_per_set());
         let mut all = RegionSet::new(rows);
         let Some(object) = self.object(volume, Layout::Present) else { return all };
@@ -65,7 +65,7 @@ impl Objects {
 
 impl Storage {
     /// Makes an empty component.
-    pub(super) fn create_component(&mut self, new: &NewComponent) -> ComponentId {
+    pub(in crate::cluster) fn create_component(&mut self, new: &NewComponent) -> ComponentId {
         self.outbox.state_changed();
         self.objects.shape_changed();
         let id = ComponentId(self.objects.components.len() as u32);
@@ -102,14 +102,17 @@ impl Storage {
         self.outbox.command(DataCommand::Create {
             component: id,
             length_bytes: new.length,
-            device: super::ids::DeviceId { group: new.place.group, member: new.place.disk + 1 },
+            device: crate::cluster::ids::DeviceId {
+                group: new.place.group,
+                member: new.place.disk + 1,
+            },
             durability,
         });
         id
     }
 
     /// Removes a component and gives its space back.
-    pub(super) fn remove_component(&mut self, id: ComponentId) {
+    pub(in crate::cluster) fn remove_component(&mut self, id: ComponentId) {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
         let Some(component) = self.objects.components[id.0 as usize].take() else { return };
         self.outbox.state_changed();
@@ -145,7 +148,11 @@ impl Storage {
     }
 
     /// Fault domains that hold other slots, or witnesses, of a volume.
-    pub(super) fn domains_of_others(&self, volume: VolumeId, slot: Option<u8>) -> BTreeSet<String> {
+    pub(in crate::cluster) fn domains_of_others(
+        &self,
+        volume: VolumeId,
+        slot: Option<u8>,
+    ) -> BTreeSet<String> {
         let mut taken = BTreeSet::new();
         let Some(object) = self.objects.object(volume, Layout::Present) else { return taken };
         let members = usize::from(object.geometry.kind.members());
@@ -166,7 +173,7 @@ impl Storage {
     }
 
     /// Gives a replacement up.
-    pub(super) fn drop_replacement(&mut self, volume: VolumeId, set: u32, slot: u8) {
+    pub(in crate::cluster) fn drop_replacement(&mut self, volume: VolumeId, set: u32, slot: u8) {
         let Some(object) = self.objects.object_mut(volume, Layout::Present) else { return };
         let place = object.slot_mut(set, slot);
         let Some(replacement) = place.replacement.take() else { return };
@@ -180,7 +187,7 @@ impl Storage {
 
 impl Repair {
     /// An absent component has been absent for long enough.
-    pub(super) fn repair_due(
+    pub(in crate::cluster) fn repair_due(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -197,7 +204,7 @@ impl Repair {
     }
 
     /// Rebuilds a component elsewhere if its time has come and nothing is being done about it.
-    pub(super) fn repair_if_overdue(
+    pub(in crate::cluster) fn repair_if_overdue(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -247,7 +254,7 @@ impl Repair {
     }
 
     /// Begins to fill another component for a slot.
-    pub(super) fn replace(
+    pub(in crate::cluster) fn replace(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -272,7 +279,7 @@ impl Repair {
     }
 
     /// Begins to fill another component for a slot at a chosen place.
-    pub(super) fn replace_at(
+    pub(in crate::cluster) fn replace_at(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -305,7 +312,7 @@ impl Repair {
     }
 
     /// Moves witnesses off hosts that have been gone for the repair delay.
-    pub(super) fn repair_witnesses(&mut self, storage: &mut Storage) {
+    pub(in crate::cluster) fn repair_witnesses(&mut self, storage: &mut Storage) {
         let (now, delay) = (storage.clock.now(), storage.settings.repair_delay);
         let gone: BTreeSet<HostId> = storage
             .inventory

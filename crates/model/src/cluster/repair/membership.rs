@@ -4,23 +4,23 @@
 //! found, the components on it that work are reachable, and everything else follows: I/Os towards the others fail, what
 //! came back is filled, what is gone is scheduled for repair, rows in doubt after a power cut are settled.
 
-use super::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
-use super::ids::{ComponentId, DeviceId, HostId, VolumeId};
-use super::inventory::Inventory;
-use super::object::{Component, Layout};
-use super::objects::Objects;
-use super::operation::{FailedHow, SubState};
-use super::repair::Repair;
-use super::requests::Requests;
-use super::storage::Storage;
-use super::timers::Timer;
-use super::topology::Condition;
+use super::Repair;
+use crate::cluster::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
+use crate::cluster::ids::{ComponentId, DeviceId, HostId, VolumeId};
+use crate::cluster::inventory::Inventory;
+use crate::cluster::object::{Component, Layout};
+use crate::cluster::objects::Objects;
+use crate::cluster::operation::{FailedHow, SubState};
+use crate::cluster::requests::Requests;
+use crate::cluster::storage::Storage;
+use crate::cluster::timers::Timer;
+use crate::cluster::topology::Condition;
 use std::collections::BTreeSet;
 use underlay_core::Nanos;
 
 impl Inventory {
     /// What a component is.
-    pub(super) fn state_of(&self, component: &Component) -> ComponentState {
+    pub(in crate::cluster) fn state_of(&self, component: &Component) -> ComponentState {
         let works = self.groups[component.group.0 as usize].works(component.disk);
         match (component.reachable, &component.copy) {
             (false, _) if works => ComponentState::Absent,
@@ -34,7 +34,7 @@ impl Inventory {
 
 impl Objects {
     /// Whether each component can be reached and is current.
-    pub(super) fn is_whole(&self, volume: VolumeId, layout: Layout) -> bool {
+    pub(in crate::cluster) fn is_whole(&self, volume: VolumeId, layout: Layout) -> bool {
         self.object(volume, layout).is_some_and(|object| {
             object.side.is_some()
                 && object.components().all(|id| {
@@ -45,7 +45,7 @@ impl Objects {
     }
 
     /// Whether each set has enough reachable slots to hold data.
-    pub(super) fn all_sets_reachable(&self, volume: VolumeId) -> bool {
+    pub(in crate::cluster) fn all_sets_reachable(&self, volume: VolumeId) -> bool {
         self.all_sets(volume, |component| component.reachable)
     }
 
@@ -148,7 +148,7 @@ impl Storage {
     }
 
     /// Says what has become of a component.
-    pub(super) fn announce(&mut self, id: ComponentId) {
+    pub(in crate::cluster) fn announce(&mut self, id: ComponentId) {
         let Some(component) = self.objects.component(id) else { return };
         let state = self.inventory.state_of(component);
         let volume = component.volume;
@@ -181,7 +181,7 @@ impl Storage {
     }
 
     /// Says when a volume begins or ends to answer errors.
-    pub(super) fn announce_availability(&mut self, volume: VolumeId) {
+    pub(in crate::cluster) fn announce_availability(&mut self, volume: VolumeId) {
         let Some(state) = self.objects.volume(volume) else { return };
         let quorum = state.object.side.is_some();
         let current = self
@@ -222,7 +222,12 @@ impl Storage {
 
 impl Repair {
     /// The silence of the hosts that changed together is noticed.
-    pub(super) fn detect(&mut self, storage: &mut Storage, requests: &mut Requests, epoch: u32) {
+    pub(in crate::cluster) fn detect(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        epoch: u32,
+    ) {
         let mut changed = false;
         for index in 0..storage.inventory.hosts.len() {
             let host = &mut storage.inventory.hosts[index];
@@ -250,7 +255,7 @@ impl Repair {
     }
 
     /// A stuck device has been stuck for too long.
-    pub(super) fn give_up(
+    pub(in crate::cluster) fn give_up(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -265,7 +270,7 @@ impl Repair {
     }
 
     /// The device counts as failed from now on.
-    pub(super) fn device_failed(
+    pub(in crate::cluster) fn device_failed(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -279,7 +284,11 @@ impl Repair {
     }
 
     /// Brings everything in line with what the cluster has seen.
-    pub(super) fn membership_changed(&mut self, storage: &mut Storage, requests: &mut Requests) {
+    pub(in crate::cluster) fn membership_changed(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+    ) {
         let volumes: Vec<VolumeId> =
             storage.objects.volumes.iter().flatten().map(|volume| volume.id).collect();
         for volume in &volumes {
@@ -321,7 +330,7 @@ impl Repair {
     }
 
     /// The component missed a write to that row.
-    pub(super) fn mark_stale(
+    pub(in crate::cluster) fn mark_stale(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,

@@ -1,18 +1,18 @@
 //! What a component that is being filled copies next, and from where.
 
-use super::data_command::{Content, DataCommand, Piece};
-use super::geometry::{RowRange, SetKind};
-use super::ids::ComponentId;
-use super::operation::{Failed, FailedHow};
 use super::resync::RowCopy;
-use super::row_plan::{SLOTS_MAX, UnitRange, decode, row_is_known};
-use super::storage::Storage;
-use super::wants::{Wanted, Wants};
+use crate::cluster::data_command::{Content, DataCommand, Piece};
+use crate::cluster::geometry::{RowRange, SetKind};
+use crate::cluster::ids::ComponentId;
+use crate::cluster::operation::{Failed, FailedHow};
+use crate::cluster::row_plan::{SLOTS_MAX, UnitRange, decode, row_is_known};
+use crate::cluster::storage::Storage;
+use crate::cluster::wants::{Wanted, Wants};
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 
 /// How the search for the next slice of a component ended.
-pub(super) enum Next {
+pub(in crate::cluster) enum Next {
     Slice(RowRange),
     /// Everything has begun.
     Waiting,
@@ -24,7 +24,7 @@ pub(super) enum Next {
 
 impl Storage {
     /// Finds the next slice to copy of a component, and notes that it has begun.
-    pub(super) fn next_slice(&mut self, id: ComponentId) -> Next {
+    pub(in crate::cluster) fn next_slice(&mut self, id: ComponentId) -> Next {
         let unit_bytes = self.settings.stripe_unit.0 as u32;
         let slice_bytes = self.settings.resync_slice.0 as u32;
         let Some(component) = self.objects.component_mut(id) else { return Next::Complete };
@@ -99,7 +99,7 @@ impl Storage {
     }
 
     /// The other members of a component's row.
-    pub(super) fn sources(&self, id: ComponentId, row: u64) -> Option<Piece> {
+    pub(in crate::cluster) fn sources(&self, id: ComponentId, row: u64) -> Option<Piece> {
         let component = self.objects.component(id)?;
         let range = RowRange { set: component.set, row, start: 0, length: 0 };
         let mut target = Failed::NONE;
@@ -125,7 +125,7 @@ impl Storage {
     }
 
     /// The I/Os that read what a slice needs.
-    pub(super) fn slice_reads(&self, id: ComponentId, range: &RowRange) -> Wants {
+    pub(in crate::cluster) fn slice_reads(&self, id: ComponentId, range: &RowRange) -> Wants {
         let mut wants = Wants::new();
         let (Some(piece), Some(component)) =
             (self.sources(id, range.row), self.objects.component(id))

@@ -5,18 +5,17 @@
 //! Where not, the row is *in doubt*: as soon as the volume can serve, one member is chosen as the truth, before anything is
 //! read, and the others are copied from it. Until then parity of such a row decodes nothing.
 
-use super::cluster::Cluster;
-use super::data_command::DataCommand;
-use super::event::Notice;
-use super::geometry::{Role, SetKind};
-use super::ids::{ComponentId, HostId, VolumeId};
-use super::object::{Component, Layout};
-use super::objects::Objects;
-use super::operation::SubState;
-use super::repair::Repair;
-use super::requests::Requests;
-use super::storage::Storage;
-use super::topology::Condition;
+use super::Repair;
+use crate::cluster::Cluster;
+use crate::cluster::data_command::DataCommand;
+use crate::cluster::event::Notice;
+use crate::cluster::geometry::{Role, SetKind};
+use crate::cluster::ids::{ComponentId, HostId, VolumeId};
+use crate::cluster::object::{Component, Layout};
+use crate::cluster::objects::Objects;
+use crate::cluster::requests::Requests;
+use crate::cluster::storage::Storage;
+use crate::cluster::topology::Condition;
 use rand::Rng;
 use std::collections::{BTreeMap, BTreeSet};
 use underlay_core::Bytes;
@@ -74,7 +73,7 @@ impl Storage {
 
 impl Repair {
     /// The row's members may differ; settled as soon as a member can be chosen as the truth.
-    pub(super) fn mark_in_doubt(
+    pub(in crate::cluster) fn mark_in_doubt(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -91,7 +90,7 @@ impl Repair {
     }
 
     /// Chooses a truth for rows in doubt: the first current replica, or the data units of a row with parity.
-    pub(super) fn settle_doubts(
+    pub(in crate::cluster) fn settle_doubts(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -213,7 +212,7 @@ impl Repair {
 
 impl Cluster {
     /// Hosts lost power at the same moment.
-    pub(super) fn crash(&mut self, hosts: &[HostId]) {
+    pub(in crate::cluster) fn crash(&mut self, hosts: &[HostId]) {
         for host in hosts {
             self.storage.inventory.hosts[host.0 as usize].condition = Condition::Crashed;
         }
@@ -225,12 +224,7 @@ impl Cluster {
                 self.storage.inventory.note_wakeup(index);
             }
         }
-        self.requests.subs.for_each_mut(|sub| {
-            let inside = matches!(sub.state, SubState::InGroup | SubState::ParkedAnswer(_));
-            if inside && hosts.contains(&sub.host) {
-                sub.state = SubState::Vanished;
-            }
-        });
+        self.requests.lose_power(hosts);
         let touched: Vec<(ComponentId, VolumeId)> = self
             .storage
             .objects

@@ -4,36 +4,36 @@
 //! of the volume's address space. The old layout serves reads until everything is in the new one. A new layout that
 //! loses a component is given up, and made again when the cluster is whole.
 
-use super::data_command::DataCommand;
-use super::event::{Notice, ResyncReason};
-use super::geometry::{Geometry, RowRange};
-use super::ids::{ComponentId, VolumeId};
-use super::object::{Layout, Object};
-use super::objects::Objects;
-use super::operation::{Failed, Part, Phase, Purpose};
-use super::policy::Policy;
-use super::regions::RegionSet;
-use super::repair::Repair;
-use super::requests::Requests;
+use super::Repair;
 use super::resync::RowCopy;
-use super::slab::Key;
-use super::storage::Storage;
+use crate::cluster::data_command::DataCommand;
+use crate::cluster::event::{Notice, ResyncReason};
+use crate::cluster::geometry::{Geometry, RowRange};
+use crate::cluster::ids::{ComponentId, VolumeId};
+use crate::cluster::object::{Layout, Object};
+use crate::cluster::objects::Objects;
+use crate::cluster::operation::{Failed, Part, Phase, Purpose};
+use crate::cluster::policy::Policy;
+use crate::cluster::regions::RegionSet;
+use crate::cluster::requests::Requests;
+use crate::cluster::slab::Key;
+use crate::cluster::storage::Storage;
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 use underlay_core::{Bytes, Nanos};
 
 /// A policy change in progress.
 #[derive(Clone, Debug)]
-pub(super) struct Reshape {
-    pub(super) object: Object,
-    pub(super) policy: Policy,
+pub(in crate::cluster) struct Reshape {
+    pub(in crate::cluster) object: Object,
+    pub(in crate::cluster) policy: Policy,
     /// Units of the volume that are not in the new layout yet.
-    pub(super) pending: RegionSet,
+    pub(in crate::cluster) pending: RegionSet,
     /// Units of which slices are in flight; `row` is the unit.
-    pub(super) units: Vec<RowCopy>,
-    pub(super) cursor: u64,
-    pub(super) in_flight: u32,
-    pub(super) epoch: u32,
+    pub(in crate::cluster) units: Vec<RowCopy>,
+    pub(in crate::cluster) cursor: u64,
+    pub(in crate::cluster) in_flight: u32,
+    pub(in crate::cluster) epoch: u32,
 }
 
 impl Objects {
@@ -110,7 +110,7 @@ impl Storage {
 
 impl Repair {
     /// Begins to fill a new layout.
-    pub(super) fn begin_reshape(
+    pub(in crate::cluster) fn begin_reshape(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -142,7 +142,7 @@ impl Repair {
     }
 
     /// Begins slices until the window is full; ends the change when nothing is left.
-    pub(super) fn pump_reshape(
+    pub(in crate::cluster) fn pump_reshape(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -178,7 +178,7 @@ impl Repair {
         let range = state.object.geometry.locate(offset, length);
         let purpose = Purpose::Reshape { epoch, unit };
         self.resync.pace.begin(storage.clock.now());
-        let part = requests.parts.insert(Part::new(purpose, volume, Operation::Write, range));
+        let part = requests.begin_copy(purpose, volume, range);
         let reads = storage
             .objects
             .piece(volume, Layout::Present, &range, &Failed::NONE)
@@ -186,13 +186,13 @@ impl Repair {
         match reads {
             Some(reads) => requests.issue_from(storage, self, part, owner, Nanos::ZERO, &reads),
             None => {
-                requests.parts.remove(part);
+                requests.end_copy(part);
                 self.abandon_reshape(storage, volume);
             }
         }
     }
 
-    pub(super) fn reshape_phase_ended(
+    pub(in crate::cluster) fn reshape_phase_ended(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -207,28 +207,26 @@ impl Repair {
                 state.owner,
             ))
         }) else {
-            requests.parts.remove(key);
+            requests.end_copy(key);
             return;
         };
         if !part.failed.is_empty() {
-            requests.parts.remove(key);
+            requests.end_copy(key);
             return self.unit_slice_ended(storage, requests, part.volume, unit, Copied::No);
         }
         if part.phase == Phase::Reading {
             if !storage.take_space(part.volume, &next) {
-                requests.parts.remove(key);
+                requests.end_copy(key);
                 return self.abandon_reshape(storage, part.volume);
             }
-            if let Some(entry) = requests.parts.get_mut(key) {
-                entry.phase = Phase::Writing;
-            }
+            requests.begin_copy_write(key);
             let wants = storage
                 .objects
                 .writes_of(part.volume, Layout::Next, &next, Operation::Write)
                 .of_class(IoClass::Resync);
             return requests.issue_from(storage, self, key, owner, Nanos::ZERO, &wants);
         }
-        requests.parts.remove(key);
+        requests.end_copy(key);
         self.commit_unit_slice(storage, requests, part, unit, &next);
     }
 
@@ -309,7 +307,7 @@ impl Repair {
     }
 
     /// Gives a policy change up; it is tried again when the cluster is whole.
-    pub(super) fn abandon_reshape(&mut self, storage: &mut Storage, volume: VolumeId) {
+    pub(in crate::cluster) fn abandon_reshape(&mut self, storage: &mut Storage, volume: VolumeId) {
         let Some(state) = storage.objects.volume_mut(volume) else { return };
         let Some(reshape) = state.reshape.take() else { return };
         state.wanted = Some(reshape.policy);

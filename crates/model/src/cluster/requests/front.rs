@@ -1,18 +1,18 @@
 //! Requests of volumes: taken, held back by limit and congestion, split into parts, and finished.
 
-use super::cluster::Cluster;
-use super::event::{ClusterEvent, IoFailure, Outcome, VolumeFinished};
-use super::geometry::Rows;
-use super::ids::VolumeId;
-use super::iops_limit::normalised;
-use super::object::{Layout, Slot};
-use super::objects::Objects;
-use super::operation::{FrontOperation, Part, Purpose};
-use super::repair::Repair;
-use super::requests::Requests;
-use super::slab::Key;
-use super::storage::Storage;
-use super::timers::Timer;
+use super::Requests;
+use crate::cluster::Cluster;
+use crate::cluster::event::{ClusterEvent, IoFailure, Outcome, VolumeFinished};
+use crate::cluster::geometry::Rows;
+use crate::cluster::ids::VolumeId;
+use crate::cluster::iops_limit::normalised;
+use crate::cluster::object::{Layout, Slot};
+use crate::cluster::objects::Objects;
+use crate::cluster::operation::{FrontOperation, Part, Purpose};
+use crate::cluster::repair::Repair;
+use crate::cluster::slab::Key;
+use crate::cluster::storage::Storage;
+use crate::cluster::timers::Timer;
 use crate::request::{Operation, Request};
 use crate::store::RequestId;
 use underlay_core::Nanos;
@@ -60,7 +60,12 @@ impl Storage {
 }
 
 impl Requests {
-    pub(super) fn start_operation(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+    pub(in crate::cluster) fn start_operation(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(operation) = self.operations.get(key) else { return };
         let FrontOperation { volume, operation: kind, offset, length, held_back, .. } = *operation;
         storage.note_sets(volume);
@@ -126,7 +131,12 @@ impl Requests {
     }
 
     /// Starts a part again in the present layout, when the one it was planned for has been replaced; tells whether.
-    pub(super) fn replan(&mut self, storage: &mut Storage, repair: &mut Repair, part: Key) -> bool {
+    pub(in crate::cluster) fn replan(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        part: Key,
+    ) -> bool {
         let Some(&Part { purpose, volume, layout, range, .. }) = self.parts.get(part) else {
             return false;
         };
@@ -149,7 +159,7 @@ impl Requests {
         let Some(operation) = self.operations.get_mut(key) else { return };
         operation.parts_left = 1;
         let operation = *operation;
-        let range = super::geometry::RowRange { set: 0, row: 0, start: 0, length: 0 };
+        let range = crate::cluster::geometry::RowRange { set: 0, row: 0, start: 0, length: 0 };
         let purpose = Purpose::Front { operation: key, buffer_offset: 0 };
         let Some(volume) = storage.objects.volume(operation.volume) else { return };
         let (layout, losses) = (volume.layout, volume.losses);
@@ -160,7 +170,7 @@ impl Requests {
     }
 
     /// One part of a request is done; the request ends with its last part.
-    pub(super) fn part_of_operation_ended(
+    pub(in crate::cluster) fn part_of_operation_ended(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -230,7 +240,11 @@ impl Requests {
     }
 
     /// Ends all requests of a volume that is removed.
-    pub(super) fn fail_operations_of(&mut self, storage: &mut Storage, volume: VolumeId) {
+    pub(in crate::cluster) fn fail_operations_of(
+        &mut self,
+        storage: &mut Storage,
+        volume: VolumeId,
+    ) {
         let keys: Vec<Key> = self
             .operations
             .iter()

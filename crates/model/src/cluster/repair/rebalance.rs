@@ -4,22 +4,22 @@
 //! fullest and the emptiest device differ by more than the variance (30 %), until they differ by half of it. One component is
 //! moved at a time, the largest that does not overshoot; the slots of an object keep their fault domains apart.
 
-use super::cluster::Cluster;
-use super::event::ResyncReason;
-use super::ids::{ComponentId, GroupId, VolumeId};
-use super::inventory::Inventory;
-use super::object::{Component, Layout};
-use super::placement::Place;
-use super::repair::Repair;
+use super::Repair;
 use super::replacement::Replacement;
-use super::requests::Requests;
-use super::storage::Storage;
-use super::timers::Timer;
-use super::topology::MAIN_SIDE;
+use crate::cluster::Cluster;
+use crate::cluster::event::ResyncReason;
+use crate::cluster::ids::{ComponentId, GroupId, VolumeId};
+use crate::cluster::inventory::Inventory;
+use crate::cluster::object::{Component, Layout};
+use crate::cluster::placement::Place;
+use crate::cluster::requests::Requests;
+use crate::cluster::storage::Storage;
+use crate::cluster::timers::Timer;
+use crate::cluster::topology::MAIN_SIDE;
 
 /// What rebalancing is doing.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Balance {
+pub(in crate::cluster) struct Balance {
     /// The variance was exceeded and has not been halved yet.
     evening_out: bool,
 }
@@ -42,7 +42,7 @@ impl Inventory {
     }
 
     /// Used share of a capacity device, 0 to 1.
-    pub(super) fn device_fullness(&self, group: GroupId, disk: u8) -> f64 {
+    pub(in crate::cluster) fn device_fullness(&self, group: GroupId, disk: u8) -> f64 {
         self.fullness(Place { group, disk }) as f64 / 10_000.0
     }
 }
@@ -88,7 +88,11 @@ impl Storage {
 
 impl Repair {
     /// Begins a move if one is needed and none is under way.
-    pub(super) fn rebalance_now(&mut self, storage: &mut Storage, requests: &mut Requests) {
+    pub(in crate::cluster) fn rebalance_now(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+    ) {
         let moving = storage.objects.components.iter().flatten().any(|component| {
             component.reason == ResyncReason::Rebalance && !component.stale.is_empty()
         });
@@ -155,7 +159,7 @@ impl Repair {
 
 impl Cluster {
     /// The regular look.
-    pub(super) fn rebalance_tick(&mut self) {
+    pub(in crate::cluster) fn rebalance_tick(&mut self) {
         self.repair.rebalance_now(&mut self.storage, &mut self.requests);
         self.retry_policy_changes();
         let at = self.storage.clock.now() + self.storage.settings.rebalance_interval;

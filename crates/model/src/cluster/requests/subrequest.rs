@@ -1,45 +1,45 @@
 //! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
 
-use super::ids::{ComponentId, DeviceId, GroupId, HostId};
-use super::object::Component;
-use super::operation::{FailedHow, SubState, Subrequest};
-use super::repair::Repair;
-use super::requests::Requests;
-use super::slab::Key;
-use super::storage::Storage;
-use super::timers::Timer;
-use super::wants::Wanted;
+use super::Requests;
 use crate::agenda::Turn;
+use crate::cluster::ids::{ComponentId, DeviceId, GroupId, HostId};
+use crate::cluster::object::Component;
+use crate::cluster::operation::{FailedHow, SubState, Subrequest};
+use crate::cluster::repair::Repair;
+use crate::cluster::slab::Key;
+use crate::cluster::storage::Storage;
+use crate::cluster::timers::Timer;
+use crate::cluster::wants::Wanted;
 use crate::disk_group::{GroupFinished, GroupOutcome};
 use crate::request::Operation;
 use underlay_core::Nanos;
 
 /// Where the I/Os of a phase come from.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sender {
+pub(in crate::cluster) struct Sender {
     /// The host that asks.
-    pub(super) client: HostId,
+    pub(in crate::cluster) client: HostId,
     /// The time it spends before it sends.
-    pub(super) lead: Nanos,
+    pub(in crate::cluster) lead: Nanos,
     /// The part's head start.
-    pub(super) head_start: Nanos,
+    pub(in crate::cluster) head_start: Nanos,
 }
 
 /// Where a component is.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Target {
-    pub(super) component: ComponentId,
-    pub(super) group: GroupId,
-    pub(super) host: HostId,
+pub(in crate::cluster) struct Target {
+    pub(in crate::cluster) component: ComponentId,
+    pub(in crate::cluster) group: GroupId,
+    pub(in crate::cluster) host: HostId,
     /// Capacity device in the group, from 0.
-    pub(super) disk: u8,
+    pub(in crate::cluster) disk: u8,
     /// Where it begins in the device's address space.
-    pub(super) base: u64,
+    pub(in crate::cluster) base: u64,
 }
 
 impl Storage {
     /// Where a component is, if it is still there.
-    pub(super) fn target(&self, id: ComponentId) -> Option<Target> {
+    pub(in crate::cluster) fn target(&self, id: ComponentId) -> Option<Target> {
         let component = self.objects.component(id)?;
         let Component { group, disk, base, .. } = *component;
         Some(Target { component: id, group, host: self.inventory.host_of(group), disk, base })
@@ -50,7 +50,7 @@ impl Requests {
     /// Sends an I/O on its way; the part is to count it as waiting.
     // In both of its loops: what is the same for all I/Os of a phase then stays where it is (35 instructions per I/O less).
     #[inline(always)]
-    pub(super) fn issue(
+    pub(in crate::cluster) fn issue(
         &mut self,
         storage: &mut Storage,
         part: Key,
@@ -94,7 +94,7 @@ impl Requests {
 
     /// The I/O reached its host.
     #[inline]
-    pub(super) fn deliver(&mut self, storage: &mut Storage, key: Key) {
+    pub(in crate::cluster) fn deliver(&mut self, storage: &mut Storage, key: Key) {
         if self.is_answered(storage, key) {
             self.submit_to_group(storage, key);
         } else if let Some(sub) = self.subs.get_mut(key) {
@@ -103,7 +103,7 @@ impl Requests {
     }
 
     /// The disk group is done with it.
-    pub(super) fn group_finished(
+    pub(in crate::cluster) fn group_finished(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -185,7 +185,12 @@ impl Requests {
     }
 
     /// The answer reached the owner.
-    pub(super) fn answered(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+    pub(in crate::cluster) fn answered(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(Subrequest { state: SubState::Returning(outcome), .. }) = self.subs.get(key)
         else {
             return;
@@ -230,7 +235,12 @@ impl Requests {
     }
 
     /// All I/Os of a part's phase were answered.
-    pub(super) fn all_answered(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+    pub(in crate::cluster) fn all_answered(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(part) = self.parts.get_mut(key) else { return };
         part.service += part.phase_service;
         part.phase_service = Nanos::ZERO;
@@ -271,7 +281,7 @@ impl Requests {
     }
 
     /// Fails the I/Os that `hit` selects, except those whose answer is on its way.
-    pub(super) fn fail_subs(
+    pub(in crate::cluster) fn fail_subs(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -319,7 +329,7 @@ impl Requests {
     }
 
     /// Hosts may answer again: what waited for them goes on.
-    pub(super) fn resume_subs(&mut self, storage: &mut Storage, repair: &mut Repair) {
+    pub(in crate::cluster) fn resume_subs(&mut self, storage: &mut Storage, repair: &mut Repair) {
         let waiting: Vec<(Key, SubState)> =
             self.subs.iter().map(|(key, sub)| (key, sub.state)).collect();
         for (key, state) in waiting {

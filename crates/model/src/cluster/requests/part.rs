@@ -5,24 +5,24 @@
 //! a component on the way is tried again as long as the volume can serve; it never waits longer than the cluster needs
 //! to notice a failure.
 
-use super::data_command::Piece;
-use super::event::IoFailure;
-use super::geometry::{RowRange, SetKind};
-use super::ids::{ComponentId, GroupId, HostId, VolumeId};
-use super::object::{Layout, Object};
-use super::objects::Objects;
-use super::operation::{Aim, Failed, Phase, Purpose};
-use super::policy::Checksum;
-use super::repair::Repair;
-use super::requests::Requests;
-use super::row_plan::{
+use super::Requests;
+use super::subrequest::Sender;
+use crate::cluster::data_command::Piece;
+use crate::cluster::event::IoFailure;
+use crate::cluster::geometry::{RowRange, SetKind};
+use crate::cluster::ids::{ComponentId, GroupId, HostId, VolumeId};
+use crate::cluster::object::{Layout, Object};
+use crate::cluster::objects::Objects;
+use crate::cluster::operation::{Aim, Failed, Phase, Purpose};
+use crate::cluster::policy::Checksum;
+use crate::cluster::repair::Repair;
+use crate::cluster::row_plan::{
     SLOTS_MAX, UnitRange, parity_read, parity_write_reads, row_is_known, touched,
 };
-use super::slab::Key;
-use super::storage::Storage;
-use super::subrequest::Sender;
-use super::timers::Timer;
-use super::wants::{Wanted, Wants};
+use crate::cluster::slab::Key;
+use crate::cluster::storage::Storage;
+use crate::cluster::timers::Timer;
+use crate::cluster::wants::{Wanted, Wants};
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 use underlay_core::Nanos;
@@ -32,7 +32,7 @@ const ATTEMPTS_MAX: u8 = 16;
 
 impl Objects {
     /// The I/Os that read a range of a row; none if too few members are current.
-    pub(super) fn reads_of(
+    pub(in crate::cluster) fn reads_of(
         &self,
         piece: &Piece,
         range: &RowRange,
@@ -60,7 +60,7 @@ impl Objects {
     }
 
     /// What a write of a row with parity must read first.
-    pub(super) fn reads_before_write(&self, piece: &Piece, part: &Aim) -> Wants {
+    pub(in crate::cluster) fn reads_before_write(&self, piece: &Piece, part: &Aim) -> Wants {
         let mut wants = Wants::new();
         if matches!(piece.kind, SetKind::Mirror { .. }) {
             return wants;
@@ -82,7 +82,11 @@ impl Objects {
     }
 
     /// Where in the volume a range of the present layout lies.
-    pub(super) fn volume_range(&self, volume: VolumeId, range: &RowRange) -> (u64, u32) {
+    pub(in crate::cluster) fn volume_range(
+        &self,
+        volume: VolumeId,
+        range: &RowRange,
+    ) -> (u64, u32) {
         let base = self
             .object(volume, Layout::Present)
             .map_or(0, |object| object.geometry.row_offset(range.set, range.row));
@@ -90,7 +94,7 @@ impl Objects {
     }
 
     /// The I/Os that write a range of a row on all reachable members.
-    pub(super) fn writes_of(
+    pub(in crate::cluster) fn writes_of(
         &self,
         volume: VolumeId,
         layout: Layout,
@@ -119,7 +123,12 @@ impl Objects {
 
 impl Requests {
     /// Starts a part of a read, write or discard.
-    pub(super) fn begin_part(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+    pub(in crate::cluster) fn begin_part(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(part) = self.parts.get(key) else { return };
         let (aim, layout) = (part.aim(), part.layout);
         let Some(volume) = storage.objects.volume(aim.volume) else {
@@ -192,7 +201,7 @@ impl Requests {
     }
 
     /// Sends the writes of a part to all reachable members of both layouts.
-    pub(super) fn issue_writes(
+    pub(in crate::cluster) fn issue_writes(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -232,7 +241,7 @@ impl Requests {
     }
 
     /// The host that a part of a request is sent from, and the time it spends before it is sent.
-    pub(super) fn client_and_lead(
+    pub(in crate::cluster) fn client_and_lead(
         &self,
         storage: &Storage,
         key: Key,
@@ -255,7 +264,7 @@ impl Requests {
     }
 
     /// Sends I/Os from a host; a part without any goes on at once.
-    pub(super) fn issue_from(
+    pub(in crate::cluster) fn issue_from(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -275,14 +284,19 @@ impl Requests {
     }
 
     /// The I/Os of a phase are about to be sent from a host.
-    pub(super) fn begin_phase(&mut self, key: Key, client: HostId, lead: Nanos) -> Option<Sender> {
+    pub(in crate::cluster) fn begin_phase(
+        &mut self,
+        key: Key,
+        client: HostId,
+        lead: Nanos,
+    ) -> Option<Sender> {
         let part = self.parts.get_mut(key)?;
         part.phase_service = lead;
         Some(Sender { client, lead, head_start: part.head_start })
     }
 
     /// So many I/Os of a phase were sent. None has been answered since: disk groups answer when they are called next.
-    pub(super) fn all_sent(
+    pub(in crate::cluster) fn all_sent(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -303,7 +317,12 @@ impl Requests {
     }
 
     /// Starts a flush of all disk groups that hold components of the volume.
-    pub(super) fn begin_flush(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+    pub(in crate::cluster) fn begin_flush(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(part) = self.parts.get(key).map(|part| part.aim()) else { return };
         let Some(object) = storage.objects.object(part.volume, Layout::Present) else {
             return self.end_part(storage, repair, key, Some(IoFailure::VolumeRemoved));
@@ -338,7 +357,7 @@ impl Requests {
     }
 
     /// All I/Os of a phase are done.
-    pub(super) fn part_phase_ended(
+    pub(in crate::cluster) fn part_phase_ended(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -372,7 +391,12 @@ impl Requests {
         }
     }
 
-    pub(super) fn retry(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+    pub(in crate::cluster) fn retry(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(part) = self.parts.get_mut(key) else { return };
         part.attempts += 1;
         if part.attempts >= ATTEMPTS_MAX {
@@ -384,7 +408,7 @@ impl Requests {
         }
     }
 
-    pub(super) fn end_part(
+    pub(in crate::cluster) fn end_part(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,

@@ -14,7 +14,7 @@ const WINDOW: Nanos = Nanos::from_secs(1);
 
 /// A slowly moving average.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ResyncPace {
+pub(in crate::cluster) struct ResyncPace {
     /// 0 = not known.
     bytes_per_second: f64,
     measured_since: Nanos,
@@ -25,7 +25,7 @@ pub(super) struct ResyncPace {
 
 impl ResyncPace {
     /// A slice begins.
-    pub(super) fn begin(&mut self, now: Nanos) {
+    pub(in crate::cluster) fn begin(&mut self, now: Nanos) {
         let pause = now.saturating_sub(self.active);
         if pause > PAUSE || self.active == Nanos::ZERO {
             self.measured_since = now;
@@ -38,7 +38,7 @@ impl ResyncPace {
     }
 
     /// Bytes of a slice were copied.
-    pub(super) fn count(&mut self, now: Nanos, bytes: u64) {
+    pub(in crate::cluster) fn count(&mut self, now: Nanos, bytes: u64) {
         self.active = now;
         self.measured_bytes += bytes;
         let span = now.saturating_sub(self.measured_since);
@@ -53,7 +53,7 @@ impl ResyncPace {
     }
 
     /// Bytes per second, when known.
-    pub(super) fn known(&self) -> Option<f64> {
+    pub(in crate::cluster) fn known(&self) -> Option<f64> {
         (self.bytes_per_second > 0.0).then_some(self.bytes_per_second)
     }
 }

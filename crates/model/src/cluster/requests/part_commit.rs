@@ -1,18 +1,18 @@
 //! The moment at which a part of a request takes effect, or turns out not to.
 
-use super::data_command::{Content, DataCommand, Piece, PieceMember};
-use super::event::IoFailure;
-use super::geometry::{RowRange, SetKind};
-use super::ids::{ComponentId, VolumeId};
-use super::object::{Layout, Object};
-use super::objects::Objects;
-use super::operation::{Aim, Failed, FailedHow, Part, Phase, Purpose};
-use super::repair::Repair;
-use super::requests::Requests;
-use super::row_plan::{SLOTS_MAX, parity_read, row_is_known, touched};
-use super::slab::Key;
-use super::storage::Storage;
-use super::volatile::Volatile;
+use super::Requests;
+use crate::cluster::data_command::{Content, DataCommand, Piece, PieceMember};
+use crate::cluster::event::IoFailure;
+use crate::cluster::geometry::{RowRange, SetKind};
+use crate::cluster::ids::{ComponentId, VolumeId};
+use crate::cluster::object::{Layout, Object};
+use crate::cluster::objects::Objects;
+use crate::cluster::operation::{Aim, Failed, FailedHow, Part, Phase, Purpose};
+use crate::cluster::repair::Repair;
+use crate::cluster::row_plan::{SLOTS_MAX, parity_read, row_is_known, touched};
+use crate::cluster::slab::Key;
+use crate::cluster::storage::Storage;
+use crate::cluster::volatile::Volatile;
 use crate::request::Operation;
 use crate::store::RequestId;
 use rand::{Rng, RngExt};
@@ -57,7 +57,7 @@ impl Objects {
 }
 
 impl Requests {
-    pub(super) fn commit_read(
+    pub(in crate::cluster) fn commit_read(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -89,7 +89,7 @@ impl Requests {
         self.end_part(storage, repair, key, None);
     }
 
-    pub(super) fn commit_write(
+    pub(in crate::cluster) fn commit_write(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -201,7 +201,12 @@ impl Requests {
         }
     }
 
-    pub(super) fn commit_flush(&mut self, storage: &mut Storage, repair: &mut Repair, key: Key) {
+    pub(in crate::cluster) fn commit_flush(
+        &mut self,
+        storage: &mut Storage,
+        repair: &mut Repair,
+        key: Key,
+    ) {
         let Some(part) = self.parts.get(key).cloned() else { return };
         if !part.failed.is_empty() {
             // Whoever failed is gone by now; the others are asked again.
@@ -266,7 +271,7 @@ impl Requests {
     }
 
     /// A part cannot be done. What a power cut left of a write stays.
-    pub(super) fn fail_part(
+    pub(in crate::cluster) fn fail_part(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,

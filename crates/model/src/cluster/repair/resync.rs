@@ -5,61 +5,61 @@
 //! the data plane at one moment; writes of the volume go to the target all the while, so that a row is current as soon as
 //! all its slices are. What is left is the set of stale rows, which survives interruptions and restarts.
 
-use super::data_command::DataCommand;
-use super::event::{Notice, ResyncReason};
-use super::geometry::RowRange;
-use super::ids::{ComponentId, GroupId, VolumeId};
-use super::object::{Copy, Layout};
-use super::operation::{Part, Phase, Purpose};
-use super::repair::Repair;
-use super::requests::Requests;
+use super::Repair;
 use super::resync_pace::ResyncPace;
 use super::resync_search::Next;
-use super::row_plan::row_is_known;
-use super::slab::Key;
-use super::storage::Storage;
-use super::timers::Timer;
-use super::wants::Wanted;
-use super::wants::Wants;
+use crate::cluster::data_command::DataCommand;
+use crate::cluster::event::{Notice, ResyncReason};
+use crate::cluster::geometry::RowRange;
+use crate::cluster::ids::{ComponentId, GroupId, VolumeId};
+use crate::cluster::object::{Copy, Layout};
+use crate::cluster::operation::{Part, Phase, Purpose};
+use crate::cluster::requests::Requests;
+use crate::cluster::row_plan::row_is_known;
+use crate::cluster::slab::Key;
+use crate::cluster::storage::Storage;
+use crate::cluster::timers::Timer;
+use crate::cluster::wants::Wanted;
+use crate::cluster::wants::Wants;
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 use underlay_core::{Bytes, Nanos};
 
 /// A row of which slices are in flight.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RowCopy {
-    pub(super) row: u64,
+pub(in crate::cluster) struct RowCopy {
+    pub(in crate::cluster) row: u64,
     /// Bytes of which the copy has begun.
-    pub(super) begun: u32,
+    pub(in crate::cluster) begun: u32,
     /// Slices in flight.
-    pub(super) in_flight: u32,
+    pub(in crate::cluster) in_flight: u32,
     /// A slice failed, or a write was missed: the row stays stale.
-    pub(super) spoiled: bool,
+    pub(in crate::cluster) spoiled: bool,
 }
 
 /// What has been copied so far.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ResyncState {
+pub(in crate::cluster) struct ResyncState {
     /// Tells slices of an earlier copy from those of the present one.
     epochs: u32,
     /// Bytes written by copies, per [`ResyncReason::ALL`].
-    pub(super) copied_bytes: [u64; 4],
+    pub(in crate::cluster) copied_bytes: [u64; 4],
     /// Slices written by copies, likewise.
-    pub(super) slices: [u64; 4],
-    pub(super) pace: ResyncPace,
+    pub(in crate::cluster) slices: [u64; 4],
+    pub(in crate::cluster) pace: ResyncPace,
     /// Whether a retry is scheduled.
-    pub(super) retry_scheduled: bool,
+    pub(in crate::cluster) retry_scheduled: bool,
 }
 
 impl ResyncState {
     /// Number of a copy that begins.
-    pub(super) fn next_epoch(&mut self) -> u32 {
+    pub(in crate::cluster) fn next_epoch(&mut self) -> u32 {
         self.epochs = self.epochs.wrapping_add(1);
         self.epochs
     }
 
     /// Counts a slice.
-    pub(super) fn count(&mut self, now: Nanos, reason: ResyncReason, bytes: u64) {
+    pub(in crate::cluster) fn count(&mut self, now: Nanos, reason: ResyncReason, bytes: u64) {
         self.copied_bytes[reason as usize] += bytes;
         self.slices[reason as usize] += 1;
         self.pace.count(now, bytes);
@@ -89,7 +89,7 @@ impl Storage {
 
 impl Repair {
     /// Makes sure that a stale, reachable component is being filled.
-    pub(super) fn ensure_copy(
+    pub(in crate::cluster) fn ensure_copy(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -119,7 +119,11 @@ impl Repair {
     }
 
     /// Tries blocked and new copies again, and repairs that are overdue.
-    pub(super) fn retry_copies(&mut self, storage: &mut Storage, requests: &mut Requests) {
+    pub(in crate::cluster) fn retry_copies(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+    ) {
         self.resync.retry_scheduled = false;
         let ids: Vec<ComponentId> =
             storage.objects.components.iter().flatten().map(|component| component.id).collect();
@@ -142,7 +146,12 @@ impl Repair {
     }
 
     /// Begins slices towards a group until its window is full.
-    pub(super) fn pump(&mut self, storage: &mut Storage, requests: &mut Requests, group: GroupId) {
+    pub(in crate::cluster) fn pump(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        group: GroupId,
+    ) {
         let index = group.0 as usize;
         while storage.inventory.groups[index].resync_in_flight < storage.settings.resync_window {
             let mut position = 0;
@@ -196,13 +205,13 @@ impl Repair {
         let purpose = Purpose::Resync { component: id, group, epoch };
         storage.inventory.groups[group.0 as usize].resync_in_flight += 1;
         self.resync.pace.begin(storage.clock.now());
-        let part = requests.parts.insert(Part::new(purpose, volume, Operation::Write, range));
+        let part = requests.begin_copy(purpose, volume, range);
         let client = storage.inventory.host_of(group);
         let wants = storage.slice_reads(id, &range);
         requests.issue_from(storage, self, part, client, Nanos::ZERO, &wants);
     }
 
-    pub(super) fn resync_phase_ended(
+    pub(in crate::cluster) fn resync_phase_ended(
         &mut self,
         storage: &mut Storage,
         requests: &mut Requests,
@@ -229,13 +238,11 @@ impl Repair {
                 length: part.range.length,
                 class: IoClass::Resync,
             });
-            if let Some(entry) = requests.parts.get_mut(key) {
-                entry.phase = Phase::Writing;
-            }
+            requests.begin_copy_write(key);
             let client = storage.inventory.host_of(group);
             return requests.issue_from(storage, self, key, client, Nanos::ZERO, &wants);
         }
-        requests.parts.remove(key);
+        requests.end_copy(key);
         storage.inventory.groups[group.0 as usize].resync_in_flight -= 1;
         if known {
             self.commit_slice(storage, id, &part.range);
@@ -263,12 +270,12 @@ impl Repair {
         let Some(component) = storage.objects.component_mut(id) else { return };
         let (volume, set, slot, reason) =
             (component.volume, component.set, component.slot, component.reason);
-        let was_filling = component.announced != super::event::ComponentState::Active;
+        let was_filling = component.announced != crate::cluster::event::ComponentState::Active;
         let Some(object) = storage.objects.object_mut(volume, Layout::Present) else { return };
         let place = object.slot_mut(set, slot);
         if place.replacement == Some(id) {
             let old = place.current;
-            *place = super::object::Slot { current: id, replacement: None };
+            *place = crate::cluster::object::Slot { current: id, replacement: None };
             storage.objects.shape_changed();
             storage.remove_component(old);
         } else if place.current == id && place.replacement.is_some() && was_filling {
@@ -295,7 +302,7 @@ impl Repair {
     }
 
     /// Looks again at copies that are blocked, a little later.
-    pub(super) fn schedule_retry(&mut self, storage: &mut Storage) {
+    pub(in crate::cluster) fn schedule_retry(&mut self, storage: &mut Storage) {
         if !self.resync.retry_scheduled {
             self.resync.retry_scheduled = true;
             let at = storage.clock.now() + storage.settings.rebalance_interval;

@@ -5,19 +5,19 @@
 //! of the set (see `whole_set`) be looked up. Everything else goes the general way, as does what turns out to be something else
 //! on the way; for these requests the general way says the same, and debug builds compare.
 
-use super::data_command::DataCommand;
-use super::geometry::SetKind;
-use super::object::Layout;
-use super::objects::Objects;
-use super::operation::{Aim, Failed, Phase};
-use super::repair::Repair;
-use super::requests::Requests;
-use super::row_plan::{OneUnit, UnitRange, one_unit};
-use super::slab::Key;
-use super::storage::Storage;
+use super::Requests;
 use super::subrequest::Target;
-use super::wants::{Wanted, Wants};
-use super::whole_set::SetNote;
+use crate::cluster::data_command::DataCommand;
+use crate::cluster::geometry::SetKind;
+use crate::cluster::object::Layout;
+use crate::cluster::objects::Objects;
+use crate::cluster::operation::{Aim, Failed, Phase};
+use crate::cluster::repair::Repair;
+use crate::cluster::row_plan::{OneUnit, UnitRange, one_unit};
+use crate::cluster::slab::Key;
+use crate::cluster::storage::Storage;
+use crate::cluster::wants::{Wanted, Wants};
+use crate::cluster::whole_set::SetNote;
 use crate::request::Operation;
 use crate::scheduler::IoClass;
 
@@ -80,7 +80,7 @@ impl Objects {
 
 impl Requests {
     /// Starts a read, if it is one of those; tells whether it was.
-    pub(super) fn begin_one_unit_read(
+    pub(in crate::cluster) fn begin_one_unit_read(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -115,7 +115,7 @@ impl Requests {
     }
 
     /// Starts a write, if it is one of those and its space is there already; tells whether it was.
-    pub(super) fn begin_one_unit_write(
+    pub(in crate::cluster) fn begin_one_unit_write(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -158,7 +158,7 @@ impl Requests {
     }
 
     /// Sends the writes of a part, if it is one of those and there is no other layout; tells whether it was.
-    pub(super) fn issue_one_unit_writes(
+    pub(in crate::cluster) fn issue_one_unit_writes(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
@@ -181,7 +181,7 @@ impl Requests {
 
     /// Lets a write take effect that all of its components have, if it is one of those and there is no other layout; tells whether
     /// it was.
-    pub(super) fn commit_one_unit_write(
+    pub(in crate::cluster) fn commit_one_unit_write(
         &mut self,
         storage: &mut Storage,
         repair: &mut Repair,
