@@ -124,6 +124,11 @@ impl<T: Copy> Agenda<T> {
         } else {
             self.push(turn, item)
         };
+        debug_assert!(turn < Turn::NEVER, "what is entered happens at some time");
+        debug_assert!(
+            self.entries[entry as usize].turn == turn,
+            "the entry holds what was entered"
+        );
         let number = bucket_of(turn).max(self.floor);
         if number - self.floor >= BUCKETS as u64 {
             return self.enter_far(turn, entry);
@@ -137,6 +142,7 @@ impl<T: Copy> Agenda<T> {
 
     #[cold]
     fn push(&mut self, turn: Turn, item: T) -> u32 {
+        debug_assert!(self.entries.len() < NOBODY as usize, "no entry has the number of none");
         self.entries.push(Entry { turn, before: NOBODY, after: NOBODY, item });
         self.entries.len() as u32 - 1
     }
@@ -163,6 +169,7 @@ impl<T: Copy> Agenda<T> {
             Some(bucket) => self.unlink_first(usize::from(bucket), index, after),
             None => self.unlink_far(),
         }
+        debug_assert!(self.next > turn, "what follows is not earlier than what was taken");
         Some((turn.at(), item))
     }
 
@@ -231,6 +238,7 @@ impl<T: Copy> Agenda<T> {
     #[inline]
     fn unlink_first(&mut self, bucket: usize, entry: u32, after: u32) {
         let links = &mut self.buckets[bucket % BUCKETS];
+        debug_assert!(links.first == entry, "the next thing to happen is the first in its bucket");
         if links.last != entry {
             links.first = after;
             return self.set_next(after, bucket);
@@ -242,6 +250,10 @@ impl<T: Copy> Agenda<T> {
     /// Takes the first entry out of the heap, and finds the next thing to happen.
     #[cold]
     fn unlink_far(&mut self) {
+        debug_assert!(
+            self.far.peek().is_some_and(|first| first.0.0 == self.far_next),
+            "the heap's first is known"
+        );
         self.far.pop();
         self.far_next = self.far.peek().map_or(Turn::NEVER, |Reverse((turn, _))| *turn);
         self.find_next();
@@ -266,6 +278,7 @@ impl<T: Copy> Agenda<T> {
         if self.far_next < turn {
             return self.far_is_next();
         }
+        debug_assert!(turn != Turn::NEVER, "a bucket holds only what is pending");
         (self.next, self.next_entry, self.next_bucket) = (turn, entry, Some(bucket as u8));
     }
 

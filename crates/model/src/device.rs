@@ -132,6 +132,10 @@ impl Device {
             Operation::Flush => self.flush(now),
             Operation::Discard => self.command_only(now),
         };
+        debug_assert!(
+            at >= now && drained >= at,
+            "a request ends after it arrived, and drains after that"
+        );
         let queue = (at - now).saturating_sub(service);
         Completion { at, queue, service: at - now - queue, drained }
     }

@@ -94,6 +94,7 @@ impl Arm {
         };
         let service = positioning + transfer_time(bytes, self.disk.media_bytes_per_second);
         let done = start + service;
+        debug_assert!(done >= self.last_done, "one arm serves in the order of arrival");
         self.last_done = done;
         self.free = start + Nanos(service.0 * self.divisor);
         self.head = offset + bytes;
@@ -135,6 +136,7 @@ impl Arm {
     }
 
     fn position_at(&mut self, distance: f64) -> Nanos {
+        debug_assert!((0.0..=1.0).contains(&distance), "distance {distance} of the extent");
         let seek = self.disk.seek_span.0 as f64 * distance.sqrt();
         let turn = self.rotation.0 as f64 * unit_interval(&mut self.random);
         self.disk.seek_shortest + Nanos((seek + turn) as u64)

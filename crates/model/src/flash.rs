@@ -204,6 +204,7 @@ impl Units {
 
 /// A hash reduced to `0..count`, without division.
 fn reduce(hash: u64, count: usize) -> usize {
+    debug_assert!(count > 0, "a device has units");
     ((u128::from(hash) * count as u128) >> 64) as usize
 }
 

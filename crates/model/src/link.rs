@@ -104,6 +104,7 @@ fn reserve(free: &mut Nanos, ready: Nanos, times: TransferTimes) -> Transfer {
 /// Rounded up, so that a rate is never exceeded.
 pub(crate) fn transfer_time(bytes: u64, bytes_per_second: u64) -> Nanos {
     // Divisions of 128 bits take many times as long, and only absurd lengths need them.
+    debug_assert!(bytes_per_second > 0, "a link transfers something");
     if let Some(scaled) = bytes.checked_mul(1_000_000_000) {
         return Nanos(scaled.div_ceil(bytes_per_second));
     }

@@ -91,6 +91,11 @@ impl WriteBufferState {
         let drain_start = self.drain_free.max(room);
         let admitted = room + self.overflow_time(bytes, drain_time);
         let occupied = Nanos(drain_time.0 * self.divisor);
+        debug_assert!(
+            admitted >= received.max(self.last_admission),
+            "writes are admitted in order"
+        );
+        debug_assert!(drain_start + drain_time >= self.drained_at, "writes drain in order");
         self.last_admission = admitted;
         self.drained_at = drain_start + drain_time;
         self.drain_free = drain_start + occupied;
@@ -159,10 +164,15 @@ impl WriteBufferState {
     fn room_for(&mut self, from: Nanos, bytes: u64) -> Nanos {
         self.release_until(from);
         let capacity = self.buffer.capacity.0;
+        debug_assert!(
+            !self.segments.is_empty() || self.outstanding_bytes == 0,
+            "bytes belong to writes"
+        );
         let needed = bytes.min(capacity);
         let mut room_at = from;
         while self.outstanding_bytes + needed > capacity {
             let Some(oldest) = self.segments.pop_front() else { break };
+            debug_assert!(oldest.bytes <= self.outstanding_bytes, "what drains was outstanding");
             self.outstanding_bytes -= oldest.bytes;
             room_at = room_at.max(oldest.drained_at);
         }
@@ -181,6 +191,7 @@ impl WriteBufferState {
 
     fn release_until(&mut self, now: Nanos) {
         while let Some(segment) = self.segments.pop_front_if(|s| s.drained_at <= now) {
+            debug_assert!(segment.bytes <= self.outstanding_bytes, "what drains was outstanding");
             self.outstanding_bytes -= segment.bytes;
         }
     }
@@ -194,6 +205,10 @@ impl WriteBufferState {
         let count = self.unprogrammed_bytes / self.program_bytes;
         self.unprogrammed_bytes %= self.program_bytes;
         for i in 0..count {
+            debug_assert!(
+                self.programs.back().is_none_or(|last| *last <= start + duration),
+                "ascending"
+            );
             self.programs.push_back(start + Nanos(duration.0 * (i + 1) / count));
         }
     }

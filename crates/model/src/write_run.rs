@@ -40,6 +40,7 @@ impl RunTracker {
         });
         let run = match continued {
             Some(run) => {
+                debug_assert!(end >= run.end, "a run that continues does not shrink");
                 run.length_bytes += end - run.end;
                 run
             }

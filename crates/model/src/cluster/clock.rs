@@ -48,6 +48,7 @@ impl Clock {
 
     /// Starts a timer.
     pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
+        debug_assert!(at >= self.now, "a timer expires in the future");
         let turn = self.take_turn(at);
         self.schedule_turn(turn, timer);
     }

@@ -24,7 +24,9 @@ impl IopsLimit {
     /// When a request of that many normalised I/Os that arrives at `now` may start.
     pub(super) fn admit(&mut self, now: Nanos, normalised: u32) -> Nanos {
         let start = self.next_free.max(now);
+        debug_assert!(self.per_second > 0, "a limit lets something pass");
         let turn = u64::from(normalised) * 1_000_000_000 / u64::from(self.per_second);
+        debug_assert!(start >= now, "a request starts after it arrived");
         self.next_free = start + Nanos(turn);
         start
     }

@@ -48,6 +48,8 @@ impl Network {
         sender.send_free = departure + wire;
         let receiver = &mut hosts[to.0 as usize];
         let arrival = (departure + self.spec.latency).max(receiver.receive_free) + wire;
+        debug_assert!(arrival >= now + self.spec.latency, "a message takes at least the latency");
+        debug_assert!(arrival >= receiver.receive_free, "a link carries one message at a time");
         receiver.receive_free = arrival;
         arrival
     }

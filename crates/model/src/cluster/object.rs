@@ -125,6 +125,7 @@ impl Object {
     /// The slots of a set.
     pub(super) fn set(&self, set: u32) -> &[Slot] {
         let members = usize::from(self.geometry.kind.members());
+        debug_assert!(set < self.geometry.sets, "set {set} of {}", self.geometry.sets);
         &self.slots[set as usize * members..][..members]
     }
 

@@ -160,6 +160,13 @@ pub(super) fn place_object(map: &Map, demand: &Demand) -> Result<Placed, Placeme
         planner.free_domains.remove(map.domain(host));
         witnesses.push(host);
     }
+    debug_assert!(
+        places.iter().all(|place| map.host_usable(map.groups[place.group.0 as usize].host))
+    );
+    debug_assert!(
+        witnesses.len() == usize::from(demand.policy.witnesses()),
+        "one place per witness"
+    );
     Ok(Placed { places, witnesses })
 }
 

@@ -34,6 +34,7 @@ impl RegionSet {
 
     /// Whether the region is in the set.
     pub fn contains(&self, region: u64) -> bool {
+        debug_assert!(region < self.limit, "region {region} of {}", self.limit);
         self.count != 0 && self.words[(region / 64) as usize] >> (region % 64) & 1 == 1
     }
 
@@ -56,6 +57,7 @@ impl RegionSet {
         if !self.contains(region) {
             return false;
         }
+        debug_assert!(self.count > 0, "the count covers the region");
         self.words[(region / 64) as usize] &= !(1 << (region % 64));
         self.count -= 1;
         true
@@ -75,6 +77,7 @@ impl RegionSet {
             *word |= more;
             count += u64::from(word.count_ones());
         }
+        debug_assert!(count >= other.count, "a union holds both sets");
         self.count = count;
     }
 

@@ -74,6 +74,7 @@ impl OneUnit {
 /// The unit that a range of a row lies in, unless it reaches over several. There are one or two units of parity.
 #[inline]
 pub(super) fn one_unit(kind: SetKind, unit_bytes: u32, range: &RowRange) -> Option<OneUnit> {
+    debug_assert!(unit_bytes.is_power_of_two(), "a unit of {unit_bytes} bytes");
     let from = range.start & (unit_bytes - 1);
     let to = from + range.length;
     if to > unit_bytes {

@@ -47,6 +47,7 @@ impl<T> Slab<T> {
         let index = self.free.pop().unwrap_or_else(|| self.push());
         // In one place, so that the value is written where it stays and not copied there.
         let entry = &mut self.entries[index as usize];
+        debug_assert!(entry.value.is_none(), "a place holds one value");
         entry.value = Some(value);
         Key { index, generation: entry.generation }
     }
@@ -96,6 +97,7 @@ impl<T> Slab<T> {
 
     /// Number of values.
     pub(super) fn len(&self) -> usize {
+        debug_assert!(self.free.len() <= self.entries.len(), "a place is free once");
         self.entries.len() - self.free.len()
     }
 

@@ -55,6 +55,11 @@ impl Storage {
         let after = component.occupied_bytes(unit_bytes);
         let group = &mut self.inventory.groups[component.group.0 as usize];
         let disk = &mut group.disks[usize::from(component.disk)];
+        debug_assert!(before <= disk.used, "a component's space is counted on its device");
+        debug_assert!(
+            after <= component.length.max(component.reserved),
+            "a component stays within itself"
+        );
         disk.used = disk.used + after - before;
     }
 

@@ -282,6 +282,10 @@ impl Cluster {
         }
         cluster.repair.membership_changed(&mut cluster.storage, &mut cluster.requests);
         cluster.storage.restore_repairs(state);
+        debug_assert!(
+            cluster.space_is_exact(),
+            "the space of a device is the sum over its components"
+        );
         Ok(cluster)
     }
 

@@ -43,6 +43,10 @@ impl Inventory {
 impl Storage {
     /// Everything the cluster must not forget; see [`super::Restart`] for when to store it.
     pub(super) fn state(&self) -> ClusterState {
+        debug_assert!(
+            self.space_is_exact(),
+            "the space of a device is the sum over its components"
+        );
         ClusterState {
             version: VERSION,
             next_component: self.objects.components.len() as u32,

@@ -100,6 +100,7 @@ impl Disk {
 
     /// Used share of the capacity in hundredths of a percent.
     pub(super) fn fullness(&self) -> u64 {
+        debug_assert!(self.capacity > 0, "a device has room");
         (u128::from(self.used) * 10_000 / u128::from(self.capacity)) as u64
     }
 
@@ -115,6 +116,7 @@ impl Disk {
             }
             base = start + taken;
         }
+        debug_assert!(self.is_gap(at, base, length), "address ranges do not overlap");
         self.ranges.insert(at, (base, length, component));
         self.promised += length;
         base
@@ -123,14 +125,23 @@ impl Disk {
     /// Takes an address range that was given out in an earlier life.
     pub(super) fn restore_range(&mut self, base: u64, length: u64, component: ComponentId) {
         let at = self.ranges.partition_point(|(start, _, _)| *start < base);
+        debug_assert!(self.is_gap(at, base, length), "address ranges do not overlap");
         self.ranges.insert(at, (base, length, component));
         self.promised += length;
+    }
+
+    /// Whether a range lies between the ranges before and after a position.
+    fn is_gap(&self, at: usize, base: u64, length: u64) -> bool {
+        let before =
+            at.checked_sub(1).map_or(0, |before| self.ranges[before].0 + self.ranges[before].1);
+        before <= base && self.ranges.get(at).is_none_or(|(next, _, _)| base + length <= *next)
     }
 
     /// Gives the component's address range back.
     pub(super) fn return_range(&mut self, component: ComponentId) {
         if let Some(at) = self.ranges.iter().position(|(_, _, owner)| *owner == component) {
             let (_, length, _) = self.ranges.remove(at);
+            debug_assert!(length <= self.promised, "a range that is returned was given out");
             self.promised -= length;
         }
     }

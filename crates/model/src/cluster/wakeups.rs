@@ -58,6 +58,7 @@ impl Wakeups {
     /// The group now wants to be called then.
     #[inline]
     pub(super) fn set(&mut self, group: usize, at: u64) {
+        debug_assert!(group < self.groups, "group {group} of {}", self.groups);
         let (mut number, mut place) = (self.first_round + group / PLAYERS, group % PLAYERS);
         let mut winner = Wakeup { at, group: group as u32 };
         loop {

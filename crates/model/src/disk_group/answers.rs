@@ -30,6 +30,7 @@ impl DiskGroup {
     #[inline]
     pub(super) fn piece_done(&mut self, index: u32, outcome: GroupOutcome, service: Nanos) {
         let op = self.operations.get(index);
+        debug_assert!(op.pieces > 0, "each piece comes back once");
         op.pieces -= 1;
         if op.outcome == GroupOutcome::Ok {
             op.outcome = outcome;
@@ -68,11 +69,13 @@ impl DiskGroup {
         let Work::Request(io) = &op.work else {
             unreachable!("a run of the elevator is not answered")
         };
+        debug_assert!(self.clock >= op.arrived, "an answer comes after its request");
         let total = self.clock + op.early - op.arrived;
         let service = op.service.min(total);
         let queue = total - service;
         let bytes = u64::from(io.length_bytes);
         let class = &mut self.classes[io.class.index()];
+        debug_assert!(class.outstanding > 0 && class.outstanding_bytes >= bytes, "answered once");
         class.outstanding -= 1;
         class.outstanding_bytes -= bytes;
         class.queue_ns += queue.0;

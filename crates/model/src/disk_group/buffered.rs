@@ -75,6 +75,7 @@ impl BufferedBlocks {
             added += u64::from(self.chunk(index).set_dirty(word_in_chunk(word), mask));
             self.occupied[index / 64] |= 1 << (index % 64);
         });
+        debug_assert!(added <= count, "a block is counted once");
         self.dirty_blocks += added;
         count - added
     }
@@ -87,6 +88,7 @@ impl BufferedBlocks {
             removed += u64::from(chunk.clear_dirty(word_in_chunk(word), mask));
             self.tidy(chunk_of(word));
         });
+        debug_assert!(removed <= self.dirty_blocks, "only counted blocks are discarded");
         self.dirty_blocks -= removed;
         removed
     }
@@ -153,6 +155,8 @@ impl BufferedBlocks {
             let bit = u64::from(ready.trailing_zeros());
             let taken = take_from(chunk, found, bit, most);
             let first = index as u64 * CHUNK_BLOCKS + found as u64 * 64 + bit;
+            debug_assert!((1..=most).contains(&taken), "a run has 1 to {most} blocks, not {taken}");
+            debug_assert!(taken <= self.dirty_blocks, "only counted blocks leave");
             self.dirty_blocks -= taken;
             self.leaving_blocks += taken;
             self.tidy(index);
@@ -170,6 +174,7 @@ impl BufferedBlocks {
             chunk.leaving_blocks -= mask.count_ones();
             self.tidy(chunk_of(word));
         });
+        debug_assert!(count <= self.leaving_blocks, "only leaving blocks arrive");
         self.leaving_blocks -= count;
     }
 
@@ -185,6 +190,7 @@ impl BufferedBlocks {
             added += u64::from(chunk.set_dirty(word, mask));
             self.occupied[index / 64] |= 1 << (index % 64);
         });
+        debug_assert!(count <= self.leaving_blocks && added <= count, "only leaving blocks stay");
         self.leaving_blocks -= count;
         self.dirty_blocks += added;
         count - added
@@ -239,6 +245,10 @@ impl BufferedBlocks {
     fn tidy(&mut self, index: usize) {
         let Some(chunk) = &self.chunks[index] else { return };
         if chunk.dirty_blocks == 0 {
+            debug_assert!(
+                chunk.summary == [0; WORDS / 64],
+                "the summary of no dirty block is empty"
+            );
             self.occupied[index / 64] &= !(1 << (index % 64));
             if chunk.leaving_blocks == 0 && self.spare.len() < 64 {
                 self.spare.extend(self.chunks[index].take());

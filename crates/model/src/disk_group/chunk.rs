@@ -48,6 +48,7 @@ impl Chunk {
         if self.dirty[word] == 0 {
             self.summary[word / 64] &= !(1 << (word % 64));
         }
+        debug_assert!(removed <= self.dirty_blocks, "a chunk counts its dirty blocks");
         self.dirty_blocks -= removed;
         removed
     }
@@ -86,6 +87,7 @@ pub(super) fn take_from(chunk: &mut Chunk, mut word: usize, mut bit: u64, most: 
             break;
         }
         let mask = if run == 64 { u64::MAX } else { ((1 << run) - 1) << bit };
+        debug_assert!(chunk.dirty[word] & mask == mask, "only dirty blocks leave");
         chunk.clear_dirty(word, mask);
         chunk.leaving[word] |= mask;
         chunk.leaving_blocks += run as u32;

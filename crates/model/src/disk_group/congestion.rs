@@ -22,6 +22,7 @@ pub(crate) fn value(spec: &CongestionSpec, fill: f64) -> u8 {
     if fill <= spec.low_fill {
         return 0;
     }
+    debug_assert!(spec.low_fill < spec.high_fill, "congestion has a scale");
     let share = (fill - spec.low_fill) / (spec.high_fill - spec.low_fill);
     (share.clamp(0.0, 1.0) * 255.0).round() as u8
 }
@@ -60,6 +61,7 @@ impl Pace {
         let elapsed = now.saturating_sub(self.window_start);
         if elapsed >= WINDOW {
             let measured = self.window_bytes as f64 / elapsed.as_secs_f64();
+            debug_assert!(measured.is_finite(), "a window has a length");
             let smooth = |old: f64| old + SMOOTHING * (measured - old);
             self.bytes_per_second = Some(self.bytes_per_second.map_or(measured, smooth));
             self.restart(now);

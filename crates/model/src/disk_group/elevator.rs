@@ -8,7 +8,7 @@
 //! what was buffered for it is dropped, and its requests are answered with an error until its
 //! state is set again.
 
-use super::buffered::BLOCK_BYTES;
+use super::buffered::{BLOCK_BYTES, BufferedBlocks};
 use super::flights::Event;
 use super::group::{DiskGroup, Power, Task};
 use super::member::NEVER;
@@ -184,6 +184,7 @@ impl DiskGroup {
         let above_start = (fill - thresholds.elevator_start).max(0.0);
         let pressure = (above_start / (1.0 - thresholds.elevator_start).max(0.01)).min(1.0);
         let floor = FLOOR_AT_START + (FLOOR_WHEN_FULL - FLOOR_AT_START) * pressure;
+        debug_assert!((FLOOR_AT_START..=FLOOR_WHEN_FULL).contains(&floor), "floor {floor}");
         if !self.admission.is_empty() || fill >= thresholds.elevator_unthrottle {
             return (most, floor);
         }
@@ -204,6 +205,7 @@ impl DiskGroup {
             blocks.take_run(0, most)
         });
         let (first_block, count) = taken?;
+        debug_assert!((1..=most).contains(&count), "a run has 1 to {most} blocks, not {count}");
         sweep.cursor = first_block + count;
         Some(Run { disk, first_block, blocks: count })
     }
@@ -295,11 +297,16 @@ impl DiskGroup {
 
     fn run_arrived(&mut self, op: u32, run: Run) {
         self.operations.close(op);
+        debug_assert!(
+            self.elevator.sweeps[run.disk].under_way > 0,
+            "a run that arrives was under way"
+        );
         self.elevator.sweeps[run.disk].under_way -= 1;
         self.elevator.failures_in_a_row[run.disk + 1] = 0;
         self.elevator.runs += 1;
         self.blocks[run.disk].arrived(run.first_block, run.blocks);
         self.log.destaged(run.blocks);
+        debug_assert!(self.buffer_is_exact(), "the buffer holds what its disks have in it");
         self.pace.add(self.clock, u64::from(run.bytes()));
         self.record_destaged(run);
         self.elevate(run.disk);
@@ -311,6 +318,7 @@ impl DiskGroup {
     fn run_failed(&mut self, op: u32, run: Run, outcome: GroupOutcome) {
         self.operations.close(op);
         let sweep = &mut self.elevator.sweeps[run.disk];
+        debug_assert!(sweep.under_way > 0, "a run that fails was under way");
         sweep.under_way -= 1;
         sweep.paused_until = self.clock + RETRY_AFTER;
         self.elevator.failures += 1;
@@ -332,12 +340,19 @@ impl DiskGroup {
         self.pump_admission();
     }
 
+    /// Whether the bytes in the buffer are the sum over the blocks of all disks.
+    pub(super) fn buffer_is_exact(&self) -> bool {
+        let blocks: u64 = self.blocks.iter().map(BufferedBlocks::buffered_blocks).sum();
+        blocks * BLOCK_BYTES == self.log.account.buffered_bytes
+    }
+
     /// Drops what is buffered for a capacity device that will not take it. What a failing cache device
     /// holds stays: it may come back.
     pub(super) fn drop_buffered(&mut self, member: usize) {
         if let Some(disk) = member.checked_sub(1) {
             let dropped = self.blocks[disk].forget_dirty();
             self.log.dropped(dropped);
+            debug_assert!(self.buffer_is_exact(), "the buffer holds what its disks have in it");
         }
     }
 

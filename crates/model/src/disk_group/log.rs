@@ -100,20 +100,28 @@ impl Log {
     pub(crate) fn reserve(&mut self, bytes: u64) -> u64 {
         self.reserved_bytes += bytes;
         let address = if self.head + bytes > self.usable_bytes { 0 } else { self.head };
+        debug_assert!(
+            address + bytes <= self.usable_bytes || address == 0,
+            "a write lies within the log"
+        );
         self.head = address + bytes;
         address
     }
 
     /// A reserved write is in the buffer, having replaced some bytes of it.
     pub(crate) fn admit(&mut self, bytes: u64, replaced_bytes: u64) {
+        debug_assert!(bytes <= self.reserved_bytes, "only reserved bytes are given back");
         self.reserved_bytes -= bytes;
+        debug_assert!(replaced_bytes <= bytes, "a write replaces at most as much as it holds");
         self.account.admitted_bytes += bytes;
         self.account.overwritten_bytes += replaced_bytes;
         self.account.buffered_bytes += bytes - replaced_bytes;
+        debug_assert!(self.account.is_balanced(), "{:?}", self.account);
     }
 
     /// A reserved write did not make it.
     pub(crate) fn release(&mut self, bytes: u64) {
+        debug_assert!(bytes <= self.reserved_bytes, "only reserved bytes are given back");
         self.reserved_bytes -= bytes;
     }
 
@@ -123,21 +131,41 @@ impl Log {
     }
 
     pub(crate) fn destaged(&mut self, blocks: u64) {
+        debug_assert!(
+            blocks * BLOCK_BYTES <= self.account.buffered_bytes,
+            "only buffered bytes leave"
+        );
+        debug_assert!(self.account.is_balanced(), "{:?}", self.account);
         self.account.destaged_bytes += blocks * BLOCK_BYTES;
         self.account.buffered_bytes -= blocks * BLOCK_BYTES;
     }
 
     pub(crate) fn overwritten(&mut self, blocks: u64) {
+        debug_assert!(
+            blocks * BLOCK_BYTES <= self.account.buffered_bytes,
+            "only buffered bytes leave"
+        );
+        debug_assert!(self.account.is_balanced(), "{:?}", self.account);
         self.account.overwritten_bytes += blocks * BLOCK_BYTES;
         self.account.buffered_bytes -= blocks * BLOCK_BYTES;
     }
 
     pub(crate) fn discarded(&mut self, blocks: u64) {
+        debug_assert!(
+            blocks * BLOCK_BYTES <= self.account.buffered_bytes,
+            "only buffered bytes leave"
+        );
+        debug_assert!(self.account.is_balanced(), "{:?}", self.account);
         self.account.discarded_bytes += blocks * BLOCK_BYTES;
         self.account.buffered_bytes -= blocks * BLOCK_BYTES;
     }
 
     pub(crate) fn dropped(&mut self, blocks: u64) {
+        debug_assert!(
+            blocks * BLOCK_BYTES <= self.account.buffered_bytes,
+            "only buffered bytes leave"
+        );
+        debug_assert!(self.account.is_balanced(), "{:?}", self.account);
         self.account.dropped_bytes += blocks * BLOCK_BYTES;
         self.account.buffered_bytes -= blocks * BLOCK_BYTES;
     }

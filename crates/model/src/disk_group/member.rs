@@ -223,6 +223,7 @@ impl Member {
     /// Notes that what was sent came back.
     #[inline(always)]
     pub(crate) fn came_back(&mut self, now: Nanos, sent: &Sent) {
+        debug_assert!(self.under_way > 0, "what was sent comes back once");
         self.under_way -= 1;
         self.lanes.end(sent.lane);
         let total = (now + sent.early).saturating_sub(sent.since);

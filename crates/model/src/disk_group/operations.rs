@@ -71,6 +71,7 @@ impl Operations {
     pub(crate) fn open(&mut self, op: Op) -> u32 {
         let index = self.free.pop().unwrap_or_else(|| self.push());
         // In one place, so that the operation is written where it stays and not copied there.
+        debug_assert!(self.slots[index as usize].is_none(), "an index names one operation");
         self.slots[index as usize] = Some(op);
         index
     }
@@ -98,6 +99,7 @@ impl Operations {
 
     /// The operations that are open, oldest index first.
     pub(crate) fn open_indices(&self) -> Vec<u32> {
+        debug_assert!(self.free.len() <= self.slots.len(), "an index is free once");
         let open = self.slots.iter().enumerate().filter(|(_, slot)| slot.is_some());
         open.map(|(index, _)| index as u32).collect()
     }

@@ -60,6 +60,7 @@ impl Reducer {
     pub(crate) fn compute(&mut self, now: Nanos, blocks: u64) -> Nanos {
         self.counters.blocks += blocks;
         let ReductionCosts { fingerprint, compress, unique_share, .. } = self.costs;
+        debug_assert!((0.0..=1.0).contains(&unique_share), "a share of {unique_share}");
         let block = fingerprint.0 as f64 + compress.0 as f64 * unique_share;
         let cost = Nanos((block * blocks as f64) as u64);
         self.processor_free = self.processor_free.max(now) + cost;

@@ -22,6 +22,8 @@ impl Default for SlowClock {
 impl SlowClock {
     /// From now on it is late by another factor.
     pub(super) fn set_factor(&mut self, now: Nanos, factor: f64) {
+        debug_assert!(factor > 0.0, "a clock goes forward");
+        debug_assert!(now >= self.host_base, "a clock is set in order of time");
         (self.device_base, self.host_base) = (self.to_device(now), now);
         self.factor = factor;
         self.is_true &= factor == 1.0;

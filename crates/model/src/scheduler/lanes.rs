@@ -93,6 +93,7 @@ impl<T: Waiting> Lanes<T> {
 
     /// Guarantees a lane a share of the bytes while it and others wait. Range 0 to 0.9.
     pub(crate) fn set_floor(&mut self, lane: Lane, floor: f64) {
+        debug_assert!((0.0..=0.9).contains(&floor), "floor {floor}");
         let aim = floor * FLOOR_MARGIN;
         self.earning[lane.index()] = aim / (1.0 - aim);
     }
@@ -122,6 +123,10 @@ impl<T: Waiting> Lanes<T> {
 
     pub(crate) fn pop(&mut self, lane: Lane) -> Option<T> {
         let queue = &mut self.queues[lane.index()];
+        debug_assert!(
+            queue.is_empty() == (self.waiting >> lane.index() & 1 == 0),
+            "the bit says who waits"
+        );
         let item = queue.pop_front();
         if queue.is_empty() {
             self.waiting &= !(1 << lane.index());
@@ -170,6 +175,10 @@ impl<T: Waiting> Lanes<T> {
     #[inline(never)]
     fn book(&mut self, lane: Lane, bytes: u64) {
         self.pay_and_earn(lane, bytes);
+        debug_assert!(
+            self.credit_bytes.iter().all(|credit| *credit >= 0.0),
+            "credit is never negative"
+        );
         self.any_credit = self.credit_bytes.iter().any(|credit| *credit != 0.0);
     }
 
@@ -201,6 +210,7 @@ impl<T: Waiting> Lanes<T> {
     /// Gives a waiting lane credit for `bytes`, within the usual bound.
     pub(crate) fn grant(&mut self, lane: Lane, bytes: f64) {
         let Some(next) = self.queues[lane.index()].front() else { return };
+        debug_assert!(bytes >= 0.0, "a grant of {bytes} bytes");
         let most = (next.turn_bytes() as f64).max(bytes) * CREDIT_PIECES;
         let credit = &mut self.credit_bytes[lane.index()];
         *credit = credit.max((*credit + bytes).min(most));
@@ -214,6 +224,7 @@ impl<T: Waiting> Lanes<T> {
 
     /// Notes that a piece of the lane came back.
     pub(crate) fn end(&mut self, lane: Lane) {
+        debug_assert!(self.under_way[lane.index()] > 0, "a piece comes back once");
         self.under_way[lane.index()] -= 1;
     }
 

@@ -54,6 +54,7 @@ impl Regulator {
     /// Books a piece of resynchronisation sent at `now`.
     pub(crate) fn sent(&mut self, now: Nanos, bytes: u64) {
         self.adapt(now);
+        debug_assert!(self.bytes_per_second > 0, "a limit lets something pass");
         self.next = self.next.max(now) + transfer_time(bytes, self.bytes_per_second);
     }
 
@@ -86,6 +87,7 @@ impl Regulator {
             _ => self.bytes_per_second.saturating_add(step_bytes_per_second),
         }
         .max(floor_bytes_per_second);
+        debug_assert!(self.bytes_per_second >= floor_bytes_per_second, "the floor is kept");
         (self.latency_sum_ns, self.latencies) = (0, 0);
         self.interval_end = now + interval;
     }

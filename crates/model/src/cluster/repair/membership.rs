@@ -69,6 +69,11 @@ impl Storage {
         let sides: BTreeSet<u32> =
             self.inventory.hosts.iter().filter_map(|host| host.seen).collect();
         let all = object.votes();
+        debug_assert!(
+            sides.iter().filter(|side| self.votes_on(volume, layout, **side) * 2 > all).count()
+                <= 1,
+            "at most one side has the majority"
+        );
         let side = sides.into_iter().find(|side| self.votes_on(volume, layout, *side) * 2 > all);
         let ids: Vec<ComponentId> = object.components().collect();
         if let Some(object) = self.objects.object_mut(volume, layout) {

@@ -138,6 +138,10 @@ impl Repair {
             .unwrap_or(&sound[0])
             .1;
         if let Some(object) = storage.objects.object_mut(volume, Layout::Present) {
+            debug_assert!(
+                object.in_doubt[set as usize].contains(row),
+                "only a row in doubt is settled"
+            );
             object.in_doubt[set as usize].remove(row);
         }
         storage.objects.shape_changed();

@@ -104,6 +104,7 @@ impl Repair {
         let (Some(emptiest), Some(fullest)) = (places.first(), places.last()) else { return };
         let (least, most) =
             (storage.inventory.fullness(*emptiest), storage.inventory.fullness(*fullest));
+        debug_assert!(least <= most, "devices are in order of fullness");
         if let Some(variance) = storage.settings.rebalance_variance_percent {
             let threshold = u64::from(variance) * 100;
             let limit = if self.rebalancing.evening_out { threshold / 2 } else { threshold };

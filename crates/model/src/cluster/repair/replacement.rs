@@ -120,8 +120,13 @@ impl Storage {
         let group = &mut self.inventory.groups[component.group.0 as usize];
         group.filling.retain(|filled| *filled != id);
         let disk = &mut group.disks[usize::from(component.disk)];
+        debug_assert!(component.occupied_bytes(unit_bytes) <= disk.used, "its space is counted");
         disk.used -= component.occupied_bytes(unit_bytes);
         disk.return_range(id);
+        debug_assert!(
+            self.inventory.hosts[group.host.0 as usize].components > 0,
+            "its host counts it"
+        );
         self.inventory.hosts[group.host.0 as usize].components -= 1;
         self.outbox.command(DataCommand::Remove { component: id });
     }
@@ -302,6 +307,10 @@ impl Repair {
             component.stale = rows;
         }
         if let Some(object) = storage.objects.object_mut(volume, layout) {
+            debug_assert!(
+                object.slot_mut(set, slot).replacement.is_none(),
+                "a slot has one replacement"
+            );
             *object.slot_mut(set, slot) = Slot { current: old, replacement: Some(id) };
         }
         storage.objects.shape_changed();

@@ -261,9 +261,14 @@ impl Repair {
         let Some(state) = storage.objects.volume_mut(volume) else { return };
         let end = unit_bytes.min(state.capacity.0 - unit * unit_bytes) as u32;
         let Some(reshape) = &mut state.reshape else { return };
+        debug_assert!(reshape.in_flight > 0, "a slice ends once");
         reshape.in_flight -= 1;
         if let Some(at) = reshape.units.iter().position(|copied| copied.row == unit) {
             let copied = &mut reshape.units[at];
+            debug_assert!(
+                copied.in_flight > 0 && copied.begun <= end,
+                "a slice of a unit ends once"
+            );
             copied.in_flight -= 1;
             copied.spoiled |= copied_all == Copied::No;
             if copied.in_flight == 0 && (copied.spoiled || copied.begun == end) {

@@ -73,6 +73,8 @@ impl Storage {
         let Some(copy) = &mut component.copy else { return };
         let Some(at) = copy.rows.iter().position(|copied| copied.row == row) else { return };
         let copied = &mut copy.rows[at];
+        debug_assert!(copied.in_flight > 0, "a slice of a row ends once");
+        debug_assert!(copied.begun <= unit_bytes, "a row is copied once");
         copied.in_flight -= 1;
         copied.spoiled |= !copied_all;
         if copied.in_flight > 0 || (!copied.spoiled && copied.begun < unit_bytes) {
@@ -112,6 +114,10 @@ impl Repair {
             component.copy =
                 Some(Box::new(Copy { epoch, rows: Vec::new(), cursor: 0, blocked: false }));
         }
+        debug_assert!(
+            !storage.inventory.groups[group.0 as usize].filling.contains(&id),
+            "a component is filled once"
+        );
         storage.inventory.groups[group.0 as usize].filling.push_back(id);
         storage.outbox.notice(storage.clock.now(), Notice::ResyncStarted { volume, reason, bytes });
         storage.announce(id);
@@ -243,6 +249,10 @@ impl Repair {
             return requests.issue_from(storage, self, key, client, Nanos::ZERO, &wants);
         }
         requests.end_copy(key);
+        debug_assert!(
+            storage.inventory.groups[group.0 as usize].resync_in_flight > 0,
+            "a slice ends once"
+        );
         storage.inventory.groups[group.0 as usize].resync_in_flight -= 1;
         if known {
             self.commit_slice(storage, id, &part.range);
@@ -270,6 +280,7 @@ impl Repair {
         let Some(component) = storage.objects.component_mut(id) else { return };
         let (volume, set, slot, reason) =
             (component.volume, component.set, component.slot, component.reason);
+        debug_assert!(component.stale.is_empty(), "what is complete has nothing stale");
         let was_filling = component.announced != crate::cluster::event::ComponentState::Active;
         let Some(object) = storage.objects.object_mut(volume, Layout::Present) else { return };
         let place = object.slot_mut(set, slot);

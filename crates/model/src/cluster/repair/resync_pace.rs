@@ -45,6 +45,7 @@ impl ResyncPace {
         if span < WINDOW {
             return;
         }
+        debug_assert!(now >= self.active, "slices are counted in order of time");
         let pace = self.measured_bytes as f64 / span.as_secs_f64();
         let known = self.bytes_per_second > 0.0;
         self.bytes_per_second = if known { 0.7 * self.bytes_per_second + 0.3 * pace } else { pace };

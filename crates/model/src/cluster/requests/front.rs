@@ -179,6 +179,7 @@ impl Requests {
         failure: Option<IoFailure>,
     ) {
         let Some(operation) = self.operations.get_mut(key) else { return };
+        debug_assert!(operation.parts_left > 0, "a part ends once");
         operation.parts_left -= 1;
         operation.service = operation.service.max(service);
         operation.failure = operation.failure.or(failure);
@@ -216,9 +217,15 @@ impl Requests {
             && matches!(operation.operation, Operation::Write | Operation::Discard);
         let failure = failure.or(undone.then_some(IoFailure::UnflushedLost));
         let at = storage.clock.now().max(operation.ends) + operation.early;
+        debug_assert!(at >= operation.arrived, "a request ends after it arrived");
+        debug_assert!(
+            operation.parts_left == 0 || failure.is_some(),
+            "a request ends with its last part"
+        );
         let took = at - operation.arrived;
         let queue = took.saturating_sub(operation.service);
         if let Some(volume) = storage.objects.volume_mut(operation.volume) {
+            debug_assert!(volume.counters.outstanding > 0, "a request ends once");
             volume.counters.outstanding -= 1;
             match failure {
                 None => {

@@ -84,6 +84,7 @@ impl Requests {
             early: Nanos::ZERO,
         };
         let arrival = arrival - sub.hasten(storage.inventory.network.latency_between(client, host));
+        debug_assert!(arrival >= storage.clock.now(), "an I/O arrives after it was sent");
         let sub = self.subs.insert(sub);
         if arrival > storage.clock.now() {
             storage.clock.schedule(arrival, Timer::Arrive { sub });
@@ -175,6 +176,7 @@ impl Requests {
         let turn = storage.clock.take_turn(arrival);
         let Some(part) = self.parts.get_mut(key) else { return };
         part.phase_service = part.phase_service.max(service);
+        debug_assert!(part.waiting > 0, "an answer is counted once");
         part.waiting -= 1;
         part.phase_ends = part.phase_ends.max(arrival + early);
         part.last_answer = part.last_answer.max(turn);
@@ -218,6 +220,7 @@ impl Requests {
     ) {
         let ends = storage.clock.now() + early;
         let Some(part) = self.parts.get_mut(key) else { return };
+        debug_assert!(part.waiting > 0, "an answer is counted once");
         part.waiting -= 1;
         part.phase_ends = part.phase_ends.max(ends);
         if let Some(how) = failed {
@@ -242,6 +245,7 @@ impl Requests {
         key: Key,
     ) {
         let Some(part) = self.parts.get_mut(key) else { return };
+        debug_assert!(part.waiting == 0, "the last answer is the last");
         part.service += part.phase_service;
         part.phase_service = Nanos::ZERO;
         let early = part.phase_ends.saturating_sub(storage.clock.now());
