@@ -43,8 +43,6 @@ pub(crate) enum Command {
     PowerOn,
     /// Serve one volume more. Answered with its number.
     AddVolume(VolumeConfig),
-    /// Serve a volume through a ublk device that was added with this depth and largest request.
-    ServeUblk { name: String, device: PathBuf, depth: u16, request_bytes_max: u32 },
     /// Serve a volume no longer; its backing file stays. Refused while requests are in flight.
     RemoveVolume { name: String },
     /// Change how a device works.

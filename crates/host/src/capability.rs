@@ -10,7 +10,6 @@ use crate::cgroup::Hierarchies;
 use crate::facts::{available_memory_bytes, line};
 use crate::kernel_setting::FUSE_OVER_IO_URING;
 use crate::program::find_program;
-use crate::ublk;
 use crate::user::unprivileged_user;
 use underlay_core::Bytes;
 
@@ -41,7 +40,6 @@ pub fn capabilities() -> Vec<Capability> {
         capability("fuse", fuse()),
         capability("fuse-io-uring", fuse_io_uring()),
         capability("loop", loop_devices()),
-        capability("ublk", ublk_devices()),
         capability("mkfs.ext4", mkfs_ext4()),
         capability("mkfs.xfs", mkfs_xfs()),
         capability("cgroup-memory", cgroup_memory()),
@@ -102,14 +100,6 @@ fn fuse_io_uring() -> Finding {
         None => {
             missing("the kernel does not have it: the export is slower", "use Linux 6.14 or newer")
         }
-    }
-}
-
-fn ublk_devices() -> Finding {
-    if ublk::is_available() {
-        works("volumes of a datastore can be ublk devices (`underlay volume create --ublk`)")
-    } else {
-        missing("volumes cannot be ublk devices; FUSE and loop do the same", ublk::MISSING)
     }
 }
 

@@ -26,7 +26,6 @@ pub mod kernel_setting;
 pub mod loop_device;
 pub mod mount;
 pub mod page_cache;
-pub mod ublk;
 
 pub mod capability;
 pub mod facts;
@@ -42,7 +41,6 @@ pub use cgroup::{Cgroup, CgroupLimits, CgroupPaths, CgroupVersion, Unenforced};
 pub use error::HostError;
 pub use facts::{HostFacts, available_memory_bytes, host_facts};
 pub use file_system::{free_space, make_file_system, minimum_size};
-pub use kernel_setting::{FUSE_OVER_IO_URING, KernelSetting};
 pub use loop_device::{LoopDevice, loop_devices};
 pub use mount::{Mount, is_in_use, is_mount_point};
 pub use mount_table::mounted_below;
@@ -51,6 +49,5 @@ pub use program::{ProgramSpec, find_program, run_program, run_program_tree, run_
 pub use shared_memory::Segment;
 pub use state_dir::{ExclusiveLock, StateDir};
 pub use teardown::{CleanReport, Leftover, Orphan, Resource, Teardown, Ticket, clean};
-pub use ublk::{UblkDevice, UblkSpec};
 pub use underlay_core::FileSystem;
 pub use user::{User, unprivileged_user};

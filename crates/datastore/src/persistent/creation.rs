@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use underlay_core::Bytes;
-use underlay_host::{FileSystem, free_space, minimum_size, ublk};
+use underlay_host::{FileSystem, free_space, minimum_size};
 use underlay_model::cluster::{Checksum, Method, Policy};
 
 use super::capacity::{Promised, never_held, overcommitted};
-use super::description::{BlockDeviceKind, VolumeDescription};
+use super::description::VolumeDescription;
 use super::home::check_mount;
 use super::keeper::{Keeper, Problem, refused};
 use super::protocol::{NewVolume, VolumeStatus};
@@ -159,19 +159,7 @@ impl Keeper {
             ));
         }
         let (capacity_bytes, mount) = (new.capacity_bytes, new.mount.clone());
-        let block_device = new.block_device;
-        if block_device == BlockDeviceKind::Ublk && !ublk::is_available() {
-            return refused(format!("volume `{name}` cannot be a ublk device: {}", ublk::MISSING));
-        }
-        Ok(VolumeDescription {
-            name,
-            capacity_bytes,
-            device,
-            policy,
-            block_device,
-            file_system,
-            mount,
-        })
+        Ok(VolumeDescription { name, capacity_bytes, device, policy, file_system, mount })
     }
 
     /// A policy where there is a cluster, and none where there is not.
@@ -205,7 +193,7 @@ impl Keeper {
         if self.no_block_devices.is_some() {
             return Ok(());
         }
-        let attached = self.places.attach(&self.teardown, &mut self.server, volume)?;
+        let attached = self.places.attach(&self.teardown, volume)?;
         self.attached.push((volume.name.clone(), attached));
         self.calibrate()?;
         let Some((_, attached)) = self.attached.last_mut() else { return Ok(()) };

@@ -56,23 +56,10 @@ pub struct VolumeDescription {
     pub device: String,
     /// What it asks of the cluster.
     pub policy: Option<Policy>,
-    /// How it becomes a block device.
-    pub block_device: BlockDeviceKind,
     /// What it was formatted with; `None` = a bare block device.
     pub file_system: Option<FileSystem>,
     /// Where it is mounted while the datastore runs, if not in the usual place. Only with a file system.
     pub mount: Option<PathBuf>,
-}
-
-/// How a volume becomes a block device of this host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BlockDeviceKind {
-    /// A loop device over a file that FUSE exports: everywhere.
-    #[default]
-    Loop,
-    /// The kernel's ublk driver, where it has one.
-    Ublk,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,8 +91,9 @@ struct VolumeFile {
     device: String,
     #[serde(default)]
     policy: Option<PolicyConfig>,
-    #[serde(default)]
-    block_device: BlockDeviceKind,
+    /// Earlier versions had a choice; only `loop` is left.
+    #[serde(default, skip_serializing)]
+    block_device: Option<String>,
     file_system: Option<String>,
     mount: Option<PathBuf>,
 }
@@ -125,6 +113,13 @@ impl Description {
             )));
         }
         let volumes = file.volumes.into_iter().map(|volume| {
+            if let Some(kind) = volume.block_device.filter(|kind| kind != "loop") {
+                let name = &volume.name;
+                return Err(damaged(format!(
+                    "volume `{name}` has a block device of kind `{kind}`, which this version does not offer; set its \
+                     `block-device` to `loop`: its data is the same"
+                )));
+            }
             let word = volume.file_system;
             let file_system = word
                 .map(|word| {
@@ -137,7 +132,6 @@ impl Description {
                 capacity_bytes: volume.capacity_bytes,
                 device: volume.device,
                 policy: volume.policy.map(Policy::from),
-                block_device: volume.block_device,
                 file_system,
                 mount: volume.mount,
             })
@@ -178,7 +172,7 @@ impl Description {
             capacity_bytes: volume.capacity_bytes,
             device: volume.device.clone(),
             policy: volume.policy.map(PolicyConfig::from),
-            block_device: volume.block_device,
+            block_device: None,
             file_system: volume.file_system.map(|system| system.as_str().to_string()),
             mount: volume.mount.clone(),
         };
@@ -211,7 +205,7 @@ impl Description {
 
 #[cfg(test)]
 mod tests {
-    use super::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
+    use super::{Description, DeviceDescription, VolumeDescription};
     use underlay_core::Durability;
     use underlay_core::RootSeed;
     use underlay_host::FileSystem;
@@ -232,7 +226,6 @@ mod tests {
                 capacity_bytes: 1 << 30,
                 device: "nvme".to_string(),
                 policy: None,
-                block_device: BlockDeviceKind::Ublk,
                 file_system: Some(FileSystem::Xfs),
                 mount: Some("/mnt/data".into()),
             }],
@@ -252,6 +245,25 @@ mod tests {
         assert_eq!(read.devices[0].profile.medium, description().devices[0].profile.medium);
         read.write(&path).unwrap();
         assert_eq!(Description::read(&path).unwrap(), read);
+    }
+
+    #[test]
+    fn the_kind_of_block_device_of_earlier_versions_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("datastore.json");
+        description().write(&path).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let with = |kind| {
+            text.replace(
+                "\"file-system\"",
+                &format!("\"block-device\": \"{kind}\",\n\"file-system\""),
+            )
+        };
+        std::fs::write(&path, with("loop")).unwrap();
+        assert_eq!(Description::read(&path).unwrap().volumes, description().volumes);
+        std::fs::write(&path, with("ublk")).unwrap();
+        let error = Description::read(&path).unwrap_err().to_string();
+        assert!(error.contains("`data` has a block device of kind `ublk`"), "{error}");
     }
 
     #[test]

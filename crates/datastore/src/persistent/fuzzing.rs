@@ -6,7 +6,7 @@ use underlay_core::RootSeed;
 use underlay_host::FileSystem;
 use underlay_model::builtin;
 
-use super::description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
+use super::description::{Description, DeviceDescription, VolumeDescription};
 use super::protocol::{NewVolume, Question, Reply};
 use underlay_core::Durability;
 
@@ -18,7 +18,6 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
         capacity_bytes: 1 << 20,
         device: Some("ssd".to_string()),
         policy: None,
-        block_device: BlockDeviceKind::Ublk,
         file_system: Some("ext4".to_string()),
         mount: Some("/mnt/data".into()),
     };
@@ -36,7 +35,6 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
             capacity_bytes: 1 << 20,
             device: "ssd".to_string(),
             policy: None,
-            block_device: BlockDeviceKind::Loop,
             file_system: Some(FileSystem::Ext4),
             mount: None,
         }],

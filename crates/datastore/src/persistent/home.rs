@@ -274,7 +274,7 @@ mod tests {
 
     use super::{Home, check_mount, make_private};
     use crate::error::DatastoreError;
-    use crate::persistent::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
+    use crate::persistent::{Description, DeviceDescription, VolumeDescription};
     use underlay_core::Durability;
 
     fn description() -> Description {
@@ -344,7 +344,6 @@ mod tests {
             capacity_bytes: 4096,
             device: "null".to_string(),
             policy: None,
-            block_device: BlockDeviceKind::Loop,
             file_system: None,
             mount: None,
         };

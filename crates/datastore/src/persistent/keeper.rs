@@ -210,7 +210,7 @@ impl Keeper {
                 continue;
             }
             go_on()?;
-            let attached = self.places.attach(&self.teardown, &mut self.server, &volume)?;
+            let attached = self.places.attach(&self.teardown, &volume)?;
             self.attached.push((volume.name.clone(), attached));
         }
         go_on()?;

@@ -350,7 +350,7 @@ mod tests {
     use crate::error::DatastoreError;
     use crate::persistent::lock::{Busy, Lock, holder};
     use crate::persistent::protocol::{Question, Reply};
-    use crate::persistent::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
+    use crate::persistent::{Description, DeviceDescription, VolumeDescription};
     use underlay_core::Durability;
 
     fn made(folder: &Path) -> Home {
@@ -456,7 +456,6 @@ mod tests {
             capacity_bytes: 1 << 20,
             device: "null".to_string(),
             policy: None,
-            block_device: BlockDeviceKind::Loop,
             file_system: None,
             mount: None,
         });

@@ -44,7 +44,7 @@ mod timing;
 mod volumes;
 
 pub use client::{Connection, Forced};
-pub use description::{BlockDeviceKind, Description, DeviceDescription, VolumeDescription};
+pub use description::{Description, DeviceDescription, VolumeDescription};
 pub use home::{Home, check_mount};
 pub use keeper::keep;
 pub use life::Presence;

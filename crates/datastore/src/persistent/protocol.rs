@@ -9,7 +9,6 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::description::BlockDeviceKind;
 use crate::control::Condition;
 use crate::export_way::ExportWay;
 use crate::fault::{ClusterFault, DatastoreNotice};
@@ -79,9 +78,6 @@ pub struct NewVolume {
     pub capacity_bytes: u64,
     /// The device it is to lie on; `None` = the first one.
     pub device: Option<String>,
-    /// How it becomes a block device.
-    #[serde(default)]
-    pub block_device: BlockDeviceKind,
     /// What it asks of a cluster; `None` = one failure to tolerate by mirroring.
     pub policy: Option<NewPolicy>,
     /// `ext4` or `xfs`; `None` = a bare block device.

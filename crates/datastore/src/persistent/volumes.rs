@@ -8,14 +8,10 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
-use underlay_host::{
-    FileSystem, LoopDevice, Mount, Teardown, UblkDevice, UblkSpec, is_in_use, make_file_system,
-};
+use underlay_host::{FileSystem, LoopDevice, Mount, Teardown, is_in_use, make_file_system};
 
-use super::description::{BlockDeviceKind, VolumeDescription};
+use super::description::VolumeDescription;
 use super::home::Home;
-use crate::control::Command;
-use crate::emulated::server_process::ServerProcess;
 use crate::emulated::{MOUNT_OPTIONS, SECTOR_BYTES};
 use crate::error::DatastoreError;
 
@@ -36,23 +32,12 @@ pub(super) struct Places {
     mounts: PathBuf,
 }
 
-/// Requests under way through a ublk device, and the largest of them: 32 MiB of buffers, of which only what is used takes
-/// memory.
-const UBLK_DEPTH: u16 = 64;
-const UBLK_REQUEST_BYTES: u32 = 512 << 10;
-
 /// How long a program that has ended may still hold files: an io_uring closes them a moment after its process's end.
 const LET_GO_LIMIT: Duration = Duration::from_secs(2);
 
-/// A block device of a volume.
-enum BlockDevice {
-    Loop(LoopDevice),
-    Ublk { device: UblkDevice, path: PathBuf },
-}
-
 /// A volume with a block device.
 pub(super) struct Attached {
-    device: BlockDevice,
+    device: LoopDevice,
     mount: Option<Mount>,
     /// The folder that was made to mount it on. It is there only while it is mounted, or what somebody writes into it would
     /// lie on the host's disk and be removed with the folder.
@@ -76,16 +61,10 @@ impl Places {
     pub(super) fn attach(
         &self,
         teardown: &Teardown,
-        server: &mut ServerProcess,
         volume: &VolumeDescription,
     ) -> Result<Attached, DatastoreError> {
-        let device = match volume.block_device {
-            BlockDeviceKind::Loop => {
-                let exported = self.exported.join(&volume.name);
-                BlockDevice::Loop(LoopDevice::attach(teardown, &exported, SECTOR_BYTES)?)
-            }
-            BlockDeviceKind::Ublk => ublk_device(teardown, server, volume)?,
-        };
+        let exported = self.exported.join(&volume.name);
+        let device = LoopDevice::attach(teardown, &exported, SECTOR_BYTES)?;
         let link = self.links.join(&volume.name);
         // Of a device that did not come off in order.
         match fs::remove_file(&link) {
@@ -94,7 +73,7 @@ impl Places {
             }
             _ => {}
         }
-        symlink(device.path(), &link).map_err(DatastoreError::file("create link", &link))?;
+        symlink(device.device(), &link).map_err(DatastoreError::file("create link", &link))?;
         Ok(Attached { device, mount: None, own_folder: None, link })
     }
 
@@ -107,7 +86,7 @@ impl Places {
         contents: Contents,
     ) -> Result<(), DatastoreError> {
         let Some(file_system) = volume.file_system else { return Ok(()) };
-        let device = attached.device.path();
+        let device = attached.device.device();
         if contents == Contents::New {
             make_file_system(device, file_system)?;
         }
@@ -139,63 +118,6 @@ impl Places {
     }
 }
 
-/// Adds a ublk device, has the server fetch its requests, and starts it.
-fn ublk_device(
-    teardown: &Teardown,
-    server: &mut ServerProcess,
-    volume: &VolumeDescription,
-) -> Result<BlockDevice, DatastoreError> {
-    let spec = UblkSpec {
-        capacity_bytes: volume.capacity_bytes,
-        sector_bytes: SECTOR_BYTES,
-        depth: UBLK_DEPTH,
-        request_bytes_max: UBLK_REQUEST_BYTES,
-    };
-    let device = UblkDevice::add(teardown, &spec)?;
-    let served = server
-        .done(&Command::ServeUblk {
-            name: volume.name.clone(),
-            device: device.character_device(),
-            depth: UBLK_DEPTH,
-            request_bytes_max: UBLK_REQUEST_BYTES,
-        })
-        .and_then(|()| Ok(device.start(server.pid())?));
-    match served {
-        Ok(()) => Ok(BlockDevice::Ublk { path: device.device(), device }),
-        Err(error) => {
-            device.remove()?;
-            Err(error)
-        }
-    }
-}
-
-impl BlockDevice {
-    fn path(&self) -> &Path {
-        match self {
-            BlockDevice::Loop(device) => device.device(),
-            BlockDevice::Ublk { path, .. } => path,
-        }
-    }
-
-    /// As in `/proc/diskstats`.
-    fn name(&self) -> &str {
-        match self {
-            BlockDevice::Loop(device) => device.name(),
-            BlockDevice::Ublk { path, .. } => {
-                path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
-            }
-        }
-    }
-
-    fn detach(self) -> Result<(), DatastoreError> {
-        match self {
-            BlockDevice::Loop(device) => device.detach()?,
-            BlockDevice::Ublk { device, .. } => device.remove()?,
-        }
-        Ok(())
-    }
-}
-
 fn mount(
     teardown: &Teardown,
     device: &Path,
@@ -207,7 +129,7 @@ fn mount(
 
 impl Attached {
     pub(super) fn block_device(&self) -> &Path {
-        self.device.path()
+        self.device.device()
     }
 
     /// The key in `/proc/diskstats`.
@@ -225,7 +147,7 @@ impl Attached {
 
     /// Whether somebody uses it, said as a refusal. Nothing is changed.
     pub(super) fn check_free(&self, name: &str) -> Result<(), String> {
-        check_free(name, self.mount_point(), self.device.path())
+        check_free(name, self.mount_point(), self.device.device())
     }
 
     /// Unmounts it, unless somebody uses it. What uses it is named in the error.
@@ -236,7 +158,7 @@ impl Attached {
             mount.unmount().map_err(|error| error.to_string())?;
             self.remove_own_folder();
         }
-        check_free(name, None, self.device.path())
+        check_free(name, None, self.device.device())
     }
 
     fn remove_own_folder(&mut self) {

@@ -1,4 +1,4 @@
-//! How an answer finds its way to whoever asked: the kernel's FUSE or ublk, an NBD client, or another request of which this one is a part.
+//! How an answer finds its way to whoever asked: the kernel's FUSE, an NBD client, or another request of which this one is a part.
 
 use std::ops::Range;
 
@@ -55,7 +55,6 @@ impl Service {
         match client {
             Client::Fuse(tag) => self.fuse_answer(tag, data),
             Client::Nbd { .. } => self.nbd_data(client, data),
-            Client::Ublk { device, tag, .. } => self.ublk_data(device, tag, data),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
     }
@@ -64,7 +63,6 @@ impl Service {
         match client {
             Client::Fuse(tag) => self.fuse_answer(tag, &written(length)),
             Client::Nbd { .. } => self.nbd_done(client),
-            Client::Ublk { device, tag, bytes } => self.ublk_done(device, tag, bytes as i32),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
     }
@@ -73,7 +71,6 @@ impl Service {
         match client {
             Client::Fuse(tag) => self.fuse_answer(tag, &[]),
             Client::Nbd { .. } => self.nbd_done(client),
-            Client::Ublk { device, tag, bytes } => self.ublk_done(device, tag, bytes as i32),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
     }
@@ -83,9 +80,6 @@ impl Service {
         match client {
             Client::Fuse(tag) => self.fuse_refuse(tag, errno),
             Client::Nbd { .. } => self.nbd_refuse(client, errno),
-            Client::Ublk { device, tag, .. } => {
-                self.ublk_done(device, tag, -errno.raw_os_error());
-            }
             Client::Joint { joint } => self.joint_done(joint, Err(errno)),
         }
     }

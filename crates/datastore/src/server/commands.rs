@@ -5,7 +5,6 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use rustix::event::{EventfdFlags, eventfd};
@@ -135,9 +134,6 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
             finished(Answer::Done)
         }
         Command::AddVolume(volume) => finished(add_volume(service, volume)),
-        Command::ServeUblk { name, device, depth, request_bytes_max } => {
-            finished(serve_ublk(service, name, device, (*depth, *request_bytes_max)))
-        }
         Command::RemoveVolume { name } => finished(remove_volume(service, name)),
         Command::SetCondition { device, condition } => {
             finished(set_condition(service, device, *condition))
@@ -284,24 +280,6 @@ fn notices(service: &mut Service) -> Answer {
     let now = service.clock.now();
     let plane = service.engine.cluster.as_mut();
     Answer::Notices(plane.map_or_else(Vec::new, |plane| plane.journal.take(now)))
-}
-
-fn serve_ublk(
-    service: &mut Service,
-    name: &str,
-    device: &Path,
-    (depth, request_bytes_max): (u16, u32),
-) -> Answer {
-    let Some(number) = service.present().find(|(_, it)| it.name == name).map(|(it, _)| it) else {
-        return refused(format!("there is no volume `{name}`"));
-    };
-    match service.ublk.serve(device, number, depth, request_bytes_max) {
-        Ok(()) => {
-            info!(name, device = %device.display(), "served through ublk");
-            Answer::Done
-        }
-        Err(error) => refused(format!("{} cannot be served: {error}", device.display())),
-    }
 }
 
 fn remove_volume(service: &mut Service, name: &str) -> Answer {

@@ -71,10 +71,6 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
         {
             arrivals.note(service.clock.now());
         }
-        if service.ublk.is_any() && service.serve_ublk() {
-            arrivals.note(service.clock.now());
-        }
-        service.ublk.submit()?;
         let mut served = serve_ring(service, commands, &mut alarm, &mut arrivals)?;
         if served == Served::Nothing && service.is_device_ready {
             served = serve_device(service, &mut buffer, &mut arrivals)?;
@@ -288,7 +284,6 @@ const COMMANDS: usize = 0;
 const ALARM: usize = 1;
 const CLIENTS: usize = 2;
 const DEVICE: usize = 3;
-const UBLK: usize = 4;
 
 /// Sleeps until something is to be done.
 fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::Result<Woken> {
@@ -297,16 +292,12 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
         // Timers of virtual machines come late by some 5 to 30 us: up early, the rest is waited out awake.
         alarm.by(next.saturating_sub(service.engine.path.lead()))?;
     }
-    // What would be answered while this sleeps must be with the driver.
-    service.ublk.submit()?;
-    // Without a file system, or without ublk, there is one source less.
-    let bell = service.ublk.bell();
-    let mut sources = [None; 5];
+    // Without a file system there is one source less.
+    let mut sources = [None; 4];
     sources[COMMANDS] = Some(commands.as_fd());
     sources[ALARM] = Some(alarm.as_fd());
     sources[CLIENTS] = Some(service.nbd.as_fd());
     sources[DEVICE] = service.device.as_ref().map(AsFd::as_fd);
-    sources[UBLK] = bell;
     let fired = match &mut service.ring {
         Some(ring) => {
             service.unrecorded.leave(service.clock, &mut service.engine);
@@ -320,7 +311,7 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
 }
 
 /// Sleeps until one of the sources is readable; which ones are, one bit each.
-fn wait_for_any(sources: &[Option<BorrowedFd<'_>>; 5]) -> io::Result<u64> {
+fn wait_for_any(sources: &[Option<BorrowedFd<'_>>; 4]) -> io::Result<u64> {
     // Those that there are not are asked for nothing, at a descriptor that there is.
     let anything = sources[COMMANDS].expect("always there");
     let mut polled = sources.map(|source| {
@@ -349,9 +340,6 @@ fn attend(
     let has = |source: usize| fired & 1 << source != 0;
     if has(COMMANDS) {
         commands.quiet_bell()?;
-    }
-    if has(UBLK) {
-        service.ublk.quiet_bell()?;
     }
     if has(DEVICE) {
         service.is_device_ready = true;

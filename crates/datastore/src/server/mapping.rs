@@ -22,14 +22,6 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// What an open device shows, to be read only.
-    pub(crate) fn shared(device: &File, length: usize) -> io::Result<Mapping> {
-        let flags = MapFlags::SHARED | MapFlags::POPULATE;
-        // SAFETY: a new mapping, at an address of the kernel's choice, of an open device.
-        let start = unsafe { mmap(null_mut(), length, ProtFlags::READ, flags, device, 0) }?;
-        Mapping::of(start.cast(), length)
-    }
-
     /// A file that this process writes through the mapping; what is written is in the file at once for whoever reads it, and stays
     /// there if the process is killed.
     pub(crate) fn shared_writable(file: &File, length: usize) -> io::Result<Mapping> {

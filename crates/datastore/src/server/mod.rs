@@ -48,8 +48,6 @@ mod reply;
 mod service;
 mod slab;
 mod statistics;
-mod ublk;
-mod ublk_front;
 mod undo_log;
 #[cfg(test)]
 mod undo_log_tests;

@@ -15,13 +15,6 @@ pub(crate) enum Client {
         offset: u64,
         reply_bytes: u32,
     },
-    Ublk {
-        /// The number of the device in this server.
-        device: usize,
-        tag: u16,
-        /// Bytes that are done when it succeeds.
-        bytes: u32,
-    },
     /// Another request, of which this one is a part.
     Joint {
         joint: u64,

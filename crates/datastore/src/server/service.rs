@@ -4,7 +4,7 @@
 //! request would be done; until then the answer waits in the engine. Requests to devices without delay, and all
 //! requests while timing is off, are answered at once.
 //!
-//! Clients come through the kernel's FUSE (`fuse_front`) or ublk (`ublk_front`), or over NBD (`nbd_front`); here they are the same.
+//! Clients come through the kernel's FUSE (`fuse_front`) or over NBD (`nbd_front`); here they are the same.
 
 use std::collections::VecDeque;
 use std::io;
@@ -31,7 +31,6 @@ use super::realtime::Precedence;
 use super::reply::{Client, Content, FuseTag, Reply};
 use super::slab::Slab;
 use super::statistics::Answered;
-use super::ublk_front::UblkQueues;
 use super::undo_log::PowerCut;
 use super::volume::{VolumeData, Zeroing};
 use super::wakeful::CpusAwake;
@@ -54,7 +53,6 @@ pub(crate) struct Service {
     /// Whether `device` may have something: always until the ring is used, then once it says so.
     pub(crate) is_device_ready: bool,
     pub(crate) nbd: NbdListener,
-    pub(crate) ublk: UblkQueues,
     pub(crate) engine: Engine<Reply>,
     /// By number; the place of a removed volume stays empty.
     pub(crate) volumes: Vec<Option<ExportedVolume>>,
@@ -104,7 +102,6 @@ impl Service {
             ring: None,
             is_device_ready: true,
             nbd: exports.nbd,
-            ublk: UblkQueues::new(),
             engine,
             opener,
             joints: Slab::with_capacity(64),
@@ -179,7 +176,7 @@ impl Service {
             ring.submit()?;
         }
         self.unrecorded.leave(self.clock, &mut self.engine);
-        self.ublk.submit()
+        Ok(())
     }
 
     /// Sends the answers that wait for others.

@@ -16,7 +16,6 @@ use crate::mount_table::mounted_below;
 use crate::process_table::kill_marked;
 use crate::shared_memory;
 use crate::teardown::resource::Resource;
-use crate::ublk;
 
 /// How long unmounting may take before the stack goes on: a file system on a frozen device only
 /// comes loose when the process that serves it, further down the stack, is killed.
@@ -36,7 +35,6 @@ pub(crate) fn remove(resource: &Resource) -> Result<Removal, HostError> {
         Resource::File { path } => gone_is_fine("remove", path, fs::remove_file(path)),
         Resource::Mount { target } => unmount_in_time(target),
         Resource::Loop { backing_file } => loop_device::detach_all(backing_file),
-        Resource::Ublk { number, token } => ublk::remove(*number, *token),
         Resource::KernelSetting { path, before } => kernel_setting::restore(path, before),
         Resource::Process { marker, name } => kill_marked(marker, name).map(counted),
         Resource::SharedMemory { segment } => shared_memory::remove(segment),

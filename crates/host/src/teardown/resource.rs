@@ -34,13 +34,6 @@ pub enum Resource {
         /// Absolute.
         backing_file: PathBuf,
     },
-    /// A ublk device, found by its number and known by the token that the driver keeps for us.
-    Ublk {
-        /// N of `/dev/ublkbN`.
-        number: u32,
-        /// Random.
-        token: u64,
-    },
     /// A setting of the running kernel that was changed.
     KernelSetting {
         /// Absolute.
@@ -80,9 +73,7 @@ impl Resource {
             Resource::Mount { target } => vec![target],
             Resource::Loop { backing_file } => vec![backing_file],
             Resource::KernelSetting { path, .. } => vec![path],
-            Resource::Ublk { .. } | Resource::Process { .. } | Resource::SharedMemory { .. } => {
-                Vec::new()
-            }
+            Resource::Process { .. } | Resource::SharedMemory { .. } => Vec::new(),
             Resource::Cgroup { paths } => paths.iter().map(PathBuf::as_path).collect(),
         }
     }
@@ -97,7 +88,6 @@ impl fmt::Display for Resource {
             Resource::Loop { backing_file } => {
                 write!(f, "loop device of {}", backing_file.display())
             }
-            Resource::Ublk { number, .. } => write!(f, "ublk device {number}"),
             Resource::KernelSetting { path, before } => {
                 write!(f, "changed setting {} (it was {before})", path.display())
             }

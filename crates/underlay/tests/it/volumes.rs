@@ -1016,20 +1016,3 @@ fn what_makes_no_sense_is_refused_and_nothing_is_touched() {
     assert_eq!(kept.code, Some(3), "{}", kept.stderr);
     assert_eq!(fs::read(store.directory.join("mine")).expect("kept"), b"not the datastore's");
 }
-
-#[test]
-fn where_the_kernel_has_no_ublk_the_remedy_is_named() {
-    if Path::new("/dev/ublk-control").exists() {
-        eprintln!("skip: this kernel has ublk");
-        return;
-    }
-    let store = Store::new();
-    let arguments = ["data", "--size", "8MiB", "--device", "null", "--ublk"];
-    let ended = store.volume("create", &arguments);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    for said in ["modprobe ublk_drv", "CONFIG_BLK_DEV_UBLK", "leave the block devices to FUSE"] {
-        assert!(ended.stderr.contains(said), "{}", ended.stderr);
-    }
-    assert!(!store.directory.exists(), "something was made");
-    assert_eq!(store.on_host(), Vec::<String>::new());
-}

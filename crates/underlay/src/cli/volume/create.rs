@@ -10,11 +10,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::persistent::{
-    BlockDeviceKind, Description, DeviceDescription, Home, NewPolicy, NewVolume, VolumeStatus,
-    check_mount,
+    Description, DeviceDescription, Home, NewPolicy, NewVolume, VolumeStatus, check_mount,
 };
 use underlay_datastore::{DatastoreError, Durability};
-use underlay_host::{FileSystem, ublk};
+use underlay_host::FileSystem;
 use underlay_model::cluster::ClusterSpec;
 use underlay_model::{DeviceProfile, builtin};
 use underlay_study::{DatastoreKind, Source, parse_profile};
@@ -38,9 +37,6 @@ pub struct Arguments {
     /// The device it is to lie on, when the datastore has several. Without, the first.
     #[arg(long, value_name = "DEVICE")]
     on: Option<String>,
-    /// Make it a block device through the kernel's ublk driver, where it has one, instead of FUSE and loop.
-    #[arg(long)]
-    ublk: bool,
     #[command(flatten)]
     policy: PolicyArguments,
     #[command(flatten)]
@@ -129,11 +125,6 @@ fn durability(word: &str) -> Result<Durability, String> {
 
 /// Carries out the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    if arguments.ublk && !ublk::is_available() {
-        return Err(
-            Stop::host("volumes cannot be ublk devices on this host").with_hint(ublk::MISSING)
-        );
-    }
     // Everything that can be wrong is looked at before there is a datastore.
     let program = program()?;
     let volume = wanted(arguments)?;
@@ -170,10 +161,6 @@ fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
         capacity_bytes: arguments.size.0,
         device: arguments.on.clone(),
         policy: arguments.policy.policy(),
-        block_device: match arguments.ublk {
-            true => BlockDeviceKind::Ublk,
-            false => BlockDeviceKind::Loop,
-        },
         file_system: arguments.format.map(|system| system.as_str().to_string()),
         mount,
     })

@@ -28,9 +28,8 @@ struct Process {
     is_server: bool,
     /// Whether it is connected with a server.
     is_connected: bool,
-    /// What it has open: sockets by inode, devices by path, file systems in user space by number (none = the kernel does not say).
+    /// What it has open: sockets by inode, file systems in user space by number (none = the kernel does not say).
     sockets: BTreeSet<u64>,
-    devices: BTreeSet<String>,
     fuse: Vec<Option<u32>>,
 }
 
@@ -70,14 +69,6 @@ impl Connections {
         }
     }
 
-    /// Whether a block device in user space is served by us.
-    pub(super) fn ublk_is_ours(&self, name: &str) -> bool {
-        let character = format!("/dev/{}", name.replacen("ublkb", "ublkc", 1));
-        self.processes
-            .values()
-            .any(|process| process.is_server && process.devices.contains(&character))
-    }
-
     /// Whether a file system in user space is made by a process that is connected with a volume of ours. `number`: the minor number
     /// of its device, by which newer kernels tell which process makes which.
     pub(super) fn fuse_is_ours(&self, number: u32) -> bool {
@@ -110,8 +101,6 @@ impl Process {
             } else if target == "/dev/fuse" {
                 let told = fs::read_to_string(folder.join("fdinfo").join(open.file_name()));
                 process.fuse.push(told.ok().and_then(|told| fuse_number(&told)));
-            } else if target.starts_with("/dev/") {
-                process.devices.insert(target.into_owned());
             }
         }
         process

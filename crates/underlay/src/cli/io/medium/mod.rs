@@ -112,9 +112,6 @@ impl Host {
         if is_numbered(&name, &MEMORY_DEVICES) {
             return Medium::Memory;
         }
-        if is_numbered(&name, &["ublkb"]) && self.connections.ublk_is_ours(&name) {
-            return Medium::Emulated;
-        }
         if is_numbered(&name, &["nbd"]) {
             let client = fs::read_to_string(folder.join("pid")).ok();
             let client = client.and_then(|pid| pid.trim().parse().ok());
