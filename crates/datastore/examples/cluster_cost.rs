@@ -5,7 +5,7 @@
 //! checksum of each block, which the others do not.
 //!
 //! `cargo run --release -p underlay-datastore --example cluster_cost -- [--json FILE] [--seconds N] [--patience SECONDS]
-//! [--only SUBJECT] [--pattern randread|randwrite] [--depth N] [--ring on|off]`
+//! [--only SUBJECT] [--pattern randread|randwrite] [--depth N]`
 
 mod support;
 
@@ -16,7 +16,6 @@ use support::clusters::{mirrored, null, profile, storage};
 use support::fio::{Job, Outcome, is_installed, lay_out, mean};
 use support::peer::Peer;
 use support::quiet::Patience;
-use support::ring::way;
 use support::site::{
     Failure, Site, argument, on_one_device, seconds_per_cell, serve_if_asked, write_json,
 };
@@ -93,8 +92,7 @@ fn subjects(site: &Site) -> Result<Vec<Subject>, Failure> {
     ];
     let mut subjects = Vec::new();
     for (name, spec) in ours.into_iter().filter(|(name, _)| wanted(name)) {
-        let mut datastore = site.open(name, &spec, VOLUME)?;
-        println!("{name}: exported by {}", way(&mut *datastore)?);
+        let datastore = site.open(name, &spec, VOLUME)?;
         subjects.push(Subject {
             name,
             file: datastore.volumes()[0].path.join("file"),

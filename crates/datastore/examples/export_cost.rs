@@ -4,7 +4,7 @@
 //! They run in turns (A B B A), so that a noisy host hurts both.
 //!
 //! `cargo run --release -p underlay-datastore --example export_cost -- [--json FILE] [--seconds N]
-//! [--patience SECONDS] [--ring on|off]`
+//! [--patience SECONDS]`
 
 mod support;
 
@@ -14,7 +14,6 @@ use serde_json::json;
 use support::fio::{Job, Outcome, is_installed, lay_out, mean};
 use support::peer::Peer;
 use support::quiet::Patience;
-use support::ring::way;
 use support::site::{Failure, Site, seconds_per_cell, serve_if_asked, write_json};
 use underlay_core::Bytes;
 use underlay_datastore::Datastore;
@@ -33,9 +32,7 @@ fn main() -> Result<(), Failure> {
     let seconds = seconds_per_cell(4);
     let patience = Patience::from_arguments();
     let site = Site::new()?;
-    let mut ours = Ours::start(&site)?;
-    let way = way(&mut *ours.datastore)?;
-    println!("exported by {way}");
+    let ours = Ours::start(&site)?;
     let peer = Peer::start(&site, VOLUME)?;
     lay_out(&ours.file(), FILE_MIB)?;
     if let Some(peer) = &peer {
@@ -58,9 +55,7 @@ fn main() -> Result<(), Failure> {
     if peer.is_none() {
         eprintln!("skip: nbdkit and nbdfuse are not installed, nothing to compare with");
     }
-    write_json(
-        &json!({ "benchmark": "export-cost", "seconds_per_cell": seconds, "export": way, "rows": rows }),
-    )
+    write_json(&json!({ "benchmark": "export-cost", "seconds_per_cell": seconds, "rows": rows }))
 }
 
 /// The null profile through our own server.

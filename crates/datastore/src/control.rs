@@ -13,7 +13,6 @@ use underlay_model::DeviceCondition;
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
 use crate::config::VolumeConfig;
-use crate::export_way::ExportWay;
 use crate::fault::{ClusterFault, DatastoreNotice};
 use crate::path_cost::{ByDirection, PathCompensation};
 
@@ -142,8 +141,6 @@ pub(crate) struct Stat {
     pub(crate) lateness_ns: u64,
     /// Requests that failed in the data plane.
     pub(crate) errors: u64,
-    /// How requests of the kernel come.
-    pub(crate) export: ExportWay,
     /// The serving thread has real-time priority.
     pub(crate) realtime: bool,
     /// Where NBD clients are accepted over TCP.
@@ -286,7 +283,6 @@ pub(crate) struct TimingEntry {
     pub(crate) modelled_ns: u64,
     /// By how much requests are answered early at the moment.
     pub(crate) compensation_ns: u64,
-    pub(crate) export: ExportWay,
 }
 
 /// A histogram in hexadecimal.

@@ -14,8 +14,7 @@ pub mod error;
 pub mod spec;
 
 pub mod datastore;
-pub mod export_way;
-mod fault;
+pub mod fault;
 pub mod timing_report;
 
 mod path;
@@ -36,7 +35,6 @@ pub mod persistent;
 
 pub use datastore::{BackendLatency, Datastore, VolumeLatency};
 pub use error::DatastoreError;
-pub use export_way::ExportWay;
 pub use fault::{ClusterChange, ClusterFault, DatastoreNotice};
 pub use server::serve;
 pub use spec::{ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, VolumeRequest};

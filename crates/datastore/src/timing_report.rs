@@ -18,7 +18,6 @@ use underlay_core::{Histogram, Nanos};
 
 use crate::control::{EncodedHistogram, TimingEntry};
 use crate::error::DatastoreError;
-use crate::export_way::ExportWay;
 
 /// Lateness p99 above this share of the median modelled latency makes a run not timing-valid.
 pub const LATENESS_SHARE_MAX: f64 = 0.10;
@@ -45,8 +44,6 @@ pub struct TimingReport {
     pub modelled_mean: Option<Nanos>,
     /// Mean latency of all reads and writes as the kernel's block layer saw it.
     pub block_mean: Option<Nanos>,
-    /// How requests of the kernel came.
-    pub export: ExportWay,
 }
 
 /// What a report is made from.
@@ -58,7 +55,6 @@ pub(crate) struct Observed {
     pub(crate) compensation: Nanos,
     pub(crate) modelled_mean: Option<Nanos>,
     pub(crate) block_mean: Option<Nanos>,
-    pub(crate) export: ExportWay,
 }
 
 impl TimingReport {
@@ -89,7 +85,6 @@ impl TimingReport {
             compensation: observed.compensation,
             modelled_mean: observed.modelled_mean,
             block_mean: observed.block_mean,
-            export: observed.export,
         }
     }
 
@@ -124,7 +119,6 @@ impl TimingEntry {
         self.modelled_ios += later.modelled_ios;
         self.modelled_ns += later.modelled_ns;
         self.compensation_ns = later.compensation_ns;
-        self.export = later.export;
         Ok(())
     }
 
@@ -143,14 +137,13 @@ impl TimingEntry {
             compensation: Nanos(self.compensation_ns),
             modelled_mean: self.modelled_ns.checked_div(self.modelled_ios).map(Nanos),
             block_mean,
-            export: self.export,
         }))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ExportWay, Observed, TimingReport};
+    use super::{Observed, TimingReport};
     use underlay_core::{Histogram, Nanos};
 
     fn judge(lateness: Histogram, modelled: Histogram) -> TimingReport {
@@ -162,7 +155,6 @@ mod tests {
             compensation: Nanos(50_000),
             modelled_mean: Some(Nanos(200_000)),
             block_mean: Some(Nanos(250_000)),
-            export: ExportWay::Fuse,
         })
     }
 

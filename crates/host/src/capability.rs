@@ -8,7 +8,6 @@ use rustix::process::geteuid;
 
 use crate::cgroup::Hierarchies;
 use crate::facts::{available_memory_bytes, line};
-use crate::kernel_setting::FUSE_OVER_IO_URING;
 use crate::program::find_program;
 use crate::user::unprivileged_user;
 use underlay_core::Bytes;
@@ -38,7 +37,6 @@ pub fn capabilities() -> Vec<Capability> {
         capability("root", root()),
         capability("server-user", server_user()),
         capability("fuse", fuse()),
-        capability("fuse-io-uring", fuse_io_uring()),
         capability("loop", loop_devices()),
         capability("mkfs.ext4", mkfs_ext4()),
         capability("mkfs.xfs", mkfs_xfs()),
@@ -88,19 +86,6 @@ fn server_user() -> Finding {
 
 fn fuse() -> Finding {
     opens("/dev/fuse", "emulated datastores export through FUSE", "load the module: modprobe fuse")
-}
-
-fn fuse_io_uring() -> Finding {
-    match line(FUSE_OVER_IO_URING).as_deref() {
-        Some("Y" | "1") => works("enabled: volumes are exported through it"),
-        Some(_) => missing(
-            "the kernel has it, switched off: volumes' requests cost the host up to twice as much",
-            "echo Y > /sys/module/fuse/parameters/enable_uring",
-        ),
-        None => {
-            missing("the kernel does not have it: the export is slower", "use Linux 6.14 or newer")
-        }
-    }
 }
 
 fn loop_devices() -> Finding {

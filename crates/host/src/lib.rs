@@ -22,7 +22,6 @@ pub mod process;
 pub mod program;
 
 pub mod file_system;
-pub mod kernel_setting;
 pub mod loop_device;
 pub mod mount;
 pub mod page_cache;

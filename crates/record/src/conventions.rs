@@ -21,7 +21,7 @@ pub mod document {
     /// `file_system`.
     pub const DATASTORE: &str = "datastore";
     /// Per run: the emulation's verdict on its own timing: `valid`, `reason`, `host_limited_share`,
-    /// `floor_ns`, `compensation_ns`, `export` (how requests of the kernel came). Its histograms are stored under
+    /// `floor_ns`, `compensation_ns`. Its histograms are stored under
     /// [`super::histogram_scope::TIMING`].
     pub const TIMING: &str = "timing";
     /// Per run: what the driver says at its end: outages, unknown and lost commits, totals; and `commits`: how transactions of

@@ -9,6 +9,5 @@ pub mod cpu;
 pub mod fio;
 pub mod peer;
 pub mod quiet;
-pub mod ring;
 pub mod site;
 pub mod virtual_cluster;

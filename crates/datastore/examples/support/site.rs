@@ -46,7 +46,7 @@ pub fn write_json(value: &serde_json::Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Surroundings that vanish on drop (with `--ring on|off`: a host with FUSE over io_uring switched so meanwhile), and what a killed benchmark left behind vanishes with the next.
+/// Surroundings that vanish on drop, and what a killed benchmark left behind vanishes with the next.
 pub struct Site {
     state: StateDir,
     pub teardown: Teardown,
@@ -62,7 +62,6 @@ impl Site {
         let teardown = Teardown::create(&state, "benchmark")?;
         let scratch = state.scratch_dir(&std::process::id().to_string());
         teardown.create_directory(&scratch)?;
-        super::ring::switch(&teardown)?;
         Ok(Site { state, teardown, scratch: scratch.canonicalize()? })
     }
 

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::control::Condition;
-use crate::export_way::ExportWay;
 use crate::fault::{ClusterFault, DatastoreNotice};
 
 /// What a keeper can be asked.
@@ -119,9 +118,6 @@ pub struct Status {
     pub powered: bool,
     /// Why there are no block devices, if so; volumes are then served over NBD only.
     pub no_block_devices: Option<String>,
-    /// How requests to block devices reach the server.
-    #[serde(default)]
-    pub export: ExportWay,
     /// The unix socket for NBD clients.
     pub nbd_socket: PathBuf,
     /// Where NBD clients are accepted over TCP.

@@ -39,7 +39,6 @@ impl Punctuality {
 mod tests {
     use super::Punctuality;
     use crate::control::{EncodedHistogram, TimingEntry};
-    use crate::export_way::ExportWay;
     use underlay_core::{Histogram, Nanos};
 
     fn told(late_ns: u64, answers: u64, host_limited: u64) -> TimingEntry {
@@ -56,7 +55,6 @@ mod tests {
             modelled_ios: answers,
             modelled_ns: answers * 100_000,
             compensation_ns: 50_000,
-            export: ExportWay::Fuse,
         }
     }
 

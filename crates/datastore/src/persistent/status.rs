@@ -74,7 +74,6 @@ impl Keeper {
             server_pid: self.server.pid(),
             powered: self.is_powered,
             no_block_devices: self.no_block_devices.clone(),
-            export: stat.export,
             nbd_socket: self.nbd_socket.clone(),
             nbd_address: stat.nbd_address,
             devices,
@@ -435,7 +434,6 @@ fn resident_bytes(pid: u32) -> u64 {
 mod tests {
     use super::{means, nbd_uri, verdict};
     use crate::control::{EncodedHistogram, TimingEntry};
-    use crate::export_way::ExportWay;
     use crate::path_cost::Counted;
     use std::path::Path;
     use underlay_core::{Histogram, Nanos};
@@ -456,7 +454,6 @@ mod tests {
                 modelled_ios: delayed,
                 modelled_ns: delayed * 100_000,
                 compensation_ns: 60_000,
-                export: ExportWay::Fuse,
             };
             verdict(&entry, Nanos::ZERO).unwrap()
         };

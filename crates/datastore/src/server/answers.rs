@@ -5,7 +5,7 @@ use std::ops::Range;
 use rustix::io::Errno;
 
 use super::fuse_protocol::written;
-use super::reply::{Client, Content, FuseTag, Reply};
+use super::reply::{Client, Content, Reply};
 use super::service::Service;
 
 impl Service {
@@ -16,7 +16,6 @@ impl Service {
             Content::Data { buffer, length } => {
                 self.send_pooled(client, buffer.into_vec(), 0..length);
             }
-            Content::InPlace { length } => self.fuse_answer_in_place(client, length),
             Content::Carried { buffer, from, length } => {
                 self.send_pooled(client, buffer, from..from + length);
             }
@@ -40,20 +39,13 @@ impl Service {
 
     /// Sends data that is in a buffer of the pool, which has the buffer back when the data has left.
     fn send_pooled(&mut self, client: Client, buffer: Vec<u8>, data: Range<usize>) {
-        match (client, &mut self.outbox) {
-            (Client::Fuse(FuseTag { unique, place: None }), Some(outbox)) => {
-                outbox.answer_data(unique, buffer, data);
-            }
-            _ => {
-                self.send_data(client, &buffer[data]);
-                self.give_back(buffer);
-            }
-        }
+        self.send_data(client, &buffer[data]);
+        self.give_back(buffer);
     }
 
     pub(super) fn send_data(&mut self, client: Client, data: &[u8]) {
         match client {
-            Client::Fuse(tag) => self.fuse_answer(tag, data),
+            Client::Fuse { unique } => self.fuse_answer(unique, data),
             Client::Nbd { .. } => self.nbd_data(client, data),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
@@ -61,7 +53,7 @@ impl Service {
 
     fn send_written(&mut self, client: Client, length: u32) {
         match client {
-            Client::Fuse(tag) => self.fuse_answer(tag, &written(length)),
+            Client::Fuse { unique } => self.fuse_answer(unique, &written(length)),
             Client::Nbd { .. } => self.nbd_done(client),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
@@ -69,7 +61,7 @@ impl Service {
 
     pub(super) fn send_done(&mut self, client: Client) {
         match client {
-            Client::Fuse(tag) => self.fuse_answer(tag, &[]),
+            Client::Fuse { unique } => self.fuse_answer(unique, &[]),
             Client::Nbd { .. } => self.nbd_done(client),
             Client::Joint { joint } => self.joint_done(joint, Ok(())),
         }
@@ -78,7 +70,7 @@ impl Service {
     /// Answers with an error.
     pub(super) fn refuse(&mut self, client: Client, errno: Errno) {
         match client {
-            Client::Fuse(tag) => self.fuse_refuse(tag, errno),
+            Client::Fuse { unique } => self.fuse_refuse(unique, errno),
             Client::Nbd { .. } => self.nbd_refuse(client, errno),
             Client::Joint { joint } => self.joint_done(joint, Err(errno)),
         }

@@ -74,11 +74,6 @@ impl CommandSender {
 }
 
 impl Commands {
-    /// Another handle of the bell, for somebody else who has something to say.
-    pub(crate) fn bell(&self) -> io::Result<OwnedFd> {
-        self.bell.try_clone()
-    }
-
     /// Lets the bell be rung again. A command is waiting whenever it has been.
     pub(crate) fn quiet_bell(&self) -> io::Result<()> {
         match rustix::io::read(&self.bell, &mut [0u8; 8]) {
@@ -90,8 +85,6 @@ impl Commands {
     /// Obeys what is waiting. Costs nearly nothing when nothing is.
     pub(crate) fn obey_waiting(&self, service: &mut Service) {
         for Asked { command, answer } in self.asked.try_iter() {
-            // It may take its time, and nobody should wait for that who has an answer.
-            service.send_held();
             // A connection that is gone wants no answer.
             let _ = answer.send(obey(service, &command));
         }
@@ -210,7 +203,6 @@ fn stat(service: &mut Service) -> Stat {
         lateness_ns: engine.statistics.lateness_ns,
         expected: engine.statistics.expected_by_direction,
         errors: engine.statistics.errors + storage_errors,
-        export: service.export_way(),
         realtime: service.precedence.is_granted(),
         nbd_address: service.nbd.address(),
         cpu_ns: cpu_ns(),
@@ -336,7 +328,6 @@ fn cluster_latency(service: &mut Service) -> Unfinished {
 }
 
 fn timing(service: &mut Service) -> Unfinished {
-    let export = service.export_way();
     let engine = &mut service.engine;
     let compensation = engine.path.compensation();
     let statistics = &mut engine.statistics;
@@ -353,7 +344,6 @@ fn timing(service: &mut Service) -> Unfinished {
             modelled_ios,
             modelled_ns,
             compensation_ns: compensation.0,
-            export,
         })
     })
 }

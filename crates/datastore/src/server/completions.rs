@@ -37,11 +37,6 @@ impl Completions {
         self.waiting += answers;
     }
 
-    /// Whether there are any.
-    pub(crate) fn are_waiting(&self) -> bool {
-        self.waiting > 0
-    }
-
     /// Has the completions carried out of what was answered since the last time, once there are some.
     pub(crate) fn carry_out_some(&mut self) {
         if self.waiting >= TOGETHER {

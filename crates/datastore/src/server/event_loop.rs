@@ -2,25 +2,20 @@
 //!
 //! A single thread because every hand-over to another costs as much as all other work on a 4 KiB request together,
 //! and on a virtual machine, where it may have to wake a CPU, ten times as much. The thread sleeps until a
-//! request or a command arrives or the next answer is due, and sees by how much it woke late. What is handed over is the sending
-//! of answers (`courier`), several at a time, while no time is kept and requests come densely.
+//! request or a command arrives or the next answer is due, and sees by how much it woke late.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use tracing::warn;
 use underlay_core::Nanos;
 
 use super::alarm::Alarm;
 use super::commands::Commands;
-use super::courier::{Courier, Standing};
 use super::fuse_device::Received;
 use super::fuse_front::MAX_REQUEST_BYTES;
 use super::fuse_protocol::{WRITE_OVERHEAD_BYTES, parse};
-use super::outbox::Outbox;
 use super::service::Service;
 
 /// The kernel wants room for the largest write and a little more.
@@ -28,13 +23,6 @@ const REQUEST_BUFFER_BYTES: usize = MAX_REQUEST_BYTES as usize + WRITE_OVERHEAD_
 /// Going to sleep and waking up costs the CPU about this long on a virtual machine (the switch, the timer,
 /// the wake-up of a CPU), so staying awake for less is cheaper as well as more punctual.
 const SHORTEST_SLEEP: Nanos = Nanos(10_000);
-
-/// Answers that leave for the ring together while requests are still waiting: enough to share the call, few enough that the first
-/// does not wait long for the last.
-const ANSWERS_TOGETHER: usize = 8;
-
-/// More answers than these are not held back for a courier that does not keep up.
-const HELD_MAX: usize = 8;
 
 /// As long as there are no NBD clients, new ones are looked for once in so many turns: each look costs as much as a
 /// request.
@@ -45,14 +33,9 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
     let mut buffer = vec![1u8; REQUEST_BUFFER_BYTES].into_boxed_slice();
     let mut alarm = Alarm::new(service.clock)?;
     let mut arrivals = Arrivals::default();
-    let mut sending = Sending::Alone;
     let mut turn = 0u32;
     loop {
-        sending.check()?;
-        // Where times are kept, an answer leaves at once; else with others, below.
-        if service.answer_due() && service.engine.keeps_time() {
-            service.submit_answers()?;
-        }
+        service.answer_due();
         commands.obey_waiting(service);
         if service.is_ending {
             break;
@@ -61,24 +44,13 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
         if service.precedence.gives_way() && service.engine.keeps_time() {
             service.precedence.give_way(false);
         }
-        if service.outbox.is_some() && service.engine.keeps_time() {
-            service.send_held();
-            service.outbox = None;
-        }
         turn = turn.wrapping_add(1);
         if (service.nbd.has_clients() || turn.is_multiple_of(TURNS_BETWEEN_LOOKS))
             && service.serve_nbd()?
         {
             arrivals.note(service.clock.now());
         }
-        let mut served = serve_ring(service, commands, &mut alarm, &mut arrivals)?;
-        if served == Served::Nothing && service.is_device_ready {
-            served = serve_device(service, &mut buffer, &mut arrivals)?;
-        }
-        if service.unsent() >= ANSWERS_TOGETHER {
-            service.submit_answers()?;
-        }
-        sending.send_held(service, served)?;
+        let served = serve_device(service, &mut buffer, &mut arrivals)?;
         let gives_way = service.precedence.gives_way();
         if gives_way {
             service.completions.carry_out_some();
@@ -87,14 +59,9 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
             Served::Some => {}
             // Whoever gets these answers may have more to ask for already.
             Served::Nothing if gives_way && service.completions.carry_out() => {}
-            Served::Nothing if is_worth_waiting(service, &arrivals) => {
-                service.submit_answers()?;
-                std::hint::spin_loop();
-            }
-            // Answers leave with the call that sleeps.
+            Served::Nothing if is_worth_waiting(service, &arrivals) => std::hint::spin_loop(),
             Served::Nothing => {
                 service.precedence.give_way(arrivals.are_dense && !service.engine.keeps_time());
-                sending.prepare(service, commands, arrivals.are_dense);
                 if sleep(service, commands, &mut alarm)? == Woken::ByClient {
                     turn = TURNS_BETWEEN_LOOKS - 1;
                 }
@@ -102,69 +69,7 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
             Served::Unmounted => break,
         }
     }
-    service.send_held();
     Ok(())
-}
-
-/// Who sends the answers through `/dev/fuse`.
-enum Sending {
-    /// This thread, which has had no reason for help yet.
-    Alone,
-    /// The courier too, while answers are held back.
-    With(Courier),
-    /// This thread, whatever comes: help cannot be had, or would have no processor.
-    AloneForEver,
-}
-
-impl Sending {
-    fn check(&self) -> io::Result<()> {
-        if let Sending::With(courier) = self { courier.check() } else { Ok(()) }
-    }
-
-    /// Has answers held back and the courier ready for them if they are dense and nobody keeps time; else they leave at once.
-    /// None may be held back now.
-    fn prepare(&mut self, service: &mut Service, commands: &Commands, are_dense: bool) {
-        let is_wanted = are_dense && service.ring.is_none() && !service.engine.keeps_time();
-        if is_wanted && matches!(self, Sending::Alone) {
-            *self = Sending::find_help(service, commands);
-        }
-        let is_held = is_wanted && matches!(self, Sending::With(_));
-        if is_held != service.outbox.is_some() {
-            service.outbox = is_held.then(Outbox::default);
-        }
-    }
-
-    fn find_help(service: &Service, commands: &Commands) -> Sending {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        let Some(device) = service.device.as_ref().filter(|_| processors > 1) else {
-            return Sending::AloneForEver;
-        };
-        let standing = match service.precedence.gives_way() {
-            true => Standing::GivesWay,
-            false => Standing::Inherited,
-        };
-        let started =
-            commands.bell().and_then(|bell| Courier::start(Arc::clone(device), standing, bell));
-        started.map(Sending::With).unwrap_or_else(|error| {
-            warn!("one thread serves and answers: {error}");
-            Sending::AloneForEver
-        })
-    }
-
-    /// Hands over what is held back, or sends it if nothing else is to be done.
-    fn send_held(&self, service: &mut Service, served: Served) -> io::Result<()> {
-        match (self, &mut service.outbox) {
-            (Sending::With(courier), Some(outbox)) if served == Served::Some => {
-                courier.hand_over(outbox)?;
-                if outbox.len() >= HELD_MAX {
-                    service.send_held();
-                }
-                service.take_spent();
-            }
-            _ => service.send_held(),
-        }
-        Ok(())
-    }
 }
 
 /// What looking for requests of the kernel's FUSE came to.
@@ -173,28 +78,6 @@ enum Served {
     Some,
     Nothing,
     Unmounted,
-}
-
-/// Serves the next request that came through the ring.
-fn serve_ring(
-    service: &mut Service,
-    commands: &Commands,
-    alarm: &mut Alarm,
-    arrivals: &mut Arrivals,
-) -> io::Result<Served> {
-    if service.places.is_empty() {
-        let Some(ring) = &mut service.ring else { return Ok(Served::Nothing) };
-        ring.arrived(&mut service.places)?;
-        let fired = ring.take_fired();
-        if fired != 0 {
-            let now = service.clock.now();
-            attend(service, commands, alarm, fired, now)?;
-        }
-    }
-    let Some(place) = service.places.pop_front() else { return Ok(Served::Nothing) };
-    arrivals.note(service.clock.now());
-    service.serve_place(place);
-    Ok(Served::Some)
 }
 
 /// Serves the next request that comes through `/dev/fuse`.
@@ -211,16 +94,12 @@ fn serve_device(
         Received::Request(length) => match parse(&buffer[..length]) {
             Ok(request) => {
                 arrivals.note(service.clock.now());
-                service.serve(&request, None);
+                service.serve(&request);
                 Ok(Served::Some)
             }
             Err(error) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
         },
-        Received::Nothing => {
-            // With the ring, hardly anything comes this way; asking every time would cost as much as a request.
-            service.is_device_ready = service.ring.is_none();
-            Ok(Served::Nothing)
-        }
+        Received::Nothing => Ok(Served::Nothing),
         Received::Unmounted => Ok(Served::Unmounted),
     }
 }
@@ -298,15 +177,7 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
     sources[ALARM] = Some(alarm.as_fd());
     sources[CLIENTS] = Some(service.nbd.as_fd());
     sources[DEVICE] = service.device.as_ref().map(AsFd::as_fd);
-    let fired = match &mut service.ring {
-        Some(ring) => {
-            service.unrecorded.leave(service.clock, &mut service.engine);
-            ring.wait(&sources)?;
-            ring.arrived(&mut service.places)?;
-            ring.take_fired()
-        }
-        None => wait_for_any(&sources)?,
-    };
+    let fired = wait_for_any(&sources)?;
     attend(service, commands, alarm, fired, began)
 }
 
@@ -340,9 +211,6 @@ fn attend(
     let has = |source: usize| fired & 1 << source != 0;
     if has(COMMANDS) {
         commands.quiet_bell()?;
-    }
-    if has(DEVICE) {
-        service.is_device_ready = true;
     }
     // An alarm that went off while the thread was busy says nothing about waking up.
     if has(ALARM)

@@ -1,23 +1,18 @@
 //! Requests of the kernel's FUSE: a directory with one file per volume.
 //!
-//! They come through `/dev/fuse` or, where the kernel offers it, through the ring; which of both is decided when the mount
-//! begins, and only answers differ.
+//! They come through `/dev/fuse`, one system call per request and one per answer.
 
 use rustix::io::Errno;
-use tracing::{info, warn};
+use tracing::info;
 
 use super::fuse_negotiation::{Agreement, Offer};
 use super::fuse_protocol::{
     Body, FuseRequest, Node, ROOT_INODE, attributes, directory, entry, file_system_status,
     opened_directory, opened_file,
 };
-use super::fuse_ring::protocol;
-use super::fuse_ring::ring::FuseRing;
-use super::reply::{Client, FuseTag};
+use super::reply::Client;
 use super::service::{Force, MAX_SCRATCH_BYTES, Service};
 use super::volume::Zeroing;
-use crate::export_way::ExportWay;
-use std::os::fd::AsFd;
 
 /// Largest request; the kernel's limit for FUSE.
 pub(crate) const MAX_REQUEST_BYTES: u32 = MAX_SCRATCH_BYTES as u32;
@@ -26,33 +21,12 @@ const MAX_BACKGROUND: u16 = 1024;
 const FIRST_VOLUME_INODE: u64 = 2;
 
 impl Service {
-    /// Serves the request of a place of the ring.
-    pub(crate) fn serve_place(&mut self, place: usize) {
-        let Some(ring) = &mut self.ring else { return };
-        let header = ring.header(place);
-        let places = ring.places();
-        match protocol::parse(&header, places.payload(place)) {
-            Ok(request) => {
-                if let Body::Write { data, .. } = request.body {
-                    ring.touched(place, data.len());
-                }
-                self.serve(&request, Some(place as u32));
-            }
-            // Not answered, it would be waited for by somebody for ever; it may be answered by its place alone.
-            Err(error) => {
-                warn!("a request of the ring is not understood: {error}");
-                ring.refuse(place, protocol::commit_of(&header), Errno::IO);
-            }
-        }
-    }
-
     /// Serves one request of the kernel.
-    pub(crate) fn serve(&mut self, request: &FuseRequest<'_>, place: Option<u32>) {
+    pub(crate) fn serve(&mut self, request: &FuseRequest<'_>) {
         let FuseRequest { unique, inode, body } = *request;
-        let tag = FuseTag { unique, place };
-        let client = Client::Fuse(tag);
+        let client = Client::Fuse { unique };
         let outcome = match body {
-            Body::Read { offset, size } => self.fuse_read(tag, inode, offset, size),
+            Body::Read { offset, size } => self.fuse_read(unique, inode, offset, size),
             Body::Write { offset, data } => self
                 .volume_of(inode)
                 .and_then(|volume| self.write(client, volume, offset, data, Force::Nothing)),
@@ -62,110 +36,64 @@ impl Service {
             Body::Allocate { offset, length, mode } => {
                 self.allocate(client, inode, offset, length, mode)
             }
-            _ => self.serve_metadata(tag, inode, body),
+            _ => self.serve_metadata(unique, inode, body),
         };
         if let Err(errno) = outcome {
-            self.fuse_refuse(tag, errno);
+            self.fuse_refuse(unique, errno);
         }
     }
 
-    pub(super) fn fuse_answer(&mut self, tag: FuseTag, body: &[u8]) {
-        match (tag.place, &mut self.ring, &mut self.outbox, &self.device) {
-            (Some(place), Some(ring), ..) => ring.answer(place as usize, tag.unique, body),
-            (None, _, Some(outbox), _) => outbox.answer(tag.unique, body),
-            (None, _, None, Some(device)) => {
-                device.answer(tag.unique, body);
-                self.completions.note(1);
-            }
-            _ => {}
+    pub(super) fn fuse_answer(&mut self, unique: u64, body: &[u8]) {
+        if let Some(device) = &self.device {
+            device.answer(unique, body);
+            self.completions.note(1);
         }
     }
 
-    /// Answers a read whose data is in the place that it came from.
-    pub(super) fn fuse_answer_in_place(&mut self, client: Client, length: usize) {
-        if let (Client::Fuse(FuseTag { unique, place: Some(place) }), Some(ring)) =
-            (client, &mut self.ring)
-        {
-            ring.answer_in_place(place as usize, unique, length);
-        }
-    }
-
-    pub(super) fn fuse_refuse(&mut self, tag: FuseTag, errno: Errno) {
-        match (tag.place, &mut self.ring, &mut self.outbox, &self.device) {
-            (Some(place), Some(ring), ..) => ring.refuse(place as usize, tag.unique, errno),
-            (None, _, Some(outbox), _) => outbox.refuse(tag.unique, errno),
-            (None, _, None, Some(device)) => {
-                device.refuse(tag.unique, errno);
-                self.completions.note(1);
-            }
-            _ => {}
-        }
-    }
-
-    /// How requests of the kernel come.
-    pub(super) fn export_way(&self) -> ExportWay {
-        match (&self.device, &self.ring) {
-            (None, _) => ExportWay::None,
-            (Some(_), Some(ring)) if ring.is_whole() => ExportWay::FuseIoUring,
-            (Some(_), _) => ExportWay::Fuse,
+    pub(super) fn fuse_refuse(&mut self, unique: u64, errno: Errno) {
+        if let Some(device) = &self.device {
+            device.refuse(unique, errno);
+            self.completions.note(1);
         }
     }
 
     /// Agrees with the kernel on how requests come.
-    fn initialise(&mut self, tag: FuseTag, offer: Offer) -> Result<(), Errno> {
+    fn initialise(&mut self, unique: u64, offer: Offer) -> Result<(), Errno> {
         if !offer.is_compatible() {
             return Err(Errno::PROTO);
         }
-        let mut ring = match &self.device {
-            Some(device) if offer.has_ring() => {
-                let made = FuseRing::new(device.as_fd(), MAX_REQUEST_BYTES as usize);
-                made.inspect_err(|error| warn!("no FUSE over io_uring: {error}")).ok()
-            }
-            _ => None,
-        };
-        let agreement = Agreement {
-            request_bytes: MAX_REQUEST_BYTES,
-            background: MAX_BACKGROUND,
-            ring: ring.is_some(),
-        };
-        self.fuse_answer(tag, &agreement.encode());
-        // Once the kernel was told of the ring, requests wait for it; a place that is not taken ends that.
-        if let Some(ring) = &mut ring
-            && let Err(error) = ring.register()
-        {
-            warn!("FUSE over io_uring ends before it began: {error}");
-        }
-        info!(ring = ring.is_some(), "the kernel's FUSE is connected");
-        self.ring = ring;
+        let agreement = Agreement { request_bytes: MAX_REQUEST_BYTES, background: MAX_BACKGROUND };
+        self.fuse_answer(unique, &agreement.encode());
+        info!("the kernel's FUSE is connected");
         Ok(())
     }
 
-    fn serve_metadata(&mut self, tag: FuseTag, inode: u64, body: Body<'_>) -> Result<(), Errno> {
+    fn serve_metadata(&mut self, unique: u64, inode: u64, body: Body<'_>) -> Result<(), Errno> {
         match body {
-            Body::Init(offer) => self.initialise(tag, offer)?,
+            Body::Init(offer) => self.initialise(unique, offer)?,
             Body::Lookup { name } => {
                 let found = self.present().find(|(_, volume)| volume.name.as_bytes() == name);
                 let (index, _) = found.ok_or(Errno::NOENT)?;
                 let inode = FIRST_VOLUME_INODE + index as u64;
-                self.fuse_answer(tag, &entry(inode, self.node(inode)?));
+                self.fuse_answer(unique, &entry(inode, self.node(inode)?));
             }
             Body::GetAttributes => {
-                self.fuse_answer(tag, &attributes(inode, self.node(inode)?));
+                self.fuse_answer(unique, &attributes(inode, self.node(inode)?));
             }
             Body::Open => {
                 self.volume_of(inode)?;
-                self.fuse_answer(tag, &opened_file());
+                self.fuse_answer(unique, &opened_file());
             }
-            Body::OpenDirectory => self.fuse_answer(tag, &opened_directory()),
+            Body::OpenDirectory => self.fuse_answer(unique, &opened_directory()),
             Body::ReadDirectory { offset, size } => {
                 let entries = self
                     .present()
                     .map(|(index, volume)| (FIRST_VOLUME_INODE + index as u64, &*volume.name));
                 let listing = directory(entries, offset, size.min(MAX_REQUEST_BYTES));
-                self.fuse_answer(tag, &listing);
+                self.fuse_answer(unique, &listing);
             }
-            Body::Release => self.fuse_answer(tag, &[]),
-            Body::FileSystemStatus => self.fuse_answer(tag, &file_system_status()),
+            Body::Release => self.fuse_answer(unique, &[]),
+            Body::FileSystemStatus => self.fuse_answer(unique, &file_system_status()),
             Body::Forget | Body::Destroy => {}
             _ => return Err(Errno::NOSYS),
         }
@@ -189,7 +117,7 @@ impl Service {
         }
     }
 
-    fn fuse_read(&mut self, tag: FuseTag, inode: u64, offset: u64, size: u32) -> Result<(), Errno> {
+    fn fuse_read(&mut self, unique: u64, inode: u64, offset: u64, size: u32) -> Result<(), Errno> {
         let volume = self.volume_of(inode)?;
         let Node::File { size_bytes } = self.node(inode)? else { return Err(Errno::ISDIR) };
         if !self.engine.is_powered() {
@@ -198,10 +126,10 @@ impl Service {
         // Direct reads reach beyond the end; a short answer is how the kernel learns where that is.
         let size = u64::from(size.min(MAX_REQUEST_BYTES)).min(size_bytes.saturating_sub(offset));
         if size == 0 {
-            self.fuse_answer(tag, &[]);
+            self.fuse_answer(unique, &[]);
             return Ok(());
         }
-        self.read(Client::Fuse(tag), volume, offset, size as u32)
+        self.read(Client::Fuse { unique }, volume, offset, size as u32)
     }
 
     /// Discards arrive as holes to punch, zeroing as ranges to zero. A volume has no other allocation.

@@ -86,8 +86,6 @@ pub(crate) enum ProtocolError {
 /// Reads fields one after the other.
 struct Fields<'a> {
     bytes: &'a [u8],
-    /// What has no fixed length, where it is kept apart; else it follows the fields.
-    variable: Option<&'a [u8]>,
     total: usize,
 }
 
@@ -106,56 +104,26 @@ impl<'a> Fields<'a> {
     fn u64(&mut self) -> Result<u64, ProtocolError> {
         self.take().map(u64::from_ne_bytes)
     }
-
-    fn rest(self) -> &'a [u8] {
-        self.variable.unwrap_or(self.bytes)
-    }
 }
 
 /// Understands one request.
 pub(crate) fn parse(bytes: &[u8]) -> Result<FuseRequest<'_>, ProtocolError> {
-    let mut fields = Fields { bytes, variable: None, total: bytes.len() };
+    let mut fields = Fields { bytes, total: bytes.len() };
     let said = fields.u32()?;
     if said as usize != bytes.len() {
         return Err(ProtocolError::WrongLength { said, found: bytes.len() });
     }
-    let Header { opcode, unique, inode } = parse_header(&mut fields)?;
-    Ok(FuseRequest { unique, inode, body: parse_body(opcode, fields)? })
-}
-
-/// Understands one request whose header, fixed part (with whatever stands behind it) and variable part are kept apart.
-pub(crate) fn parse_parts<'a>(
-    header: &[u8],
-    fixed: &'a [u8],
-    variable: &'a [u8],
-) -> Result<FuseRequest<'a>, ProtocolError> {
-    let mut fields = Fields { bytes: header, variable: None, total: header.len() };
-    // The length; the parts have their own.
-    fields.u32()?;
-    let Header { opcode, unique, inode } = parse_header(&mut fields)?;
-    let fields = Fields { bytes: fixed, variable: Some(variable), total: variable.len() };
-    Ok(FuseRequest { unique, inode, body: parse_body(opcode, fields)? })
-}
-
-/// What a request's header says, its length aside.
-struct Header {
-    opcode: u32,
-    unique: u64,
-    inode: u64,
-}
-
-fn parse_header(fields: &mut Fields<'_>) -> Result<Header, ProtocolError> {
     let opcode = fields.u32()?;
     let (unique, inode) = (fields.u64()?, fields.u64()?);
     // User, group and process of the caller; the kernel has checked what they may do.
     let _: [u8; 16] = fields.take()?;
-    Ok(Header { opcode, unique, inode })
+    Ok(FuseRequest { unique, inode, body: parse_body(opcode, fields)? })
 }
 
 fn parse_body<'a>(opcode: u32, mut fields: Fields<'a>) -> Result<Body<'a>, ProtocolError> {
     Ok(match opcode {
         1 => {
-            let name = fields.rest();
+            let name = fields.bytes;
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
             Body::Lookup { name: &name[..end] }
         }
@@ -176,7 +144,7 @@ fn parse_body<'a>(opcode: u32, mut fields: Fields<'a>) -> Result<Body<'a>, Proto
             let (offset, size) = (fields.u64()?, fields.u32()?);
             let _flags_and_owner: [u8; 20] = fields.take()?;
             let total = fields.total;
-            let data = fields.rest().get(..size as usize).ok_or(ProtocolError::Truncated(total))?;
+            let data = fields.bytes.get(..size as usize).ok_or(ProtocolError::Truncated(total))?;
             Body::Write { offset, data }
         }
         17 => Body::FileSystemStatus,
@@ -185,9 +153,7 @@ fn parse_body<'a>(opcode: u32, mut fields: Fields<'a>) -> Result<Body<'a>, Proto
         26 => {
             let (major, minor) = (fields.u32()?, fields.u32()?);
             let (_readahead, flags) = (fields.u32()?, fields.u32()?);
-            // Kernels before 5.17 have no more.
-            let more_flags = fields.u32().unwrap_or(0);
-            Body::Init(Offer { major, minor, flags, more_flags })
+            Body::Init(Offer { major, minor, flags })
         }
         27 => Body::OpenDirectory,
         38 => Body::Destroy,

@@ -7,7 +7,7 @@ use std::io;
 use std::ops::Range;
 use std::ptr::{NonNull, null_mut};
 
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use tracing::warn;
 
 /// Mapped memory.
@@ -31,15 +31,6 @@ impl Mapping {
         Mapping::of(start.cast(), length)
     }
 
-    /// Zeros, which take memory once they are touched.
-    pub(crate) fn anonymous(length: usize) -> io::Result<Mapping> {
-        let protection = ProtFlags::READ | ProtFlags::WRITE;
-        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
-        // SAFETY: a new mapping, at an address of the kernel's choice.
-        let start = unsafe { mmap_anonymous(null_mut(), length, protection, flags) }?;
-        Mapping::of(start.cast(), length)
-    }
-
     fn of(start: *mut u8, length: usize) -> io::Result<Mapping> {
         let start = NonNull::new(start).ok_or_else(|| io::Error::other("mapped to nowhere"))?;
         Ok(Mapping { start, length })
@@ -53,16 +44,6 @@ impl Mapping {
         assert!(range.start <= range.end && range.end <= self.length, "outside of a mapping");
         // SAFETY: the offset lies within the mapping.
         unsafe { self.start.as_ptr().add(range.start) }
-    }
-
-    /// Gives the memory of a range back; it reads as zeros from then on. Whole pages, of anonymous memory that nobody uses now.
-    pub(crate) fn forget(&self, range: Range<usize>) {
-        let start = self.at(range.clone());
-        // SAFETY: the range lies within the mapping, and by the caller's word neither the kernel nor anybody else uses it.
-        let outcome = unsafe { madvise(start.cast(), range.len(), Advice::LinuxDontneedLocked) };
-        if let Err(error) = outcome {
-            warn!("memory stays: {error}");
-        }
     }
 }
 

@@ -8,7 +8,6 @@
 //! (nbd, nbd_front)   |     |                                        |                       |
 //! both <--answer--   |  answer when the deadline has come <---------+                       |
 //!                    +-----|---------------------------------------------------------------+
-//! kernel <--FUSE--   courier: answers in dense streams, when no time is kept
 //! control socket --commands--^
 //! ```
 //!
@@ -26,7 +25,6 @@ mod cluster;
 mod commands;
 mod completions;
 mod control_socket;
-mod courier;
 mod engine;
 #[cfg(test)]
 mod engine_tests;
@@ -36,13 +34,11 @@ mod fuse_device;
 mod fuse_front;
 mod fuse_negotiation;
 mod fuse_protocol;
-mod fuse_ring;
 #[cfg(test)]
 mod fuzz_tests;
 mod mapping;
 mod nbd;
 mod nbd_front;
-mod outbox;
 mod realtime;
 mod reply;
 mod service;

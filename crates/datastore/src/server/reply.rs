@@ -7,7 +7,10 @@ use super::undo_log::Generation;
 /// Who asked, and how the answer finds its way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Client {
-    Fuse(FuseTag),
+    /// The kernel, which knows the request by this number.
+    Fuse {
+        unique: u64,
+    },
     Nbd {
         connection: ConnectionId,
         cookie: u64,
@@ -21,14 +24,6 @@ pub(crate) enum Client {
     },
 }
 
-/// What the kernel's FUSE knows a request by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FuseTag {
-    pub(crate) unique: u64,
-    /// Where it is, if it came through the ring.
-    pub(crate) place: Option<u32>,
-}
-
 /// The answer to a request, ready to be sent.
 pub(crate) struct Reply {
     pub(super) client: Client,
@@ -38,8 +33,6 @@ pub(crate) struct Reply {
 pub(super) enum Content {
     /// Data read, in a pooled buffer.
     Data { buffer: Box<[u8]>, length: usize },
-    /// Data read to where the answer leaves from.
-    InPlace { length: usize },
     /// A part of a buffer that a cluster filled; empty until it is delivered.
     Carried { buffer: Vec<u8>, from: usize, length: usize },
     /// A write of so many bytes.

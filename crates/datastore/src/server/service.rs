@@ -1,14 +1,12 @@
 //! What a request does: data plane first, then the timing plane, then the answer.
 //!
-//! All of it happens on one thread, so there are no locks; answers may be sent by another (`courier`). Data moves at once. The model then says when the
+//! All of it happens on one thread, so there are no locks. Data moves at once. The model then says when the
 //! request would be done; until then the answer waits in the engine. Requests to devices without delay, and all
 //! requests while timing is off, are answered at once.
 //!
 //! Clients come through the kernel's FUSE (`fuse_front`) or over NBD (`nbd_front`); here they are the same.
 
-use std::collections::VecDeque;
 use std::io;
-use std::sync::Arc;
 
 use rustix::io::Errno;
 use underlay_core::{Nanos, RootSeed};
@@ -22,13 +20,11 @@ use super::completions::Completions;
 use super::engine::{Due, Engine};
 use super::exported_volume::ExportedVolume;
 use super::fuse_device::FuseDevice;
-use super::fuse_ring::ring::FuseRing;
 use super::nbd::connection::Phase;
 use super::nbd::listener::{ConnectionId, NbdListener};
 use super::nbd::protocol::Extent;
-use super::outbox::Outbox;
 use super::realtime::Precedence;
-use super::reply::{Client, Content, FuseTag, Reply};
+use super::reply::{Client, Content, Reply};
 use super::slab::Slab;
 use super::statistics::Answered;
 use super::undo_log::PowerCut;
@@ -47,11 +43,7 @@ const READY_BUFFERS: usize = 256;
 pub(crate) struct Service {
     pub(crate) clock: Clock,
     /// Present when volumes are exported as files for block devices.
-    pub(crate) device: Option<Arc<FuseDevice>>,
-    /// Present once the kernel has agreed to send the requests of `device` through it.
-    pub(crate) ring: Option<FuseRing>,
-    /// Whether `device` may have something: always until the ring is used, then once it says so.
-    pub(crate) is_device_ready: bool,
+    pub(crate) device: Option<FuseDevice>,
     pub(crate) nbd: NbdListener,
     pub(crate) engine: Engine<Reply>,
     /// By number; the place of a removed volume stays empty.
@@ -60,8 +52,6 @@ pub(crate) struct Service {
     pub(crate) precedence: Precedence,
     /// Of requests of the kernel's FUSE.
     pub(crate) completions: Completions,
-    /// Where answers through `/dev/fuse` wait for others; without it they leave at once.
-    pub(crate) outbox: Option<Outbox>,
     /// Somebody asked for the end.
     pub(crate) is_ending: bool,
     opener: VolumeOpener,
@@ -74,10 +64,6 @@ pub(crate) struct Service {
     scratch: Box<[u8]>,
     /// Answers about to be sent; empty in between, kept for its memory.
     due: Vec<Due<Reply>>,
-    /// Requests to be counted when their answers leave; the same.
-    pub(super) unrecorded: Unrecorded,
-    /// Places of the ring about to be served, in the order of arrival.
-    pub(super) places: VecDeque<usize>,
     /// Clients about to be looked at; the same.
     pub(super) ready: Vec<ConnectionId>,
 }
@@ -98,9 +84,7 @@ impl Service {
     ) -> Service {
         Service {
             clock,
-            device: exports.device.map(Arc::new),
-            ring: None,
-            is_device_ready: true,
+            device: exports.device,
             nbd: exports.nbd,
             engine,
             opener,
@@ -109,15 +93,12 @@ impl Service {
             seed,
             precedence: Precedence::default(),
             completions: Completions::new(),
-            outbox: None,
             is_ending: false,
             awake: None,
             buffers: BufferPool::new(READY_BUFFERS),
             // Written, not just allocated, so that no page is touched for the first time later.
             scratch: vec![1; MAX_SCRATCH_BYTES].into_boxed_slice(),
             due: Vec::with_capacity(1024),
-            unrecorded: Unrecorded(Vec::with_capacity(1024)),
-            places: VecDeque::with_capacity(1024),
             ready: Vec::new(),
         }
     }
@@ -164,45 +145,10 @@ impl Service {
         was_any
     }
 
-    /// How many answers wait to leave together.
-    pub(crate) fn unsent(&self) -> usize {
-        self.ring.as_ref().map_or(0, FuseRing::unsent)
-    }
-
-    /// Hands answers to the kernel that wait for others to go with.
-    pub(crate) fn submit_answers(&mut self) -> io::Result<()> {
-        if let Some(ring) = &mut self.ring {
-            self.completions.note(ring.unsent());
-            ring.submit()?;
-        }
-        self.unrecorded.leave(self.clock, &mut self.engine);
-        Ok(())
-    }
-
-    /// Sends the answers that wait for others.
-    pub(crate) fn send_held(&mut self) {
-        let Some(outbox) = &mut self.outbox else { return };
-        if let Some(device) = &self.device {
-            self.completions.note(outbox.send(device));
-        }
-        self.take_spent();
-    }
-
-    /// Takes back the buffers of answers that have left.
-    pub(crate) fn take_spent(&mut self) {
-        while let Some(buffer) = self.outbox.as_mut().and_then(Outbox::pop_spent) {
-            self.give_back(buffer);
-        }
-    }
-
-    /// Counts a request whose answer was sent: when it has left, if it goes with others.
+    /// Counts a request whose answer was sent.
     fn record(&mut self, answered: Answered) {
-        if self.unsent() > 0 {
-            self.unrecorded.0.push(answered);
-        } else {
-            let replied = self.clock.now();
-            self.engine.record(&Answered { replied, ..answered });
-        }
+        let replied = self.clock.now();
+        self.engine.record(&Answered { replied, ..answered });
     }
 
     /// The power fails: no request is served any more, those in flight fail, and what is volatile meets its
@@ -315,22 +261,7 @@ impl Service {
         if in_cluster {
             return self.carry_read(client, volume, offset, length, arrived);
         }
-        if let (Client::Fuse(FuseTag { place: Some(place), .. }), Some(ring)) =
-            (client, &mut self.ring)
-        {
-            ring.touched(place as usize, bytes);
-            let places = ring.places();
-            // SAFETY: this is the read that the place carries; it is answered below at the earliest.
-            let room = unsafe { places.room(place as usize, bytes) };
-            let outcome = self.data(volume)?.read(offset, room);
-            self.moved(outcome)?;
-            let reply = Reply { client, content: Content::InPlace { length: bytes } };
-            self.answer_or_submit(arrived, volume, &Request::read(offset, length), reply);
-            return Ok(());
-        }
-        // What waits for others needs a buffer of its own.
-        let leaves_at_once = self.outbox.is_none() && self.engine.is_immediate(volume);
-        if leaves_at_once && bytes <= self.scratch.len() {
+        if self.engine.is_immediate(volume) && bytes <= self.scratch.len() {
             let mut scratch = std::mem::take(&mut self.scratch);
             let outcome = self.data(volume)?.read(offset, &mut scratch[..bytes]);
             let outcome = self.moved(outcome);
@@ -469,22 +400,6 @@ impl Service {
             tracing::error!("the backing file failed: {error}");
             if error.kind() == io::ErrorKind::StorageFull { Errno::NOSPC } else { Errno::IO }
         })
-    }
-}
-
-/// Requests whose answers wait to leave with others.
-pub(super) struct Unrecorded(Vec<Answered>);
-
-impl Unrecorded {
-    /// Counts them: their answers leave now.
-    pub(super) fn leave(&mut self, clock: Clock, engine: &mut Engine<Reply>) {
-        if self.0.is_empty() {
-            return;
-        }
-        let replied = clock.now();
-        for answered in self.0.drain(..) {
-            engine.record(&Answered { replied, ..answered });
-        }
     }
 }
 

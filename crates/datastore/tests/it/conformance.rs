@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use crate::common::nbd_client::NbdClient;
 use crate::common::raw_server::{RawCluster, RawServer, RawSpec, Ways, flash, instant};
-use crate::common::ring::Ring;
 use crate::common::storage::Storage;
 use crate::common::{Site, cannot_emulate, emulated, profile, volume};
 use rand::{Rng, RngExt};
@@ -167,39 +166,6 @@ fn the_raw_export_with_delays_conforms() {
 #[test]
 fn the_raw_export_of_a_volatile_device_conforms() {
     check_raw(flash(false), "profile");
-}
-
-#[test]
-fn the_raw_export_conforms_through_the_ring() {
-    let _ring = match Ring::switch(true) {
-        Ok(ring) => ring,
-        Err(reason) => skip!("{reason}"),
-    };
-    for profile in [instant(), flash(true), flash(false)] {
-        check_raw(profile, "profile");
-    }
-}
-
-#[test]
-fn clusters_conform_through_the_ring() {
-    let _ring = match Ring::switch(true) {
-        Ok(ring) => ring,
-        Err(reason) => skip!("{reason}"),
-    };
-    for (hosts, erasure_coding) in [(3, false), (4, true)] {
-        let cluster = RawCluster { hosts, failures_to_tolerate: 1, erasure_coding };
-        check_cluster(&cluster, Ways::FileAndNbd);
-    }
-}
-
-#[test]
-fn a_file_on_a_volume_conforms_through_the_ring() {
-    let _ring = match Ring::switch(true) {
-        Ok(ring) => ring,
-        Err(reason) => skip!("{reason}"),
-    };
-    check_mounted("null", FileSystem::Ext4, 64);
-    check_mounted("dc500m-1920", FileSystem::Xfs, 320);
 }
 
 fn check_nbd(profile: serde_json::Value, structured: bool) {

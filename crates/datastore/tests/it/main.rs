@@ -7,7 +7,6 @@ mod common;
 mod conformance;
 mod dense_requests;
 mod emulated;
-mod fuse_ring;
 mod nbd;
 mod nbd_fuzz;
 mod power_cut;

@@ -249,23 +249,6 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_a_dead_owner_changed_is_restored() {
-        let dir = tempfile::tempdir().unwrap();
-        let state = StateDir::at(dir.path().join("state")).unwrap();
-        let path = dir.path().join("setting");
-        fs::write(&path, "Y\n").unwrap();
-        let header = Header { pid: u32::MAX, ..Header::own("test") };
-        let mut stack = StackFile::create(&state.teardown_dir(), "s", &header).unwrap();
-        let before = "N".to_string();
-        stack.add(1, &Resource::KernelSetting { path: path.clone(), before }).unwrap();
-        drop(stack);
-        let report = clean(&state).unwrap();
-        assert_eq!((report.removed.len(), report.failed.len()), (1, 0), "{report:?}");
-        assert_eq!(fs::read_to_string(&path).unwrap(), "N\n");
-        assert_eq!(clean(&state).unwrap(), CleanReport::default());
-    }
-
-    #[test]
     fn a_damaged_line_keeps_the_file_and_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let state = StateDir::at(dir.path().join("state")).unwrap();

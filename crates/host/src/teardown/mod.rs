@@ -238,7 +238,6 @@ fn refuse_existing(resource: &Resource) -> Result<(), HostError> {
         Resource::Cgroup { paths } => paths.iter().try_for_each(|path| refuse_path(path)),
         Resource::Mount { .. }
         | Resource::Loop { .. }
-        | Resource::KernelSetting { .. }
         | Resource::Process { .. }
         | Resource::SharedMemory { .. } => Ok(()),
     }
@@ -264,8 +263,7 @@ fn normalised(resource: Resource) -> Result<Resource, HostError> {
         Resource::Loop { backing_file } => {
             Resource::Loop { backing_file: real_path(&backing_file) }
         }
-        other @ (Resource::KernelSetting { .. }
-        | Resource::Process { .. }
+        other @ (Resource::Process { .. }
         | Resource::SharedMemory { .. }
         | Resource::Cgroup { .. }) => other,
     })

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use crate::cgroup;
 use crate::error::HostError;
-use crate::kernel_setting;
 use crate::loop_device;
 use crate::mount;
 use crate::mount_table::mounted_below;
@@ -35,7 +34,6 @@ pub(crate) fn remove(resource: &Resource) -> Result<Removal, HostError> {
         Resource::File { path } => gone_is_fine("remove", path, fs::remove_file(path)),
         Resource::Mount { target } => unmount_in_time(target),
         Resource::Loop { backing_file } => loop_device::detach_all(backing_file),
-        Resource::KernelSetting { path, before } => kernel_setting::restore(path, before),
         Resource::Process { marker, name } => kill_marked(marker, name).map(counted),
         Resource::SharedMemory { segment } => shared_memory::remove(segment),
         Resource::Cgroup { paths } => cgroup::remove(paths),

@@ -34,13 +34,6 @@ pub enum Resource {
         /// Absolute.
         backing_file: PathBuf,
     },
-    /// A setting of the running kernel that was changed.
-    KernelSetting {
-        /// Absolute.
-        path: PathBuf,
-        /// What it was.
-        before: String,
-    },
     /// A process and its descendants, found through the process's environment.
     Process {
         /// The value of the variable `UNDERLAY_RESOURCE`, unique on this host.
@@ -72,7 +65,6 @@ impl Resource {
             Resource::Directory { path } | Resource::File { path } => vec![path],
             Resource::Mount { target } => vec![target],
             Resource::Loop { backing_file } => vec![backing_file],
-            Resource::KernelSetting { path, .. } => vec![path],
             Resource::Process { .. } | Resource::SharedMemory { .. } => Vec::new(),
             Resource::Cgroup { paths } => paths.iter().map(PathBuf::as_path).collect(),
         }
@@ -87,9 +79,6 @@ impl fmt::Display for Resource {
             Resource::Mount { target } => write!(f, "mount {}", target.display()),
             Resource::Loop { backing_file } => {
                 write!(f, "loop device of {}", backing_file.display())
-            }
-            Resource::KernelSetting { path, before } => {
-                write!(f, "changed setting {} (it was {before})", path.display())
             }
             Resource::Process { name, .. } => write!(f, "process {name}"),
             Resource::SharedMemory { segment } => write!(f, "{segment}"),

@@ -4,7 +4,6 @@
 pub mod cluster;
 pub mod nbd_client;
 pub mod raw_server;
-pub mod ring;
 pub mod storage;
 
 use std::path::{Path, PathBuf};

@@ -66,9 +66,8 @@ pub fn datastore(status: &Status) {
     if left > 0.0 {
         outln!("  {} to be copied", Bytes(left as u64));
     }
-    match &status.no_block_devices {
-        Some(reason) => outln!("  no block devices: {reason}"),
-        None => outln!("  exported by {}", status.export.as_str()),
+    if let Some(reason) = &status.no_block_devices {
+        outln!("  no block devices: {reason}");
     }
     for one in &status.volumes {
         outln!();

@@ -119,7 +119,6 @@ impl<S: Subject> ActiveRun<'_, S> {
             host_limited_share,
             floor,
             compensation,
-            export,
             ..
         } = report;
         let interval = Interval { begin: Nanos::ZERO, end: self.log.now() };
@@ -139,7 +138,6 @@ impl<S: Subject> ActiveRun<'_, S> {
                 "host_limited_share": host_limited_share,
                 "floor_ns": floor.0,
                 "compensation_ns": compensation.0,
-                "export": export.as_str(),
             }),
         )?;
         if let Some(reason) = reason {
