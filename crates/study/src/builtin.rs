@@ -12,6 +12,7 @@ use crate::parse::read_text;
 use crate::problem::Source;
 use crate::profile_text::profile_toml;
 use crate::report::Report;
+use crate::section::Table;
 use crate::suggest::nearest;
 
 /// Something that comes with Underlay.
@@ -80,7 +81,7 @@ pub fn builtin_studies() -> &'static [Builtin] {
     static STUDIES_READ: OnceLock<Vec<Builtin>> = OnceLock::new();
     STUDIES_READ.get_or_init(|| {
         let study = |(name, text): &(&str, &str)| {
-            let study = embedded(name, text, file::study::read);
+            let study = embedded(name, text, file::Study::read);
             builtin(name, study.title.get(), text)
         };
         STUDIES.iter().map(study).collect()
@@ -129,7 +130,7 @@ pub fn suggest_design(typed: &str) -> Option<&'static str> {
 /// The defaults as a file.
 pub(crate) fn defaults() -> &'static file::Study {
     static READ: OnceLock<file::Study> = OnceLock::new();
-    READ.get_or_init(|| embedded("defaults.toml", DEFAULTS, file::study::read))
+    READ.get_or_init(|| embedded("defaults.toml", DEFAULTS, file::Study::read))
 }
 
 /// The built-in design of that name as a file.
@@ -146,7 +147,7 @@ pub(crate) fn design_names() -> impl Iterator<Item = &'static str> {
 fn design_files() -> &'static [file::Design] {
     static READ: OnceLock<Vec<file::Design>> = OnceLock::new();
     READ.get_or_init(|| {
-        DESIGNS.iter().map(|(name, text)| embedded(name, text, file::design::read)).collect()
+        DESIGNS.iter().map(|(name, text)| embedded(name, text, file::Design::read)).collect()
     })
 }
 

@@ -12,6 +12,7 @@ use crate::problem::{Problems, Source};
 use crate::profile_text::parse_profile;
 use crate::report::Report;
 use crate::resolve::Resolver;
+use crate::section::Table;
 use underlay_model::DeviceProfile;
 
 /// Where the volumes of a design live that is nothing but this device.
@@ -32,7 +33,7 @@ pub fn parse_design(source: &Source) -> Result<DatastoreKind, Problems> {
         return parse_profile(source).map(single_device);
     }
     let mut report = Report::default();
-    let (design, syntax) = read_text(&source.text, &mut report, file::design::read);
+    let (design, syntax) = read_text(&source.text, &mut report, file::Design::read);
     let kind = match syntax {
         Syntax::Sound => resolve(source, design, &mut report),
         Syntax::Broken => None,
@@ -46,7 +47,7 @@ pub fn parse_design(source: &Source) -> Result<DatastoreKind, Problems> {
 
 /// Only devices have a medium.
 fn is_profile(source: &Source) -> bool {
-    let (profile, _) = read_text(&source.text, &mut Report::default(), file::profile::read);
+    let (profile, _) = read_text(&source.text, &mut Report::default(), file::Profile::read);
     profile.medium.is_present()
 }
 

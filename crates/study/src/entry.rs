@@ -1,12 +1,9 @@
 //! What a key or a table of a file holds: nothing, something refused, or a value with its place.
 //!
 //! "Refused" is told apart from "absent" so that one mistake is reported once: a refused value is not
-//! also missing. Both wrappers are invisible in the JSON schema.
+//! also missing.
 
-use std::borrow::Cow;
 use std::ops::{Deref, Range};
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 /// A key of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -70,29 +67,5 @@ impl<T> Deref for Section<T> {
     type Target = T;
     fn deref(&self) -> &T {
         &self.content
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for Entry<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<T>()
-    }
-}
-
-impl<T: JsonSchema> JsonSchema for Section<T> {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> Cow<'static, str> {
-        T::schema_name()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<T>()
     }
 }

@@ -42,8 +42,8 @@ mod report;
 mod resolve;
 mod scale;
 mod schema;
+mod section;
 mod suggest;
-mod words;
 
 pub use background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
 pub use built_in_datastore::builtin_datastore;

@@ -8,6 +8,7 @@ use crate::file;
 use crate::problem::{Problems, Source, position};
 use crate::reader::Keys;
 use crate::report::Report;
+use crate::section::Table;
 
 /// A study file that was read. Whether it makes sense is decided by [`crate::plan`].
 #[derive(Clone, Debug)]
@@ -85,7 +86,7 @@ pub(crate) fn read_text<T>(
 /// Syntax errors, unknown keys, wrong types and units: everything that can be seen without resolving.
 pub fn read(source: &Source) -> Result<Study, Problems> {
     let mut report = Report::default();
-    let (file, _) = read_text(&source.text, &mut report, file::study::read);
+    let (file, _) = read_text(&source.text, &mut report, file::Study::read);
     match Problems::from_drafts(source, report.into_drafts()) {
         None => Ok(Study { source: source.clone(), file }),
         Some(problems) => Err(problems),
@@ -117,7 +118,7 @@ fn worth_reading(text: &str, errors: &[toml::de::Error]) -> Vec<(Range<usize>, S
 
 fn syntax_help(message: &str, found: &str) -> String {
     if message.contains("duplicate key") {
-        "a key stands once in its table; keep one of them".to_string()
+        "duplicate key; keep one of them".to_string()
     } else if message.contains("between array elements") {
         "a comma is missing here, or the list before it lacks its `]`".to_string()
     } else if message.contains("must be quoted") && !found.is_empty() {

@@ -8,6 +8,7 @@ use crate::plan::Plan;
 use crate::problem::{Problems, Source};
 use crate::report::Report;
 use crate::resolve::Resolver;
+use crate::section::Table;
 
 /// Reads a study and checks all that does not depend on a host or on options.
 ///
@@ -37,7 +38,7 @@ pub fn check(
     host: &HostView<'_>,
 ) -> Result<(Study, Plan), Problems> {
     let mut report = Report::default();
-    let (file, syntax) = read_text(&source.text, &mut report, file::study::read);
+    let (file, syntax) = read_text(&source.text, &mut report, file::Study::read);
     if syntax == Syntax::Broken {
         let problems = Problems::from_drafts(source, report.into_drafts());
         return Err(problems.expect("a text that is not TOML has at least a syntax error"));

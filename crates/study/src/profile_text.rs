@@ -10,6 +10,7 @@ use crate::file;
 use crate::parse::{Syntax, read_text};
 use crate::problem::{Problems, Source};
 use crate::report::Report;
+use crate::section::Table;
 
 /// The profile as a TOML file that [`parse_profile`] reads back to the same profile.
 pub fn profile_toml(profile: &DeviceProfile) -> String {
@@ -57,7 +58,7 @@ pub fn profile_toml(profile: &DeviceProfile) -> String {
 /// Every problem of the file: syntax, unknown and missing keys, types, units, ranges of the model.
 pub fn parse_profile(source: &Source) -> Result<DeviceProfile, Problems> {
     let mut report = Report::default();
-    let (file, syntax) = read_text(&source.text, &mut report, file::profile::read);
+    let (file, syntax) = read_text(&source.text, &mut report, file::Profile::read);
     let lowered = match syntax {
         Syntax::Sound => file::profile::lower(&file, None, None, "profile", &mut report),
         Syntax::Broken => None,

@@ -1,4 +1,4 @@
-//! The JSON schema of study files and device profiles, generated from the file types.
+//! The JSON schema of study files and device profiles, generated from the declarations in [`crate::file`].
 //!
 //! For editors: completion and descriptions while typing. The reader does not use it; tests hold the
 //! two together.
@@ -57,25 +57,6 @@ pub fn profile_json_schema() -> Value {
 fn of<T: JsonSchema>(title: &str) -> Value {
     let generator = SchemaSettings::draft2020_12().into_generator();
     let mut schema = Value::from(generator.into_root_schema_for::<T>());
-    require_what_is_required(&mut schema);
     schema["title"] = title.into();
     schema
-}
-
-/// The derive takes every key without an `Option` for required; what is really required stands in
-/// `x-required`.
-fn require_what_is_required(schema: &mut Value) {
-    match schema {
-        Value::Object(object) => {
-            if object.get("required").is_some_and(Value::is_array) {
-                object.remove("required");
-            }
-            if let Some(required) = object.remove("x-required") {
-                object.insert("required".to_string(), required);
-            }
-            object.values_mut().for_each(require_what_is_required);
-        }
-        Value::Array(elements) => elements.iter_mut().for_each(require_what_is_required),
-        _ => {}
-    }
 }

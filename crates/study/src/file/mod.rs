@@ -1,7 +1,7 @@
 //! The study file as it is written: every key optional, every value with its place.
 //!
-//! The doc comments of these types are the descriptions in the JSON schema. What a missing key means is
-//! not decided here but by `defaults.toml` and the resolver.
+//! Each key is declared once, with [`crate::section::section!`]: struct, reader and JSON schema follow from it. What a
+//! missing key means is decided by `defaults.toml` and the resolver.
 
 pub(crate) mod background;
 pub(crate) mod cluster;

@@ -1,43 +1,32 @@
 //! `[[published]]`: results that others printed.
 
-use schemars::JsonSchema;
-
 use crate::entry::Entry;
-use crate::reader::Keys;
+use crate::section::*;
+use schemars::json_schema;
 
-/// A series of published results for one design.
-#[derive(Clone, Debug, Default, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(extend("x-required" = ["design", "metric", "users", "values", "source"]))]
-pub(crate) struct Published {
-    /// Name of the design of this study that it belongs to.
-    pub design: Entry<String>,
-    /// `nopm`, `tpm`, `tpm-per-user` or `cpu-idle` (percent).
-    pub metric: Entry<String>,
-    /// Number of users of each value, at the size of the publication.
-    pub users: Entry<Vec<u32>>,
-    /// The values, one per number of users.
-    pub values: Entry<Vec<f64>>,
-    /// Document and figure.
-    pub source: Entry<String>,
-    /// What to know before comparing.
-    pub note: Entry<String>,
+section! {
+    /// A series of published results for one design.
+    pub(crate) struct Published as "Published" {
+        /// Name of the design of this study that it belongs to.
+        "design" design: Entry<String> = One(text());
+        /// `nopm`, `tpm`, `tpm-per-user` or `cpu-idle` (percent).
+        "metric" metric: Entry<String> = One(text());
+        /// Number of users of each value, at the size of the publication.
+        "users" users: Entry<Vec<u32>> = One(list("numbers of users", count_from_one()));
+        /// The values, one per number of users.
+        "values" values: Entry<Vec<f64>> = One(list("numbers", number(0.0..=1e15)));
+        /// Document and figure.
+        "source" source: Entry<String> = One(text());
+        /// What to know before comparing.
+        "note" note: Entry<String> = One(text());
+    }
+    limits { "required": ["design", "metric", "users", "values", "source"] }
 }
 
-/// Reads one series.
-pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Published {
-    Published {
-        design: keys.take("design", |item, report| item.text(report)),
-        metric: keys.take("metric", |item, report| item.text(report)),
-        users: keys.take("users", |item, report| {
-            item.list(report, "numbers of users", |item, report| {
-                item.integer(report, 1..=u64::from(u32::MAX)).map(|number| number as u32)
-            })
-        }),
-        values: keys.take("values", |item, report| {
-            item.list(report, "numbers", |item, report| item.number(report, 0.0..=1e15))
-        }),
-        source: keys.take("source", |item, report| item.text(report)),
-        note: keys.take("note", |item, report| item.text(report)),
-    }
+/// Whole numbers from 1.
+fn count_from_one() -> impl Kind<Value = u32> {
+    kind(
+        |item, report| item.integer(report, 1..=u64::from(u32::MAX)).map(|number| number as u32),
+        |_| json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX }),
+    )
 }

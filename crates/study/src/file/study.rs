@@ -1,75 +1,51 @@
 //! The whole file.
 
-use schemars::JsonSchema;
-
 use crate::entry::{Entry, Section};
 use crate::file::{
     Background, Design, Engine, Fault, IoProfile, Procedure, Published, Volumes, Weights, Workload,
 };
 use crate::limits::SEED;
-use crate::reader::Keys;
+use crate::section::*;
 
-/// One study: a question, storage designs that differ in what is being asked, one workload, one
-/// procedure.
-#[derive(Clone, Debug, Default, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-#[schemars(extend("x-required" = ["name", "question", "design", "workload", "procedure"]))]
-pub(crate) struct Study {
-    /// Name of the study, used in file names: lower case letters, digits, `-`, `_` and `.`.
-    pub name: Entry<String>,
-    /// One line for people. The name, when left out.
-    pub title: Entry<String>,
-    /// What the study asks, in one sentence.
-    pub question: Entry<String>,
-    /// Everything random derives from this number: equal seeds give equal data and transactions.
-    #[schemars(range(min = 0))]
-    pub seed: Entry<u64>,
-    /// The database server.
-    pub engine: Section<Engine>,
-    /// Volumes that all designs have, unless a design says otherwise.
-    pub volumes: Section<Volumes>,
-    /// The storage designs that are compared.
-    pub design: Entry<Vec<Section<Design>>>,
-    /// What the users do.
-    pub workload: Section<Workload>,
-    /// How it is measured.
-    pub procedure: Section<Procedure>,
-    /// The mix of transactions, changed while the load runs.
-    pub weights: Entry<Vec<Section<Weights>>>,
-    /// Work beside the users in every run.
-    pub background: Entry<Vec<Section<Background>>>,
-    /// Block loads of the study's own, for background work; the form is that of a file for `underlay io`.
-    pub io_profile: Entry<Vec<Section<IoProfile>>>,
-    /// What breaks, or changes, during every run.
-    pub fault: Entry<Vec<Section<Fault>>>,
-    /// Results that others published, shown beside the study's own.
-    pub published: Entry<Vec<Section<Published>>>,
-}
-
-/// Reads the whole file.
-pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Study {
-    keys.alias("designs", "design");
-    keys.alias("description", "question");
-    keys.alias("users", "procedure");
-    keys.alias("warehouses", "workload");
-    keys.alias("faults", "fault");
-    keys.alias("backgrounds", "background");
-    keys.alias("mix", "weights");
-    keys.alias("io-profiles", "io-profile");
-    Study {
-        name: keys.take("name", |item, report| item.text(report)),
-        title: keys.take("title", |item, report| item.text(report)),
-        question: keys.take("question", |item, report| item.text(report)),
-        seed: keys.take("seed", |item, report| item.integer(report, SEED)),
-        engine: keys.section("engine", super::engine::read),
-        volumes: keys.section("volumes", super::design::read_volumes),
-        design: keys.sections("design", super::design::read),
-        workload: keys.section("workload", super::workload::read),
-        procedure: keys.section("procedure", super::procedure::read),
-        weights: keys.sections("weights", super::weights::read),
-        background: keys.sections("background", super::background::read),
-        io_profile: keys.sections("io-profile", super::io_profile::read),
-        fault: keys.sections("fault", super::fault::read),
-        published: keys.sections("published", super::published::read),
+section! {
+    /// One study: a question, storage designs that differ in what is being asked, one workload, one
+    /// procedure.
+    pub(crate) struct Study as "Study" {
+        /// Name of the study, used in file names: lower case letters, digits, `-`, `_` and `.`.
+        "name" name: Entry<String> = One(text());
+        /// One line for people. The name, when left out.
+        "title" title: Entry<String> = One(text());
+        /// What the study asks, in one sentence.
+        "question" question: Entry<String> = One(text());
+        /// Everything random derives from this number: equal seeds give equal data and
+        /// transactions.
+        "seed" seed: Entry<u64> = One(whole(SEED));
+        /// The database server.
+        "engine" engine: Section<Engine> = table::<Engine>();
+        /// Volumes that all designs have, unless a design says otherwise.
+        "volumes" volumes: Section<Volumes> = table::<Volumes>();
+        /// The storage designs that are compared.
+        "design" design: Entry<Vec<Section<Design>>> = tables::<Design>();
+        /// What the users do.
+        "workload" workload: Section<Workload> = table::<Workload>();
+        /// How it is measured.
+        "procedure" procedure: Section<Procedure> = table::<Procedure>();
+        /// The mix of transactions, changed while the load runs.
+        "weights" weights: Entry<Vec<Section<Weights>>> = tables::<Weights>();
+        /// Work beside the users in every run.
+        "background" background: Entry<Vec<Section<Background>>> = tables::<Background>();
+        /// Block loads of the study's own, for background work; the form is that of a file for
+        /// `underlay io`.
+        "io-profile" io_profile: Entry<Vec<Section<IoProfile>>> = tables::<IoProfile>();
+        /// What breaks, or changes, during every run.
+        "fault" fault: Entry<Vec<Section<Fault>>> = tables::<Fault>();
+        /// Results that others published, shown beside the study's own.
+        "published" published: Entry<Vec<Section<Published>>> = tables::<Published>();
     }
+    written_for {
+        "designs" => "design", "description" => "question", "users" => "procedure",
+        "warehouses" => "workload", "faults" => "fault", "backgrounds" => "background",
+        "mix" => "weights", "io-profiles" => "io-profile",
+    }
+    limits { "required": ["name", "question", "design", "workload", "procedure"] }
 }

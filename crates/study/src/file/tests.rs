@@ -9,6 +9,7 @@ use crate::problem::Draft;
 use crate::reader::Keys;
 use crate::report::Report;
 use crate::schema::{json_schema, profile_json_schema};
+use crate::section::Table as _;
 
 /// A table of the format: its place as keys, `[]` = an element of a list, and what the schema says.
 struct Table {
@@ -88,12 +89,12 @@ fn hold_together<T>(schema: &Value, read: fn(&mut Keys<'_, '_>) -> T, tables_min
 
 #[test]
 fn study_reader_and_schema_know_the_same_keys() {
-    hold_together(&json_schema(), super::study::read, 20);
+    hold_together(&json_schema(), super::Study::read, 20);
 }
 
 #[test]
 fn profile_reader_and_schema_know_the_same_keys() {
-    hold_together(&profile_json_schema(), super::profile::read, 5);
+    hold_together(&profile_json_schema(), super::Profile::read, 5);
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::file::io_profile as file;
 use crate::parse::{Syntax, read_text};
 use crate::problem::{Problems, Source};
 use crate::report::Report;
+use crate::section::Table;
 use crate::suggest::nearest;
 
 pub(crate) use lowering::Lowering;
@@ -114,7 +115,7 @@ fn read_builtin() -> &'static [IoProfile] {
 /// Every problem of the file: syntax, unknown and missing keys, types, units, ranges, contradictions.
 pub fn parse_io_profile(source: &Source) -> Result<IoProfile, Problems> {
     let mut report = Report::default();
-    let (file, syntax) = read_text(&source.text, &mut report, file::read);
+    let (file, syntax) = read_text(&source.text, &mut report, file::IoProfile::read);
     let lowered = match syntax {
         Syntax::Sound => Lowering { report: &mut report, place: 0..0, prefix: "" }.profile(&file),
         Syntax::Broken => None,

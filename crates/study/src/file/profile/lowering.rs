@@ -15,8 +15,10 @@ use super::{BufferFile, DiskFile, FlashFile, LinkFile, MediumFile, Profile};
 
 /// The profile that the file describes, on top of `base` where there is one.
 ///
-/// `span` is where the profile stands in the file, `path` its dotted path; keys that neither the file
-/// nor `base` has are reported as missing. Rules of the model are checked. With the profile comes the
+/// `span` is where the profile stands in the file, `path` its dotted path; keys that neither the
+/// file
+/// nor `base` has are reported as missing. Rules of the model are checked. With the profile comes
+/// the
 /// place of each key that the file has, by its path below the profile.
 pub(crate) fn lower(
     file: &Profile,
