@@ -9,6 +9,9 @@
 //! What is deliberately not here: anything that knows a database, a device, a file format or a
 //! workload; serialisation (formats own their serialisable types, at the boundary).
 
+// Pure: clippy.toml lists what is denied, and why.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod evidence;
 pub mod histogram;
 pub mod random;

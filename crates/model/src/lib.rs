@@ -13,6 +13,9 @@
 //! What is deliberately not here: data (only addresses and lengths), threads, sleeping, files. The
 //! `datastore` crate moves real bytes and waits for real deadlines.
 
+// Pure: clippy.toml lists what is denied, and why.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod request;
 
 pub mod profile;

@@ -5,6 +5,9 @@
 //!
 //! What this crate deliberately does not do: measure, change a record, or know how a run is made.
 
+// Pure: clippy.toml lists what is denied, and why.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod analysis;
 pub mod statistics;
 

@@ -8,6 +8,9 @@
 //! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here: a
 //! database (only blocks), the real I/O generator (it shares the descriptions), printing.
 
+// Pure: clippy.toml lists what is denied, and why.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod target;
 
 pub mod client;

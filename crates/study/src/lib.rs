@@ -6,6 +6,9 @@
 //! Pure: what the host has is given as values ([`HostView`]). It opens no file, looks at no clock and
 //! starts nothing.
 
+// Pure: clippy.toml lists what is denied, and why.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 mod plan;
 
 mod background_plan;

@@ -12,6 +12,9 @@
 //! [`objective`], a latency target. What is deliberately not here: SQL,
 //! connections, devices, measured times.
 
+// Pure: clippy.toml lists what is denied, and why.
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
 pub mod arrivals;
 
 pub mod objective;

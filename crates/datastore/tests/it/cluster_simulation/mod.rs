@@ -5,7 +5,8 @@
 //! policy's promise no request may fail; beyond it errors are allowed and wrong data never is. At the end everything is
 //! healed, and members must agree, space must add up, and nothing may still be copying.
 //!
-//! `UNDERLAY_SEED=n` runs one seed. Fresh seeds run for a minute, or for as long as `UNDERLAY_SIMULATION_SECONDS=n` says; 0 is none.
+//! `UNDERLAY_SEED=n` runs one seed. `UNDERLAY_SIMULATION_SECONDS=s` runs further seeds for that time, from
+//! `UNDERLAY_SIMULATION_START=n` upwards (`make soak`).
 //! In every second run the program that drives the cluster is killed now and then, between two commands or in the midst of one.
 //! `UNDERLAY_TRACE=1` prints what happens, `UNDERLAY_TRACE=data` the commands of the data plane as well.
 
@@ -24,11 +25,8 @@ mod mortal;
 mod healed;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use world::World;
-
-/// How long fresh seeds run unless told otherwise.
-const FRESH_SECONDS: u64 = 60;
 
 /// Seeds that once failed. 1795347409900629478: the program was killed between a write of a row with parity that one member
 /// missed and the state that says so, while another member was being filled. 1795350549855037700: a rotten block of a row with
@@ -50,7 +48,7 @@ fn run(seed: u64) {
     if result.is_err() {
         panic!(
             "seed {seed} failed; repeat with: UNDERLAY_SEED={seed} cargo test -p underlay-datastore \
-             --test it cluster_simulation"
+             --test it seeds_that_once_failed"
         );
     }
 }
@@ -59,28 +57,50 @@ fn number_from(variable: &str) -> Option<u64> {
     std::env::var(variable).ok()?.parse().ok()
 }
 
-#[test]
-fn fixed_seeds() {
-    if let Some(seed) = number_from("UNDERLAY_SEED") {
-        return run(seed);
-    }
-    for seed in (0..60).chain(ONCE_FAILED) {
-        run(seed);
+/// Runs `seeds`, or the seed of the environment alone.
+fn run_fixed(seeds: impl IntoIterator<Item = u64>) {
+    match number_from("UNDERLAY_SEED") {
+        Some(seed) => run(seed),
+        None => seeds.into_iter().for_each(run),
     }
 }
 
+// In quarters, so that they run in parallel.
+
 #[test]
-fn fresh_seeds() {
-    if number_from("UNDERLAY_SEED").is_some() {
-        return;
-    }
-    let seconds = number_from("UNDERLAY_SIMULATION_SECONDS").unwrap_or(FRESH_SECONDS);
+fn first_quarter_of_the_fixed_seeds() {
+    run_fixed(0..15);
+}
+
+#[test]
+fn second_quarter_of_the_fixed_seeds() {
+    run_fixed(15..30);
+}
+
+#[test]
+fn third_quarter_of_the_fixed_seeds() {
+    run_fixed(30..45);
+}
+
+#[test]
+fn last_quarter_of_the_fixed_seeds() {
+    run_fixed(45..60);
+}
+
+#[test]
+fn seeds_that_once_failed() {
+    run_fixed(ONCE_FAILED);
+}
+
+#[test]
+fn further_seeds() {
+    let Some(seconds) = number_from("UNDERLAY_SIMULATION_SECONDS") else { return };
+    let start = number_from("UNDERLAY_SIMULATION_START").unwrap_or(1_000);
     let end = Instant::now() + Duration::from_secs(seconds);
-    let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
     let mut runs = 0;
     while Instant::now() < end {
         run(start.wrapping_add(runs));
         runs += 1;
     }
-    println!("{runs} fresh seeds from {start}");
+    println!("{runs} seeds from {start}");
 }
