@@ -1,13 +1,12 @@
-//! What is to happen and when: a queue of moments in which the next one is known without a search.
+//! Pending events in order of time: a calendar queue whose next event is known without a search.
 //!
-//! A calendar queue. Moments of the next half millisecond stand in buckets of 8 microseconds, found by their time; within a
-//! bucket in order, by links. Most are entered at the end of their bucket and taken from its beginning, so that neither costs
-//! more when much is pending. As many buckets as a machine word has bits: the next one that holds something is found by one
-//! instruction. What lies further ahead waits in a heap, and is taken from there when its time has come: there is little
-//! of it, because devices and networks answer within a millisecond.
+//! Events of the next half millisecond are in buckets of 8 microseconds, as linked lists in order. Most are appended to
+//! their bucket and taken from its front, so the cost does not grow with the number of pending events. There are as many
+//! buckets as a machine word has bits, so one instruction finds the next occupied bucket. Later events wait in a heap;
+//! they are few, because devices and networks answer within a millisecond.
 //!
-//! Things happen in order of time, and of the turn they took where times are equal. What is entered too late, before what was
-//! taken last, is taken next.
+//! Events with equal times happen in the order in which their positions were reserved. An event that is entered too late,
+//! before the one that was taken last, is taken next.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,15 +17,15 @@ const BUCKET_SHIFT: u32 = 13;
 /// Number of buckets, as bits of a word; what lies further ahead is not near.
 const BUCKETS: usize = u64::BITS as usize;
 /// No entry.
-const NOBODY: u32 = u32::MAX;
+const NONE: u32 = u32::MAX;
 
 /// A place in the sequence of what happens: a moment in the upper half, in the lower one how many places were taken before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Turn(u128);
+pub(crate) struct Position(u128);
 
-impl Turn {
+impl Position {
     /// After everything.
-    const NEVER: Turn = Turn(u128::MAX);
+    const NEVER: Position = Position(u128::MAX);
 
     /// When it is.
     #[inline]
@@ -37,8 +36,8 @@ impl Turn {
 
 #[derive(Clone, Debug)]
 struct Entry<T> {
-    /// [`Turn::NEVER`] while nothing is here.
-    turn: Turn,
+    /// [`Position::NEVER`] while nothing is here.
+    position: Position,
     /// The neighbour in the bucket; without meaning in its first entry.
     before: u32,
     /// The other one. Of an entry with nothing in it, the next such entry.
@@ -56,13 +55,13 @@ struct Bucket {
 /// All that is pending.
 #[derive(Clone, Debug)]
 pub(crate) struct Agenda<T> {
-    /// The next thing to happen: its turn, its entry, and its bucket; none if it is far.
-    next: Turn,
+    /// The next thing to happen: its position, its entry, and its bucket; none if it is far.
+    next: Position,
     next_entry: u32,
     next_bucket: Option<u8>,
     /// The first entry with nothing in it.
     free: u32,
-    /// Turns taken so far.
+    /// Positions reserved so far.
     taken: u64,
     /// Number of the bucket that was taken from last: no near entry is in an earlier one.
     floor: u64,
@@ -70,26 +69,26 @@ pub(crate) struct Agenda<T> {
     occupied: u64,
     buckets: Box<[Bucket; BUCKETS]>,
     entries: Vec<Entry<T>>,
-    far: BinaryHeap<Reverse<(Turn, u32)>>,
-    /// The first turn in the heap.
-    far_next: Turn,
+    far: BinaryHeap<Reverse<(Position, u32)>>,
+    /// The first position in the heap.
+    far_next: Position,
 }
 
 impl<T: Copy> Agenda<T> {
     /// Nothing pending.
     pub(crate) fn new() -> Agenda<T> {
         Agenda {
-            next: Turn::NEVER,
-            next_entry: NOBODY,
+            next: Position::NEVER,
+            next_entry: NONE,
             next_bucket: None,
-            free: NOBODY,
+            free: NONE,
             taken: 0,
             floor: 0,
             occupied: 0,
-            buckets: Box::new([Bucket { first: NOBODY, last: NOBODY }; BUCKETS]),
+            buckets: Box::new([Bucket { first: NONE, last: NONE }; BUCKETS]),
             entries: Vec::new(),
             far: BinaryHeap::new(),
-            far_next: Turn::NEVER,
+            far_next: Position::NEVER,
         }
     }
 
@@ -101,91 +100,91 @@ impl<T: Copy> Agenda<T> {
 
     /// Takes a place for something that will be entered there, or not at all.
     #[inline]
-    pub(crate) fn take_turn(&mut self, at: Nanos) -> Turn {
+    pub(crate) fn reserve_position(&mut self, at: Nanos) -> Position {
         self.taken += 1;
-        Turn(u128::from(at.0) << 64 | u128::from(self.taken))
+        Position(u128::from(at.0) << 64 | u128::from(self.taken))
     }
 
     /// Enters something at a moment, after what was entered there before.
     #[inline]
     pub(crate) fn enter(&mut self, at: Nanos, item: T) {
-        let turn = self.take_turn(at);
-        self.enter_at(turn, item);
+        let position = self.reserve_position(at);
+        self.enter_at(position, item);
     }
 
     /// Enters something at a place that was taken.
     #[inline]
-    pub(crate) fn enter_at(&mut self, turn: Turn, item: T) {
+    pub(crate) fn enter_at(&mut self, position: Position, item: T) {
         let index = self.free;
         let entry = if let Some(free) = self.entries.get_mut(index as usize) {
             self.free = free.after;
-            (free.turn, free.item) = (turn, item);
+            (free.position, free.item) = (position, item);
             index
         } else {
-            self.push(turn, item)
+            self.push(position, item)
         };
-        debug_assert!(turn < Turn::NEVER, "what is entered happens at some time");
+        debug_assert!(position < Position::NEVER, "what is entered happens at some time");
         debug_assert!(
-            self.entries[entry as usize].turn == turn,
+            self.entries[entry as usize].position == position,
             "the entry holds what was entered"
         );
-        let number = bucket_of(turn).max(self.floor);
+        let number = bucket_of(position).max(self.floor);
         if number - self.floor >= BUCKETS as u64 {
-            return self.enter_far(turn, entry);
+            return self.enter_far(position, entry);
         }
         let bucket = number as usize % BUCKETS;
-        self.link(bucket, entry, turn);
-        if turn < self.next {
-            (self.next, self.next_entry, self.next_bucket) = (turn, entry, Some(bucket as u8));
+        self.link(bucket, entry, position);
+        if position < self.next {
+            (self.next, self.next_entry, self.next_bucket) = (position, entry, Some(bucket as u8));
         }
     }
 
     #[cold]
-    fn push(&mut self, turn: Turn, item: T) -> u32 {
-        debug_assert!(self.entries.len() < NOBODY as usize, "no entry has the number of none");
-        self.entries.push(Entry { turn, before: NOBODY, after: NOBODY, item });
+    fn push(&mut self, position: Position, item: T) -> u32 {
+        debug_assert!(self.entries.len() < NONE as usize, "no entry has the number of none");
+        self.entries.push(Entry { position, before: NONE, after: NONE, item });
         self.entries.len() as u32 - 1
     }
 
     #[cold]
-    fn enter_far(&mut self, turn: Turn, entry: u32) {
-        self.far.push(Reverse((turn, entry)));
-        self.far_next = self.far_next.min(turn);
-        if turn < self.next {
-            (self.next, self.next_entry, self.next_bucket) = (turn, entry, None);
+    fn enter_far(&mut self, position: Position, entry: u32) {
+        self.far.push(Reverse((position, entry)));
+        self.far_next = self.far_next.min(position);
+        if position < self.next {
+            (self.next, self.next_entry, self.next_bucket) = (position, entry, None);
         }
     }
 
     /// Takes what happens next.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<(Nanos, T)> {
-        let (index, turn) = (self.next_entry, self.next);
+        let (index, position) = (self.next_entry, self.next);
         let entry = self.entries.get_mut(index as usize)?;
         let (item, after) = (entry.item, entry.after);
-        (entry.turn, entry.after) = (Turn::NEVER, self.free);
+        (entry.position, entry.after) = (Position::NEVER, self.free);
         self.free = index;
-        self.floor = self.floor.max(bucket_of(turn));
+        self.floor = self.floor.max(bucket_of(position));
         match self.next_bucket {
             Some(bucket) => self.unlink_first(usize::from(bucket), index, after),
             None => self.unlink_far(),
         }
-        debug_assert!(self.next > turn, "what follows is not earlier than what was taken");
-        Some((turn.at(), item))
+        debug_assert!(self.next > position, "what follows is not earlier than what was taken");
+        Some((position.at(), item))
     }
 
     /// All that is pending, in no order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Turn, &T)> {
-        let pending = self.entries.iter().filter(|entry| entry.turn != Turn::NEVER);
-        pending.map(|entry| (entry.turn, &entry.item))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Position, &T)> {
+        let pending = self.entries.iter().filter(|entry| entry.position != Position::NEVER);
+        pending.map(|entry| (entry.position, &entry.item))
     }
 
     /// The same, to be changed.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Turn, &mut T)> {
-        let pending = self.entries.iter_mut().filter(|entry| entry.turn != Turn::NEVER);
-        pending.map(|entry| (entry.turn, &mut entry.item))
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Position, &mut T)> {
+        let pending = self.entries.iter_mut().filter(|entry| entry.position != Position::NEVER);
+        pending.map(|entry| (entry.position, &mut entry.item))
     }
 
-    /// Forgets what is pending. Turns go on.
+    /// Forgets what is pending. Positions count on.
     pub(crate) fn clear(&mut self) {
         let (taken, floor) = (self.taken, self.floor);
         *self = Agenda { taken, floor, ..Agenda::new() };
@@ -193,7 +192,7 @@ impl<T: Copy> Agenda<T> {
 
     /// Puts an entry into its place in a bucket: nearly always the last one.
     #[inline]
-    fn link(&mut self, bucket: usize, entry: u32, turn: Turn) {
+    fn link(&mut self, bucket: usize, entry: u32, position: Position) {
         let bit = 1 << bucket;
         let links = &mut self.buckets[bucket];
         if self.occupied & bit == 0 {
@@ -201,8 +200,8 @@ impl<T: Copy> Agenda<T> {
             *links = Bucket { first: entry, last: entry };
             return;
         }
-        if self.entries[links.last as usize].turn > turn {
-            return self.link_before(bucket, entry, turn);
+        if self.entries[links.last as usize].position > position {
+            return self.link_before(bucket, entry, position);
         }
         self.entries[links.last as usize].after = entry;
         self.entries[entry as usize].before = links.last;
@@ -210,7 +209,7 @@ impl<T: Copy> Agenda<T> {
     }
 
     /// Puts an entry somewhere before the last one of its bucket.
-    fn link_before(&mut self, bucket: usize, entry: u32, turn: Turn) {
+    fn link_before(&mut self, bucket: usize, entry: u32, position: Position) {
         let links = &mut self.buckets[bucket];
         let mut after = links.last;
         let before = loop {
@@ -218,7 +217,7 @@ impl<T: Copy> Agenda<T> {
                 break None;
             }
             let before = self.entries[after as usize].before;
-            if self.entries[before as usize].turn <= turn {
+            if self.entries[before as usize].position <= position {
                 break Some(before);
             }
             after = before;
@@ -255,7 +254,7 @@ impl<T: Copy> Agenda<T> {
             "the heap's first is known"
         );
         self.far.pop();
-        self.far_next = self.far.peek().map_or(Turn::NEVER, |Reverse((turn, _))| *turn);
+        self.far_next = self.far.peek().map_or(Position::NEVER, |Reverse((position, _))| *position);
         self.find_next();
     }
 
@@ -274,23 +273,23 @@ impl<T: Copy> Agenda<T> {
     /// The first near entry is known: it is next, unless a far one is earlier.
     #[inline]
     fn set_next(&mut self, entry: u32, bucket: usize) {
-        let turn = self.entries[entry as usize].turn;
-        if self.far_next < turn {
+        let position = self.entries[entry as usize].position;
+        if self.far_next < position {
             return self.far_is_next();
         }
-        debug_assert!(turn != Turn::NEVER, "a bucket holds only what is pending");
-        (self.next, self.next_entry, self.next_bucket) = (turn, entry, Some(bucket as u8));
+        debug_assert!(position != Position::NEVER, "a bucket holds only what is pending");
+        (self.next, self.next_entry, self.next_bucket) = (position, entry, Some(bucket as u8));
     }
 
     #[cold]
     fn far_is_next(&mut self) {
-        let first = self.far.peek().map_or((Turn::NEVER, NOBODY), |Reverse(first)| *first);
+        let first = self.far.peek().map_or((Position::NEVER, NONE), |Reverse(first)| *first);
         (self.next, self.next_entry, self.next_bucket) = (first.0, first.1, None);
     }
 }
 
-fn bucket_of(turn: Turn) -> u64 {
-    turn.at().0 >> BUCKET_SHIFT
+fn bucket_of(position: Position) -> u64 {
+    position.at().0 >> BUCKET_SHIFT
 }
 
 #[cfg(test)]
@@ -303,7 +302,7 @@ mod tests {
     #[test]
     fn a_place_is_kept_for_what_is_entered_later() {
         let mut agenda = Agenda::new();
-        let kept = agenda.take_turn(Nanos(5));
+        let kept = agenda.reserve_position(Nanos(5));
         agenda.enter(Nanos(5), 'b');
         agenda.enter_at(kept, 'a');
         agenda.enter(Nanos(4), 'c');

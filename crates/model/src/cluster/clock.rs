@@ -4,7 +4,7 @@
 //! inventory of hosts and groups keeps.
 
 use super::timers::Timer;
-use crate::agenda::{Agenda, Turn};
+use crate::agenda::{Agenda, Position};
 use underlay_core::Nanos;
 
 /// The present and the timers.
@@ -49,17 +49,17 @@ impl Clock {
     /// Starts a timer.
     pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
         debug_assert!(at >= self.now, "a timer expires in the future");
-        let turn = self.take_turn(at);
-        self.schedule_turn(turn, timer);
+        let position = self.reserve_position(at);
+        self.schedule_at_position(position, timer);
     }
 
     /// Reserves a position among the timers of that time, to be used or not.
-    pub(super) fn take_turn(&mut self, at: Nanos) -> Turn {
-        self.timers.take_turn(at)
+    pub(super) fn reserve_position(&mut self, at: Nanos) -> Position {
+        self.timers.reserve_position(at)
     }
 
     /// Starts a timer at a reserved position.
-    pub(super) fn schedule_turn(&mut self, turn: Turn, timer: Timer) {
-        self.timers.enter_at(turn, timer);
+    pub(super) fn schedule_at_position(&mut self, position: Position, timer: Timer) {
+        self.timers.enter_at(position, timer);
     }
 }

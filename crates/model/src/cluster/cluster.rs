@@ -1,8 +1,10 @@
-//! The cluster: its parts, and the loop that lets time pass.
+//! The facade of a cluster: owns its parts and runs the event loop.
 //!
-//! Everything happens in order of time: timers and disk groups are merged into one sequence of steps, each of which
-//! happens at its own moment even when the driver looks seldom. Equal specifications, seeds and calls give equal
-//! events.
+//! Timers and disk groups are merged into one sequence of steps in order of time. Each step happens at its own time, even if
+//! the driver calls rarely. Equal specifications, seeds and calls give equal events.
+//!
+//! What is not here: the rules. [`Storage`] knows what is stored where, [`Requests`] the path of a request, and [`Repair`]
+//! what follows from faults and changes. Each gets the others as arguments.
 
 use super::event::ClusterEvent;
 use super::repair::Repair;
@@ -62,7 +64,7 @@ impl Cluster {
     /// Lets time pass up to `now` and appends what happened, in the order in which it is to be dealt with.
     pub fn advance(&mut self, now: Nanos, events: &mut Vec<ClusterEvent>) {
         self.run_until(now);
-        self.storage.tell_of_change();
+        self.storage.emit_changed_state();
         self.storage.outbox.take(events);
     }
 
@@ -73,7 +75,7 @@ impl Cluster {
         if !self.storage.outbox.has_news() {
             self.storage.clock.advance_to(limit);
         }
-        self.storage.tell_of_change();
+        self.storage.emit_changed_state();
         self.storage.outbox.take(events);
         self.storage.clock.now()
     }

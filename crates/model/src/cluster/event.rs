@@ -1,4 +1,6 @@
-//! What the cluster tells its driver: data commands, finished requests, and notices for the time line.
+//! Events that a cluster emits for its driver: data commands, finished requests, and notices for the time line.
+//!
+//! What is not here: how events are ordered and buffered (see the module `outbox`).
 
 use super::data_command::DataCommand;
 use super::ids::{ComponentId, DeviceId, HostId, VolumeId};

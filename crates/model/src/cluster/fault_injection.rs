@@ -1,4 +1,6 @@
-//! Faults and repairs, as they are injected.
+//! Fault injection: checks a fault or repair, applies it, and starts the timers of its detection.
+//!
+//! What is not here: how volumes react. The module `repair` decides that when the fault is detected.
 
 use super::cluster::Cluster;
 use super::data_command::DataCommand;
@@ -302,7 +304,7 @@ impl Cluster {
             }
         }
         // What loses its bytes by this must not be counted on any more; what is stored there from now on must stay.
-        self.storage.tell_of_change();
+        self.storage.emit_changed_state();
         Ok(())
     }
 

@@ -1,4 +1,6 @@
-//! Hosts and disk groups that are added, at the beginning and to a running cluster.
+//! Adding hosts and disk groups, at the start and to a running cluster.
+//!
+//! What is not here: moving components to them; rebalancing does that.
 
 use super::cluster::Cluster;
 use super::ids::{GroupId, HostId};

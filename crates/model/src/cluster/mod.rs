@@ -1,9 +1,15 @@
 //! A hyper-converged cluster: hosts with disk groups, one datastore over all of them, a policy per volume.
 //!
 //! In reading order: names ([`HostId`] and the others), what a cluster is made of ([`ClusterSpec`]) and what a volume asks of it
-//! ([`Policy`]), the address map ([`Geometry`]), what can happen ([`Fault`]), what the cluster tells its driver
-//! ([`ClusterEvent`], [`DataCommand`]), and the [`Cluster`] itself: its parts, the path of a request, who can be reached, and
-//! what is copied.
+//! ([`Policy`]), the address map ([`Geometry`]), what can happen ([`Fault`]), the events for the driver ([`ClusterEvent`],
+//! [`DataCommand`]), and the [`Cluster`] itself. It is a facade over three parts:
+//!
+//! * `storage`: what is stored where. It owns the `inventory` (hosts, disk groups, network), the `objects` (volumes and
+//!   their components), the `clock` and the `outbox` of events and state changes.
+//! * `requests`: the path of a request.
+//! * `repair`: membership, resynchronisation, replacement, policy changes and rebalancing.
+//!
+//! Requests and repair change the storage and call each other; each gets the others as arguments.
 //!
 //! ```text
 //! submit -> limit, congestion -> parts (one per row) -> I/Os on components -> disk groups

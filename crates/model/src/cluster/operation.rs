@@ -10,7 +10,7 @@ use super::event::IoFailure;
 use super::geometry::RowRange;
 use super::ids::{ComponentId, GroupId, HostId, VolumeId};
 use super::slab::Key;
-use crate::agenda::Turn;
+use crate::agenda::Position;
 use crate::disk_group::{GroupIo, GroupOutcome, GroupRequestId};
 use crate::request::Operation;
 use crate::scheduler::IoClass;
@@ -151,7 +151,7 @@ pub(super) struct Part {
     /// When the I/Os so far of the present phase would have ended without a head start.
     pub(super) phase_ends: Nanos,
     /// The last of the answers that are on their way and not waited for one by one.
-    pub(super) last_answer: Turn,
+    pub(super) last_answer: Position,
 }
 
 /// What a part is to do.
@@ -193,7 +193,7 @@ impl Part {
             head_start: Nanos::ZERO,
             early: Nanos::ZERO,
             phase_ends: Nanos::ZERO,
-            last_answer: Turn::default(),
+            last_answer: Position::default(),
         }
     }
 }
@@ -238,7 +238,7 @@ pub(super) struct Subrequest {
 
 impl Subrequest {
     /// Takes as much of a way without contention as its head start allows, and tells how much.
-    pub(super) fn hasten(&mut self, at_most: Nanos) -> Nanos {
+    pub(super) fn use_head_start(&mut self, at_most: Nanos) -> Nanos {
         let early = self.head_start.min(at_most);
         self.be_early(early);
         early

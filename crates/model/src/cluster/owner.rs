@@ -1,8 +1,8 @@
-//! Where a volume is used: the host from which its requests go to its components.
+//! The owner of a volume: the host that sends the volume's requests to its components.
 //!
 //! A new volume is owned by the host of its first component, which keeps half of a mirrored volume's traffic off the
-//! network. A machine that uses the volume runs where it runs: whoever knows that says so here. What the
-//! machine's host cannot reach any more goes over to another host, as it does without machines.
+//! network. If a virtual machine uses the volume from another host, the driver sets that host as the owner. An owner that
+//! loses its connection to the volume is replaced by another host.
 
 use super::cluster::Cluster;
 use super::ids::{HostId, VolumeId};

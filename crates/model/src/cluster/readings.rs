@@ -1,4 +1,6 @@
-//! Readings for a performance service: what the disk groups did, and who can be reached.
+//! Readings for a performance service: counters and latencies of disk groups, device states, reachability.
+//!
+//! Readings change nothing but the time span that the next latency histograms cover.
 
 use super::cluster::Cluster;
 use super::event::ComponentState;

@@ -1,4 +1,6 @@
-//! What data reduction needs to know of a cluster: what was destaged, what is still buffered, where a component lies.
+//! The cluster's side of data reduction: destaged ranges, buffered blocks, and the disk group of a component.
+//!
+//! What is not here: fingerprints and compression of real bytes. The `datastore` crate computes them and reports the result.
 
 use super::cluster::Cluster;
 use super::ids::{ComponentId, GroupId};

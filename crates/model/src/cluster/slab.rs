@@ -1,7 +1,7 @@
-//! A pool of values with small keys that are never confused with those of earlier values.
+//! A pool of values with small keys that are never reused for a later value.
 //!
-//! Requests in flight live here: in steady state nothing is allocated, and a late completion of something that was
-//! given up meanwhile finds nobody.
+//! It holds requests in flight: nothing is allocated in the steady state, and a late completion of an abandoned request
+//! finds no value.
 
 /// Names a value: its place, and how often the place was used before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

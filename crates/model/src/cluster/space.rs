@@ -1,7 +1,7 @@
-//! Who occupies what: regions of components, and the space of devices.
+//! Space accounting: occupied regions of components, and used space of devices.
 //!
-//! A component occupies its written regions or what was reserved for it, whichever is more. A device's used space is the
-//! sum over its components, kept as they change; [`Cluster::space_is_exact`] proves it.
+//! A component occupies its written regions or its reservation, whichever is more. The used space of a device is the sum over
+//! its components and is updated with each change; [`Cluster::space_is_exact`] verifies it.
 
 use super::cluster::Cluster;
 use super::data_command::{Piece, PieceMember};

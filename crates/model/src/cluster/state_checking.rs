@@ -1,8 +1,8 @@
-//! Whether a memory can be one of ours at all, before anything is built from it: a file may be damaged, or belong to
-//! something else.
+//! Plausibility checks of a stored state before a cluster is built from it: the file may be damaged or belong to another
+//! cluster.
 //!
-//! What is checked here is what could otherwise ask for any amount of memory, or break a rule that the cluster's parts rely on.
-//! Whether the parts fit each other and the specification is found out while they are put together.
+//! Checked here: values that could otherwise request any amount of memory or violate what the cluster relies on. Whether the
+//! parts fit each other and the specification is checked while the cluster is restored.
 
 use std::collections::BTreeSet;
 

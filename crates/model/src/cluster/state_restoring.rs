@@ -1,4 +1,6 @@
-//! A cluster from its memory.
+//! Restoring a cluster from its stored state, after a clean or an unclean shutdown.
+//!
+//! What is not here: the data. The driver attaches the stores of existing components.
 
 use super::cluster::Cluster;
 use super::data_command::Durability;

@@ -1,4 +1,6 @@
-//! The cluster's memory, written down.
+//! The cluster's state as it is stored for a restart.
+//!
+//! What is not here: when it is stored (`outbox`), its format (`state`), and files.
 
 use super::cluster::Cluster;
 use super::event::ComponentState;

@@ -1,4 +1,6 @@
-//! Looking at the cluster: what is where, in which state, what is being copied, and what each part has done.
+//! Status of a cluster: volumes, components, devices, and resynchronisation.
+//!
+//! Nothing here changes the cluster.
 
 use super::cluster::Cluster;
 use super::event::{ComponentState, ResyncReason};
@@ -84,9 +86,9 @@ pub struct ResyncStatus {
     pub copied_bytes: [u64; 4],
     /// I/Os of copies so far, per reason.
     pub slices: [u64; 4],
-    /// Slowly moving average of the pace, once known.
+    /// Slowly moving average of the rate, once known.
     pub bytes_per_second: Option<f64>,
-    /// How long until everything is copied at that pace, on the cluster's clock.
+    /// How long until everything is copied at that rate, on the cluster's clock.
     pub time_left: Option<Nanos>,
     /// How long until the first component that is out of reach is rebuilt elsewhere, if it does not return.
     pub repair_in: Option<Nanos>,
@@ -116,16 +118,6 @@ impl Inventory {
                 failed: !group.works(index as u8),
             })
         })
-    }
-
-    /// The component at an address of a capacity device, and how far into it: what a destaged range belongs to.
-    pub(super) fn component_at(
-        &self,
-        group: GroupId,
-        disk: usize,
-        offset_bytes: u64,
-    ) -> Option<(ComponentId, u64)> {
-        self.groups.get(group.0 as usize)?.disks.get(disk)?.owner_of(offset_bytes)
     }
 
     /// The host of that name.
@@ -289,7 +281,7 @@ impl Cluster {
         let mut status = ResyncStatus {
             copied_bytes: copied.copied_bytes,
             slices: copied.slices,
-            bytes_per_second: copied.pace.known(),
+            bytes_per_second: copied.rate.known(),
             ..ResyncStatus::default()
         };
         for component in
@@ -331,23 +323,13 @@ impl Cluster {
         status.time_left = status
             .bytes_per_second
             .filter(|_| left > 0)
-            .map(|pace| Nanos((left as f64 / pace * 1e9) as u64));
+            .map(|rate| Nanos((left as f64 / rate * 1e9) as u64));
         status
     }
 
     /// All capacity devices.
     pub fn devices(&self) -> impl Iterator<Item = DeviceStatus> + '_ {
         self.storage.inventory.devices()
-    }
-
-    /// The component at an address of a capacity device, and how far into it: what a destaged range belongs to.
-    pub fn component_at(
-        &self,
-        group: GroupId,
-        disk: usize,
-        offset_bytes: u64,
-    ) -> Option<(ComponentId, u64)> {
-        self.storage.inventory.component_at(group, disk, offset_bytes)
     }
 
     /// The host of that name.

@@ -64,7 +64,7 @@ impl Storage {
     }
 
     /// Emits the present state, if it has changed since it was emitted last; see [`Outbox::push_state`].
-    pub(super) fn tell_of_change(&mut self) {
+    pub(super) fn emit_changed_state(&mut self) {
         if self.outbox.has_unsaved_change() {
             let state = self.state();
             self.outbox.push_state(state);

@@ -1,8 +1,8 @@
-//! After an unclean end: what the components were found to hold takes the place of what was remembered of it.
+//! Correction of a stored state after an unclean shutdown, by what the components are found to hold.
 //!
-//! What a component holds changes with every write, and is not stored each time (see [`super::state`]). A row that
-//! holds data and is taken for empty would be zeroed by the next rebuild; so whoever keeps the data looks, before the cluster
-//! is restored with [`super::Restart::Unclean`].
+//! What a component holds changes with every write and is not stored each time (see [`super::state`]). A row that holds data
+//! but is believed to be empty would be zeroed by the next rebuild. So the driver surveys the components before it restores
+//! the cluster with [`super::Restart::Unclean`].
 
 use super::ids::ComponentId;
 use super::state::{ClusterState, ComponentRecord};

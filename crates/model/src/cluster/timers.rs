@@ -1,4 +1,6 @@
-//! What happens by itself at a known time. The cluster's agenda holds it, see the module `agenda`.
+//! Timers of a cluster: events that happen by themselves at a known time.
+//!
+//! What is not here: their order (see the module `agenda`) and what they do (the cluster).
 
 use super::ids::{ComponentId, DeviceId};
 use super::slab::Key;

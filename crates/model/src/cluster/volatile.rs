@@ -1,7 +1,6 @@
-//! What a power cut may take back from a component without power-loss protection: the rows that changed since the last
-//! flush.
+//! Rows of a component without power-loss protection that a power cut may revert: those changed since the last flush.
 //!
-//! A discarded row keeps its space until it is flushed: its old content may be back after a power cut.
+//! A discarded row keeps its space until it is flushed: a power cut may bring its old content back.
 
 use super::regions::RegionSet;
 

@@ -1,4 +1,4 @@
-//! What a volume has done so far, under the names of the published performance service where it has one.
+//! Counters of one volume, named as in the published performance service where it has a name.
 
 use crate::request::Operation;
 use underlay_core::{Histogram, Nanos};

@@ -1,4 +1,6 @@
-//! Volumes: created, changed, removed.
+//! Volumes: creation, removal, and changes of their policy.
+//!
+//! What is not here: where components are placed (`placement`) and how a policy change is carried out (`reshape`).
 
 use super::cluster::Cluster;
 use super::event::ResyncReason;

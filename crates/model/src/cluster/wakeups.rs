@@ -1,7 +1,7 @@
-//! Which disk group wants to be called next.
+//! The disk group that is to be called next.
 //!
-//! A tournament of games of four: the winner of each plays in the one above it, so that a change of one group is played out in as
-//! few games as the tree has levels, and the winner is known at any time. Of equal ones the first group wins.
+//! A tournament tree with four players per game: a change of one group costs one game per level, and the winner is always
+//! known. Of groups with equal times the first wins.
 
 /// Players of a game. With four, a game takes little longer than with two, and there are half as many levels.
 const PLAYERS: usize = 4;
@@ -13,7 +13,7 @@ struct Wakeup {
     group: u32,
 }
 
-const NOBODY: Wakeup = Wakeup { at: u64::MAX, group: 0 };
+const NEVER: Wakeup = Wakeup { at: u64::MAX, group: 0 };
 
 /// When each group wants to be called.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Wakeups {
 impl Wakeups {
     /// No groups.
     pub(super) fn new() -> Wakeups {
-        Wakeups { games: vec![[NOBODY; PLAYERS]], first_round: 0, winner: NOBODY, groups: 0 }
+        Wakeups { games: vec![[NEVER; PLAYERS]], first_round: 0, winner: NEVER, groups: 0 }
     }
 
     /// One more group, which does not want to be called.
@@ -42,7 +42,7 @@ impl Wakeups {
         }
         while PLAYERS * (self.games.len() - self.first_round) < places {
             self.first_round = self.games.len();
-            self.games.resize(PLAYERS * self.games.len() + 1, [NOBODY; PLAYERS]);
+            self.games.resize(PLAYERS * self.games.len() + 1, [NEVER; PLAYERS]);
         }
         for group in 0..self.groups {
             self.set(group, if group < old.groups { old.at(group) } else { u64::MAX });

@@ -1,8 +1,8 @@
-//! Sets of which nothing is missing: what every request to one would find out again is found out once.
+//! A cache of complete sets: what every request would look up again is looked up once.
 //!
-//! Nearly all requests go to sets whose slots have one component each, within reach, with nothing stale. Which these are, and where
-//! they lie, changes only when a component comes, goes, or falls behind: each such change counts up the cluster's *shape*, and
-//! what was noted under an earlier shape is not used any more.
+//! Nearly all requests go to sets whose slots have one reachable component each, with nothing stale. Which sets these are, and
+//! where their components are, changes only if a component is added, removed, falls behind or catches up. Each such change
+//! increments the *shape* of the cluster; entries of an earlier shape are not used.
 
 use super::data_command::{Content, Piece, PieceMember};
 use super::geometry::{RowRange, SetKind};

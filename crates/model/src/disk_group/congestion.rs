@@ -39,15 +39,15 @@ pub(crate) fn delay(spec: &CongestionSpec, value: u8, unit: Nanos, random: &mut 
 
 /// A moving average of a rate of bytes.
 #[derive(Clone, Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateAverage {
     window_start: Nanos,
     window_bytes: u64,
     bytes_per_second: Option<f64>,
 }
 
-impl Pace {
-    pub(crate) fn new() -> Pace {
-        Pace { window_start: Nanos::ZERO, window_bytes: 0, bytes_per_second: None }
+impl RateAverage {
+    pub(crate) fn new() -> RateAverage {
+        RateAverage { window_start: Nanos::ZERO, window_bytes: 0, bytes_per_second: None }
     }
 
     /// Begins anew: what was measured before says nothing about what comes.
@@ -81,7 +81,7 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::{Pace, delay, value};
+    use super::{RateAverage, delay, value};
     use crate::disk_group::CongestionSpec;
     use underlay_core::{Nanos, RootSeed};
 
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_pace_is_measured_and_forgotten_when_it_stops() {
-        let mut pace = Pace::new();
+        let mut pace = RateAverage::new();
         assert_eq!(pace.bytes_per_second(Nanos::from_secs(1)), None);
         for i in 1..=1000 {
             pace.add(Nanos::from_millis(i), 1000);

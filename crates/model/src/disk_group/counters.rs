@@ -225,7 +225,7 @@ impl DiskGroup {
                 elevator_cycles: self.elevator.cycles,
                 elevator_runs: self.elevator.runs,
                 elevator_failures: self.elevator.failures,
-                drain_bytes_per_second: self.pace.bytes_per_second(now),
+                drain_bytes_per_second: self.destage_rate.bytes_per_second(now),
             },
             reduction: self.reducer.as_ref().map(|reducer| reducer.counters).unwrap_or_default(),
             congestion,

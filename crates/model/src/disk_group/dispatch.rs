@@ -39,7 +39,7 @@ impl DiskGroup {
             operation: task.operation,
             offset_bytes: task.offset_bytes,
             length_bytes: task.length_bytes,
-            turn_max_bytes: slice,
+            quantum_max_bytes: slice,
             sequence: self.sequence,
             since: self.clock,
         };

@@ -124,7 +124,7 @@ impl DiskGroup {
         let elevator = &mut self.elevator;
         if !elevator.is_running && (used >= self.limits.start_fewest || needed) {
             elevator.is_running = true;
-            self.pace.restart(self.clock);
+            self.destage_rate.restart(self.clock);
         } else if elevator.is_running && used <= self.limits.stop_most && !needed {
             elevator.is_running = false;
         }
@@ -307,7 +307,7 @@ impl DiskGroup {
         self.blocks[run.disk].arrived(run.first_block, run.blocks);
         self.log.destaged(run.blocks);
         debug_assert!(self.buffer_is_exact(), "the buffer holds what its disks have in it");
-        self.pace.add(self.clock, u64::from(run.bytes()));
+        self.destage_rate.add(self.clock, u64::from(run.bytes()));
         self.record_destaged(run);
         self.elevate(run.disk);
         if !self.admission.is_empty() {

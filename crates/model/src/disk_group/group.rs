@@ -5,7 +5,7 @@
 //! stages of writes, reads and destaging are in files of their own.
 
 use super::buffered::BufferedBlocks;
-use super::congestion::{self, Pace};
+use super::congestion::{self, RateAverage};
 use super::counters::{ClassCounters, Latencies};
 use super::elevator::Elevator;
 use super::flights::{Calendar, Event};
@@ -55,7 +55,7 @@ pub struct DiskGroup {
     pub(super) last_vm_write: Option<Nanos>,
     pub(super) mean_write_bytes: f64,
     pub(super) elevator: Elevator,
-    pub(super) pace: Pace,
+    pub(super) destage_rate: RateAverage,
     pub(super) reducer: Option<Reducer>,
     pub(super) destaged: Option<Vec<(usize, u64, u32)>>,
     pub(super) back_off: Pcg64,
@@ -156,7 +156,7 @@ impl DiskGroup {
             last_vm_write: None,
             mean_write_bytes: 8192.0,
             elevator: Elevator::new(spec.capacity.len()),
-            pace: Pace::new(),
+            destage_rate: RateAverage::new(),
             reducer: Reducer::new(&spec.reduction),
             destaged: None,
             back_off: seed.stream(&format!("group.{}.back-off", spec.name), 0),
@@ -298,7 +298,8 @@ impl DiskGroup {
     /// that grows with the congestion. Resynchronisation needs none: the group itself makes its writes wait.
     pub fn ingress_delay(&mut self, now: Nanos) -> Nanos {
         let value = self.congestion(now);
-        let per_byte_ns = self.pace.bytes_per_second(now).map_or(0.0, |rate| 1e9 / rate.max(1.0));
+        let per_byte_ns =
+            self.destage_rate.bytes_per_second(now).map_or(0.0, |rate| 1e9 / rate.max(1.0));
         let unit = Nanos((self.mean_write_bytes * per_byte_ns) as u64);
         congestion::delay(&self.spec.congestion, value, unit, &mut self.back_off)
     }

@@ -189,7 +189,7 @@ impl Member {
     ) -> Option<(Nanos, Sent)> {
         let is_usual = self.lanes.is_empty()
             && self.under_way < self.under_way_max_competing
-            && piece.length_bytes <= piece.turn_max_bytes
+            && piece.length_bytes <= piece.quantum_max_bytes
             && lane != Lane::Resync
             && !self.is_stuck()
             && !self.is_lost();
@@ -201,7 +201,7 @@ impl Member {
             return None;
         }
         self.wake = NEVER;
-        self.lanes.served(lane, piece.turn_bytes());
+        self.lanes.served(lane, piece.quantum_bytes());
         Some(self.submit(now, lane, piece, piece.length_bytes, false))
     }
 
@@ -270,11 +270,11 @@ impl Member {
     fn send(&mut self, now: Nanos, lane: Lane) -> (Nanos, Sent) {
         let waiting = self.lanes.front_mut(lane).expect("a lane is chosen for its front");
         let piece = *waiting;
-        let bytes = piece.length_bytes.min(piece.turn_max_bytes);
+        let bytes = piece.length_bytes.min(piece.quantum_max_bytes);
         waiting.offset_bytes += u64::from(bytes);
         waiting.length_bytes -= bytes;
         let more = waiting.length_bytes > 0;
-        self.lanes.served(lane, piece.turn_bytes());
+        self.lanes.served(lane, piece.quantum_bytes());
         if !more {
             self.lanes.pop(lane);
         }

@@ -14,15 +14,15 @@ pub(crate) struct Piece {
     pub(crate) offset_bytes: u64,
     pub(crate) length_bytes: u32,
     /// Most bytes sent at once.
-    pub(crate) turn_max_bytes: u32,
+    pub(crate) quantum_max_bytes: u32,
     pub(crate) sequence: u64,
     pub(crate) since: Nanos,
 }
 
 impl Waiting for Piece {
-    fn turn_bytes(&self) -> u64 {
+    fn quantum_bytes(&self) -> u64 {
         // What moves no bytes still costs a command.
-        u64::from(self.length_bytes.min(self.turn_max_bytes)).max(4096)
+        u64::from(self.length_bytes.min(self.quantum_max_bytes)).max(4096)
     }
 
     fn sequence(&self) -> u64 {

@@ -35,7 +35,7 @@ impl Admission {
 }
 
 impl Waiting for Admission {
-    fn turn_bytes(&self) -> u64 {
+    fn quantum_bytes(&self) -> u64 {
         self.bytes
     }
 

@@ -42,7 +42,7 @@ impl Lane {
 /// What waits in a lane.
 pub(crate) trait Waiting {
     /// Bytes that one turn sends.
-    fn turn_bytes(&self) -> u64;
+    fn quantum_bytes(&self) -> u64;
     /// Larger for what came later.
     fn sequence(&self) -> u64;
 }
@@ -137,7 +137,7 @@ impl<T: Waiting> Lanes<T> {
     /// Whether a guaranteed share entitles the lane to its next piece.
     pub(crate) fn has_credit(&self, lane: Lane) -> bool {
         let front = self.queues[lane.index()].front();
-        front.is_some_and(|item| self.credit_bytes[lane.index()] >= item.turn_bytes() as f64)
+        front.is_some_and(|item| self.credit_bytes[lane.index()] >= item.quantum_bytes() as f64)
     }
 
     /// The lane to serve now, of those whose next piece `can_go`.
@@ -199,7 +199,7 @@ impl<T: Waiting> Lanes<T> {
                 }
                 continue;
             };
-            let piece = (next.turn_bytes() as f64).max(1.0);
+            let piece = (next.quantum_bytes() as f64).max(1.0);
             let earned = bytes as f64 * self.earning[other];
             let most = (piece * CREDIT_PIECES).max(piece + earned);
             let credit = &mut self.credit_bytes[other];
@@ -211,7 +211,7 @@ impl<T: Waiting> Lanes<T> {
     pub(crate) fn grant(&mut self, lane: Lane, bytes: f64) {
         let Some(next) = self.queues[lane.index()].front() else { return };
         debug_assert!(bytes >= 0.0, "a grant of {bytes} bytes");
-        let most = (next.turn_bytes() as f64).max(bytes) * CREDIT_PIECES;
+        let most = (next.quantum_bytes() as f64).max(bytes) * CREDIT_PIECES;
         let credit = &mut self.credit_bytes[lane.index()];
         *credit = credit.max((*credit + bytes).min(most));
         self.any_credit = true;
@@ -261,7 +261,7 @@ mod tests {
     }
 
     impl Waiting for Piece {
-        fn turn_bytes(&self) -> u64 {
+        fn quantum_bytes(&self) -> u64 {
             self.bytes
         }
         fn sequence(&self) -> u64 {

@@ -1,8 +1,8 @@
-//! Who can be reached, who has the majority, and what follows from it.
+//! Membership: which hosts are reachable, which side has the majority, and what follows.
 //!
-//! Called after each change of what the cluster has seen: for each volume the side with more than half of the votes is
-//! found, the components on it that work are reachable, and everything else follows: I/Os towards the others fail, what
-//! came back is filled, what is gone is scheduled for repair, rows in doubt after a power cut are settled.
+//! Runs after each change of what the cluster has detected. For each volume it finds the side with more than half of the
+//! votes and the reachable components on it. Then I/Os to other components fail, returned components are resynchronised,
+//! absent ones are scheduled for repair, and rows in doubt after a power cut are settled.
 
 use super::Repair;
 use crate::cluster::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};

@@ -1,7 +1,7 @@
 //! Repair: brings volumes back to what their policies promise after changes of the cluster.
 //!
 //! In reading order: who is reachable and what follows ([`membership`]), lost power ([`power_loss`]), components made and
-//! replaced ([`replacement`]), copies ([`resync`], [`resync_search`], [`resync_pace`]), policy changes ([`reshape`]) and moves
+//! replaced ([`replacement`]), copies ([`resync`], [`resync_search`], [`resync_rate`]), policy changes ([`reshape`]) and moves
 //! between devices ([`rebalance`]). A copy in progress is recorded at its component; here is only what concerns all of them.
 //!
 //! What is not here: how a slice is read and written. That is a part of [`super::requests::Requests`], which calls back when
@@ -15,7 +15,7 @@ mod replacement;
 
 mod resync;
 
-mod resync_pace;
+mod resync_rate;
 
 mod resync_search;
 

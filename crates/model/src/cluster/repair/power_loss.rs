@@ -1,9 +1,9 @@
-//! Power lost: what vanishes with it, and how members that may differ are brought together again.
+//! Power loss: what is lost, and how members that may differ are made equal again.
 //!
-//! A power cut can leave the members of a row different: writes that were in flight reached some of them, and devices without
-//! power-loss protection lose what was not flushed. Where enough members are known to hold a row, the others are stale.
-//! Where not, the row is *in doubt*: as soon as the volume can serve, one member is chosen as the truth, before anything is
-//! read, and the others are copied from it. Until then parity of such a row decodes nothing.
+//! A power cut can leave the members of a row different: writes in flight reached only some of them, and devices without
+//! power-loss protection lose unflushed writes. Where enough members are known to hold a row, the others become stale.
+//! Otherwise the row is *in doubt*. As soon as the volume can serve, one member is chosen as the truth before anything is
+//! read, and the others are copied from it. Until then, parity of such a row is not used for decoding.
 
 use super::Repair;
 use crate::cluster::Cluster;

@@ -8,7 +8,7 @@ use super::Repair;
 use super::replacement::Replacement;
 use crate::cluster::Cluster;
 use crate::cluster::event::ResyncReason;
-use crate::cluster::ids::{ComponentId, GroupId, VolumeId};
+use crate::cluster::ids::{ComponentId, VolumeId};
 use crate::cluster::inventory::Inventory;
 use crate::cluster::object::{Component, Layout};
 use crate::cluster::placement::Place;
@@ -39,11 +39,6 @@ impl Inventory {
 
     fn fullness(&self, place: Place) -> u64 {
         self.groups[place.group.0 as usize].disks[usize::from(place.disk)].fullness()
-    }
-
-    /// Used share of a capacity device, 0 to 1.
-    pub(in crate::cluster) fn device_fullness(&self, group: GroupId, disk: u8) -> f64 {
-        self.fullness(Place { group, disk }) as f64 / 10_000.0
     }
 }
 
@@ -187,10 +182,5 @@ impl Cluster {
                 let _refused = self.set_policy(self.storage.clock.now(), volume, policy);
             }
         }
-    }
-
-    /// Used share of a capacity device, 0 to 1.
-    pub fn device_fullness(&self, group: GroupId, disk: u8) -> f64 {
-        self.storage.inventory.device_fullness(group, disk)
     }
 }

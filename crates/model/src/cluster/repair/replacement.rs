@@ -1,4 +1,6 @@
-//! Components made, replaced and removed: repair of what is gone, and the moves of rebalancing.
+//! Creating, replacing and removing components: for repair, and for the moves of rebalancing.
+//!
+//! What is not here: the choice of a place (`placement`) and the copy that fills a new component (`resync`).
 
 use super::Repair;
 use crate::cluster::data_command::{DataCommand, Durability};

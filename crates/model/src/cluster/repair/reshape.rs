@@ -1,8 +1,8 @@
-//! Policy changes: a second layout is filled beside the present one, then takes its place.
+//! Policy changes: a second layout is filled next to the present one, then replaces it.
 //!
-//! From the beginning each write goes to both layouts, so that only what was there before has to be copied, unit by unit
-//! of the volume's address space. The old layout serves reads until everything is in the new one. A new layout that
-//! loses a component is given up, and made again when the cluster is whole.
+//! From the start each write goes to both layouts, so only older data has to be copied, unit by unit of the volume's address
+//! space. Reads are served by the old layout until the new one is complete. A new layout that loses a component is abandoned
+//! and built again when the cluster is healthy.
 
 use super::Repair;
 use super::resync::RowCopy;
@@ -177,7 +177,7 @@ impl Repair {
         let offset = unit * storage.settings.stripe_unit.0 + u64::from(start);
         let range = state.object.geometry.locate(offset, length);
         let purpose = Purpose::Reshape { epoch, unit };
-        self.resync.pace.begin(storage.clock.now());
+        self.resync.rate.begin(storage.clock.now());
         let part = requests.begin_copy(purpose, volume, range);
         let reads = storage
             .objects

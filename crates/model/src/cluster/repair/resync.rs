@@ -6,7 +6,7 @@
 //! all its slices are. What is left is the set of stale rows, which survives interruptions and restarts.
 
 use super::Repair;
-use super::resync_pace::ResyncPace;
+use super::resync_rate::ResyncRate;
 use super::resync_search::Next;
 use crate::cluster::data_command::DataCommand;
 use crate::cluster::event::{Notice, ResyncReason};
@@ -46,7 +46,7 @@ pub(in crate::cluster) struct ResyncState {
     pub(in crate::cluster) copied_bytes: [u64; 4],
     /// Slices written by copies, likewise.
     pub(in crate::cluster) slices: [u64; 4],
-    pub(in crate::cluster) pace: ResyncPace,
+    pub(in crate::cluster) rate: ResyncRate,
     /// Whether a retry is scheduled.
     pub(in crate::cluster) retry_scheduled: bool,
 }
@@ -62,7 +62,7 @@ impl ResyncState {
     pub(in crate::cluster) fn count(&mut self, now: Nanos, reason: ResyncReason, bytes: u64) {
         self.copied_bytes[reason as usize] += bytes;
         self.slices[reason as usize] += 1;
-        self.pace.count(now, bytes);
+        self.rate.count(now, bytes);
     }
 }
 
@@ -210,7 +210,7 @@ impl Repair {
         let (epoch, volume) = (copy.epoch, component.volume);
         let purpose = Purpose::Resync { component: id, group, epoch };
         storage.inventory.groups[group.0 as usize].resync_in_flight += 1;
-        self.resync.pace.begin(storage.clock.now());
+        self.resync.rate.begin(storage.clock.now());
         let part = requests.begin_copy(purpose, volume, range);
         let client = storage.inventory.host_of(group);
         let wants = storage.slice_reads(id, &range);

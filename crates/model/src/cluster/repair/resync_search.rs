@@ -1,4 +1,6 @@
-//! What a component that is being filled copies next, and from where.
+//! The next slice to copy into a component, and the members it is read from.
+//!
+//! What is not here: when a slice is copied (`resync`).
 
 use super::resync::RowCopy;
 use crate::cluster::data_command::{Content, DataCommand, Piece};

@@ -1,4 +1,6 @@
-//! Requests of volumes: taken, held back by limit and congestion, split into parts, and finished.
+//! Requests of volumes: accepted, delayed by the I/O limit and by congestion, split into parts, and finished.
+//!
+//! What is not here: what a part reads and writes (`part`).
 
 use super::Requests;
 use crate::cluster::Cluster;

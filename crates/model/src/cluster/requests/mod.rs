@@ -1,7 +1,9 @@
-//! The requests in flight: operations of clients, their parts, and the I/Os on components that these consist of.
+//! The requests in flight: operations of clients, their parts, and the I/Os on components.
 //!
-//! The steps of a request are in the modules `front`, `part`, `one_unit`, `part_commit` and `subrequest`. Copies are parts,
-//! too; what is copied and why, [`crate::cluster::repair::Repair`] decides.
+//! In reading order: requests of clients ([`front`]), their parts ([`part`], [`one_unit`]), the moment at which a part takes
+//! effect ([`part_commit`]), and I/Os on components ([`subrequest`]). Copies are parts, too.
+//!
+//! What is not here: what is copied, when and why. [`crate::cluster::repair::Repair`] decides that.
 
 mod front;
 

@@ -1,9 +1,9 @@
-//! Requests within one unit of a set of which nothing is missing: nearly all small ones.
+//! The fast path for requests within one unit of a set that is complete: nearly all small requests.
 //!
-//! Such a read goes to one slot. Such a write goes to the unit's slot and the parity's, or to all copies, in each to the same
-//! range; where there is parity, the same is read before. So neither members nor ranges need be collected, only what was noted
-//! of the set (see `whole_set`) be looked up. Everything else goes the general way, as does what turns out to be something else
-//! on the way; for these requests the general way says the same, and debug builds compare.
+//! Such a read goes to one slot. Such a write goes to the unit's slot and to parity, or to all copies, each time at the same
+//! range; with parity, that range is read first. So no members or ranges need to be collected: the cached set (see
+//! `whole_set`) is enough. All other requests take the general path, and so does a request whose set changes while it is in
+//! flight. Both paths give the same result for these requests; debug builds compare them.
 
 use super::Requests;
 use super::subrequest::Target;
@@ -213,7 +213,7 @@ impl Requests {
         }
         if matches!(piece.kind, SetKind::Parity { .. }) {
             // As for any write of a row with parity.
-            storage.tell_of_change();
+            storage.emit_changed_state();
         }
         storage.outbox.command(DataCommand::Write { request, buffer_offset, piece });
         self.end_part(storage, repair, key, None);

@@ -1,9 +1,8 @@
 //! Parts of requests: what they read and write, and the moment they take effect.
 //!
-//! A write takes effect at one moment, when the last component has it: the data plane then stores it on all members at once.
-//! Components that could not take it become stale there. Reads take effect when their data has arrived. A part that lost
-//! a component on the way is tried again as long as the volume can serve; it never waits longer than the cluster needs
-//! to notice a failure.
+//! A write takes effect at one moment, when the last component has acknowledged it: the data plane then stores it on all
+//! members at once. Components that could not take it become stale. A read takes effect when its data has arrived. A part
+//! that lost a component is retried as long as the volume can serve; it never waits longer than the failure detection time.
 
 use super::Requests;
 use super::subrequest::Sender;
@@ -310,7 +309,7 @@ impl Requests {
             return;
         }
         if last.at() > storage.clock.now() {
-            storage.clock.schedule_turn(last, Timer::LastAnswer { part: key });
+            storage.clock.schedule_at_position(last, Timer::LastAnswer { part: key });
         } else {
             self.part_phase_ended(storage, repair, key);
         }

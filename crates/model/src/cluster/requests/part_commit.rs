@@ -1,4 +1,6 @@
-//! The moment at which a part of a request takes effect, or turns out not to.
+//! Commit and failure of parts: the data commands of reads, writes and flushes, and torn writes after a crash.
+//!
+//! What is not here: the I/Os that precede a commit (`part`, `subrequest`).
 
 use super::Requests;
 use crate::cluster::data_command::{Content, DataCommand, Piece, PieceMember};
@@ -157,7 +159,7 @@ impl Requests {
             // Whoever misses it must be known as stale in what is stored before the others change: after a kill in between
             // a row would else be decoded from members of which some have the write and some have not. Members
             // of a mirror need no more than being brought in line, whichever is chosen.
-            storage.tell_of_change();
+            storage.emit_changed_state();
         }
         storage.outbox.command(if discard {
             DataCommand::Discard { piece }

@@ -1,7 +1,9 @@
-//! I/Os on components: sent to the host, carried out by its disk group, answered, or failed.
+//! I/Os on components: sent to a host, executed by its disk group, and answered or failed.
+//!
+//! What is not here: which I/Os a part needs (`part`) and what their end means for it (`part_commit`).
 
 use super::Requests;
-use crate::agenda::Turn;
+use crate::agenda::Position;
 use crate::cluster::ids::{ComponentId, DeviceId, GroupId, HostId};
 use crate::cluster::object::Component;
 use crate::cluster::operation::{FailedHow, SubState, Subrequest};
@@ -83,7 +85,8 @@ impl Requests {
             head_start,
             early: Nanos::ZERO,
         };
-        let arrival = arrival - sub.hasten(storage.inventory.network.latency_between(client, host));
+        let arrival =
+            arrival - sub.use_head_start(storage.inventory.network.latency_between(client, host));
         debug_assert!(arrival >= storage.clock.now(), "an I/O arrives after it was sent");
         let sub = self.subs.insert(sub);
         if arrival > storage.clock.now() {
@@ -133,16 +136,17 @@ impl Requests {
         service: Nanos,
     ) {
         let Some(sub) = self.subs.get_mut(key) else { return };
-        let carried = if sub.operation == Operation::Read { sub.length } else { 0 };
+        let payload = if sub.operation == Operation::Read { sub.length } else { 0 };
         let (from, to) = (sub.host, sub.client);
         let arrival = storage.inventory.network.travel(
             &mut storage.inventory.hosts,
             from,
             to,
-            carried,
+            payload,
             storage.clock.now(),
         );
-        let arrival = arrival - sub.hasten(storage.inventory.network.latency_between(from, to));
+        let arrival =
+            arrival - sub.use_head_start(storage.inventory.network.latency_between(from, to));
         let (part, component, early) = (sub.part, sub.component, sub.early);
         if outcome == GroupOutcome::Ok && arrival > storage.clock.now() {
             self.subs.discard(key);
@@ -173,16 +177,16 @@ impl Requests {
         early: Nanos,
         service: Nanos,
     ) {
-        let turn = storage.clock.take_turn(arrival);
+        let position = storage.clock.reserve_position(arrival);
         let Some(part) = self.parts.get_mut(key) else { return };
         part.phase_service = part.phase_service.max(service);
         debug_assert!(part.waiting > 0, "an answer is counted once");
         part.waiting -= 1;
         part.phase_ends = part.phase_ends.max(arrival + early);
-        part.last_answer = part.last_answer.max(turn);
+        part.last_answer = part.last_answer.max(position);
         if part.waiting == 0 {
             let last = part.last_answer;
-            storage.clock.schedule_turn(last, Timer::LastAnswer { part: key });
+            storage.clock.schedule_at_position(last, Timer::LastAnswer { part: key });
         }
     }
 
@@ -231,7 +235,7 @@ impl Requests {
         }
         let last = part.last_answer;
         if last.at() > storage.clock.now() {
-            storage.clock.schedule_turn(last, Timer::LastAnswer { part: key });
+            storage.clock.schedule_at_position(last, Timer::LastAnswer { part: key });
         } else {
             self.all_answered(storage, repair, key);
         }
@@ -250,7 +254,7 @@ impl Requests {
         part.phase_service = Nanos::ZERO;
         let early = part.phase_ends.saturating_sub(storage.clock.now());
         part.phase_ends = Nanos::ZERO;
-        part.last_answer = Turn::default();
+        part.last_answer = Position::default();
         part.early += early;
         part.head_start = part.head_start.saturating_sub(early);
         self.part_phase_ended(storage, repair, key);

@@ -1,7 +1,7 @@
-//! How fast copies go, for whoever wants to know when they will be done. No rule depends on it.
+//! The rate of resynchronisation, for estimates of the time left. No rule depends on it.
 //!
-//! Only the time in which slices were under way counts: a pace that were measured across a pause would say that copying
-//! takes as long as nothing was to be copied.
+//! Only time with slices in flight counts. A rate measured across a pause would include the time in which nothing was to be
+//! copied.
 
 use underlay_core::Nanos;
 
@@ -14,7 +14,7 @@ const WINDOW: Nanos = Nanos::from_secs(1);
 
 /// A slowly moving average.
 #[derive(Clone, Debug, Default)]
-pub(in crate::cluster) struct ResyncPace {
+pub(in crate::cluster) struct ResyncRate {
     /// 0 = not known.
     bytes_per_second: f64,
     measured_since: Nanos,
@@ -23,7 +23,7 @@ pub(in crate::cluster) struct ResyncPace {
     active: Nanos,
 }
 
-impl ResyncPace {
+impl ResyncRate {
     /// A slice begins.
     pub(in crate::cluster) fn begin(&mut self, now: Nanos) {
         let pause = now.saturating_sub(self.active);
@@ -46,9 +46,9 @@ impl ResyncPace {
             return;
         }
         debug_assert!(now >= self.active, "slices are counted in order of time");
-        let pace = self.measured_bytes as f64 / span.as_secs_f64();
+        let rate = self.measured_bytes as f64 / span.as_secs_f64();
         let known = self.bytes_per_second > 0.0;
-        self.bytes_per_second = if known { 0.7 * self.bytes_per_second + 0.3 * pace } else { pace };
+        self.bytes_per_second = if known { 0.7 * self.bytes_per_second + 0.3 * rate } else { rate };
         self.measured_since = now;
         self.measured_bytes = 0;
     }
@@ -61,43 +61,43 @@ impl ResyncPace {
 
 #[cfg(test)]
 mod tests {
-    use super::ResyncPace;
+    use super::ResyncRate;
     use underlay_core::Nanos;
 
     /// Slices of 64 KiB, one after the other.
-    fn copy(pace: &mut ResyncPace, from: Nanos, slices: u64, each: Nanos) -> Nanos {
+    fn copy(rate: &mut ResyncRate, from: Nanos, slices: u64, each: Nanos) -> Nanos {
         let mut now = from;
         for _ in 0..slices {
-            pace.begin(now);
+            rate.begin(now);
             now += each;
-            pace.count(now, 64 << 10);
+            rate.count(now, 64 << 10);
         }
         now
     }
 
     #[test]
     fn a_pause_does_not_count_as_time_of_copying() {
-        let mut pace = ResyncPace::default();
+        let mut rate = ResyncRate::default();
         let idle = Nanos::from_secs(3 * 3600);
-        let now = copy(&mut pace, idle, 900, Nanos::from_millis(1));
-        assert_eq!(pace.known(), None, "less than a second of copying says nothing yet");
-        let now = copy(&mut pace, now, 200, Nanos::from_millis(1));
-        let known = pace.known().expect("measured");
+        let now = copy(&mut rate, idle, 900, Nanos::from_millis(1));
+        assert_eq!(rate.known(), None, "less than a second of copying says nothing yet");
+        let now = copy(&mut rate, now, 200, Nanos::from_millis(1));
+        let known = rate.known().expect("measured");
         assert!((known / 65_536_000.0 - 1.0).abs() < 0.01, "{known}");
         // A short pause leaves what is known as it is; after a long one it is to be found out anew.
-        let now = copy(&mut pace, now + Nanos::from_secs(5), 2, Nanos::from_millis(1));
-        assert_eq!(pace.known(), Some(known));
-        let now = copy(&mut pace, now + idle, 2, Nanos::from_millis(1));
-        assert_eq!(pace.known(), None);
-        copy(&mut pace, now, 1_100, Nanos::from_millis(2));
-        let known = pace.known().expect("measured");
+        let now = copy(&mut rate, now + Nanos::from_secs(5), 2, Nanos::from_millis(1));
+        assert_eq!(rate.known(), Some(known));
+        let now = copy(&mut rate, now + idle, 2, Nanos::from_millis(1));
+        assert_eq!(rate.known(), None);
+        copy(&mut rate, now, 1_100, Nanos::from_millis(2));
+        let known = rate.known().expect("measured");
         assert!((known / 32_768_000.0 - 1.0).abs() < 0.01, "{known}");
     }
 
     #[test]
     fn slices_that_take_longer_than_a_pause_are_measured() {
-        let mut pace = ResyncPace::default();
-        copy(&mut pace, Nanos::from_secs(100), 5, Nanos::from_secs(4));
-        assert_eq!(pace.known(), Some(16_384.0));
+        let mut rate = ResyncRate::default();
+        copy(&mut rate, Nanos::from_secs(100), 5, Nanos::from_secs(4));
+        assert_eq!(rate.known(), Some(16_384.0));
     }
 }
