@@ -47,6 +47,7 @@ impl Clock {
     }
 
     /// Starts a timer.
+    #[inline]
     pub(super) fn schedule(&mut self, at: Nanos, timer: Timer) {
         debug_assert!(at >= self.now, "a timer expires in the future");
         let position = self.reserve_position(at);
@@ -54,11 +55,13 @@ impl Clock {
     }
 
     /// Reserves a position among the timers of that time, to be used or not.
+    #[inline]
     pub(super) fn reserve_position(&mut self, at: Nanos) -> Position {
         self.timers.reserve_position(at)
     }
 
     /// Starts a timer at a reserved position.
+    #[inline]
     pub(super) fn schedule_at_position(&mut self, position: Position, timer: Timer) {
         self.timers.enter_at(position, timer);
     }

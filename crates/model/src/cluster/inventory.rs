@@ -54,6 +54,7 @@ impl Inventory {
         }
     }
 
+    #[inline]
     pub(super) fn host_of(&self, group: GroupId) -> HostId {
         self.groups[group.0 as usize].host
     }

@@ -21,23 +21,28 @@ impl Objects {
         Objects { components: Vec::new(), volumes: Vec::new(), shape: 0 }
     }
 
+    #[inline]
     pub(super) fn component(&self, id: ComponentId) -> Option<&Component> {
         self.components.get(id.0 as usize)?.as_deref()
     }
 
+    #[inline]
     pub(super) fn component_mut(&mut self, id: ComponentId) -> Option<&mut Component> {
         self.components.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
+    #[inline]
     pub(super) fn volume(&self, id: VolumeId) -> Option<&Volume> {
         self.volumes.get(id.0 as usize)?.as_deref()
     }
 
+    #[inline]
     pub(super) fn volume_mut(&mut self, id: VolumeId) -> Option<&mut Volume> {
         self.volumes.get_mut(id.0 as usize)?.as_deref_mut()
     }
 
     /// One of the layouts of a volume.
+    #[inline]
     pub(super) fn object(&self, volume: VolumeId, layout: Layout) -> Option<&Object> {
         let volume = self.volume(volume)?;
         match layout {
@@ -46,6 +51,7 @@ impl Objects {
         }
     }
 
+    #[inline]
     pub(super) fn object_mut(&mut self, volume: VolumeId, layout: Layout) -> Option<&mut Object> {
         let volume = self.volume_mut(volume)?;
         match layout {

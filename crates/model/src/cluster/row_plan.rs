@@ -188,6 +188,7 @@ pub(super) fn parity_write_reads(
 
 impl Objects {
     /// The reachable components of a row, as the data plane needs them, without those that failed.
+    #[inline]
     pub(super) fn piece(
         &self,
         volume: VolumeId,
@@ -233,6 +234,7 @@ impl Objects {
 impl Storage {
     /// The same at the moment when something takes effect: without components whose host has lost power meanwhile, even
     /// if that has not been noticed yet.
+    #[inline]
     pub(super) fn piece_now(
         &self,
         volume: VolumeId,

@@ -22,6 +22,7 @@ impl Storage {
     }
 
     /// The component took a write of that row, or a discard that leaves nothing of it.
+    #[inline]
     pub(super) fn row_changed(&mut self, id: ComponentId, row: u64, emptied: bool) {
         let Some(component) = self.objects.component_mut(id) else { return };
         match &mut component.volatile {

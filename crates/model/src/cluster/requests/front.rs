@@ -172,6 +172,7 @@ impl Requests {
     }
 
     /// One part of a request is done; the request ends with its last part.
+    #[inline]
     pub(in crate::cluster) fn part_of_operation_ended(
         &mut self,
         storage: &mut Storage,

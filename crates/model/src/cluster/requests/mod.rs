@@ -87,6 +87,7 @@ impl Requests {
     }
 
     /// Gives a request to a disk group.
+    #[inline]
     pub(in crate::cluster) fn submit_to_group(&mut self, storage: &mut Storage, sub: Key) {
         let Some(entry) = self.subs.get_mut(sub) else { return };
         entry.state = SubState::InGroup;

@@ -283,6 +283,7 @@ impl Requests {
     }
 
     /// The I/Os of a phase are about to be sent from a host.
+    #[inline]
     pub(in crate::cluster) fn begin_phase(
         &mut self,
         key: Key,
@@ -295,6 +296,7 @@ impl Requests {
     }
 
     /// So many I/Os of a phase were sent. None has been answered since: disk groups answer when they are called next.
+    #[inline]
     pub(in crate::cluster) fn all_sent(
         &mut self,
         storage: &mut Storage,

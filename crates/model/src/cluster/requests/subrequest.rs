@@ -41,6 +41,7 @@ pub(in crate::cluster) struct Target {
 
 impl Storage {
     /// Where a component is, if it is still there.
+    #[inline]
     pub(in crate::cluster) fn target(&self, id: ComponentId) -> Option<Target> {
         let component = self.objects.component(id)?;
         let Component { group, disk, base, .. } = *component;
