@@ -40,6 +40,27 @@ fn links_lead_to_files_and_headings() {
 }
 
 #[test]
+fn paths_in_the_text_exist() {
+    let mut missing = Vec::new();
+    for page in pages() {
+        // Decisions tell of what was there on their date.
+        if page.parent().is_some_and(|folder| folder.ends_with("decisions")) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&page).expect("the page is readable");
+        for path in text.lines().flat_map(|line| line.split('`').skip(1).step_by(2)) {
+            let is_ours = ["crates/", "docs/", "scripts/"].iter().any(|top| path.starts_with(top));
+            // Capitals stand for a name of the reader's.
+            let is_general = path.contains(|letter: char| letter.is_uppercase() || letter == ' ');
+            if is_ours && !is_general && !root().join(path).exists() {
+                missing.push(format!("{}: {path}", page.display()));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "paths that do not exist:\n{}", missing.join("\n"));
+}
+
+#[test]
 fn commands_use_options_that_exist() {
     let mut unknown = Vec::new();
     for page in pages() {
