@@ -184,7 +184,7 @@ impl Home {
     }
 
     pub(super) fn log(&self) -> PathBuf {
-        self.directory.join("keeper.log")
+        self.directory.join("supervisor.log")
     }
 
     pub(super) fn lock_file(&self) -> PathBuf {
