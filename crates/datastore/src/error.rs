@@ -246,16 +246,16 @@ pub enum DatastoreError {
     /// A datastore that must run and does not.
     #[error("the datastore in `{}` does not run; start it with `underlay volume start {}`", .0.display(), .0.display())]
     NotRunning(PathBuf),
-    /// A datastore whose supervisor was killed.
+    /// A datastore whose keeper was killed.
     #[error(
-        "the supervisor of the datastore in `{}` is gone, but its volumes are still served; take them down with `underlay volume stop {}`, then start it again",
+        "the keeper of the datastore in `{}` is gone, but its volumes are still served; take them down with `underlay volume stop {}`, then start it again",
         .0.display(),
         .0.display()
     )]
-    SupervisorGone(PathBuf),
-    /// What a killed supervisor left cannot be found again.
+    KeeperGone(PathBuf),
+    /// What a killed keeper left cannot be found again.
     #[error(
-        "the supervisor of the datastore in `{}` is gone, but its volumes are still served, and `{}` does not say what belongs to it; set UNDERLAY_STATE_DIR as it was when the datastore was started",
+        "the keeper of the datastore in `{}` is gone, but its volumes are still served, and `{}` does not say what belongs to it; set UNDERLAY_STATE_DIR as it was when the datastore was started",
         directory.display(),
         state.display()
     )]
@@ -265,9 +265,9 @@ pub enum DatastoreError {
         /// Where teardown stacks were looked for.
         state: PathBuf,
     },
-    /// What a killed supervisor left cannot be taken down.
+    /// What a killed keeper left cannot be taken down.
     #[error(
-        "what the supervisor of the datastore in `{}` left could not be taken down: {}; see what holds it (`fuser -vm PATH`, `losetup -a`) and try again",
+        "what the keeper of the datastore in `{}` left could not be taken down: {}; see what holds it (`fuser -vm PATH`, `losetup -a`) and try again",
         directory.display(),
         join(failed)
     )]
@@ -280,17 +280,17 @@ pub enum DatastoreError {
     /// A datastore that must not run and does.
     #[error("the datastore in `{}` runs; stop it with `underlay volume stop {}`", .0.display(), .0.display())]
     Running(PathBuf),
-    /// The supervisor ended while it was starting.
+    /// The keeper ended while it was starting.
     #[error("the datastore in `{}` could not be started: {last_words}", directory.display())]
-    SupervisorEnded {
+    KeeperEnded {
         /// Where the datastore lives.
         directory: PathBuf,
         /// What it said last.
         last_words: String,
     },
-    /// The supervisor does not get anywhere.
+    /// The keeper does not get anywhere.
     #[error("the datastore did not {action} within {seconds} s; see `{}`", log.display())]
-    SupervisorSilent {
+    KeeperSilent {
         /// What it should have done.
         action: &'static str,
         /// How long it was waited for.
@@ -298,22 +298,22 @@ pub enum DatastoreError {
         /// Its log.
         log: PathBuf,
     },
-    /// The supervisor ended instead of answering.
+    /// The keeper ended instead of answering.
     #[error(
-        "the supervisor of the datastore in `{}` ended before it answered: another command has stopped or removed the datastore, or the supervisor was killed; `underlay volume list {}` says how it stands",
+        "the keeper of the datastore in `{}` ended before it answered: another command has stopped or removed the datastore, or the keeper was killed; `underlay volume list {}` says how it stands",
         .0.display(),
         .0.display()
     )]
-    SupervisorLeft(PathBuf),
+    KeeperLeft(PathBuf),
     /// Whoever wanted it wants it no more.
     #[error("the start of the datastore was given up")]
     GivenUp,
-    /// The supervisor would not do it; nothing was changed.
+    /// The keeper would not do it; nothing was changed.
     #[error("{0}")]
-    SupervisorRefused(String),
-    /// The supervisor tried, and it went wrong.
+    KeeperRefused(String),
+    /// The keeper tried, and it went wrong.
     #[error("{0}")]
-    SupervisorFailed(String),
+    KeeperFailed(String),
     /// The configuration of the server process.
     #[error("`{}` is not a server configuration: {source}", path.display())]
     BadConfig {

@@ -1,6 +1,6 @@
 //! What happened in a datastore lately: for everybody who looks, and once for whoever wants only what is new.
 //!
-//! Bounded: the oldest entries go. What is only here is lost when the supervisor ends.
+//! Bounded: the oldest entries go. What is only here is lost when the keeper ends.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -37,7 +37,7 @@ impl Chronicle {
         }
     }
 
-    /// Adds what the supervisor itself has done.
+    /// Adds what the keeper itself has done.
     pub(super) fn note(&mut self, kind: &str, text: String) {
         self.add(vec![DatastoreNotice { ago_ns: 0, kind: kind.to_string(), text }]);
     }

@@ -1,4 +1,4 @@
-//! How a supervisor makes volumes and removes them.
+//! How a keeper makes volumes and removes them.
 
 use std::fs;
 use std::io;
@@ -12,9 +12,9 @@ use underlay_model::cluster::{Checksum, Method, Policy};
 use super::capacity::{Promised, never_held, overcommitted};
 use super::description::VolumeDescription;
 use super::home::check_mount;
+use super::keeper::{Keeper, Problem, refused};
 use super::protocol::{NewVolume, VolumeStatus};
 use super::server_config::volume_config;
-use super::supervisor::{Problem, Supervisor, refused};
 use super::volumes::Contents;
 use crate::control::{Command, TimingMode};
 use crate::error::DatastoreError;
@@ -23,7 +23,7 @@ use crate::spec::{full_size, with_checksums};
 /// A volume whose clients were just sent away may have requests in flight for a moment.
 const REMOVE_ATTEMPTS: u32 = 100;
 
-impl Supervisor {
+impl Keeper {
     pub(super) fn create(&mut self, new: &NewVolume) -> Result<VolumeStatus, Problem> {
         let volume = self.checked(new)?;
         let backing = self.backing(&volume.name);

@@ -184,7 +184,7 @@ impl Home {
     }
 
     pub(super) fn log(&self) -> PathBuf {
-        self.directory.join("supervisor.log")
+        self.directory.join("keeper.log")
     }
 
     pub(super) fn lock_file(&self) -> PathBuf {

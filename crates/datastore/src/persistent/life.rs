@@ -3,7 +3,7 @@
 //!
 //! Who comes while another command starts or stops the datastore waits for the outcome and then does its own: a start that
 //! finds it coming up waits until it is there, a stop ends it as soon as it is, and whoever needs it running neither fails
-//! for having come a moment too early nor hangs on a supervisor that is about to be gone.
+//! for having come a moment too early nor hangs on a keeper that is about to be gone.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -21,11 +21,11 @@ use super::lock::{Busy, Lock, holder};
 use super::orphan;
 use crate::error::DatastoreError;
 
-/// How long a supervisor may take to bring everything up: attaching, calibrating, mounting, journal recovery.
+/// How long a keeper may take to bring everything up: attaching, calibrating, mounting, journal recovery.
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long whoever only looks may keep others from the lock.
 const LOOK_LIMIT: Duration = Duration::from_secs(1);
-/// How long a supervisor that was told to stop may take to be gone.
+/// How long a keeper that was told to stop may take to be gone.
 const END_LIMIT: Duration = Duration::from_secs(60);
 /// How often is looked again.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -35,18 +35,18 @@ const LAST_WORDS_BYTES: usize = 2000;
 /// Who looks after a datastore.
 #[derive(Clone, Debug)]
 pub enum Presence {
-    /// Its supervisor: it runs.
+    /// Its keeper: it runs.
     Kept(Connection),
     /// Somebody brings it up or takes it down.
     Busy(Busy),
-    /// Nobody, although its server lives and volumes are served: the supervisor was killed.
+    /// Nobody, although its server lives and volumes are served: the keeper was killed.
     Orphaned,
     /// Nobody; it is stopped.
     Stopped,
 }
 
 impl Home {
-    /// The supervisor, if the datastore runs.
+    /// The keeper, if the datastore runs.
     pub fn connect(&self) -> Result<Option<Connection>, DatastoreError> {
         Connection::open(self.socket())
     }
@@ -64,14 +64,14 @@ impl Home {
         })
     }
 
-    /// The supervisor, which is waited for while it comes up; an error that says what to do if there is none.
+    /// The keeper, which is waited for while it comes up; an error that says what to do if there is none.
     pub fn running(&self) -> Result<Connection, DatastoreError> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
             match self.presence()? {
                 Presence::Kept(connection) => return Ok(connection),
                 Presence::Orphaned => {
-                    return Err(DatastoreError::SupervisorGone(self.directory().to_path_buf()));
+                    return Err(DatastoreError::KeeperGone(self.directory().to_path_buf()));
                 }
                 Presence::Stopped => {
                     return Err(DatastoreError::NotRunning(self.directory().to_path_buf()));
@@ -85,9 +85,9 @@ impl Home {
         }
     }
 
-    /// Starts the supervisor, unless it runs, and waits until all volumes are there. `program` understands
-    /// `datastore-supervisor --directory DIR` by calling [`super::keep`]. What a killed supervisor left is taken down first;
-    /// refused while that is in use. Once `is_given_up` says so, a supervisor that this call has started is ended again.
+    /// Starts the keeper, unless it runs, and waits until all volumes are there. `program` understands
+    /// `datastore-keeper --directory DIR` by calling [`super::keep`]. What a killed keeper left is taken down first;
+    /// refused while that is in use. Once `is_given_up` says so, a keeper that this call has started is ended again.
     pub fn start(
         &self,
         program: &Path,
@@ -122,22 +122,21 @@ impl Home {
             .open(&log_path)
             .map_err(DatastoreError::file("open", &log_path))?;
         let begin = log.metadata().map_err(DatastoreError::file("inspect", &log_path))?.len();
-        let mut supervisor = self.spawn_supervisor(program, lock, log)?;
+        let mut keeper = self.spawn_keeper(program, lock, log)?;
         let deadline = Instant::now() + START_LIMIT;
         loop {
             if let Some(connection) = self.answering()? {
                 return Ok(connection);
             }
-            let ended =
-                supervisor.try_wait().map_err(DatastoreError::system("wait for the supervisor"))?;
+            let ended = keeper.try_wait().map_err(DatastoreError::system("wait for the keeper"))?;
             if ended.is_some() {
-                return Err(DatastoreError::SupervisorEnded {
+                return Err(DatastoreError::KeeperEnded {
                     directory: self.directory().to_path_buf(),
                     last_words: last_words(&log_path, begin),
                 });
             }
             if is_given_up() {
-                return Err(self.end_supervisor(supervisor));
+                return Err(self.end_keeper(keeper));
             }
             if Instant::now() >= deadline {
                 return Err(self.silent("start", START_LIMIT));
@@ -146,17 +145,12 @@ impl Home {
         }
     }
 
-    fn spawn_supervisor(
-        &self,
-        program: &Path,
-        lock: Lock,
-        log: File,
-    ) -> Result<Child, DatastoreError> {
+    fn spawn_keeper(&self, program: &Path, lock: Lock, log: File) -> Result<Child, DatastoreError> {
         let log_path = self.log();
         let errors = log.try_clone().map_err(DatastoreError::file("open", &log_path))?;
         let mut command = Command::new(program);
         command
-            .args(["datastore-supervisor", "--directory"])
+            .args(["datastore-keeper", "--directory"])
             .arg(self.directory())
             .current_dir("/")
             .stdin(lock.into_stdin())
@@ -168,36 +162,36 @@ impl Home {
         command.spawn().map_err(DatastoreError::file("start", program))
     }
 
-    /// Ends a supervisor that is not wanted any more, and waits until nothing of it is on the host. Returns what came of it.
-    fn end_supervisor(&self, mut supervisor: Child) -> DatastoreError {
-        let told = i32::try_from(supervisor.id()).ok().and_then(Pid::from_raw);
+    /// Ends a keeper that is not wanted any more, and waits until nothing of it is on the host. Returns what came of it.
+    fn end_keeper(&self, mut keeper: Child) -> DatastoreError {
+        let told = i32::try_from(keeper.id()).ok().and_then(Pid::from_raw);
         // Not waited for yet, so its number is its own.
         if let Some(Err(error)) = told.map(|pid| kill_process(pid, Signal::TERM)) {
-            return DatastoreError::system("end the supervisor")(error);
+            return DatastoreError::system("end the keeper")(error);
         }
         let deadline = Instant::now() + END_LIMIT;
         loop {
-            match supervisor.try_wait() {
+            match keeper.try_wait() {
                 Ok(Some(_)) => return DatastoreError::GivenUp,
                 Ok(None) if Instant::now() >= deadline => return self.silent("stop", END_LIMIT),
                 Ok(None) => thread::sleep(PERIOD),
-                Err(error) => return DatastoreError::system("wait for the supervisor")(error),
+                Err(error) => return DatastoreError::system("wait for the keeper")(error),
             }
         }
     }
 
-    /// The supervisor, if it answers. One that is dying may still be connected to.
+    /// The keeper, if it answers. One that is dying may still be connected to.
     fn answering(&self) -> Result<Option<Connection>, DatastoreError> {
         let Some(connection) = self.connect()? else { return Ok(None) };
         match connection.status() {
             Ok(_) => Ok(Some(connection)),
-            Err(DatastoreError::SupervisorLeft(_) | DatastoreError::System { .. }) => Ok(None),
+            Err(DatastoreError::KeeperLeft(_) | DatastoreError::System { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Ends the datastore, and waits until nothing of it is on the host; its data stays. One that is coming up is ended as
-    /// soon as it is there. What a killed supervisor left is taken down as the supervisor would. Refused while volumes are in use,
+    /// soon as it is there. What a killed keeper left is taken down as the keeper would. Refused while volumes are in use,
     /// unless forced.
     pub fn stop(&self, forced: Forced) -> Result<(), DatastoreError> {
         self.halt(|connection| connection.stop(forced), forced).map(drop)
@@ -215,7 +209,7 @@ impl Home {
             // Asked anew each time: one that was starting has no ear yet, and another may have been started meanwhile.
             match self.connect()?.map(&ask) {
                 // It was dying when it was asked. Whether it is gone, the lock says.
-                None | Some(Err(DatastoreError::SupervisorLeft(_))) => {}
+                None | Some(Err(DatastoreError::KeeperLeft(_))) => {}
                 Some(outcome) => {
                     outcome?;
                     (deadline, action) = (Instant::now() + END_LIMIT, "stop");
@@ -253,7 +247,7 @@ impl Home {
         }
         let lock = match self.halt(Connection::stop_if_empty, Forced::Yes) {
             Ok(lock) => lock,
-            Err(DatastoreError::SupervisorRefused(_)) => return Ok(false),
+            Err(DatastoreError::KeeperRefused(_)) => return Ok(false),
             Err(error) => return Err(error),
         };
         if !self.description()?.volumes.is_empty() {
@@ -289,7 +283,7 @@ impl Home {
         Ok(())
     }
 
-    /// The lock that the supervisor holds as long as it lives; `None` when another process has it.
+    /// The lock that the keeper holds as long as it lives; `None` when another process has it.
     fn try_lock(&self) -> Result<Option<Lock>, DatastoreError> {
         if !self.description_file().exists() {
             // Removed since it was found.
@@ -298,7 +292,7 @@ impl Home {
         Lock::try_take(&self.lock_file())
     }
 
-    /// The lock for a new supervisor's life: handed over by who started it, or taken by one that was started by hand.
+    /// The lock for a new keeper's life: handed over by who started it, or taken by one that was started by hand.
     pub(super) fn lock_for_keeping(&self) -> Result<Lock, DatastoreError> {
         if let Some(lock) = Lock::handed_over(&self.lock_file())? {
             return Ok(lock);
@@ -316,7 +310,7 @@ impl Home {
     }
 
     fn silent(&self, action: &'static str, limit: Duration) -> DatastoreError {
-        DatastoreError::SupervisorSilent { action, seconds: limit.as_secs(), log: self.log() }
+        DatastoreError::KeeperSilent { action, seconds: limit.as_secs(), log: self.log() }
     }
 }
 
@@ -372,7 +366,7 @@ mod tests {
         Home::create(&folder.join("store"), &description).expect("made")
     }
 
-    /// Stands in for a supervisor, or whatever else is to be started.
+    /// Stands in for a keeper, or whatever else is to be started.
     fn program(folder: &Path, text: &str) -> PathBuf {
         let path = folder.join("program");
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
@@ -380,7 +374,7 @@ mod tests {
         path
     }
 
-    /// What a supervisor does once all is up: answers until it is told to stop, then lets go.
+    /// What a keeper does once all is up: answers until it is told to stop, then lets go.
     fn keep_until_stopped(home: &Home, lock: Lock) {
         fs::create_dir_all(home.run()).unwrap();
         let listener = UnixListener::bind(home.socket()).unwrap();
@@ -409,7 +403,7 @@ mod tests {
         thread::scope(|scope| {
             let stop = scope.spawn(|| home.stop(Forced::No));
             let wait = scope.spawn(|| home.running().map(drop));
-            // Both have looked for the supervisor by then, or look later and find it at once.
+            // Both have looked for the keeper by then, or look later and find it at once.
             thread::sleep(Duration::from_millis(100));
             keep_until_stopped(&home, lock);
             stop.join().unwrap().unwrap();
@@ -422,12 +416,12 @@ mod tests {
     }
 
     #[test]
-    fn nobody_gets_between_a_start_and_its_supervisor() {
+    fn nobody_gets_between_a_start_and_its_keeper() {
         let folder = tempfile::tempdir().unwrap();
         let home = made(folder.path());
         let script = "flock -n \"$3/lock\" true && echo free || echo held\ncat \"$3/lock\"\nexit 1";
         let error = home.start(&program(folder.path(), script), &|| false).unwrap_err();
-        let DatastoreError::SupervisorEnded { last_words, .. } = &error else { panic!("{error}") };
+        let DatastoreError::KeeperEnded { last_words, .. } = &error else { panic!("{error}") };
         assert_eq!(last_words, "held\nstarting");
         assert_eq!(holder(&home.lock_file()), None);
         // Not one of a group that a terminal's Ctrl-C is meant for.
@@ -437,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_is_given_up_leaves_no_supervisor() {
+    fn a_start_that_is_given_up_leaves_no_keeper() {
         let folder = tempfile::tempdir().unwrap();
         let home = made(folder.path());
         let sleeper = program(folder.path(), "touch \"$3/begun\"; exec sleep 60");

@@ -1,6 +1,6 @@
-//! What a killed supervisor leaves: a server, block devices and mounts that nobody looks after, while programs may use them.
+//! What a killed keeper leaves: a server, block devices and mounts that nobody looks after, while programs may use them.
 //!
-//! It is taken down as a living supervisor would: not while a volume is in use, and through the supervisor's own teardown stack. Whoever
+//! It is taken down as a living keeper would: not while a volume is in use, and through the keeper's own teardown stack. Whoever
 //! does so holds the datastore's lock.
 
 use std::fs;
@@ -62,7 +62,7 @@ fn release_all(home: &Home, orphan: &Orphan) -> Result<(), DatastoreError> {
     let description = home.description()?;
     let mut left = Vec::new();
     for volume in &description.volumes {
-        // Without a block device it is only reached over NBD, whose clients no supervisor waits for.
+        // Without a block device it is only reached over NBD, whose clients no keeper waits for.
         if let Ok(device) = fs::read_link(home.device_link(&volume.name)) {
             left.push((volume.name.as_str(), mount_of(home, volume, orphan)?, device));
         }
@@ -70,7 +70,7 @@ fn release_all(home: &Home, orphan: &Orphan) -> Result<(), DatastoreError> {
     let all = |step: fn(&str, Option<&Path>, &Path) -> Result<(), String>| {
         let mut each = left.iter();
         each.try_for_each(|(name, mount, device)| step(name, mount.as_deref(), device))
-            .map_err(DatastoreError::SupervisorRefused)
+            .map_err(DatastoreError::KeeperRefused)
     };
     all(check_free)?;
     all(|name, mount, _| unmount_free(name, mount))?;
@@ -78,7 +78,7 @@ fn release_all(home: &Home, orphan: &Orphan) -> Result<(), DatastoreError> {
     all(|name, _, device| check_free(name, None, device))
 }
 
-/// Where the supervisor had mounted a volume, if it still is.
+/// Where the keeper had mounted a volume, if it still is.
 fn mount_of(
     home: &Home,
     volume: &VolumeDescription,

@@ -1,4 +1,4 @@
-//! What a supervisor tells its server to serve: the description of a datastore, as the server wants it.
+//! What a keeper tells its server to serve: the description of a datastore, as the server wants it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ pub(super) fn nbd_socket(run: &Path) -> PathBuf {
 }
 
 /// The whole datastore; volumes are files below `mount_point` if there is one. `run` is the directory of what lives as long
-/// as the supervisor.
+/// as the keeper.
 pub(super) fn server_config(
     home: &Home,
     description: &Description,

@@ -1,4 +1,4 @@
-//! What a supervisor tells about its datastore.
+//! What a keeper tells about its datastore.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,11 +10,11 @@ use underlay_model::cluster::{ClusterSpec, HostSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Operation};
 
 use super::description::VolumeDescription;
+use super::keeper::{Keeper, Problem};
 use super::protocol::{
     BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, OperationStatus, Status,
     TimingStatus, VolumeStatus,
 };
-use super::supervisor::{Problem, Supervisor};
 use super::volumes::{Attached, Holder, once_let_go, stored_bytes};
 use crate::control::{
     Answer, ClusterParts, Command, ComponentEntry, Condition, Stat, TimingEntry, VolumeStat,
@@ -31,7 +31,7 @@ const HELD_BACK_SHARE_MIN: f64 = 0.5;
 /// Fewer requests say too little: the block layer counts whole milliseconds.
 const BLOCK_REQUESTS_MIN: u64 = 100;
 
-impl Supervisor {
+impl Keeper {
     pub(super) fn stat(&mut self) -> Result<Stat, DatastoreError> {
         match self.server.ask(&Command::Stat)? {
             Answer::Stat(stat) => Ok(stat),
@@ -70,7 +70,7 @@ impl Supervisor {
         let volumes: Vec<VolumeStatus> = volumes.collect();
         Ok(Status {
             directory: self.home.directory().to_path_buf(),
-            supervisor_pid: std::process::id(),
+            keeper_pid: std::process::id(),
             server_pid: self.server.pid(),
             powered: self.is_powered,
             no_block_devices: self.no_block_devices.clone(),

@@ -33,13 +33,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 Ok(())
             }
             // It was told to stop, or killed, just now.
-            Err(DatastoreError::SupervisorLeft(_)) => {
+            Err(DatastoreError::KeeperLeft(_)) => {
                 described(arguments, &home, State::Busy(Busy::Stopping))
             }
             Err(error) => Err(stop(&error)),
         },
         Presence::Busy(busy) => described(arguments, &home, State::Busy(busy)),
-        Presence::Orphaned => described(arguments, &home, State::SupervisorGone),
+        Presence::Orphaned => described(arguments, &home, State::KeeperGone),
         Presence::Stopped => described(arguments, &home, State::Stopped),
     }
 }
@@ -50,8 +50,8 @@ enum State {
     Running,
     Busy(Busy),
     Stopped,
-    /// Its supervisor was killed; volumes are still served.
-    SupervisorGone,
+    /// Its keeper was killed; volumes are still served.
+    KeeperGone,
 }
 
 impl State {
@@ -60,12 +60,12 @@ impl State {
             State::Running => "running",
             State::Busy(busy) => busy.as_str(),
             State::Stopped => "stopped",
-            State::SupervisorGone => "supervisor-gone",
+            State::KeeperGone => "keeper-gone",
         }
     }
 }
 
-/// What is known without a supervisor.
+/// What is known without a keeper.
 fn described(arguments: &Arguments, home: &Home, state: State) -> Result<(), Stop> {
     let description = home.description().map_err(|error| stop(&error))?;
     let directory = home.directory().display().to_string();
@@ -73,7 +73,7 @@ fn described(arguments: &Arguments, home: &Home, state: State) -> Result<(), Sto
         return show::json(&json!({
             "running": false,
             "state": state.as_str(),
-            "supervisor-gone": state == State::SupervisorGone,
+            "keeper-gone": state == State::KeeperGone,
             "datastore": stopped(&directory, &description),
         }));
     }
@@ -84,8 +84,8 @@ fn described(arguments: &Arguments, home: &Home, state: State) -> Result<(), Sto
         State::Busy(busy) => {
             outln!("{directory}  is {}; ask again in a moment", busy.as_str());
         }
-        State::SupervisorGone => outln!(
-            "{directory}  its supervisor is gone, but its volumes are still served; `underlay volume stop \
+        State::KeeperGone => outln!(
+            "{directory}  its keeper is gone, but its volumes are still served; `underlay volume stop \
              {directory}` takes them down, then `start` brings them back"
         ),
     }

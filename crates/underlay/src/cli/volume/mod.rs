@@ -73,7 +73,7 @@ fn running(directory: &Path) -> Result<Connection, Stop> {
     home(directory)?.running().map_err(|error| stop(&error))
 }
 
-/// This program: it also is the supervisor and the server.
+/// This program: it also is the keeper and the server.
 fn program() -> Result<PathBuf, Stop> {
     std::env::current_exe()
         .map_err(|error| Stop::host(format!("could not find this program's own file: {error}")))
@@ -91,10 +91,10 @@ fn stop(error: &DatastoreError) -> Stop {
         | DatastoreError::Listen { .. }
         | DatastoreError::File { .. }
         | DatastoreError::System { .. } => Stop::host(text),
-        DatastoreError::SupervisorEnded { .. }
-        | DatastoreError::SupervisorLeft(_)
-        | DatastoreError::SupervisorSilent { .. }
-        | DatastoreError::SupervisorFailed(_)
+        DatastoreError::KeeperEnded { .. }
+        | DatastoreError::KeeperLeft(_)
+        | DatastoreError::KeeperSilent { .. }
+        | DatastoreError::KeeperFailed(_)
         | DatastoreError::ServerDied { .. }
         | DatastoreError::ServerSilent { .. }
         | DatastoreError::NotTakenDown { .. }

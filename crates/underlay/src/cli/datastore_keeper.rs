@@ -1,11 +1,11 @@
-//! `underlay datastore-supervisor` (hidden): the process that holds a persistent datastore while it runs.
+//! `underlay datastore-keeper` (hidden): the process that holds a persistent datastore while it runs.
 
 use crate::lab::interrupt;
 use crate::stop::{Stop, chain};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Arguments of the supervisor process.
+/// Arguments of the keeper process.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The directory of the datastore.

@@ -1,7 +1,7 @@
 //! The process that holds a running datastore: starts its server, attaches and mounts its volumes, answers questions.
 //!
 //! One thread. It looks after the server between questions: when the server has died, everything that was attached
-//! is taken away, and the supervisor ends; the data stays, and the next start serves it again.
+//! is taken away, and the keeper ends; the data stays, and the next start serves it again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,16 +33,16 @@ use crate::fault::ClusterFault;
 use crate::path_cost::Counted;
 use crate::spec::Context;
 
-/// How often the supervisor looks whether it should end, and whether the server lives.
+/// How often the keeper looks whether it should end, and whether the server lives.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// Nobody keeps the supervisor waiting for the rest of a question.
+/// Nobody keeps the keeper waiting for the rest of a question.
 const QUESTION_LIMIT: Duration = Duration::from_secs(5);
 /// Longest question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
 /// How long the server may take to end after it was told to.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
-pub(super) struct Supervisor {
+pub(super) struct Keeper {
     pub(super) home: Home,
     pub(super) description: Description,
     pub(super) teardown: Teardown,
@@ -95,13 +95,13 @@ pub fn keep(
     let mut lock = home.lock_for_keeping()?;
     lock.say(Busy::Starting);
     let state = StateDir::open()?;
-    // What a supervisor that was killed left in the same place.
+    // What a keeper that was killed left in the same place.
     for line in clean(&state)?.failed {
         warn!("left over from before: {line}");
     }
     let teardown = Teardown::create(&state, "datastore")?;
-    let outcome = Supervisor::start(&home, program, teardown.clone(), should_end)
-        .and_then(|supervisor| supervisor.serve(&mut lock, should_end));
+    let outcome = Keeper::start(&home, program, teardown.clone(), should_end)
+        .and_then(|keeper| keeper.serve(&mut lock, should_end));
     lock.say(Busy::Stopping);
     let leftovers = teardown.unwind();
     for leftover in &leftovers {
@@ -117,13 +117,13 @@ pub fn keep(
     }
 }
 
-impl Supervisor {
+impl Keeper {
     fn start(
         home: &Home,
         program: &Path,
         teardown: Teardown,
         should_end: &dyn Fn() -> bool,
-    ) -> Result<Supervisor, DatastoreError> {
+    ) -> Result<Keeper, DatastoreError> {
         let description = home.description()?;
         home.make_private()?;
         home.remove_unfinished(&description);
@@ -149,7 +149,7 @@ impl Supervisor {
         let context =
             Context { teardown: &teardown, scratch: &run, server_program: program, owner: None };
         let server = ServerProcess::start(&context, &config_path, &config.control_socket, log)?;
-        let mut supervisor = Supervisor {
+        let mut keeper = Keeper {
             home: home.clone(),
             description,
             teardown,
@@ -167,11 +167,11 @@ impl Supervisor {
             block_layer_seen: BTreeMap::new(),
             unmounted: Vec::new(),
         };
-        match supervisor.attach_all(Unreadable::StaysUnmounted, should_end) {
-            Ok(()) => Ok(supervisor),
+        match keeper.attach_all(Unreadable::StaysUnmounted, should_end) {
+            Ok(()) => Ok(keeper),
             Err(error) => {
                 // In order: a cluster whose server is killed copies at the next start what its members may not have in common.
-                if let Err(problem) = supervisor.end() {
+                if let Err(problem) = keeper.end() {
                     warn!("what had begun did not end in order: {problem}");
                 }
                 Err(error)
@@ -260,7 +260,7 @@ impl Supervisor {
                 break;
             }
         }
-        // Nobody may find a supervisor that is about to be gone, nor wait for its answer.
+        // Nobody may find a keeper that is about to be gone, nor wait for its answer.
         lock.say(Busy::Stopping);
         fs::remove_file(&socket).map_err(DatastoreError::file("remove", &socket))?;
         drop(listener);
@@ -501,7 +501,7 @@ enum Unreadable {
     StaysUnmounted,
 }
 
-/// Whether the supervisor was told to end.
+/// Whether the keeper was told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Yes,
