@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The loads of one run, in the order in which they ran.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct BlockLoads {
     /// The run (position in [`crate::analysis::Analysis::runs`]).
     pub run: usize,
@@ -29,6 +30,7 @@ pub struct BlockLoads {
 
 /// What a steady state was judged by.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct SteadyRounds {
     /// Rounds that were run.
     pub rounds: u64,
@@ -42,6 +44,7 @@ pub struct SteadyRounds {
 
 /// Requests of an open loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Delivery {
     /// That fell due.
     pub due: u64,
@@ -51,6 +54,7 @@ pub struct Delivery {
 
 /// One load. Times are response times of reads and writes from the intended start, nanoseconds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct BlockLoad {
     /// `load`, `round 3`, `maximum`, `70 %`.
     pub label: String,

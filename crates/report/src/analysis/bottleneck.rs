@@ -6,6 +6,7 @@ use super::verdict::Confidence;
 
 /// Where the sessions' time went at one rung, and what limits throughput.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Bottleneck {
     /// The design.
     pub design: usize,
@@ -34,6 +35,7 @@ pub struct Bottleneck {
 
 /// Exclusive classes of session time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimeClass {
     /// The load generator's own CPU and run-queue time.
@@ -60,6 +62,7 @@ pub enum TimeClass {
 
 /// How a resource limits throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum LimitMode {
     /// Throughput grows with the number of users: a faster resource or more users help.
@@ -72,6 +75,7 @@ pub enum LimitMode {
 
 /// One class of a time budget.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct BudgetPart {
     /// The class.
     pub class: TimeClass,
@@ -85,6 +89,7 @@ pub struct BudgetPart {
 
 /// Something that does not limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RuledOut {
     /// The class, in the words of [`Bottleneck::class`].
     pub class: String,
@@ -94,6 +99,7 @@ pub struct RuledOut {
 
 /// A condition for a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Gate {
     /// `G1` to `G8`.
     pub id: String,
@@ -107,6 +113,7 @@ pub struct Gate {
 
 /// How a gate came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum GateState {
     /// Met.

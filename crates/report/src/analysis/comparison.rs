@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Design `b` against design `a`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Comparison {
     /// The base.
     pub a: usize,
@@ -42,6 +43,7 @@ pub struct Comparison {
 
 /// Where two designs are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// At the same number of users.
@@ -52,6 +54,7 @@ pub enum Scope {
 
 /// How the interval of a ratio was computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum RatioMethod {
     /// Student's t over the logarithms of the ratios of paired runs.
@@ -64,6 +67,7 @@ pub enum RatioMethod {
 
 /// What a comparison shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// b is better than a.

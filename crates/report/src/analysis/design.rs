@@ -6,6 +6,7 @@ use super::EvidenceKind;
 
 /// One of the designs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Design {
     /// Key in the study.
     pub name: String,
@@ -21,6 +22,7 @@ pub struct Design {
 
 /// Results published by others.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Published {
     /// The design.
     pub design: usize,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// A number with its 95 % interval.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Estimate {
     /// The best single number: the mean over the runs, or the quantile of the merged distribution.
     pub value: Option<f64>,
@@ -19,6 +20,7 @@ pub struct Estimate {
 
 /// What an interval covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Basis {
     /// Variation from run to run: Student's t over the runs.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Something the reader must know.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Finding {
     /// How grave it is.
     pub severity: FindingSeverity,
@@ -21,6 +22,7 @@ pub struct Finding {
 
 /// How grave a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Severity"))]
 #[serde(rename_all = "kebab-case")]
 pub enum FindingSeverity {
     /// The result is no evidence for its question.
@@ -33,6 +35,7 @@ pub enum FindingSeverity {
 
 /// A difference between the designs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Confound {
     /// Where: `engine.settings.wal_level`.
     pub path: String,
@@ -44,6 +47,7 @@ pub struct Confound {
 
 /// A setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Setting {
     /// `plan`, `engine`, `datastore`, `host` or `software`.
     pub group: String,

@@ -8,6 +8,7 @@ use super::estimate::Estimate;
 
 /// One design at one number of users, over all its counted runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Rung {
     /// The design.
     pub design: usize,
@@ -23,6 +24,7 @@ pub struct Rung {
 
 /// The best rung of a design.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Peak {
     /// The design.
     pub design: usize,
@@ -36,6 +38,7 @@ pub struct Peak {
 
 /// Latency of one transaction type.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct LatencyRow {
     /// The type: `new_order`.
     pub transaction: String,
@@ -59,6 +62,7 @@ pub struct LatencyRow {
 
 /// Load and latency of one volume, or of a device that volumes share.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct VolumeRow {
     /// The volume: `data`, `wal`, ...; or `whole device`.
     pub volume: String,
@@ -71,6 +75,7 @@ pub struct VolumeRow {
 
 /// A response time distribution.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Distribution {
     /// The design.
     pub design: usize,
@@ -88,6 +93,7 @@ pub struct Distribution {
 
 /// What the load generator cost at one rung.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct DriverLoad {
     /// The design.
     pub design: usize,

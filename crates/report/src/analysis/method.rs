@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// How the numbers were made.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Method {
     /// The metrics that occur in `rungs`, `windows` and `comparisons`.
     pub metrics: Vec<Metric>,
@@ -17,6 +18,7 @@ pub struct Method {
 
 /// A metric.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Metric {
     /// Its name in maps.
     pub name: String,
@@ -32,6 +34,7 @@ pub struct Metric {
 
 /// Which direction of a metric is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
     /// More is better.

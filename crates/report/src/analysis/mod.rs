@@ -23,6 +23,8 @@ mod method;
 mod rate_search;
 mod run;
 mod timeline;
+#[cfg(test)]
+mod typescript_tests;
 mod verdict;
 mod window;
 
@@ -48,6 +50,7 @@ pub const ANALYSIS_FORMAT: u32 = 2;
 
 /// Everything that a report shows about one record.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Analysis {
     /// [`ANALYSIS_FORMAT`].
     pub format: u32,
@@ -96,8 +99,10 @@ pub struct Analysis {
     /// Results published by others for these designs.
     pub published: Vec<Published>,
     /// Facts about the host, as recorded.
+    #[cfg_attr(test, ts(type = "unknown"))]
     pub host: Value,
     /// Versions, as recorded.
+    #[cfg_attr(test, ts(type = "unknown"))]
     pub software: Value,
     /// Definitions, the disclaimer and the deviations from the standard.
     pub method: Method,
@@ -105,6 +110,7 @@ pub struct Analysis {
 
 /// What was executed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Study {
     /// Key of the study.
     pub name: String,
@@ -130,6 +136,7 @@ pub struct Study {
 
 /// The workload, and what its headline counts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Workload {
     /// The word of the file format: `tpcc`.
     pub name: String,
@@ -151,6 +158,7 @@ pub struct Workload {
 
 /// The kind of evidence a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "Evidence"))]
 #[serde(rename_all = "kebab-case")]
 pub enum EvidenceKind {
     /// A real database on a real datastore.

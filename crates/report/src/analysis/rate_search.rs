@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The search of one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RateSearch {
     /// The run (position in [`crate::analysis::Analysis::runs`]).
     pub run: usize,
@@ -29,6 +30,7 @@ pub struct RateSearch {
 
 /// One rate that was tried.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct RateStep {
     /// Offered, per second.
     pub rate_per_second: f64,

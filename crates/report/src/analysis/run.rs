@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Run {
     /// Its id in the record.
     pub id: i64,
@@ -35,6 +36,7 @@ pub struct Run {
 
 /// A phase of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Phase {
     /// `restore`, `start`, `warm-up`, `ramp-up`, `measure`, ...
     pub kind: String,
@@ -52,6 +54,7 @@ pub struct Phase {
 
 /// An event of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS), ts(rename = "RunEvent"))]
 pub struct Event {
     /// Seconds since the begin of the run.
     pub at_s: f64,
@@ -65,6 +68,7 @@ pub struct Event {
 
 /// A consistency check.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Check {
     /// The run (position in [`crate::analysis::Analysis::runs`]).
     pub run: usize,
@@ -84,6 +88,7 @@ pub struct Check {
 
 /// A source of ticks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Source {
     /// The run (position in [`crate::analysis::Analysis::runs`]).
     pub run: usize,
@@ -105,6 +110,7 @@ pub struct Source {
 
 /// How well an emulated datastore kept its times in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Emulation {
     /// The run (position in [`crate::analysis::Analysis::runs`]).
     pub run: usize,

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// What happened over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Timelines {
     /// What is drawn, in the order of the layers from the user down.
     pub series: Vec<TimelineSeries>,
@@ -13,6 +14,7 @@ pub struct Timelines {
 
 /// A derived series.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TimelineSeries {
     /// Stable name: `headline`, `latency.new_order.p99`, `volume.data.read_iops`, `wait.log`.
     pub name: String,
@@ -31,6 +33,7 @@ pub struct TimelineSeries {
 
 /// The values of one series in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct TimelineLine {
     /// The run (position in [`crate::analysis::Analysis::runs`]).
     pub run: usize,

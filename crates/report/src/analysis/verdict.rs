@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Verdict {
     /// The answer in one sentence of plain words.
     pub headline: String,
@@ -27,6 +28,7 @@ pub struct Verdict {
 
 /// The kinds of answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Answer {
     /// One design is ahead of all others, and the intervals say so.
@@ -49,6 +51,7 @@ pub enum Answer {
 
 /// How sure a statement is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum Confidence {
     /// Nothing can be said.
@@ -75,6 +78,7 @@ impl Confidence {
 
 /// A ratio with its 95 % interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Ratio {
     /// The ratio.
     pub value: f64,

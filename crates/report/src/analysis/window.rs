@@ -8,6 +8,7 @@ use super::estimate::Estimate;
 
 /// A measured window: one rung in one run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Window {
     /// The run (position in [`crate::analysis::Analysis::runs`]).
     pub run: usize,
@@ -29,6 +30,7 @@ pub struct Window {
 
 /// Whether throughput was steady over a window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 pub struct Steady {
     /// The judgement.
     pub state: SteadyState,
@@ -46,6 +48,7 @@ pub struct Steady {
 
 /// Judgements of steadiness.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyState {
     /// Nothing speaks against it.
