@@ -34,6 +34,7 @@ mod estimate;
 mod exact;
 mod file;
 mod io_profile;
+mod json_value;
 mod limits;
 mod mariadb;
 mod parse;

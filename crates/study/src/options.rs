@@ -4,33 +4,51 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use serde_json::Value;
 use underlay_core::Nanos;
 
+use crate::json_value::{FromJson, ToJson, json_struct};
 use crate::plan::Scale;
 
-/// Options that take precedence over the study file. All empty = the study as written.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PlanOptions {
-    /// `--scale 1/k`.
-    pub scale: Option<Scale>,
-    /// `--repeats N`.
-    pub repeats: Option<u32>,
-    /// `--users 1,4,16`: replaces the ladder, not scaled.
-    pub users: Option<Vec<u32>>,
-    /// `--warm-up 30s`.
-    pub warm_up: Option<Nanos>,
-    /// `--ramp-up 10s`.
-    pub ramp_up: Option<Nanos>,
-    /// `--measure 60s`.
-    pub measure: Option<Nanos>,
-    /// `--seed N`.
-    pub seed: Option<u64>,
-    /// `--designs a,b`: only these designs of the study.
-    pub designs: Option<Vec<String>>,
-    /// `--server-bin DIR`.
-    pub server_bin: Option<PathBuf>,
-    /// `--out FILE`.
-    pub out: Option<PathBuf>,
+json_struct! {
+    /// Options that take precedence over the study file. All empty = the study as written.
+    #[derive(Clone, Debug, Default, PartialEq, Eq)]
+    pub struct PlanOptions {
+        /// `--scale 1/k`.
+        "scale" scale: Option<Scale>,
+        /// `--repeats N`.
+        "repeats" repeats: Option<u32>,
+        /// `--users 1,4,16`: replaces the ladder, not scaled.
+        "users" users: Option<Vec<u32>>,
+        /// `--warm-up 30s`.
+        "warm_up_ns" warm_up: Option<Nanos>,
+        /// `--ramp-up 10s`.
+        "ramp_up_ns" ramp_up: Option<Nanos>,
+        /// `--measure 60s`.
+        "measure_ns" measure: Option<Nanos>,
+        /// `--seed N`.
+        "seed" seed: Option<u64>,
+        /// `--designs a,b`: only these designs of the study.
+        "designs" designs: Option<Vec<String>>,
+        /// `--server-bin DIR`.
+        "server_bin" server_bin: Option<PathBuf>,
+        /// `--out FILE`.
+        "out" out: Option<PathBuf>,
+    }
+    reads_back
+}
+
+/// As it is written on the command line: `1/8`.
+impl ToJson for Scale {
+    fn to_json(&self) -> Value {
+        self.to_string().into()
+    }
+}
+
+impl FromJson for Scale {
+    fn from_json(value: &Value) -> Option<Scale> {
+        value.as_str()?.parse().ok()
+    }
 }
 
 /// Why the text of a scale was refused.

@@ -1,33 +1,38 @@
 //! How a plan is measured: the ladder of users, repeats and their order, searches.
 
-use underlay_core::Nanos;
-use underlay_core::words;
+use serde_json::{Value, json};
+use underlay_core::{Nanos, words};
 use underlay_workload::objective::Objective;
 
-/// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
-/// ramp up and measure, then stop and check.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ProcedurePlan {
-    /// Virtual users of each rung, strictly ascending; of a job its sessions.
-    pub users: Vec<u32>,
-    /// Idle time between the start of the server and the warm-up.
-    pub settle: Nanos,
-    /// Once per run: load rising from one user to the top of the ladder, not measured.
-    pub warm_up: Nanos,
-    /// Once per rung: users rise to the number of the rung, not measured.
-    pub ramp_up: Nanos,
-    /// Once per rung: the measured window; after a search at the rate it found. Of a job the longest that it may take.
-    pub measure: Nanos,
-    /// Before the measured window: the search for the highest rate that meets a latency target.
-    pub search: Option<SearchPlan>,
-    /// Runs per design.
-    pub repeats: u32,
-    /// How the runs of the designs are interleaved.
-    pub order: Order,
+use crate::json_value::{ToJson, json_struct};
+
+json_struct! {
+    /// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
+    /// ramp up and measure, then stop and check.
+    #[derive(Clone, Debug, PartialEq)]
+    pub struct ProcedurePlan {
+        /// Virtual users of each rung, strictly ascending; of a job its sessions.
+        "users" users: Vec<u32>,
+        /// Idle time between the start of the server and the warm-up.
+        "settle_ns" settle: Nanos,
+        /// Once per run: load rising from one user to the top of the ladder, not measured.
+        "warm_up_ns" warm_up: Nanos,
+        /// Once per rung: users rise to the number of the rung, not measured.
+        "ramp_up_ns" ramp_up: Nanos,
+        /// Once per rung: the measured window; after a search at the rate it found. Of a job the
+        /// longest that it may take.
+        "measure_ns" measure: Nanos,
+        /// Before the measured window: the search for the highest rate that meets a latency target.
+        "search" search: Option<SearchPlan>,
+        /// Runs per design.
+        "repeats" repeats: u32,
+        /// How the runs of the designs are interleaved.
+        "order" order: Order,
+    }
 }
 
-/// A search for the highest rate that meets a latency target. It begins at the rate of the open loop, and its answer is the
-/// headline of the run.
+/// A search for the highest rate that meets a latency target. It begins at the rate of the open
+/// loop, and its answer is the headline of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchPlan {
     /// What must be met.
@@ -38,6 +43,25 @@ pub struct SearchPlan {
     pub settle: Nanos,
     /// Measured time at each rate; the answer is measured once more, for twice as long.
     pub measure: Nanos,
+}
+
+impl ToJson for SearchPlan {
+    fn to_json(&self) -> Value {
+        json!({
+            "slo": self.objective.to_string(),
+            "quantile": self.objective.quantile,
+            "limit_ns": self.objective.limit.0,
+            "resolution": self.resolution,
+            "settle_ns": self.settle.0,
+            "measure_ns": self.measure.0,
+        })
+    }
+}
+
+impl ToJson for Order {
+    fn to_json(&self) -> Value {
+        self.as_str().into()
+    }
 }
 
 words! {

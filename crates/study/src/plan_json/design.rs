@@ -9,7 +9,7 @@ use crate::profile_text::profile_toml;
 use underlay_core::Words;
 
 use super::engine;
-use super::options::values_of;
+use super::values::values_of;
 
 pub(super) fn design(design: &DesignPlan) -> Value {
     json!({

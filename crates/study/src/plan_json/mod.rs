@@ -7,20 +7,21 @@
 mod faults;
 
 mod design;
-mod options;
+mod values;
 mod workload;
 
 use serde_json::{Value, json};
 use underlay_core::Bytes;
 
 use crate::finding::Finding;
+use crate::json_value::ToJson;
 use crate::options::PlanOptions;
 use crate::parse::Study;
 use crate::plan::{EnginePlan, Estimates, Origin, Plan, PublishedSeries, Setting, Sizes};
 use crate::problem::Source;
 
 use design::design;
-use options::{options_from, options_json, values_of};
+use values::values_of;
 use workload::{background, outcome, weights, workload};
 
 /// Version of the JSON form. It grows when a reader of the former version would misunderstand.
@@ -39,7 +40,6 @@ pub enum RecordedPlanError {
 
 /// The plan as JSON.
 pub fn plan_json(plan: &Plan) -> Value {
-    let procedure = &plan.procedure;
     json!({
         "format": PLAN_FORMAT,
         "name": plan.name,
@@ -53,23 +53,7 @@ pub fn plan_json(plan: &Plan) -> Value {
         "engine": engine(&plan.engine),
         "designs": plan.designs.iter().map(design).collect::<Vec<_>>(),
         "workload": workload(plan),
-        "procedure": {
-            "users": procedure.users,
-            "settle_ns": procedure.settle.0,
-            "warm_up_ns": procedure.warm_up.0,
-            "ramp_up_ns": procedure.ramp_up.0,
-            "measure_ns": procedure.measure.0,
-            "search": procedure.search.as_ref().map(|search| json!({
-                "slo": search.objective.to_string(),
-                "quantile": search.objective.quantile,
-                "limit_ns": search.objective.limit.0,
-                "resolution": search.resolution,
-                "settle_ns": search.settle.0,
-                "measure_ns": search.measure.0,
-            })),
-            "repeats": procedure.repeats,
-            "order": procedure.order.as_str(),
-        },
+        "procedure": plan.procedure.to_json(),
         "outcome": outcome(plan),
         "weights": plan.weights.iter().map(|change| weights(plan, change)).collect::<Vec<_>>(),
         "background": plan.background.iter().map(|work| background(plan, work)).collect::<Vec<_>>(),
@@ -84,7 +68,7 @@ pub fn plan_json(plan: &Plan) -> Value {
         "findings": plan.findings.iter().map(finding).collect::<Vec<_>>(),
         "provenance": plan.provenance.iter().map(setting).collect::<Vec<_>>(),
         "study": { "name": plan.source.name, "text": plan.source.text },
-        "options": options_json(&plan.options),
+        "options": plan.options.to_json(),
     })
 }
 
@@ -110,7 +94,8 @@ pub fn recorded_study(plan: &Value) -> Result<(Source, PlanOptions), RecordedPla
         text: text("text").ok_or(RecordedPlanError::Damaged("study.text"))?,
     };
     let options = plan["options"].as_object().ok_or(RecordedPlanError::Damaged("options"))?;
-    Ok((source, options_from(options)?))
+    let options = PlanOptions::from_json(options).map_err(RecordedPlanError::Damaged)?;
+    Ok((source, options))
 }
 
 fn sizes(sizes: &Sizes) -> Value {
@@ -242,6 +227,6 @@ mod tests {
         });
         assert_eq!(recorded_study(&recorded), Err(RecordedPlanError::Damaged("repeats")));
         recorded["options"] = json!({ "scale": "2" });
-        assert_eq!(recorded_study(&recorded), Err(RecordedPlanError::Damaged("options.scale")));
+        assert_eq!(recorded_study(&recorded), Err(RecordedPlanError::Damaged("scale")));
     }
 }
