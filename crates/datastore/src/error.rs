@@ -246,16 +246,16 @@ pub enum DatastoreError {
     /// A datastore that must run and does not.
     #[error("the datastore in `{}` does not run; start it with `underlay volume start {}`", .0.display(), .0.display())]
     NotRunning(PathBuf),
-    /// A datastore whose keeper was killed.
+    /// A datastore whose supervisor was killed.
     #[error(
-        "the keeper of the datastore in `{}` is gone, but its volumes are still served; take them down with `underlay volume stop {}`, then start it again",
+        "the supervisor of the datastore in `{}` is gone, but its volumes are still served; take them down with `underlay volume stop {}`, then start it again",
         .0.display(),
         .0.display()
     )]
-    KeeperGone(PathBuf),
-    /// What a killed keeper left cannot be found again.
+    SupervisorGone(PathBuf),
+    /// What a killed supervisor left cannot be found again.
     #[error(
-        "the keeper of the datastore in `{}` is gone, but its volumes are still served, and `{}` does not say what belongs to it; set UNDERLAY_STATE_DIR as it was when the datastore was started",
+        "the supervisor of the datastore in `{}` is gone, but its volumes are still served, and `{}` does not say what belongs to it; set UNDERLAY_STATE_DIR as it was when the datastore was started",
         directory.display(),
         state.display()
     )]
@@ -265,9 +265,9 @@ pub enum DatastoreError {
         /// Where teardown stacks were looked for.
         state: PathBuf,
     },
-    /// What a killed keeper left cannot be taken down.
+    /// What a killed supervisor left cannot be taken down.
     #[error(
-        "what the keeper of the datastore in `{}` left could not be taken down: {}; see what holds it (`fuser -vm PATH`, `losetup -a`) and try again",
+        "what the supervisor of the datastore in `{}` left could not be taken down: {}; see what holds it (`fuser -vm PATH`, `losetup -a`) and try again",
         directory.display(),
         join(failed)
     )]
@@ -280,7 +280,7 @@ pub enum DatastoreError {
     /// A datastore that must not run and does.
     #[error("the datastore in `{}` runs; stop it with `underlay volume stop {}`", .0.display(), .0.display())]
     Running(PathBuf),
-    /// The keeper ended while it was starting.
+    /// The supervisor ended while it was starting.
     #[error("the datastore in `{}` could not be started: {last_words}", directory.display())]
     KeeperEnded {
         /// Where the datastore lives.
@@ -288,7 +288,7 @@ pub enum DatastoreError {
         /// What it said last.
         last_words: String,
     },
-    /// The keeper does not get anywhere.
+    /// The supervisor does not get anywhere.
     #[error("the datastore did not {action} within {seconds} s; see `{}`", log.display())]
     KeeperSilent {
         /// What it should have done.
@@ -298,9 +298,9 @@ pub enum DatastoreError {
         /// Its log.
         log: PathBuf,
     },
-    /// The keeper ended instead of answering.
+    /// The supervisor ended instead of answering.
     #[error(
-        "the keeper of the datastore in `{}` ended before it answered: another command has stopped or removed the datastore, or the keeper was killed; `underlay volume list {}` says how it stands",
+        "the supervisor of the datastore in `{}` ended before it answered: another command has stopped or removed the datastore, or the supervisor was killed; `underlay volume list {}` says how it stands",
         .0.display(),
         .0.display()
     )]
@@ -308,10 +308,10 @@ pub enum DatastoreError {
     /// Whoever wanted it wants it no more.
     #[error("the start of the datastore was given up")]
     GivenUp,
-    /// The keeper would not do it; nothing was changed.
+    /// The supervisor would not do it; nothing was changed.
     #[error("{0}")]
     KeeperRefused(String),
-    /// The keeper tried, and it went wrong.
+    /// The supervisor tried, and it went wrong.
     #[error("{0}")]
     KeeperFailed(String),
     /// The configuration of the server process.

@@ -159,7 +159,7 @@ const LATE_WEIGHT: f64 = 1.0 / 64.0;
 const LATE_CLIP_NS: f64 = 100_000.0;
 /// The server is awake early enough for this share of its wake-ups.
 const LEAD_QUANTILE: f64 = 0.95;
-/// Waiting awake for longer than this would take more from the database than punctuality is worth.
+/// Waiting awake for longer than this would take more from the database than keeping time is worth.
 const LEAD_MAX_NS: f64 = 12_000.0;
 /// One step of the running quantile.
 const LEAD_STEP_NS: f64 = 400.0;

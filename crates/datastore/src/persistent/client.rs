@@ -1,4 +1,4 @@
-//! A connection to a keeper.
+//! A connection to a supervisor.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
@@ -16,8 +16,8 @@ use crate::fault::{ClusterFault, DatastoreNotice};
 /// Formatting a large volume on a slow device takes its time.
 const ANSWER_LIMIT: Duration = Duration::from_secs(600);
 
-/// The keeper of a running datastore, as its users reach it. Each question has a connection of its own, so that
-/// nobody keeps the keeper from others.
+/// The supervisor of a running datastore, as its users reach it. Each question has a connection of its own, so that
+/// nobody keeps the supervisor from others.
 #[derive(Clone, Debug)]
 pub struct Connection {
     socket: PathBuf,
@@ -164,7 +164,7 @@ impl Connection {
         };
         let answer = exchange().map_err(|error| match has_hung_up(&error) {
             true => DatastoreError::KeeperLeft(self.directory()),
-            false => DatastoreError::system("talk to the datastore's keeper")(error),
+            false => DatastoreError::system("talk to the datastore's supervisor")(error),
         })?;
         match serde_json::from_str(&answer) {
             Ok(Reply::Refused { reason }) => Err(DatastoreError::KeeperRefused(reason)),

@@ -1,4 +1,4 @@
-//! How a keeper makes volumes and removes them.
+//! How a supervisor makes volumes and removes them.
 
 use std::fs;
 use std::io;
@@ -10,11 +10,11 @@ use underlay_host::{FileSystem, free_space, minimum_size};
 use underlay_model::cluster::{Checksum, Method, Policy};
 
 use super::capacity::{Promised, never_held, overcommitted};
+use super::data_directory::check_mount;
 use super::description::VolumeDescription;
-use super::home::check_mount;
-use super::keeper::{Keeper, Problem, refused};
 use super::protocol::{NewVolume, VolumeStatus};
 use super::server_config::volume_config;
+use super::supervisor::{Problem, Supervisor, refused};
 use super::volumes::Contents;
 use crate::control::{Command, TimingMode};
 use crate::error::DatastoreError;
@@ -23,7 +23,7 @@ use crate::spec::{full_size, with_checksums};
 /// A volume whose clients were just sent away may have requests in flight for a moment.
 const REMOVE_ATTEMPTS: u32 = 100;
 
-impl Keeper {
+impl Supervisor {
     pub(super) fn create(&mut self, new: &NewVolume) -> Result<VolumeStatus, Problem> {
         let volume = self.checked(new)?;
         let backing = self.backing(&volume.name);
@@ -34,14 +34,15 @@ impl Keeper {
             }
             _ => {}
         }
-        let command = Command::AddVolume(volume_config(&self.home, &self.description, &volume));
+        let command =
+            Command::AddVolume(volume_config(&self.data_directory, &self.description, &volume));
         self.server.ask(&command)?;
         if let Err(error) = self.bring_up(&volume) {
             self.forget(&volume.name)?;
             return Err(error.into());
         }
         self.description.volumes.push(volume);
-        self.description.write(&self.home.description_file())?;
+        self.description.write(&self.data_directory.description_file())?;
         let status = self.status()?;
         let warnings = self.overcommitments(&status.volumes);
         let created = status.volumes.into_iter().next_back().ok_or_else(|| {
@@ -70,7 +71,7 @@ impl Keeper {
         let cluster = self.description.cluster.as_ref();
         let on_devices = cluster.and_then(|cluster| overcommitted(cluster, &self.promised()));
         // Where it cannot be found out, nothing is said.
-        let free = free_space(&self.home.volumes()).ok();
+        let free = free_space(&self.data_directory.volumes()).ok();
         let growth = self.description.volumes.iter().zip(volumes).map(|(volume, now)| {
             let full = self.full_on_host(Bytes(volume.capacity_bytes), volume.policy.as_ref());
             full.0.saturating_sub(now.stored_bytes)
@@ -80,7 +81,7 @@ impl Keeper {
             format!(
                 "the volumes of this datastore may grow by {growth}, and {free} are free in {}: when that is full, writes \
                  will end with I/O errors",
-                self.home.directory().display()
+                self.data_directory.directory().display()
             )
         });
         on_devices.into_iter().chain(on_host).collect()
@@ -131,7 +132,7 @@ impl Keeper {
             ));
         }
         if let Some(target) = &new.mount
-            && let Err(error) = check_mount(self.home.directory(), target)
+            && let Err(error) = check_mount(self.data_directory.directory(), target)
         {
             return refused(error.to_string());
         }
@@ -148,14 +149,14 @@ impl Keeper {
         {
             return refused(reason);
         }
-        let directory = self.home.volumes();
+        let directory = self.data_directory.volumes();
         let (free, needed) =
             (free_space(&directory)?, self.full_on_host(capacity, policy.as_ref()));
         if needed > free {
             return refused(format!(
                 "the volume takes up to {needed} in `{}`, all its copies included, but only {free} are free there; make it \
                  smaller or free space",
-                self.home.directory().display()
+                self.data_directory.directory().display()
             ));
         }
         let (capacity_bytes, mount) = (new.capacity_bytes, new.mount.clone());
@@ -220,7 +221,7 @@ impl Keeper {
         self.release(name)?;
         // From here on it is gone, whatever happens: a file without description is removed later.
         self.description.volumes.remove(index);
-        self.description.write(&self.home.description_file())?;
+        self.description.write(&self.data_directory.description_file())?;
         self.forget(name)?;
         Ok(())
     }

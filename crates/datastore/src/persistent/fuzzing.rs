@@ -1,4 +1,4 @@
-//! Parsers of what a keeper reads, for the tests that damage it.
+//! Parsers of what a supervisor reads, for the tests that damage it.
 
 use std::path::Path;
 
@@ -50,7 +50,7 @@ pub(crate) fn corpus() -> Vec<Vec<u8>> {
     ]
 }
 
-/// Reads the bytes as everything a keeper reads.
+/// Reads the bytes as everything a supervisor reads.
 pub(crate) fn check(bytes: &[u8], folder: &Path) {
     let _ = serde_json::from_slice::<Question>(bytes);
     let _ = serde_json::from_slice::<Reply>(bytes);

@@ -1,6 +1,6 @@
 //! The lock of a datastore's directory: who may start, keep, take down or remove it.
 //!
-//! Whoever starts a datastore takes the lock and hands it to the keeper as the keeper's standard input, so that there is no
+//! Whoever starts a datastore takes the lock and hands it to the supervisor as the supervisor's standard input, so that there is no
 //! moment between the two at which nobody has it: who finds it free knows that nothing is under way. The kernel lets go of
 //! it when its last holder has ended, however that was. What the file says of its holder is for people only.
 

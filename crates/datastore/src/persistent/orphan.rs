@@ -1,6 +1,6 @@
-//! What a killed keeper leaves: a server, block devices and mounts that nobody looks after, while programs may use them.
+//! What a killed supervisor leaves: a server, block devices and mounts that nobody looks after, while programs may use them.
 //!
-//! It is taken down as a living keeper would: not while a volume is in use, and through the keeper's own teardown stack. Whoever
+//! It is taken down as a living supervisor would: not while a volume is in use, and through the supervisor's own teardown stack. Whoever
 //! does so holds the datastore's lock.
 
 use std::fs;
@@ -10,39 +10,42 @@ use std::path::{Path, PathBuf};
 use underlay_host::{Orphan, Resource, StateDir, is_mount_point, mounted_below};
 
 use super::client::Forced;
+use super::data_directory::DataDirectory;
 use super::description::VolumeDescription;
-use super::home::Home;
 use super::volumes::{check_free, unmount_free};
 use crate::error::DatastoreError;
 
 /// Whether a server of the datastore lives, so that volumes are served.
-pub(super) fn is_served(home: &Home) -> bool {
-    UnixStream::connect(home.control_socket()).is_ok()
+pub(super) fn is_served(data_directory: &DataDirectory) -> bool {
+    UnixStream::connect(data_directory.control_socket()).is_ok()
 }
 
 /// Takes down what is left, if anything is. Unless forced, refused while volumes are in use; what a dead server leaves can be used by
 /// nobody. The data stays, and is on the host's disk afterwards.
-pub(super) fn take_down(home: &Home, forced: Forced) -> Result<(), DatastoreError> {
-    let run = home.run();
+pub(super) fn take_down(
+    data_directory: &DataDirectory,
+    forced: Forced,
+) -> Result<(), DatastoreError> {
+    let run = data_directory.run();
     if !run.exists() {
         return Ok(());
     }
     let state = StateDir::open()?;
     match Orphan::find(&state, &Resource::Directory { path: run.clone() })? {
         Some(orphan) => {
-            if forced == Forced::No && is_served(home) {
-                release_all(home, &orphan)?;
+            if forced == Forced::No && is_served(data_directory) {
+                release_all(data_directory, &orphan)?;
             }
             let failed = orphan.unwind().failed;
             if !failed.is_empty() {
-                let directory = home.directory().to_path_buf();
+                let directory = data_directory.directory().to_path_buf();
                 return Err(DatastoreError::NotTakenDown { directory, failed });
             }
         }
         // Nothing may be removed of which is not known what it is.
-        None if is_served(home) || !mounted_below(&run)?.is_empty() => {
+        None if is_served(data_directory) || !mounted_below(&run)?.is_empty() => {
             return Err(DatastoreError::NoOrphan {
-                directory: home.directory().to_path_buf(),
+                directory: data_directory.directory().to_path_buf(),
                 state: state.root().to_path_buf(),
             });
         }
@@ -54,17 +57,17 @@ pub(super) fn take_down(home: &Home, forced: Forced) -> Result<(), DatastoreErro
         }
         _ => {}
     }
-    home.synchronise()
+    data_directory.synchronise()
 }
 
 /// Unmounts all volumes, unless somebody uses one: then all stay as they are.
-fn release_all(home: &Home, orphan: &Orphan) -> Result<(), DatastoreError> {
-    let description = home.description()?;
+fn release_all(data_directory: &DataDirectory, orphan: &Orphan) -> Result<(), DatastoreError> {
+    let description = data_directory.description()?;
     let mut left = Vec::new();
     for volume in &description.volumes {
-        // Without a block device it is only reached over NBD, whose clients no keeper waits for.
-        if let Ok(device) = fs::read_link(home.device_link(&volume.name)) {
-            left.push((volume.name.as_str(), mount_of(home, volume, orphan)?, device));
+        // Without a block device it is only reached over NBD, whose clients no supervisor waits for.
+        if let Ok(device) = fs::read_link(data_directory.device_link(&volume.name)) {
+            left.push((volume.name.as_str(), mount_of(data_directory, volume, orphan)?, device));
         }
     }
     let all = |step: fn(&str, Option<&Path>, &Path) -> Result<(), String>| {
@@ -78,16 +81,16 @@ fn release_all(home: &Home, orphan: &Orphan) -> Result<(), DatastoreError> {
     all(|name, _, device| check_free(name, None, device))
 }
 
-/// Where the keeper had mounted a volume, if it still is.
+/// Where the supervisor had mounted a volume, if it still is.
 fn mount_of(
-    home: &Home,
+    data_directory: &DataDirectory,
     volume: &VolumeDescription,
     orphan: &Orphan,
 ) -> Result<Option<PathBuf>, DatastoreError> {
     if volume.file_system.is_none() {
         return Ok(None);
     }
-    let target = volume.mount.clone().unwrap_or_else(|| home.mount_point(&volume.name));
+    let target = volume.mount.clone().unwrap_or_else(|| data_directory.mount_point(&volume.name));
     let Ok(target) = target.canonicalize() else { return Ok(None) };
     let ours = Resource::Mount { target: target.clone() };
     let is_ours = orphan.resources().any(|resource| *resource == ours);

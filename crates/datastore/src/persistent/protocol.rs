@@ -1,6 +1,6 @@
-//! What `underlay volume` asks a keeper, and what comes back: one JSON line each over a unix socket.
+//! What `underlay volume` asks a supervisor, and what comes back: one JSON line each over a unix socket.
 //!
-//! Both ends are built from this file. A keeper of an older program may still run, so an answer that cannot be
+//! Both ends are built from this file. A supervisor of an older program may still run, so an answer that cannot be
 //! understood says so instead of guessing.
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::control::Condition;
 use crate::fault::{ClusterFault, DatastoreNotice};
 
-/// What a keeper can be asked.
+/// What a supervisor can be asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Question {
@@ -110,8 +110,9 @@ pub struct NewPolicy {
 pub struct Status {
     /// Where it lives.
     pub directory: PathBuf,
-    /// The keeper's and the server's process.
-    pub keeper_pid: u32,
+    /// The supervisor's and the server's process.
+    #[serde(rename = "keeper-pid")]
+    pub supervisor_pid: u32,
     /// The server's process.
     pub server_pid: u32,
     /// Whether there is power.

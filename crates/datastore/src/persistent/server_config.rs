@@ -1,9 +1,9 @@
-//! What a keeper tells its server to serve: the description of a datastore, as the server wants it.
+//! What a supervisor tells its server to serve: the description of a datastore, as the server wants it.
 
 use std::path::{Path, PathBuf};
 
+use super::data_directory::DataDirectory;
 use super::description::{Description, VolumeDescription};
-use super::home::Home;
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
 use crate::config::{
     ClusterServerConfig, DeviceConfig, NbdConfig, ProfileConfig, ServerConfig, VolumeConfig,
@@ -15,9 +15,9 @@ pub(super) fn nbd_socket(run: &Path) -> PathBuf {
 }
 
 /// The whole datastore; volumes are files below `mount_point` if there is one. `run` is the directory of what lives as long
-/// as the keeper.
+/// as the supervisor.
 pub(super) fn server_config(
-    home: &Home,
+    data_directory: &DataDirectory,
     description: &Description,
     mount_point: Option<PathBuf>,
     run: &Path,
@@ -30,22 +30,22 @@ pub(super) fn server_config(
     ServerConfig {
         mount_point,
         nbd: NbdConfig { socket: Some(nbd_socket(run)), address: description.nbd_address },
-        control_socket: home.control_socket(),
+        control_socket: data_directory.control_socket(),
         seed: description.seed.0,
         durability: description.durability,
         devices: devices.collect(),
         cluster: description.cluster.as_ref().map(|spec| ClusterServerConfig {
             spec: ClusterConfig::from_spec(spec),
-            components: home.components(),
-            memory: Some(home.memory()),
+            components: data_directory.components(),
+            memory: Some(data_directory.memory()),
         }),
-        volumes: volumes.map(|volume| volume_config(home, description, volume)).collect(),
+        volumes: volumes.map(|volume| volume_config(data_directory, description, volume)).collect(),
     }
 }
 
 /// One volume of it.
 pub(super) fn volume_config(
-    home: &Home,
+    data_directory: &DataDirectory,
     description: &Description,
     volume: &VolumeDescription,
 ) -> VolumeConfig {
@@ -55,7 +55,7 @@ pub(super) fn volume_config(
         capacity_bytes: volume.capacity_bytes,
         // On a cluster it has no meaning; elsewhere the description was checked.
         device: device.unwrap_or(0),
-        backing_file: home.volumes().join(&volume.name),
+        backing_file: data_directory.volumes().join(&volume.name),
         policy: volume.policy.map(PolicyConfig::from),
     }
 }

@@ -1,4 +1,4 @@
-//! What a keeper tells about its datastore.
+//! What a supervisor tells about its datastore.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,11 +10,11 @@ use underlay_model::cluster::{ClusterSpec, HostSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Operation};
 
 use super::description::VolumeDescription;
-use super::keeper::{Keeper, Problem};
 use super::protocol::{
     BackendLatencyStatus, ComponentStatus, DeviceStatus, Latency, OperationStatus, Status,
     TimingStatus, VolumeStatus,
 };
+use super::supervisor::{Problem, Supervisor};
 use super::volumes::{Attached, Holder, once_let_go, stored_bytes};
 use crate::control::{
     Answer, ClusterParts, Command, ComponentEntry, Condition, Stat, TimingEntry, VolumeStat,
@@ -31,7 +31,7 @@ const HELD_BACK_SHARE_MIN: f64 = 0.5;
 /// Fewer requests say too little: the block layer counts whole milliseconds.
 const BLOCK_REQUESTS_MIN: u64 = 100;
 
-impl Keeper {
+impl Supervisor {
     pub(super) fn stat(&mut self) -> Result<Stat, DatastoreError> {
         match self.server.ask(&Command::Stat)? {
             Answer::Stat(stat) => Ok(stat),
@@ -69,8 +69,8 @@ impl Keeper {
         let volumes = volumes.map(|volume| self.volume_status(volume, &stat, &components));
         let volumes: Vec<VolumeStatus> = volumes.collect();
         Ok(Status {
-            directory: self.home.directory().to_path_buf(),
-            keeper_pid: std::process::id(),
+            directory: self.data_directory.directory().to_path_buf(),
+            supervisor_pid: std::process::id(),
             server_pid: self.server.pid(),
             powered: self.is_powered,
             no_block_devices: self.no_block_devices.clone(),
@@ -79,7 +79,7 @@ impl Keeper {
             devices,
             components,
             cluster,
-            notices: self.chronicle.recent(),
+            notices: self.recent_notices.recent(),
             volumes,
             delayed: stat.delayed,
             host_limited: stat.host_limited,
@@ -109,7 +109,7 @@ impl Keeper {
     /// Takes over what happened in the server.
     fn listen(&mut self) -> Result<(), Problem> {
         match self.server.ask(&Command::Notices)? {
-            Answer::Notices(notices) => self.chronicle.add(notices),
+            Answer::Notices(notices) => self.recent_notices.add(notices),
             other => return Err(unexpected(&Command::Notices, &other).into()),
         }
         Ok(())
@@ -117,7 +117,7 @@ impl Keeper {
 
     pub(super) fn notices(&mut self) -> Result<Vec<DatastoreNotice>, Problem> {
         self.listen()?;
-        Ok(self.chronicle.take_news())
+        Ok(self.recent_notices.take_news())
     }
 
     /// Refuses while NBD clients are connected with a volume, or with any.
@@ -215,7 +215,7 @@ impl Keeper {
     /// The verdict that studies give on their runs, over what happened since the last such question.
     pub(super) fn timing(&mut self) -> Result<TimingStatus, Problem> {
         let told = self.times_kept()?;
-        let recent = self.punctuality.take_recent().unwrap_or(told);
+        let recent = self.lateness.take_recent().unwrap_or(told);
         let block = self.block_layer();
         let modelled = Counted { ios: recent.modelled_ios, ns: recent.modelled_ns };
         let means = means(block, modelled).unzip();
@@ -241,7 +241,7 @@ impl Keeper {
     /// The same, over all that happened since the start.
     pub(super) fn timing_since_start(&mut self) -> Result<TimingStatus, Problem> {
         let told = self.times_kept()?;
-        self.judged(self.punctuality.all().unwrap_or(&told))
+        self.judged(self.lateness.all().unwrap_or(&told))
     }
 
     /// Takes over how the server kept its times lately.
@@ -250,7 +250,7 @@ impl Keeper {
             Answer::Timing(entry) => entry,
             other => return Err(unexpected(&Command::Timing, &other).into()),
         };
-        self.punctuality.add(&entry)?;
+        self.lateness.add(&entry)?;
         Ok(entry)
     }
 

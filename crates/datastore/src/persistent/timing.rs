@@ -1,18 +1,18 @@
-//! How a keeper keeps its volumes on time: the path is measured once, and followed while volumes are in use.
+//! How a supervisor keeps its volumes on time: the path is measured once, and followed while volumes are in use.
 //!
 //! Over NBD a path begins in the client, where nobody can look: only block devices of this host are followed, and clients
 //! elsewhere get the same compensation.
 
 use tracing::warn;
 
-use super::keeper::Keeper;
+use super::supervisor::Supervisor;
 use crate::control::{Command, TimingMode};
 use crate::emulated::check_floor;
 use crate::emulated::path_calibration::calibrate;
 use crate::emulated::path_follower::PathFollower;
 use crate::error::DatastoreError;
 
-impl Keeper {
+impl Supervisor {
     /// Whether nothing in the datastore takes time.
     fn is_instant(&self) -> bool {
         let devices = &self.description.devices;

@@ -10,8 +10,8 @@ use rustix::io::Errno;
 use rustix::mount::{UnmountFlags, unmount};
 use underlay_host::{FileSystem, LoopDevice, Mount, Teardown, is_in_use, make_file_system};
 
+use super::data_directory::DataDirectory;
 use super::description::VolumeDescription;
-use super::home::Home;
 use crate::emulated::{MOUNT_OPTIONS, SECTOR_BYTES};
 use crate::error::DatastoreError;
 
@@ -46,9 +46,15 @@ pub(super) struct Attached {
 }
 
 impl Places {
-    pub(super) fn create(home: &Home, exported: PathBuf) -> Result<Places, DatastoreError> {
-        let places =
-            Places { exported, links: home.run().join("dev"), mounts: home.run().join("mnt") };
+    pub(super) fn create(
+        data_directory: &DataDirectory,
+        exported: PathBuf,
+    ) -> Result<Places, DatastoreError> {
+        let places = Places {
+            exported,
+            links: data_directory.run().join("dev"),
+            mounts: data_directory.run().join("mnt"),
+        };
         for directory in [&places.links, &places.mounts] {
             fs::create_dir(directory)
                 .map_err(DatastoreError::file("create directory", directory))?;

@@ -16,7 +16,7 @@ impl Service {
             Content::Data { buffer, length } => {
                 self.send_pooled(client, buffer.into_vec(), 0..length);
             }
-            Content::Carried { buffer, from, length } => {
+            Content::FromCluster { buffer, from, length } => {
                 self.send_pooled(client, buffer, from..from + length);
             }
             Content::Written { length } => self.send_written(client, length),
@@ -81,7 +81,7 @@ impl Service {
         self.refuse(reply.client, Errno::IO);
         match reply.content {
             Content::Data { buffer, .. } => self.buffers.give(buffer),
-            Content::Carried { buffer, .. } => self.give_back(buffer),
+            Content::FromCluster { buffer, .. } => self.give_back(buffer),
             _ => {}
         }
     }

@@ -14,7 +14,7 @@ use underlay_model::{
 };
 
 use super::cluster::plane::ClusterPlane;
-use super::cluster::request::{Carried, Finished, Payload};
+use super::cluster::request::{Finished, InFlight, Payload};
 use super::slab::Slab;
 use super::statistics::{Answered, Modelled, Statistics};
 use crate::config::VolumeConfig;
@@ -34,7 +34,7 @@ pub(crate) struct Engine<R> {
     retired: Vec<Store>,
     /// In place of all these: volumes of a cluster.
     pub(crate) cluster: Option<ClusterPlane<R>>,
-    carried: Vec<Finished<R>>,
+    from_cluster: Vec<Finished<R>>,
     mode: TimingMode,
     /// After how long probes are answered; none = there are none.
     probe: Option<Nanos>,
@@ -82,7 +82,7 @@ impl<R> Engine<R> {
             store: Store::new(&devices, &volumes, seed),
             retired: Vec::new(),
             cluster: None,
-            carried: Vec::new(),
+            from_cluster: Vec::new(),
             mode: TimingMode::Modelled,
             probe: None,
             probes: VecDeque::new(),
@@ -118,18 +118,18 @@ impl<R> Engine<R> {
     /// it.
     pub(crate) fn carry(
         &mut self,
-        carried: Carried<R>,
+        in_flight: InFlight<R>,
         request: &Request,
         payload: Payload,
         at_once: bool,
     ) -> Option<Finished<R>> {
         let plane = self.cluster.as_mut()?;
-        let volume = carried.volume;
+        let volume = in_flight.volume;
         // What is carried through at once is not early for anybody.
         let compensation = self.path.compensation_of(request.operation);
         let head_start = if at_once { Nanos::ZERO } else { compensation };
-        let id = plane.submit(carried, request, payload, head_start);
-        if at_once && let Some(done) = plane.hurry(id) {
+        let id = plane.submit(in_flight, request, payload, head_start);
+        if at_once && let Some(done) = plane.complete_now(id) {
             return Some(done);
         }
         self.in_flight[volume] += 1;
@@ -227,9 +227,9 @@ impl<R> Engine<R> {
         }
         if let Some(plane) = &mut self.cluster {
             // Its clock must not run ahead of arrivals; its answers come early by themselves.
-            plane.advance(now, &mut self.carried);
-            for done in self.carried.drain(..) {
-                self.in_flight[done.carried.volume] -= 1;
+            plane.advance(now, &mut self.from_cluster);
+            for done in self.from_cluster.drain(..) {
+                self.in_flight[done.in_flight.volume] -= 1;
                 due.push(done.into_due(&self.path));
             }
         }
@@ -287,7 +287,7 @@ impl<R> Engine<R> {
             pending.chain(self.probes.drain(..).map(|(_, reply)| reply)).collect();
         if let Some(plane) = &mut self.cluster {
             plane.power_off(now);
-            answers.extend(plane.abandon().into_iter().map(|carried| carried.reply));
+            answers.extend(plane.abandon().into_iter().map(|in_flight| in_flight.reply));
         }
         answers
     }

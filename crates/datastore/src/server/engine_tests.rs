@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::cluster::plane::ClusterPlane;
-use super::cluster::request::{Carried, Payload};
+use super::cluster::request::{InFlight, Payload};
 use super::engine::Engine;
 use crate::config::VolumeConfig;
 use crate::control::TimingMode;
@@ -84,9 +84,9 @@ fn answers_of_a_cluster_leave_before_their_deadline_by_the_compensation() {
         engine.path.compensate(PathCompensation::of_all(path));
         let arrived = Nanos::from_millis(5);
         assert!(due(&mut engine, arrived).is_empty());
-        let carried = Carried { reply: 9, volume: 0, bytes: 4096, arrived };
+        let in_flight = InFlight { reply: 9, volume: 0, bytes: 4096, arrived };
         let payload = Payload::Write(vec![7; 4096], 0..4096);
-        engine.carry(carried, &Request::write(0, 4096), payload, false);
+        engine.carry(in_flight, &Request::write(0, 4096), payload, false);
         let mut answers = Vec::new();
         let mut now = arrived;
         while answers.is_empty() {

@@ -174,7 +174,7 @@ fn engine(config: &ServerConfig, durability: Durability) -> Result<Engine<Reply>
             if plane.is_without_power() {
                 plane.power_on(Nanos::ZERO);
             }
-            plane.keep_pace();
+            plane.follow_host();
             Ok(Engine::of_cluster(plane, seed))
         }
     }

@@ -34,7 +34,7 @@ pub(super) enum Content {
     /// Data read, in a pooled buffer.
     Data { buffer: Box<[u8]>, length: usize },
     /// A part of a buffer that a cluster filled; empty until it is delivered.
-    Carried { buffer: Vec<u8>, from: usize, length: usize },
+    FromCluster { buffer: Vec<u8>, from: usize, length: usize },
     /// A write of so many bytes.
     Written { length: u32 },
     /// A write or a zeroing that is durable from its answer on.

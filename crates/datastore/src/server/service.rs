@@ -15,7 +15,7 @@ use underlay_model::{Operation, Request};
 use super::VolumeOpener;
 use super::buffers::BufferPool;
 use super::clock::Clock;
-use super::cluster::carried::Joint;
+use super::cluster::in_flight::Joint;
 use super::completions::Completions;
 use super::engine::{Due, Engine};
 use super::exported_volume::ExportedVolume;
@@ -259,7 +259,7 @@ impl Service {
             return Ok(());
         }
         if in_cluster {
-            return self.carry_read(client, volume, offset, length, arrived);
+            return self.cluster_read(client, volume, offset, length, arrived);
         }
         if self.engine.is_immediate(volume) && bytes <= self.scratch.len() {
             let mut scratch = std::mem::take(&mut self.scratch);
@@ -314,7 +314,7 @@ impl Service {
         let length = data.len() as u32;
         let request = Request { force_unit_access: forced, ..Request::write(offset, length) };
         let Some(file) = &mut target.data else {
-            return self.carry_write(client, volume, offset, data, request, arrived);
+            return self.cluster_write(client, volume, offset, data, request, arrived);
         };
         let outcome = file.write(offset, data);
         self.moved(outcome)?;
@@ -335,7 +335,7 @@ impl Service {
             self.count_immediate(volume, Operation::Flush, 0, arrived);
             return Ok(());
         }
-        let Some(data) = &mut target.data else { return self.carry_flush(client, volume) };
+        let Some(data) = &mut target.data else { return self.cluster_flush(client, volume) };
         let generation = data.flush_arrives();
         let reply = Reply { client, content: Content::Flushed { volume, generation } };
         self.answer_or_submit(arrived, volume, &Request::flush(), reply);
@@ -353,7 +353,7 @@ impl Service {
     ) -> Result<(), Errno> {
         let arrived = self.clock.now();
         let Some(data) = &mut self.powered_range(volume, offset, length)?.data else {
-            return self.carry_discard(client, volume, offset, length);
+            return self.cluster_discard(client, volume, offset, length);
         };
         let outcome = data.discard(offset, length, zeroing);
         self.moved(outcome)?;

@@ -9,7 +9,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::path::Path;
 
 use super::cluster::plane::ClusterPlane;
-use super::cluster::request::{Carried, Payload};
+use super::cluster::request::{InFlight, Payload};
 use super::engine::Engine;
 use crate::cluster_config::PolicyConfig;
 use crate::config::VolumeConfig;
@@ -84,8 +84,9 @@ impl Emulated {
                 Operation::Read => Payload::Read(vec![0; length]),
                 _ => Payload::Write(vec![1; length], 0..length),
             };
-            let carried = Carried { reply: slot, volume: 0, bytes: request.length_bytes, arrived };
-            assert!(self.engine.carry(carried, &request, payload, false).is_none());
+            let in_flight =
+                InFlight { reply: slot, volume: 0, bytes: request.length_bytes, arrived };
+            assert!(self.engine.carry(in_flight, &request, payload, false).is_none());
         }
     }
 

@@ -9,8 +9,8 @@ mod calibrate;
 mod check;
 mod clean;
 mod compare;
-mod datastore_keeper;
 mod datastore_server;
+mod datastore_supervisor;
 mod designs;
 mod doctor;
 mod drive;
@@ -82,8 +82,8 @@ enum Command {
     #[command(hide = true)]
     DatastoreServer(datastore_server::Arguments),
     /// The process that holds a running datastore (started by `underlay volume`).
-    #[command(hide = true)]
-    DatastoreKeeper(datastore_keeper::Arguments),
+    #[command(hide = true, name = "datastore-keeper")]
+    DatastoreSupervisor(datastore_supervisor::Arguments),
 }
 
 fn after_help() -> String {
@@ -137,7 +137,7 @@ fn carry_out(command: Command, matches: &ArgMatches) -> Result<(), Stop> {
         Command::Clean(arguments) => clean::run(&arguments),
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Volume(arguments) => volume::run(&arguments),
-        Command::DatastoreKeeper(arguments) => datastore_keeper::run(&arguments),
+        Command::DatastoreSupervisor(arguments) => datastore_supervisor::run(&arguments),
         Command::DatastoreServer(arguments) => datastore_server::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();

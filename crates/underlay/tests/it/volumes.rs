@@ -171,14 +171,14 @@ fn volumes_outlive_stops_and_kills() {
     witness.check(&store);
     witness.write(&store);
 
-    // The server dies: the keeper takes down what cannot work any more.
+    // The server dies: the supervisor takes down what cannot work any more.
     kill(&store.json("list", &[])["datastore"]["server-pid"]);
     store.wait_for_nothing_on_host();
     store.volume("start", &[]).expect(0);
     witness.check(&store);
     witness.write(&store);
 
-    // The keeper dies: the volumes go on working, and can be cleaned away; the data stays.
+    // The supervisor dies: the volumes go on working, and can be cleaned away; the data stays.
     kill(&store.json("list", &[])["datastore"]["keeper-pid"]);
     let mounted = store.directory.join("run/mnt/data/witness");
     assert_eq!(fs::read(mounted).expect("still there").len(), 1 << 20);
@@ -211,7 +211,7 @@ fn volumes_outlive_stops_and_kills() {
     assert_eq!(store.bench.left_on_host(), Vec::<String>::new());
 }
 
-/// Volumes that are served without a keeper are no less in use, and no less anybody's data.
+/// Volumes that are served without a supervisor are no less in use, and no less anybody's data.
 #[test]
 fn volumes_of_a_killed_keeper_are_in_use_until_they_are_not() {
     if let Some(reason) = cannot_attach() {
@@ -230,7 +230,7 @@ fn volumes_of_a_killed_keeper_are_in_use_until_they_are_not() {
     let listed = store.json("list", &[]);
     assert_eq!((&listed["running"], &listed["keeper-gone"]), (&false.into(), &true.into()));
     let said = store.volume("list", &[]).expect(0);
-    assert!(said.contains("its keeper is gone, but its volumes are still served"), "{said}");
+    assert!(said.contains("its supervisor is gone, but its volumes are still served"), "{said}");
     store.refusal("stat", &[], "its volumes are still served");
     for (command, arguments) in [("stop", &[][..]), ("rm", &["--all"]), ("start", &[])] {
         store.refusal(command, arguments, "volume `data` is in use on");
@@ -844,8 +844,8 @@ fn a_first_creation_that_is_interrupted_leaves_no_datastore() {
     assert_eq!(store.on_host(), Vec::<String>::new());
 }
 
-/// Whoever waited for it is gone, by Ctrl-C or by force, while the keeper was still bringing everything up. Commands that come then wait for
-/// the keeper instead of taking the datastore for stopped.
+/// Whoever waited for it is gone, by Ctrl-C or by force, while the supervisor was still bringing everything up. Commands that come then wait for
+/// the supervisor instead of taking the datastore for stopped.
 #[test]
 fn a_start_that_was_cut_short_can_be_stopped() {
     let store = Store::new();
@@ -860,7 +860,7 @@ fn a_start_that_was_cut_short_can_be_stopped() {
         let mut starting = command.spawn().expect("it starts");
         let deadline = Instant::now() + Duration::from_secs(60);
         while !store.directory.join("run").exists() {
-            assert!(Instant::now() < deadline, "the keeper never began");
+            assert!(Instant::now() < deadline, "the supervisor never began");
             std::thread::sleep(Duration::from_millis(1));
         }
         let pid = i32::try_from(starting.id()).expect("a process");
@@ -870,7 +870,7 @@ fn a_start_that_was_cut_short_can_be_stopped() {
             Some(130) => assert_eq!(state(), "stopped", "it ended what it had begun"),
             // It was there before the signal was.
             Some(0) => assert_eq!(state(), "running"),
-            // Killed: the keeper goes on, and is waited for by whoever needs it.
+            // Killed: the supervisor goes on, and is waited for by whoever needs it.
             None => drop(store.volume("stat", &["--interval", "0s"]).expect(0)),
             other => panic!("{other:?}"),
         }

@@ -5,7 +5,7 @@ use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpe
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
 use super::plane::ClusterPlane;
-use super::request::{Carried, Payload};
+use super::request::{InFlight, Payload};
 use crate::server::cluster_under;
 use underlay_core::Durability;
 
@@ -36,9 +36,9 @@ fn spec(protected: bool) -> ClusterSpec {
 
 fn request(plane: &mut ClusterPlane<()>, request: &Request, payload: Payload) -> Vec<u8> {
     let arrived = Nanos::ZERO;
-    let carried = Carried { reply: (), volume: 0, bytes: request.length_bytes, arrived };
-    let id = plane.submit(carried, request, payload, Nanos::ZERO);
-    let done = plane.hurry(id).expect("nothing keeps it");
+    let in_flight = InFlight { reply: (), volume: 0, bytes: request.length_bytes, arrived };
+    let id = plane.submit(in_flight, request, payload, Nanos::ZERO);
+    let done = plane.complete_now(id).expect("nothing keeps it");
     assert!(!done.failed, "{request:?}");
     done.buffer
 }

@@ -5,7 +5,7 @@ use underlay_core::Nanos;
 use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, VolumeFinished};
 use underlay_model::{Operation, RequestId};
 
-use super::pace::News;
+use super::clock_skew::News;
 use super::plane::ClusterPlane;
 use super::request::{Finished, Pending};
 
@@ -32,7 +32,7 @@ impl<R> ClusterPlane<R> {
                 ClusterEvent::StateChanged(state) => self.remember(*state),
                 ClusterEvent::Finished(done) => self.finish(&done),
                 ClusterEvent::Notice { at, notice } => {
-                    let at = self.pace.on_wall(at);
+                    let at = self.skew.on_wall(at);
                     self.journal.note(at, &self.cluster, &notice);
                 }
             }
@@ -44,8 +44,8 @@ impl<R> ClusterPlane<R> {
         if let Some(reduction) = &mut self.reduction {
             reduction.look(self.now, &mut self.cluster, &mut self.data);
         }
-        let now = self.pace.on_wall(self.now);
-        match self.pace.news(now) {
+        let now = self.skew.on_wall(self.now);
+        match self.skew.news(now) {
             None => {}
             Some(News::FallsBehind { lost, within }) => {
                 let text = format!(
@@ -80,7 +80,7 @@ impl<R> ClusterPlane<R> {
     fn is_killed(&mut self) -> bool {
         #[cfg(test)]
         {
-            if super::mortality::is_over() {
+            if super::crash_points::is_over() {
                 self.killed_after = Some(0);
             }
             if let Some(left) = &mut self.killed_after {
@@ -105,7 +105,7 @@ impl<R> ClusterPlane<R> {
         }
         self.data.execute(command);
         if matches!(command, DataCommand::Resync { .. } | DataCommand::Reshape { .. }) {
-            self.pace.copied(self.now);
+            self.skew.copied(self.now);
         }
         if let Some(reduction) = &mut self.reduction {
             reduction.follow(self.now, command, &mut self.data);
@@ -157,7 +157,7 @@ impl<R> ClusterPlane<R> {
             return;
         }
         let key = done.request.0 & u64::from(u32::MAX);
-        let Some(Pending { carried, behind, .. }) = self.pending.remove(key) else { return };
+        let Some(Pending { in_flight, behind, .. }) = self.pending.remove(key) else { return };
         let (buffer, unreadable) = match delivered {
             Some(Delivered::Bytes(bytes)) => (bytes, false),
             Some(Delivered::Unreadable(bytes)) => (bytes, true),
@@ -170,12 +170,12 @@ impl<R> ClusterPlane<R> {
         let forgotten = done.operation != Operation::Read && self.forgets();
         self.finished.push(Finished {
             id: done.request,
-            at: self.pace.deadline(done.at, behind).max(carried.arrived),
+            at: self.skew.deadline(done.at, behind).max(in_flight.arrived),
             operation: done.operation,
             queue: done.queue,
             failed: unreadable || forgotten || done.outcome != Outcome::Ok,
             buffer,
-            carried,
+            in_flight,
         });
     }
 }
@@ -187,7 +187,7 @@ fn block_of(at: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use crate::server::cluster::plane::ClusterPlane;
-    use crate::server::cluster::request::{Carried, Payload};
+    use crate::server::cluster::request::{InFlight, Payload};
     use underlay_core::{Bytes, Nanos, RootSeed};
     use underlay_model::cluster::{
         ClusterSettings, ClusterSpec, DataCommand, HostSpec, NetworkSpec, Policy,
@@ -220,13 +220,13 @@ mod tests {
 
     /// What is read, or how a write ended; none = with an I/O error.
     fn ask(plane: &mut ClusterPlane<u32>, payload: Payload) -> Option<Vec<u8>> {
-        let carried = Carried { reply: 0, volume: 0, bytes: BLOCK, arrived: Nanos::ZERO };
+        let in_flight = InFlight { reply: 0, volume: 0, bytes: BLOCK, arrived: Nanos::ZERO };
         let request = match payload {
             Payload::Write(..) => Request::write(0, BLOCK),
             _ => Request::read(0, BLOCK),
         };
-        let id = plane.submit(carried, &request, payload, Nanos::ZERO);
-        let done = plane.hurry(id).expect("nothing keeps it");
+        let id = plane.submit(in_flight, &request, payload, Nanos::ZERO);
+        let done = plane.complete_now(id).expect("nothing keeps it");
         (!done.failed).then_some(done.buffer)
     }
 

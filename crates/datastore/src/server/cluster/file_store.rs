@@ -22,7 +22,7 @@ use rustix::fs::{FallocateFlags, SeekFrom, fallocate, seek};
 use rustix::io::Errno;
 use underlay_model::cluster::{ComponentId, ComponentRecord, DeviceId, GroupId};
 
-use super::print_file::next_data;
+use super::fingerprint_file::next_data;
 use super::sums_file::{SUM_BYTES, SUMS_AT_ONCE, SumsFile};
 
 /// A component and where it lies.
@@ -300,7 +300,7 @@ impl BlockStore for FileStore {
 
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), StoreError> {
         #[cfg(test)]
-        if !super::mortality::changes() {
+        if !super::crash_points::changes() {
             return Ok(());
         }
         let outcome = self.bytes.write_all_at(bytes, offset);
@@ -314,12 +314,12 @@ impl BlockStore for FileStore {
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let block = BLOCK_BYTES as u64;
         #[cfg(test)]
-        if !super::mortality::changes() {
+        if !super::crash_points::changes() {
             return Ok(());
         }
         let bytes = fallocate(&self.bytes, flags, offset, length).map_err(io::Error::from);
         #[cfg(test)]
-        if !super::mortality::changes() {
+        if !super::crash_points::changes() {
             return Ok(());
         }
         let outcome = bytes.and_then(|()| self.sums.discard(offset / block, length / block));
@@ -333,7 +333,7 @@ impl BlockStore for FileStore {
 
     fn write_sums(&mut self, first: u64, sums: &[u32]) -> Result<(), StoreError> {
         #[cfg(test)]
-        if !super::mortality::changes() {
+        if !super::crash_points::changes() {
             return Ok(());
         }
         let outcome = self.sums.write(first, sums);

@@ -8,7 +8,7 @@ use underlay_model::cluster::{Fault, HostId, Policy};
 
 use super::kill_tests::{BLOCK, spec};
 use super::plane::ClusterPlane;
-use super::request::{Carried, Payload};
+use super::request::{InFlight, Payload};
 use super::test_directory::SmallDisk;
 
 const LENGTH: usize = 64 * BLOCK as usize;
@@ -24,13 +24,13 @@ fn open(components: &Path, memory: &Path) -> ClusterPlane<()> {
 /// What is read, or how a write ended; none = with an I/O error.
 fn ask(plane: &mut ClusterPlane<()>, now: Nanos, write: Option<u8>) -> Option<Vec<u8>> {
     let bytes = LENGTH as u32;
-    let carried = Carried { reply: (), volume: 0, bytes, arrived: now };
+    let in_flight = InFlight { reply: (), volume: 0, bytes, arrived: now };
     let (request, payload) = match write {
         Some(value) => (Request::write(0, bytes), Payload::Write(vec![value; LENGTH], 0..LENGTH)),
         None => (Request::read(0, bytes), Payload::Read(vec![0; LENGTH])),
     };
-    let id = plane.submit(carried, &request, payload, Nanos::ZERO);
-    let done = plane.hurry(id).expect("nothing keeps it");
+    let id = plane.submit(in_flight, &request, payload, Nanos::ZERO);
+    let done = plane.complete_now(id).expect("nothing keeps it");
     (!done.failed).then_some(done.buffer)
 }
 

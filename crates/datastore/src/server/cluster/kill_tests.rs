@@ -13,10 +13,10 @@ use underlay_model::cluster::{
 };
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
+use super::crash_points;
 use super::faults::FaultRefusal;
-use super::mortality;
 use super::plane::ClusterPlane;
-use super::request::{Carried, Payload};
+use super::request::{InFlight, Payload};
 use super::test_directory::in_memory;
 
 pub(super) const BLOCK: u64 = 4096;
@@ -100,14 +100,14 @@ impl Lives {
     }
 
     fn is_killed(&self) -> bool {
-        self.plane.killed_after == Some(0) || mortality::is_over()
+        self.plane.killed_after == Some(0) || crash_points::is_over()
     }
 
     fn carry(&mut self, request: &Request, payload: Payload) -> Option<(bool, Vec<u8>)> {
         let bytes = request.length_bytes;
-        let carried = Carried { reply: (), volume: 0, bytes, arrived: self.now };
-        let id = self.plane.submit(carried, request, payload, Nanos::ZERO);
-        let done = self.plane.hurry(id).filter(|_| !self.is_killed())?;
+        let in_flight = InFlight { reply: (), volume: 0, bytes, arrived: self.now };
+        let id = self.plane.submit(in_flight, request, payload, Nanos::ZERO);
+        let done = self.plane.complete_now(id).filter(|_| !self.is_killed())?;
         Some((!done.failed, done.buffer))
     }
 
@@ -184,7 +184,7 @@ impl Lives {
     fn open_again(self) -> Lives {
         let Lives { directory, plane, blocks, .. } = self;
         drop(plane);
-        mortality::ends_after(None);
+        crash_points::ends_after(None);
         let mut plane = open(directory.path());
         plane.add_volume(Nanos::ZERO, "data", VOLUME_BLOCKS as u64 * BLOCK, MIRROR).unwrap();
         Lives { directory, plane, now: Nanos::ZERO, blocks }
@@ -237,7 +237,7 @@ fn killed_after(steps: u32) -> bool {
 
 /// The same in the midst of a step: between two changes of components.
 fn killed_after_changes(changes: u32, place: Place) -> bool {
-    mortality::ends_after(Some(changes));
+    crash_points::ends_after(Some(changes));
     looks_after_it(Lives::new(u32::MAX, MIRROR, place))
 }
 
@@ -331,7 +331,7 @@ fn kill_in_the_midst_of_a_write(place: Place) {
     let mut killed = true;
     while killed {
         changes += 1;
-        mortality::ends_after(Some(changes));
+        crash_points::ends_after(Some(changes));
         let mut lives = Lives::new(u32::MAX, SINGLE, place);
         lives.write(0, 8, 1);
         lives.write(4, 8, 2);

@@ -6,7 +6,7 @@
 //!
 //! **Time.** The cluster lives by its own clock, which goes with the wall's and may be ahead of it: while timing is off,
 //! each request is carried through at once by letting the cluster's time jump to its end. The clock never goes back, so what
-//! was skipped stays skipped. It falls behind the wall's where this host copies more slowly than the modelled devices (`pace`).
+//! was skipped stays skipped. It falls behind the wall's where this host copies more slowly than the modelled devices (`clock_skew`).
 //!
 //! **Blocks.** The cluster knows blocks of 4 KiB. A smaller write is widened; what surrounds it is filled in at the moment its
 //! command is carried out, which no other request can come between.
@@ -23,13 +23,13 @@ use underlay_model::cluster::{
 use underlay_model::performance::{Beside, Catalogue, Reduced};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId};
 
+use super::clock_skew::{ClockSkew, STRIDE};
 use super::faults::{FaultRefusal, destroys_bytes};
 use super::file_store::{FileStores, component_path};
 use super::journal::Journal;
 use super::memory::Memory;
-use super::pace::{Pace, STRIDE};
 use super::reduction::Reduction;
-use super::request::{Carried, Finished, Payload, Pending};
+use super::request::{Finished, InFlight, Payload, Pending};
 use crate::server::nbd::protocol::Extent;
 use crate::server::slab::Slab;
 
@@ -64,7 +64,7 @@ pub(crate) struct ClusterPlane<R> {
     sequence: u32,
     pub(super) events: Vec<ClusterEvent>,
     pub(super) finished: Vec<Finished<R>>,
-    pub(super) pace: Pace,
+    pub(super) skew: ClockSkew,
     /// When it was last told that this host's storage refuses writes, on the wall's clock.
     pub(super) refusal_told: Option<Nanos>,
     /// What the cluster's clock shows.
@@ -99,7 +99,7 @@ impl<R> ClusterPlane<R> {
             sequence: 0,
             events: Vec::new(),
             finished: Vec::new(),
-            pace: Pace::default(),
+            skew: ClockSkew::default(),
             refusal_told: None,
             now: Nanos::ZERO,
             is_instant,
@@ -150,8 +150,8 @@ impl<R> ClusterPlane<R> {
             repaired_blocks: self.journal.repaired,
             lost_blocks: self.journal.lost,
             reduction: self.reduced(),
-            behind: self.pace.behind(),
-            slowdown: Some(self.pace.slowdown()),
+            behind: self.skew.behind(),
+            slowdown: Some(self.skew.slowdown()),
         };
         self.catalogue.values(&mut self.cluster, &beside)
     }
@@ -191,21 +191,21 @@ impl<R> ClusterPlane<R> {
     /// If the volume does not exist, or the request is not of whole blocks within it.
     pub(crate) fn submit(
         &mut self,
-        carried: Carried<R>,
+        in_flight: InFlight<R>,
         request: &Request,
         payload: Payload,
         head_start: Nanos,
     ) -> RequestId {
-        let volume = self.volume(carried.volume).expect("the caller has looked");
+        let volume = self.volume(in_flight.volume).expect("the caller has looked");
         let (at, behind) =
-            self.pace.arrival(self.now, carried.arrived, || self.cluster.next_wakeup());
+            self.skew.arrival(self.now, in_flight.arrived, || self.cluster.next_wakeup());
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = u64::from(self.sequence) << 32;
         let given = match &payload {
             Payload::Nothing | Payload::Read(_) => 0..request.length_bytes as usize,
             Payload::Write(_, given) => given.clone(),
         };
-        let key = self.pending.insert(Pending { id: RequestId(0), carried, given, behind });
+        let key = self.pending.insert(Pending { id: RequestId(0), in_flight, given, behind });
         // The highest bit is left to the names of this file's own reads.
         let id = RequestId((sequence | key) & (u64::MAX >> 1));
         if let Some(pending) = self.pending.get_mut(key) {
@@ -222,7 +222,7 @@ impl<R> ClusterPlane<R> {
 
     /// Lets time pass up to `until` on the wall's clock, and appends what is done.
     pub(crate) fn advance(&mut self, until: Nanos, finished: &mut Vec<Finished<R>>) {
-        let at = self.pace.turn(self.now, until, || self.cluster.next_wakeup());
+        let at = self.skew.turn(self.now, until, || self.cluster.next_wakeup());
         self.pass(at);
         finished.append(&mut self.finished);
     }
@@ -235,11 +235,11 @@ impl<R> ClusterPlane<R> {
         let internal = self.cluster.next_wakeup().map(|at| at + PATIENCE);
         let counting = self.reduction.as_ref().and_then(Reduction::wakeup);
         let next = [self.cluster.next_answer(), internal, counting].into_iter().flatten().min();
-        next.map(|at| self.pace.wakeup(self.now, self.pace.on_wall(at)))
+        next.map(|at| self.skew.wakeup(self.now, self.skew.on_wall(at)))
     }
 
     /// Carries a request through at once, if nothing keeps it: the cluster's time jumps to its end.
-    pub(crate) fn hurry(&mut self, id: RequestId) -> Option<Finished<R>> {
+    pub(crate) fn complete_now(&mut self, id: RequestId) -> Option<Finished<R>> {
         let limit = self.now + JUMP_MAX;
         loop {
             if let Some(place) = self.finished.iter().position(|finished| finished.id == id) {
@@ -247,7 +247,7 @@ impl<R> ClusterPlane<R> {
             }
             let next = self.cluster.next_wakeup().filter(|next| *next <= limit)?;
             let next = next.max(self.now);
-            self.pace.skip(next - self.now);
+            self.skew.skip(next - self.now);
             self.pass(next);
         }
     }
@@ -308,7 +308,7 @@ impl<R> ClusterPlane<R> {
             Ok(started) => self.reduction = started,
             Err(error) => {
                 let text = format!("{error}: what is stored reduced is not counted");
-                self.journal.say(self.pace.on_wall(self.now), "reduction", text);
+                self.journal.say(self.skew.on_wall(self.now), "reduction", text);
             }
         }
     }
@@ -340,25 +340,25 @@ impl<R> ClusterPlane<R> {
     }
 
     /// Gives up all requests in flight and hands back what would answer them.
-    pub(crate) fn abandon(&mut self) -> Vec<Carried<R>> {
-        let finished = std::mem::take(&mut self.finished).into_iter().map(|done| done.carried);
+    pub(crate) fn abandon(&mut self) -> Vec<InFlight<R>> {
+        let finished = std::mem::take(&mut self.finished).into_iter().map(|done| done.in_flight);
         let finished: Vec<_> = finished.collect();
         let pending = self.pending.drain();
         for pending in &pending {
             // The cluster may still finish it; then nobody knows its name any more.
             let _nobody_wants_it = self.data.finish(pending.id);
         }
-        finished.into_iter().chain(pending.into_iter().map(|pending| pending.carried)).collect()
+        finished.into_iter().chain(pending.into_iter().map(|pending| pending.in_flight)).collect()
     }
 
     /// A moment of the wall's clock on the cluster's. A request that arrived while the cluster was already told of a
     /// slightly later moment arrives then.
     pub(super) fn at(&mut self, wall: Nanos) -> Nanos {
-        self.pace.go_on(self.now, wall, || self.cluster.next_wakeup())
+        self.skew.go_on(self.now, wall, || self.cluster.next_wakeup())
     }
 
     /// From now on the cluster waits for what this host is slow to copy, instead of its clients.
-    pub(crate) fn keep_pace(&mut self) {
-        self.pace.keep_to(STRIDE);
+    pub(crate) fn follow_host(&mut self) {
+        self.skew.keep_to(STRIDE);
     }
 }

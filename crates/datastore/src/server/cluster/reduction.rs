@@ -31,7 +31,7 @@ use underlay_model::cluster::{Cluster, ComponentId, DataCommand, GroupId, Leavin
 use underlay_model::performance;
 
 use super::file_store::{FileStore, FileStores, Place, component_path};
-use super::print_file::{PrintFile, prints_path};
+use super::fingerprint_file::{FingerprintFile, prints_path};
 use crate::error::DatastoreError;
 
 /// How often blocks are handed over.
@@ -247,7 +247,7 @@ struct Counted {
     place: Place,
     /// None if its bytes are gone, or cannot be opened.
     content: Option<FileStore>,
-    prints: PrintFile,
+    prints: FingerprintFile,
 }
 
 /// The counting thread.
@@ -326,7 +326,7 @@ impl Counting {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let prints = PrintFile::open(&path, place.length)?;
+        let prints = FingerprintFile::open(&path, place.length)?;
         let stores = FileStores::new(&self.directory);
         let content = stores.look(place.component, place.device, place.length)?;
         let counted = Counted { place, content, prints };

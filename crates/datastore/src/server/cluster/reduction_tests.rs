@@ -14,7 +14,7 @@ use underlay_model::cluster::{
 use underlay_model::{DiskGroupSpec, Reduction, ReductionCosts, Request, builtin};
 
 use super::plane::ClusterPlane;
-use super::request::{Carried, Payload};
+use super::request::{InFlight, Payload};
 
 const BLOCK: usize = 4096;
 const RUN_BLOCKS: usize = 16;
@@ -77,9 +77,9 @@ impl Bench {
 
     fn request(&mut self, request: &Request, payload: Payload) {
         let bytes = request.length_bytes;
-        let carried = Carried { reply: (), volume: 0, bytes, arrived: self.now };
-        let id = self.plane.submit(carried, request, payload, Nanos::ZERO);
-        let done = self.plane.hurry(id).expect("nothing keeps it");
+        let in_flight = InFlight { reply: (), volume: 0, bytes, arrived: self.now };
+        let id = self.plane.submit(in_flight, request, payload, Nanos::ZERO);
+        let done = self.plane.complete_now(id).expect("nothing keeps it");
         assert!(!done.failed);
     }
 

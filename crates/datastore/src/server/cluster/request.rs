@@ -15,7 +15,7 @@ const BLOCK: u64 = BLOCK_BYTES as u64;
 /// A request that the cluster has.
 pub(super) struct Pending<R> {
     pub(super) id: RequestId,
-    pub(super) carried: Carried<R>,
+    pub(super) in_flight: InFlight<R>,
     /// The part of a write that the client gave; the rest of its first and last block is filled in.
     pub(super) given: Range<usize>,
     /// How far the cluster's clock had fallen behind when it came.
@@ -23,7 +23,7 @@ pub(super) struct Pending<R> {
 }
 
 /// A request on its way.
-pub(crate) struct Carried<R> {
+pub(crate) struct InFlight<R> {
     pub(crate) reply: R,
     /// The server's number of the volume.
     pub(crate) volume: usize,
@@ -35,7 +35,7 @@ pub(crate) struct Carried<R> {
 /// A request that is done.
 pub(crate) struct Finished<R> {
     pub(super) id: RequestId,
-    pub(crate) carried: Carried<R>,
+    pub(crate) in_flight: InFlight<R>,
     pub(crate) operation: Operation,
     /// On the wall's clock.
     pub(crate) at: Nanos,
@@ -57,7 +57,7 @@ pub(crate) enum Payload {
 impl<R> Finished<R> {
     /// What is to be answered and counted. A request that the host was slower with than the cluster was not held back.
     pub(crate) fn into_due(self, path: &PathCost) -> Due<R> {
-        let Carried { reply, volume, bytes, arrived } = self.carried;
+        let InFlight { reply, volume, bytes, arrived } = self.in_flight;
         let delayed = self.at > arrived + path.compensation_of(self.operation);
         let modelled = Some(Modelled { deadline: self.at, queue: self.queue, delayed });
         let operation = self.operation;

@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
 use underlay_datastore::persistent::{
-    Description, DeviceDescription, Home, NewPolicy, NewVolume, VolumeStatus, check_mount,
+    DataDirectory, Description, DeviceDescription, NewPolicy, NewVolume, VolumeStatus, check_mount,
 };
 use underlay_datastore::{DatastoreError, Durability};
 use underlay_host::FileSystem;
@@ -167,7 +167,7 @@ fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
 }
 
 /// Starts the datastore and creates the volume. Who asked to stop meanwhile gets neither; a step that has begun is waited for.
-fn bring_up(home: &Home, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
+fn bring_up(home: &DataDirectory, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
     let interrupted = || Stop::interrupted("interrupted; the volume was not created");
     let started = home.start(program, &interrupt::requested);
     if matches!(started, Err(DatastoreError::GivenUp)) || interrupt::requested() {
@@ -184,7 +184,7 @@ fn bring_up(home: &Home, program: &Path, volume: NewVolume) -> Result<VolumeStat
 }
 
 /// A datastore that was made for a volume that cannot be goes again. What does not work is not worth hiding why.
-fn undo(home: Home, directory_existed: bool) {
+fn undo(home: DataDirectory, directory_existed: bool) {
     match home.withdraw(directory_existed) {
         Ok(true) => {}
         Ok(false) => {
@@ -199,7 +199,7 @@ fn absolute(path: &Path) -> Result<PathBuf, Stop> {
         .map_err(|error| Stop::bad_input(format!("could not resolve {}: {error}", path.display())))
 }
 
-fn existing(arguments: &Arguments) -> Result<Home, Stop> {
+fn existing(arguments: &Arguments) -> Result<DataDirectory, Stop> {
     let new = &arguments.datastore;
     let asks_for_new = !new.devices.is_empty()
         || new.design.is_some()
@@ -216,7 +216,7 @@ fn existing(arguments: &Arguments) -> Result<Home, Stop> {
     home(&arguments.directory)
 }
 
-fn make(arguments: &Arguments) -> Result<Home, Stop> {
+fn make(arguments: &Arguments) -> Result<DataDirectory, Stop> {
     let new = &arguments.datastore;
     let parts = match &new.design {
         Some(design) => of_design(design)?,
@@ -247,7 +247,7 @@ fn make(arguments: &Arguments) -> Result<Home, Stop> {
         nbd_address: new.nbd,
         volumes: Vec::new(),
     };
-    Home::create(&arguments.directory, &description).map_err(|error| stop(&error))
+    DataDirectory::create(&arguments.directory, &description).map_err(|error| stop(&error))
 }
 
 /// A cluster loses what its cache devices lose, so that not every durability can be asked of it.

@@ -7,7 +7,7 @@ use serde_json::json;
 use std::path::PathBuf;
 use underlay_core::Bytes;
 use underlay_datastore::DatastoreError;
-use underlay_datastore::persistent::{Busy, Description, Home, Presence};
+use underlay_datastore::persistent::{Busy, DataDirectory, Description, Presence};
 
 /// Arguments of `underlay volume list`.
 #[derive(Debug, Args)]
@@ -39,7 +39,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
             Err(error) => Err(stop(&error)),
         },
         Presence::Busy(busy) => described(arguments, &home, State::Busy(busy)),
-        Presence::Orphaned => described(arguments, &home, State::KeeperGone),
+        Presence::Orphaned => described(arguments, &home, State::SupervisorGone),
         Presence::Stopped => described(arguments, &home, State::Stopped),
     }
 }
@@ -50,8 +50,8 @@ enum State {
     Running,
     Busy(Busy),
     Stopped,
-    /// Its keeper was killed; volumes are still served.
-    KeeperGone,
+    /// Its supervisor was killed; volumes are still served.
+    SupervisorGone,
 }
 
 impl State {
@@ -60,20 +60,20 @@ impl State {
             State::Running => "running",
             State::Busy(busy) => busy.as_str(),
             State::Stopped => "stopped",
-            State::KeeperGone => "keeper-gone",
+            State::SupervisorGone => "keeper-gone",
         }
     }
 }
 
-/// What is known without a keeper.
-fn described(arguments: &Arguments, home: &Home, state: State) -> Result<(), Stop> {
+/// What is known without a supervisor.
+fn described(arguments: &Arguments, home: &DataDirectory, state: State) -> Result<(), Stop> {
     let description = home.description().map_err(|error| stop(&error))?;
     let directory = home.directory().display().to_string();
     if arguments.json {
         return show::json(&json!({
             "running": false,
             "state": state.as_str(),
-            "keeper-gone": state == State::KeeperGone,
+            "keeper-gone": state == State::SupervisorGone,
             "datastore": stopped(&directory, &description),
         }));
     }
@@ -84,8 +84,8 @@ fn described(arguments: &Arguments, home: &Home, state: State) -> Result<(), Sto
         State::Busy(busy) => {
             outln!("{directory}  is {}; ask again in a moment", busy.as_str());
         }
-        State::KeeperGone => outln!(
-            "{directory}  its keeper is gone, but its volumes are still served; `underlay volume stop \
+        State::SupervisorGone => outln!(
+            "{directory}  its supervisor is gone, but its volumes are still served; `underlay volume stop \
              {directory}` takes them down, then `start` brings them back"
         ),
     }

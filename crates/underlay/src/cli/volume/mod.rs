@@ -12,7 +12,7 @@ use crate::stop::{Stop, chain};
 use clap::{Args, Subcommand};
 use std::path::{Path, PathBuf};
 use underlay_datastore::DatastoreError;
-use underlay_datastore::persistent::{Connection, Home};
+use underlay_datastore::persistent::{Connection, DataDirectory};
 
 /// Arguments of `underlay volume`.
 #[derive(Debug, Args)]
@@ -64,8 +64,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 }
 
 /// The datastore in a directory.
-fn home(directory: &Path) -> Result<Home, Stop> {
-    Home::open(directory).map_err(|error| stop(&error))
+fn home(directory: &Path) -> Result<DataDirectory, Stop> {
+    DataDirectory::open(directory).map_err(|error| stop(&error))
 }
 
 /// The datastore in a directory, which must run.
@@ -73,7 +73,7 @@ fn running(directory: &Path) -> Result<Connection, Stop> {
     home(directory)?.running().map_err(|error| stop(&error))
 }
 
-/// This program: it also is the keeper and the server.
+/// This program: it also is the supervisor and the server.
 fn program() -> Result<PathBuf, Stop> {
     std::env::current_exe()
         .map_err(|error| Stop::host(format!("could not find this program's own file: {error}")))

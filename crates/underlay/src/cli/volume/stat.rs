@@ -39,7 +39,7 @@ struct Observed {
     now: Status,
     latencies: Vec<Latency>,
     backend: Vec<BackendLatencyStatus>,
-    /// A keeper that an older program started does not tell.
+    /// A supervisor that an older program started does not tell.
     timing: Option<TimingStatus>,
 }
 

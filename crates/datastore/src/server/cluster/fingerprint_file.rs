@@ -25,21 +25,21 @@ pub(crate) fn prints_path(component: &Path) -> PathBuf {
 
 /// The prints of one component.
 #[derive(Debug)]
-pub(crate) struct PrintFile {
+pub(crate) struct FingerprintFile {
     file: File,
 }
 
-impl PrintFile {
+impl FingerprintFile {
     /// Opens the prints of a component of that length; none yet if there was no file.
-    pub(crate) fn open(path: &Path, component_bytes: u64) -> io::Result<PrintFile> {
+    pub(crate) fn open(path: &Path, component_bytes: u64) -> io::Result<FingerprintFile> {
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         file.set_len(component_bytes / BLOCK_BYTES as u64 * RECORD)?;
-        Ok(PrintFile { file })
+        Ok(FingerprintFile { file })
     }
 }
 
-impl PrintStore for PrintFile {
+impl PrintStore for FingerprintFile {
     fn read(&mut self, first: u64, records: &mut [PrintRecord]) -> io::Result<()> {
         let mut bytes = vec![0; records.len() * PRINT_RECORD_BYTES];
         self.file.read_exact_at(&mut bytes, first * RECORD)?;
@@ -76,7 +76,7 @@ pub(crate) fn next_data(file: &File, from: u64) -> io::Result<Option<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::PrintFile;
+    use super::FingerprintFile;
     use crate::reduction::{MemoryPrints, Print, PrintRecord, PrintStore};
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
@@ -92,12 +92,12 @@ mod tests {
             let mut memory = MemoryPrints::default();
             for (first, count, what) in steps {
                 // Opened each time: what was written by the last one is there.
-                let mut file = PrintFile::open(&path, 1000 * 4096).unwrap();
+                let mut file = FingerprintFile::open(&path, 1000 * 4096).unwrap();
                 let record = PrintRecord { print: Print::from_raw(u64::from(what) * 7), sum: what };
                 memory.write(first, &vec![record; count]).unwrap();
                 file.write(first, &vec![record; count]).unwrap();
             }
-            let mut file = PrintFile::open(&path, 1000 * 4096).unwrap();
+            let mut file = FingerprintFile::open(&path, 1000 * 4096).unwrap();
             let (mut expected, mut found) = ([PrintRecord::default(); 1000], [PrintRecord::default(); 1000]);
             memory.read(0, &mut expected).unwrap();
             file.read(0, &mut found).unwrap();

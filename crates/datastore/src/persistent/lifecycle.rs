@@ -3,7 +3,7 @@
 //!
 //! Who comes while another command starts or stops the datastore waits for the outcome and then does its own: a start that
 //! finds it coming up waits until it is there, a stop ends it as soon as it is, and whoever needs it running neither fails
-//! for having come a moment too early nor hangs on a keeper that is about to be gone.
+//! for having come a moment too early nor hangs on a supervisor that is about to be gone.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -16,16 +16,16 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::client::{Connection, Forced};
-use super::home::Home;
+use super::data_directory::DataDirectory;
 use super::lock::{Busy, Lock, holder};
 use super::orphan;
 use crate::error::DatastoreError;
 
-/// How long a keeper may take to bring everything up: attaching, calibrating, mounting, journal recovery.
+/// How long a supervisor may take to bring everything up: attaching, calibrating, mounting, journal recovery.
 const START_LIMIT: Duration = Duration::from_secs(120);
 /// How long whoever only looks may keep others from the lock.
 const LOOK_LIMIT: Duration = Duration::from_secs(1);
-/// How long a keeper that was told to stop may take to be gone.
+/// How long a supervisor that was told to stop may take to be gone.
 const END_LIMIT: Duration = Duration::from_secs(60);
 /// How often is looked again.
 const PERIOD: Duration = Duration::from_millis(20);
@@ -35,18 +35,18 @@ const LAST_WORDS_BYTES: usize = 2000;
 /// Who looks after a datastore.
 #[derive(Clone, Debug)]
 pub enum Presence {
-    /// Its keeper: it runs.
+    /// Its supervisor: it runs.
     Kept(Connection),
     /// Somebody brings it up or takes it down.
     Busy(Busy),
-    /// Nobody, although its server lives and volumes are served: the keeper was killed.
+    /// Nobody, although its server lives and volumes are served: the supervisor was killed.
     Orphaned,
     /// Nobody; it is stopped.
     Stopped,
 }
 
-impl Home {
-    /// The keeper, if the datastore runs.
+impl DataDirectory {
+    /// The supervisor, if the datastore runs.
     pub fn connect(&self) -> Result<Option<Connection>, DatastoreError> {
         Connection::open(self.socket())
     }
@@ -64,14 +64,14 @@ impl Home {
         })
     }
 
-    /// The keeper, which is waited for while it comes up; an error that says what to do if there is none.
+    /// The supervisor, which is waited for while it comes up; an error that says what to do if there is none.
     pub fn running(&self) -> Result<Connection, DatastoreError> {
         let deadline = Instant::now() + START_LIMIT;
         loop {
             match self.presence()? {
                 Presence::Kept(connection) => return Ok(connection),
                 Presence::Orphaned => {
-                    return Err(DatastoreError::KeeperGone(self.directory().to_path_buf()));
+                    return Err(DatastoreError::SupervisorGone(self.directory().to_path_buf()));
                 }
                 Presence::Stopped => {
                     return Err(DatastoreError::NotRunning(self.directory().to_path_buf()));
@@ -85,9 +85,9 @@ impl Home {
         }
     }
 
-    /// Starts the keeper, unless it runs, and waits until all volumes are there. `program` understands
-    /// `datastore-keeper --directory DIR` by calling [`super::keep`]. What a killed keeper left is taken down first;
-    /// refused while that is in use. Once `is_given_up` says so, a keeper that this call has started is ended again.
+    /// Starts the supervisor, unless it runs, and waits until all volumes are there. `program` understands
+    /// `datastore-keeper --directory DIR` by calling [`super::keep`]. What a killed supervisor left is taken down first;
+    /// refused while that is in use. Once `is_given_up` says so, a supervisor that this call has started is ended again.
     pub fn start(
         &self,
         program: &Path,
@@ -122,13 +122,14 @@ impl Home {
             .open(&log_path)
             .map_err(DatastoreError::file("open", &log_path))?;
         let begin = log.metadata().map_err(DatastoreError::file("inspect", &log_path))?.len();
-        let mut keeper = self.spawn_keeper(program, lock, log)?;
+        let mut supervisor = self.spawn_supervisor(program, lock, log)?;
         let deadline = Instant::now() + START_LIMIT;
         loop {
             if let Some(connection) = self.answering()? {
                 return Ok(connection);
             }
-            let ended = keeper.try_wait().map_err(DatastoreError::system("wait for the keeper"))?;
+            let ended =
+                supervisor.try_wait().map_err(DatastoreError::system("wait for the supervisor"))?;
             if ended.is_some() {
                 return Err(DatastoreError::KeeperEnded {
                     directory: self.directory().to_path_buf(),
@@ -136,7 +137,7 @@ impl Home {
                 });
             }
             if is_given_up() {
-                return Err(self.end_keeper(keeper));
+                return Err(self.end_supervisor(supervisor));
             }
             if Instant::now() >= deadline {
                 return Err(self.silent("start", START_LIMIT));
@@ -145,7 +146,12 @@ impl Home {
         }
     }
 
-    fn spawn_keeper(&self, program: &Path, lock: Lock, log: File) -> Result<Child, DatastoreError> {
+    fn spawn_supervisor(
+        &self,
+        program: &Path,
+        lock: Lock,
+        log: File,
+    ) -> Result<Child, DatastoreError> {
         let log_path = self.log();
         let errors = log.try_clone().map_err(DatastoreError::file("open", &log_path))?;
         let mut command = Command::new(program);
@@ -162,25 +168,25 @@ impl Home {
         command.spawn().map_err(DatastoreError::file("start", program))
     }
 
-    /// Ends a keeper that is not wanted any more, and waits until nothing of it is on the host. Returns what came of it.
-    fn end_keeper(&self, mut keeper: Child) -> DatastoreError {
-        let told = i32::try_from(keeper.id()).ok().and_then(Pid::from_raw);
+    /// Ends a supervisor that is not wanted any more, and waits until nothing of it is on the host. Returns what came of it.
+    fn end_supervisor(&self, mut supervisor: Child) -> DatastoreError {
+        let told = i32::try_from(supervisor.id()).ok().and_then(Pid::from_raw);
         // Not waited for yet, so its number is its own.
         if let Some(Err(error)) = told.map(|pid| kill_process(pid, Signal::TERM)) {
-            return DatastoreError::system("end the keeper")(error);
+            return DatastoreError::system("end the supervisor")(error);
         }
         let deadline = Instant::now() + END_LIMIT;
         loop {
-            match keeper.try_wait() {
+            match supervisor.try_wait() {
                 Ok(Some(_)) => return DatastoreError::GivenUp,
                 Ok(None) if Instant::now() >= deadline => return self.silent("stop", END_LIMIT),
                 Ok(None) => thread::sleep(PERIOD),
-                Err(error) => return DatastoreError::system("wait for the keeper")(error),
+                Err(error) => return DatastoreError::system("wait for the supervisor")(error),
             }
         }
     }
 
-    /// The keeper, if it answers. One that is dying may still be connected to.
+    /// The supervisor, if it answers. One that is dying may still be connected to.
     fn answering(&self) -> Result<Option<Connection>, DatastoreError> {
         let Some(connection) = self.connect()? else { return Ok(None) };
         match connection.status() {
@@ -191,7 +197,7 @@ impl Home {
     }
 
     /// Ends the datastore, and waits until nothing of it is on the host; its data stays. One that is coming up is ended as
-    /// soon as it is there. What a killed keeper left is taken down as the keeper would. Refused while volumes are in use,
+    /// soon as it is there. What a killed supervisor left is taken down as the supervisor would. Refused while volumes are in use,
     /// unless forced.
     pub fn stop(&self, forced: Forced) -> Result<(), DatastoreError> {
         self.halt(|connection| connection.stop(forced), forced).map(drop)
@@ -283,7 +289,7 @@ impl Home {
         Ok(())
     }
 
-    /// The lock that the keeper holds as long as it lives; `None` when another process has it.
+    /// The lock that the supervisor holds as long as it lives; `None` when another process has it.
     fn try_lock(&self) -> Result<Option<Lock>, DatastoreError> {
         if !self.description_file().exists() {
             // Removed since it was found.
@@ -292,7 +298,7 @@ impl Home {
         Lock::try_take(&self.lock_file())
     }
 
-    /// The lock for a new keeper's life: handed over by who started it, or taken by one that was started by hand.
+    /// The lock for a new supervisor's life: handed over by who started it, or taken by one that was started by hand.
     pub(super) fn lock_for_keeping(&self) -> Result<Lock, DatastoreError> {
         if let Some(lock) = Lock::handed_over(&self.lock_file())? {
             return Ok(lock);
@@ -346,14 +352,14 @@ mod tests {
     use underlay_core::RootSeed;
     use underlay_model::builtin;
 
-    use super::{Forced, Home, Presence};
+    use super::{DataDirectory, Forced, Presence};
     use crate::error::DatastoreError;
     use crate::persistent::lock::{Busy, Lock, holder};
     use crate::persistent::protocol::{Question, Reply};
     use crate::persistent::{Description, DeviceDescription, VolumeDescription};
     use underlay_core::Durability;
 
-    fn made(folder: &Path) -> Home {
+    fn made(folder: &Path) -> DataDirectory {
         let profile = builtin::find("null").expect("built in");
         let description = Description {
             seed: RootSeed(1),
@@ -363,10 +369,10 @@ mod tests {
             nbd_address: None,
             volumes: Vec::new(),
         };
-        Home::create(&folder.join("store"), &description).expect("made")
+        DataDirectory::create(&folder.join("store"), &description).expect("made")
     }
 
-    /// Stands in for a keeper, or whatever else is to be started.
+    /// Stands in for a supervisor, or whatever else is to be started.
     fn program(folder: &Path, text: &str) -> PathBuf {
         let path = folder.join("program");
         fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a script");
@@ -374,10 +380,10 @@ mod tests {
         path
     }
 
-    /// What a keeper does once all is up: answers until it is told to stop, then lets go.
-    fn keep_until_stopped(home: &Home, lock: Lock) {
-        fs::create_dir_all(home.run()).unwrap();
-        let listener = UnixListener::bind(home.socket()).unwrap();
+    /// What a supervisor does once all is up: answers until it is told to stop, then lets go.
+    fn keep_until_stopped(data_directory: &DataDirectory, lock: Lock) {
+        fs::create_dir_all(data_directory.run()).unwrap();
+        let listener = UnixListener::bind(data_directory.socket()).unwrap();
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let mut line = String::new();
@@ -387,7 +393,7 @@ mod tests {
                 break;
             }
         }
-        fs::remove_dir_all(home.run()).unwrap();
+        fs::remove_dir_all(data_directory.run()).unwrap();
         drop((listener, lock));
     }
 
@@ -395,53 +401,53 @@ mod tests {
     #[test]
     fn a_datastore_that_is_coming_up_is_stopped_once_it_is_there() {
         let folder = tempfile::tempdir().unwrap();
-        let home = made(folder.path());
-        let mut lock = Lock::try_take(&home.lock_file()).unwrap().unwrap();
+        let data_directory = made(folder.path());
+        let mut lock = Lock::try_take(&data_directory.lock_file()).unwrap().unwrap();
         lock.say(Busy::Starting);
-        assert!(matches!(home.presence().unwrap(), Presence::Busy(Busy::Starting)));
+        assert!(matches!(data_directory.presence().unwrap(), Presence::Busy(Busy::Starting)));
         let begin = Instant::now();
         thread::scope(|scope| {
-            let stop = scope.spawn(|| home.stop(Forced::No));
-            let wait = scope.spawn(|| home.running().map(drop));
-            // Both have looked for the keeper by then, or look later and find it at once.
+            let stop = scope.spawn(|| data_directory.stop(Forced::No));
+            let wait = scope.spawn(|| data_directory.running().map(drop));
+            // Both have looked for the supervisor by then, or look later and find it at once.
             thread::sleep(Duration::from_millis(100));
-            keep_until_stopped(&home, lock);
+            keep_until_stopped(&data_directory, lock);
             stop.join().unwrap().unwrap();
             // It came up, or was stopped before it was seen.
             let waited = wait.join().unwrap();
             assert!(matches!(waited, Ok(()) | Err(DatastoreError::NotRunning(_))), "{waited:?}");
         });
         assert!(begin.elapsed() < super::END_LIMIT);
-        assert!(matches!(home.presence().unwrap(), Presence::Stopped));
+        assert!(matches!(data_directory.presence().unwrap(), Presence::Stopped));
     }
 
     #[test]
     fn nobody_gets_between_a_start_and_its_keeper() {
         let folder = tempfile::tempdir().unwrap();
-        let home = made(folder.path());
+        let data_directory = made(folder.path());
         let script = "flock -n \"$3/lock\" true && echo free || echo held\ncat \"$3/lock\"\nexit 1";
-        let error = home.start(&program(folder.path(), script), &|| false).unwrap_err();
+        let error = data_directory.start(&program(folder.path(), script), &|| false).unwrap_err();
         let DatastoreError::KeeperEnded { last_words, .. } = &error else { panic!("{error}") };
         assert_eq!(last_words, "held\nstarting");
-        assert_eq!(holder(&home.lock_file()), None);
+        assert_eq!(holder(&data_directory.lock_file()), None);
         // Not one of a group that a terminal's Ctrl-C is meant for.
         let own = "read -r line < /proc/$$/stat; set -- $line; test $1 = $6 && echo leads; exit 1";
-        let error = home.start(&program(folder.path(), own), &|| false).unwrap_err();
+        let error = data_directory.start(&program(folder.path(), own), &|| false).unwrap_err();
         assert!(error.to_string().ends_with(": leads"), "{error}");
     }
 
     #[test]
     fn a_start_that_is_given_up_leaves_no_keeper() {
         let folder = tempfile::tempdir().unwrap();
-        let home = made(folder.path());
+        let data_directory = made(folder.path());
         let sleeper = program(folder.path(), "touch \"$3/begun\"; exec sleep 60");
-        let begun = home.directory().join("begun");
-        let given_up = home.start(&sleeper, &|| begun.exists());
+        let begun = data_directory.directory().join("begun");
+        let given_up = data_directory.start(&sleeper, &|| begun.exists());
         assert!(matches!(given_up, Err(DatastoreError::GivenUp)), "{given_up:?}");
-        assert_eq!(holder(&home.lock_file()), None);
+        assert_eq!(holder(&data_directory.lock_file()), None);
         // While another one starts or stops it, nothing is to be ended.
-        let held = Lock::try_take(&home.lock_file()).unwrap();
-        let given_up = home.start(&sleeper, &|| true);
+        let held = Lock::try_take(&data_directory.lock_file()).unwrap();
+        let given_up = data_directory.start(&sleeper, &|| true);
         assert!(matches!(given_up, Err(DatastoreError::GivenUp)), "{given_up:?}");
         drop(held);
     }
@@ -449,8 +455,8 @@ mod tests {
     #[test]
     fn what_another_command_has_put_in_is_not_withdrawn() {
         let folder = tempfile::tempdir().unwrap();
-        let home = made(folder.path());
-        let mut description = home.description().unwrap();
+        let data_directory = made(folder.path());
+        let mut description = data_directory.description().unwrap();
         description.volumes.push(VolumeDescription {
             name: "theirs".to_string(),
             capacity_bytes: 1 << 20,
@@ -459,17 +465,19 @@ mod tests {
             file_system: None,
             mount: None,
         });
-        description.write(&home.description_file()).unwrap();
-        assert!(!home.clone().withdraw(false).unwrap());
-        assert_eq!(home.description().unwrap().volumes.len(), 1);
+        description.write(&data_directory.description_file()).unwrap();
+        assert!(!data_directory.clone().withdraw(false).unwrap());
+        assert_eq!(data_directory.description().unwrap().volumes.len(), 1);
         description.volumes.clear();
-        description.write(&home.description_file()).unwrap();
-        assert!(home.clone().withdraw(false).unwrap());
-        assert!(!home.directory().exists());
+        description.write(&data_directory.description_file()).unwrap();
+        assert!(data_directory.clone().withdraw(false).unwrap());
+        assert!(!data_directory.directory().exists());
         // Another command removed it: nothing of it is left either.
-        assert!(home.clone().withdraw(false).unwrap());
-        for gone in [home.stop(Forced::No), home.start(Path::new("/bin/true"), &|| false).map(drop)]
-        {
+        assert!(data_directory.clone().withdraw(false).unwrap());
+        for gone in [
+            data_directory.stop(Forced::No),
+            data_directory.start(Path::new("/bin/true"), &|| false).map(drop),
+        ] {
             assert!(matches!(gone, Err(DatastoreError::NotADatastore(_))), "{gone:?}");
         }
     }

@@ -42,7 +42,7 @@ struct Kept {
 
 /// The file, and what is in it.
 #[derive(Debug)]
-pub(crate) struct MarkFile {
+pub(crate) struct LostRangeLog {
     file: File,
     /// By component and first block; ranges of a component neither touch nor overlap.
     ranges: BTreeMap<(u32, u64), Kept>,
@@ -51,13 +51,13 @@ pub(crate) struct MarkFile {
     is_failing: bool,
 }
 
-impl MarkFile {
+impl LostRangeLog {
     /// The one below a directory, with the marks that are in it.
-    pub(crate) fn open(directory: &Path) -> Result<MarkFile, DatastoreError> {
-        MarkFile::with_places(directory, PLACES)
+    pub(crate) fn open(directory: &Path) -> Result<LostRangeLog, DatastoreError> {
+        LostRangeLog::with_places(directory, PLACES)
     }
 
-    fn with_places(directory: &Path, places: usize) -> Result<MarkFile, DatastoreError> {
+    fn with_places(directory: &Path, places: usize) -> Result<LostRangeLog, DatastoreError> {
         let path = directory.join(NAME);
         let length = HEAD_BYTES + places * PLACE_BYTES;
         let open = || -> io::Result<(File, Vec<u8>)> {
@@ -80,7 +80,7 @@ impl MarkFile {
             return Err(DatastoreError::BadMemory { path, reason });
         }
         let mut marks =
-            MarkFile { file, ranges: BTreeMap::new(), free: Vec::new(), is_failing: false };
+            LostRangeLog { file, ranges: BTreeMap::new(), free: Vec::new(), is_failing: false };
         let (stored, _) = bytes[HEAD_BYTES..].as_chunks::<PLACE_BYTES>();
         for (place, (component, blocks)) in stored.iter().map(decode).enumerate() {
             marks.free.push(place);
@@ -169,7 +169,7 @@ impl MarkFile {
     }
 }
 
-impl MarkLog for MarkFile {
+impl MarkLog for LostRangeLog {
     fn mark(&mut self, component: ComponentId, blocks: Range<u64>) {
         let component = component.0;
         // Nothing is that long; one that were would be several.
@@ -247,11 +247,11 @@ mod tests {
 
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
-    use super::{ComponentId, MarkFile, MarkLog, NAME};
+    use super::{ComponentId, LostRangeLog, MarkLog, NAME};
 
     type Blocks = BTreeSet<(u32, u64)>;
 
-    fn all(marks: &MarkFile) -> Blocks {
+    fn all(marks: &LostRangeLog) -> Blocks {
         let one = |(component, blocks): (ComponentId, Range<u64>)| {
             blocks.map(move |block| (component.0, block))
         };
@@ -267,7 +267,7 @@ mod tests {
             places in 3..40usize,
         ) {
             let directory = tempfile::tempdir().unwrap();
-            let mut marks = MarkFile::with_places(directory.path(), places).unwrap();
+            let mut marks = LostRangeLog::with_places(directory.path(), places).unwrap();
             let mut expected = Blocks::new();
             let mut is_exact = true;
             for (marks_it, component, first, count) in steps {
@@ -284,7 +284,7 @@ mod tests {
                         marks.clear(ComponentId(component), blocks);
                     }
                 }
-                let found = all(&MarkFile::with_places(directory.path(), places).unwrap());
+                let found = all(&LostRangeLog::with_places(directory.path(), places).unwrap());
                 prop_assert_eq!(&found, &all(&marks));
                 prop_assert!(found.is_superset(&expected), "{:?} of {:?}", found, expected);
                 if is_exact {
@@ -302,13 +302,13 @@ mod tests {
     fn half_a_file_is_made_anew_and_another_one_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join(NAME), b"UL-M").unwrap();
-        let mut marks = MarkFile::with_places(directory.path(), 4).unwrap();
+        let mut marks = LostRangeLog::with_places(directory.path(), 4).unwrap();
         marks.mark(ComponentId(7), 3..5);
         drop(marks);
-        let marks = MarkFile::with_places(directory.path(), 4).unwrap();
+        let marks = LostRangeLog::with_places(directory.path(), 4).unwrap();
         assert_eq!(marks.marked(), [(ComponentId(7), 3..5)]);
         std::fs::write(directory.path().join(NAME), [7; 80]).unwrap();
-        let refused = MarkFile::with_places(directory.path(), 4).unwrap_err().to_string();
+        let refused = LostRangeLog::with_places(directory.path(), 4).unwrap_err().to_string();
         assert!(refused.contains(NAME), "{refused}");
     }
 }

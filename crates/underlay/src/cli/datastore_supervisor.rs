@@ -5,7 +5,7 @@ use crate::stop::{Stop, chain};
 use clap::Args;
 use std::path::PathBuf;
 
-/// Arguments of the keeper process.
+/// Arguments of the supervisor process.
 #[derive(Debug, Args)]
 pub struct Arguments {
     /// The directory of the datastore.

@@ -20,7 +20,7 @@ use rustix::fs::{FallocateFlags, fallocate};
 use underlay_model::cluster::ComponentId;
 
 #[cfg(test)]
-use super::mortality;
+use super::crash_points;
 use crate::error::DatastoreError;
 use crate::server::mapping::Mapping;
 
@@ -41,7 +41,7 @@ const DISCARD: u32 = 3;
 const COMPONENTS_MAX: usize = 12;
 
 /// The file, mapped.
-pub(crate) struct IntentFile {
+pub(crate) struct WriteIntentLog {
     mapping: Mapping,
     capacity: usize,
     /// End of the notes of the command that is about to begin.
@@ -50,23 +50,26 @@ pub(crate) struct IntentFile {
     is_full: bool,
 }
 
-impl std::fmt::Debug for IntentFile {
+impl std::fmt::Debug for WriteIntentLog {
     fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.debug_struct("IntentFile").field("capacity", &self.capacity).finish_non_exhaustive()
+        to.debug_struct("WriteIntentLog").field("capacity", &self.capacity).finish_non_exhaustive()
     }
 }
 
-impl IntentFile {
+impl WriteIntentLog {
     /// An empty one below a directory, large enough for any command on units of so many bytes.
-    pub(crate) fn create(directory: &Path, unit_bytes: u64) -> Result<IntentFile, DatastoreError> {
+    pub(crate) fn create(
+        directory: &Path,
+        unit_bytes: u64,
+    ) -> Result<WriteIntentLog, DatastoreError> {
         let path = directory.join(NAME);
         let blocks = unit_bytes as usize / BLOCK_BYTES;
         let note = NOTE_HEAD + padded(blocks * SUM_BYTES) + unit_bytes as usize;
-        IntentFile::with_capacity(&path, NOTES_AT + COMPONENTS_MAX * note)
+        WriteIntentLog::with_capacity(&path, NOTES_AT + COMPONENTS_MAX * note)
             .map_err(DatastoreError::file("create", &path))
     }
 
-    fn with_capacity(path: &Path, capacity: usize) -> io::Result<IntentFile> {
+    fn with_capacity(path: &Path, capacity: usize) -> io::Result<WriteIntentLog> {
         let mut how = OpenOptions::new();
         // What it has it keeps: on a full disk, somebody else could take it meanwhile.
         let file = how.read(true).write(true).create(true).truncate(false).open(path)?;
@@ -74,7 +77,7 @@ impl IntentFile {
         // All of it is there from the beginning: a page of a mapping that finds no room later would end the process.
         fallocate(&file, FallocateFlags::empty(), 0, capacity as u64)?;
         let mapping = Mapping::shared_writable(&file, capacity)?;
-        let mut intents = IntentFile { mapping, capacity, end: NOTES_AT, is_full: false };
+        let mut intents = WriteIntentLog { mapping, capacity, end: NOTES_AT, is_full: false };
         // Whoever opened what is there has completed the notes that counted.
         intents.length().store(0, Ordering::Release);
         intents.put(0, &MAGIC.to_le_bytes());
@@ -124,7 +127,7 @@ impl IntentFile {
     }
 }
 
-impl IntentLog for IntentFile {
+impl IntentLog for WriteIntentLog {
     fn store(&mut self, component: ComponentId, offset_bytes: u64, bytes: &[u8], sums: &[u32]) {
         self.note(STORE, component, offset_bytes, sums.len(), sums, bytes);
     }
@@ -140,7 +143,7 @@ impl IntentLog for IntentFile {
 
     fn begin(&mut self) {
         #[cfg(test)]
-        if mortality::is_over() {
+        if crash_points::is_over() {
             return;
         }
         if self.is_full {
@@ -153,7 +156,7 @@ impl IntentLog for IntentFile {
 
     fn end(&mut self) {
         #[cfg(test)]
-        if mortality::is_over() {
+        if crash_points::is_over() {
             return;
         }
         // What has happened comes before.
@@ -250,10 +253,10 @@ mod tests {
     use proptest::prelude::{Just, Strategy, any, prop_assert_eq, prop_oneof, proptest};
 
     use super::{
-        BLOCK_BYTES, ComponentId, Intent, IntentFile, IntentLog, NAME, NOTES_AT, begun, parse,
+        BLOCK_BYTES, ComponentId, Intent, IntentLog, NAME, NOTES_AT, WriteIntentLog, begun, parse,
     };
 
-    fn note(file: &mut IntentFile, intent: &Intent) {
+    fn note(file: &mut WriteIntentLog, intent: &Intent) {
         match intent {
             Intent::Store { component, offset_bytes, bytes, sums } => {
                 file.store(*component, *offset_bytes, bytes, sums);
@@ -292,7 +295,7 @@ mod tests {
         #[test]
         fn what_was_begun_is_found(commands in proptest::collection::vec(intents(), 1..4)) {
             let directory = tempfile::tempdir().unwrap();
-            let mut file = IntentFile::create(directory.path(), 64 << 10).unwrap();
+            let mut file = WriteIntentLog::create(directory.path(), 64 << 10).unwrap();
             for command in &commands {
                 for intent in command {
                     note(&mut file, intent);
@@ -310,7 +313,7 @@ mod tests {
         fn anything_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200), cut in 0..400usize) {
             let _whatever_it_is = parse(&bytes);
             let directory = tempfile::tempdir().unwrap();
-            let mut file = IntentFile::create(directory.path(), 64 << 10).unwrap();
+            let mut file = WriteIntentLog::create(directory.path(), 64 << 10).unwrap();
             file.sums(ComponentId(1), 0, &[1, 2, 3]);
             file.discard(ComponentId(1), 0, 4096);
             file.begin();
@@ -328,7 +331,7 @@ mod tests {
     #[test]
     fn notes_that_find_no_room_do_not_count() {
         let directory = tempfile::tempdir().unwrap();
-        let mut file = IntentFile::with_capacity(&directory.path().join(NAME), 4_200).unwrap();
+        let mut file = WriteIntentLog::with_capacity(&directory.path().join(NAME), 4_200).unwrap();
         let block = vec![1; BLOCK_BYTES];
         file.store(ComponentId(1), 0, &block, &[1]);
         file.store(ComponentId(2), 0, &block, &[1]);

@@ -1,6 +1,6 @@
 //! What happened in a datastore lately: for everybody who looks, and once for whoever wants only what is new.
 //!
-//! Bounded: the oldest entries go. What is only here is lost when the keeper ends.
+//! Bounded: the oldest entries go. What is only here is lost when the supervisor ends.
 
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,13 +13,13 @@ const KEPT_MAX: usize = 200;
 
 /// The latest entries.
 #[derive(Debug, Default)]
-pub(super) struct Chronicle {
+pub(super) struct RecentNotices {
     kept: VecDeque<RecentNotice>,
     /// How many of the newest were not told as news yet.
     news: usize,
 }
 
-impl Chronicle {
+impl RecentNotices {
     /// Adds what the server says, in order.
     pub(super) fn add(&mut self, notices: Vec<DatastoreNotice>) {
         let now =
@@ -37,7 +37,7 @@ impl Chronicle {
         }
     }
 
-    /// Adds what the keeper itself has done.
+    /// Adds what the supervisor itself has done.
     pub(super) fn note(&mut self, kind: &str, text: String) {
         self.add(vec![DatastoreNotice { ago_ns: 0, kind: kind.to_string(), text }]);
     }
@@ -65,7 +65,7 @@ impl Chronicle {
 
 #[cfg(test)]
 mod tests {
-    use super::{Chronicle, KEPT_MAX};
+    use super::{KEPT_MAX, RecentNotices};
     use crate::fault::DatastoreNotice;
 
     fn notice(number: usize) -> DatastoreNotice {
@@ -74,15 +74,15 @@ mod tests {
 
     #[test]
     fn news_are_told_once_and_the_oldest_go() {
-        let mut chronicle = Chronicle::default();
-        chronicle.add(vec![notice(0), notice(1)]);
-        assert_eq!(chronicle.recent().len(), 2);
-        assert_eq!(chronicle.take_news().len(), 2);
-        assert_eq!(chronicle.take_news(), []);
-        chronicle.add((2..KEPT_MAX + 3).map(notice).collect());
-        let recent = chronicle.recent();
+        let mut recent_notices = RecentNotices::default();
+        recent_notices.add(vec![notice(0), notice(1)]);
+        assert_eq!(recent_notices.recent().len(), 2);
+        assert_eq!(recent_notices.take_news().len(), 2);
+        assert_eq!(recent_notices.take_news(), []);
+        recent_notices.add((2..KEPT_MAX + 3).map(notice).collect());
+        let recent = recent_notices.recent();
         assert_eq!((recent.len(), &*recent[0].text), (KEPT_MAX, "3"));
-        let news = chronicle.take_news();
+        let news = recent_notices.take_news();
         assert_eq!((news.len(), &*news[0].text), (KEPT_MAX, "3"));
     }
 }

@@ -21,13 +21,16 @@ const PRIVATE_FOLDER: u32 = 0o700;
 
 /// A directory that holds a datastore.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Home {
+pub struct DataDirectory {
     directory: PathBuf,
 }
 
-impl Home {
+impl DataDirectory {
     /// Makes a datastore in a directory that does not exist yet or is empty. It does not run yet.
-    pub fn create(directory: &Path, description: &Description) -> Result<Home, DatastoreError> {
+    pub fn create(
+        directory: &Path,
+        description: &Description,
+    ) -> Result<DataDirectory, DatastoreError> {
         let devices: Vec<_> = description
             .devices
             .iter()
@@ -56,7 +59,7 @@ impl Home {
             .mode(0o711)
             .create(directory)
             .map_err(DatastoreError::file("create directory", directory))?;
-        let made = Home::fill(directory, description);
+        let made = DataDirectory::fill(directory, description);
         if made.is_err() && !existed {
             // The error says why there is nothing; an empty directory more would say nothing.
             let _stays_if_it_is_not_empty = fs::remove_dir(directory);
@@ -65,43 +68,47 @@ impl Home {
     }
 
     /// Makes a datastore in a directory that exists.
-    fn fill(directory: &Path, description: &Description) -> Result<Home, DatastoreError> {
+    fn fill(directory: &Path, description: &Description) -> Result<DataDirectory, DatastoreError> {
         let directory =
             directory.canonicalize().map_err(DatastoreError::file("resolve", directory))?;
         let most = SOCKET_PATH_MAX - LONGEST_SOCKET.len();
         if directory.as_os_str().len() > most {
             return Err(DatastoreError::PathTooLong { path: directory, most });
         }
-        let home = Home { directory };
+        let data_directory = DataDirectory { directory };
         // Two that make one at the same time do so one after the other.
-        let held = File::open(&home.directory)
-            .map_err(DatastoreError::file("open directory", &home.directory))?;
+        let held = File::open(&data_directory.directory)
+            .map_err(DatastoreError::file("open directory", &data_directory.directory))?;
         flock(&held, FlockOperation::LockExclusive)
-            .map_err(DatastoreError::file("lock", &home.directory))?;
-        if home.description_file().exists() {
-            return Err(DatastoreError::MadeMeanwhile(home.directory));
+            .map_err(DatastoreError::file("lock", &data_directory.directory))?;
+        if data_directory.description_file().exists() {
+            return Err(DatastoreError::MadeMeanwhile(data_directory.directory));
         }
-        let mut entries =
-            fs::read_dir(&home.directory).map_err(DatastoreError::file("list", &home.directory))?;
+        let mut entries = fs::read_dir(&data_directory.directory)
+            .map_err(DatastoreError::file("list", &data_directory.directory))?;
         if entries.next().is_some() {
-            return Err(DatastoreError::NotEmpty(home.directory));
+            return Err(DatastoreError::NotEmpty(data_directory.directory));
         }
-        for inside in [home.volumes(), home.components()] {
+        for inside in [data_directory.volumes(), data_directory.components()] {
             fs::DirBuilder::new()
                 .mode(PRIVATE_FOLDER)
                 .create(&inside)
                 .map_err(DatastoreError::file("create directory", &inside))?;
         }
-        description.write(&home.description_file())?;
-        Ok(home)
+        description.write(&data_directory.description_file())?;
+        Ok(data_directory)
     }
 
     /// Opens a directory that holds a datastore.
-    pub fn open(directory: &Path) -> Result<Home, DatastoreError> {
+    pub fn open(directory: &Path) -> Result<DataDirectory, DatastoreError> {
         let not_one = || DatastoreError::NotADatastore(directory.to_path_buf());
         let found = directory.canonicalize().map_err(|_| not_one())?;
-        let home = Home { directory: found };
-        if home.description_file().is_file() { Ok(home) } else { Err(not_one()) }
+        let data_directory = DataDirectory { directory: found };
+        if data_directory.description_file().is_file() {
+            Ok(data_directory)
+        } else {
+            Err(not_one())
+        }
     }
 
     /// The directory, absolute.
@@ -272,7 +279,7 @@ mod tests {
     use underlay_core::RootSeed;
     use underlay_model::builtin;
 
-    use super::{Home, check_mount, make_private};
+    use super::{DataDirectory, check_mount, make_private};
     use crate::error::DatastoreError;
     use crate::persistent::{Description, DeviceDescription, VolumeDescription};
     use underlay_core::Durability;
@@ -316,21 +323,31 @@ mod tests {
     #[test]
     fn the_bytes_of_volumes_are_private_from_now_on_and_again() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::create(&folder.path().join("store"), &description()).unwrap();
-        assert_eq!((mode(&home.volumes()), mode(&home.components())), (0o700, 0o700));
-        let (device, bytes) = (home.components().join("g0-d1"), home.components().join("g0-d1/c1"));
+        let data_directory =
+            DataDirectory::create(&folder.path().join("store"), &description()).unwrap();
+        assert_eq!(
+            (mode(&data_directory.volumes()), mode(&data_directory.components())),
+            (0o700, 0o700)
+        );
+        let (device, bytes) = (
+            data_directory.components().join("g0-d1"),
+            data_directory.components().join("g0-d1/c1"),
+        );
         fs::create_dir(&device).unwrap();
         fs::write(&bytes, "secret").unwrap();
         let foreign = folder.path().join("foreign");
         fs::write(&foreign, "not ours").unwrap();
-        std::os::unix::fs::symlink(&foreign, home.volumes().join("link")).unwrap();
+        std::os::unix::fs::symlink(&foreign, data_directory.volumes().join("link")).unwrap();
         let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
-        open(&home.components(), 0o755).unwrap();
+        open(&data_directory.components(), 0o755).unwrap();
         open(&device, 0o755).unwrap();
         open(&bytes, 0o644).unwrap();
         open(&foreign, 0o644).unwrap();
-        home.make_private().unwrap();
-        assert_eq!((mode(&home.components()), mode(&device), mode(&bytes)), (0o700, 0o700, 0o600));
+        data_directory.make_private().unwrap();
+        assert_eq!(
+            (mode(&data_directory.components()), mode(&device), mode(&bytes)),
+            (0o700, 0o700, 0o600)
+        );
         assert_eq!(mode(&foreign), 0o644);
         make_private(&folder.path().join("nowhere")).unwrap();
     }
@@ -338,7 +355,8 @@ mod tests {
     #[test]
     fn what_a_creation_that_was_cut_short_left_goes_and_all_else_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let home = Home::create(&folder.path().join("store"), &description()).unwrap();
+        let data_directory =
+            DataDirectory::create(&folder.path().join("store"), &description()).unwrap();
         let volume = VolumeDescription {
             name: "kept".to_string(),
             capacity_bytes: 4096,
@@ -348,12 +366,14 @@ mod tests {
             mount: None,
         };
         for name in ["kept", "cut-short"] {
-            fs::write(home.volumes().join(name), "bytes").unwrap();
+            fs::write(data_directory.volumes().join(name), "bytes").unwrap();
         }
-        fs::create_dir(home.volumes().join("folder")).unwrap();
-        home.remove_unfinished(&Description { volumes: vec![volume], ..description() });
-        let mut left: Vec<_> =
-            fs::read_dir(home.volumes()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        fs::create_dir(data_directory.volumes().join("folder")).unwrap();
+        data_directory.remove_unfinished(&Description { volumes: vec![volume], ..description() });
+        let mut left: Vec<_> = fs::read_dir(data_directory.volumes())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
         left.sort();
         assert_eq!(left, ["folder", "kept"]);
     }
@@ -364,8 +384,9 @@ mod tests {
         for round in 0..10 {
             let store = folder.path().join(format!("store-{round}"));
             let made: Vec<_> = std::thread::scope(|scope| {
-                let makers: Vec<_> =
-                    (0..4).map(|_| scope.spawn(|| Home::create(&store, &description()))).collect();
+                let makers: Vec<_> = (0..4)
+                    .map(|_| scope.spawn(|| DataDirectory::create(&store, &description())))
+                    .collect();
                 makers.into_iter().map(|maker| maker.join().unwrap()).collect()
             });
             assert_eq!(made.iter().filter(|made| made.is_ok()).count(), 1, "{made:?}");
@@ -381,17 +402,17 @@ mod tests {
         let nbd_address = Some(taken.local_addr().unwrap());
         let wish = Description { nbd_address, ..description() };
         let store = folder.path().join("store");
-        let error = Home::create(&store, &wish).unwrap_err();
+        let error = DataDirectory::create(&store, &wish).unwrap_err();
         assert!(matches!(error, DatastoreError::Listen { .. }), "{error}");
         assert!(!store.exists());
         let long = folder.path().join("x".repeat(100));
-        let error = Home::create(&long, &description()).unwrap_err();
+        let error = DataDirectory::create(&long, &description()).unwrap_err();
         assert!(matches!(error, DatastoreError::PathTooLong { .. }), "{error}");
         assert!(!long.exists());
-        let home = Home::create(&store, &description()).unwrap();
-        assert!(home.withdraw(true).unwrap());
+        let data_directory = DataDirectory::create(&store, &description()).unwrap();
+        assert!(data_directory.withdraw(true).unwrap());
         assert_eq!(fs::read_dir(&store).unwrap().count(), 0);
-        Home::create(&store, &description()).unwrap().remove().unwrap();
+        DataDirectory::create(&store, &description()).unwrap().remove().unwrap();
         assert!(!store.exists());
     }
 }

@@ -7,12 +7,12 @@ use crate::error::DatastoreError;
 
 /// What a server told so far.
 #[derive(Default)]
-pub(super) struct Punctuality {
+pub(super) struct Lateness {
     recent: Option<TimingEntry>,
     all: Option<TimingEntry>,
 }
 
-impl Punctuality {
+impl Lateness {
     /// Takes over what happened since the server's last answer.
     pub(super) fn add(&mut self, told: &TimingEntry) -> Result<(), DatastoreError> {
         for span in [&mut self.recent, &mut self.all] {
@@ -37,7 +37,7 @@ impl Punctuality {
 
 #[cfg(test)]
 mod tests {
-    use super::Punctuality;
+    use super::Lateness;
     use crate::control::{EncodedHistogram, TimingEntry};
     use underlay_core::{Histogram, Nanos};
 
@@ -60,18 +60,18 @@ mod tests {
 
     #[test]
     fn who_asks_for_the_latest_takes_nothing_from_the_whole() {
-        let mut punctuality = Punctuality::default();
-        assert!(punctuality.take_recent().is_none() && punctuality.all().is_none());
-        punctuality.add(&told(90_000, 100, 300)).unwrap();
-        let recent = punctuality.take_recent().expect("something was told");
+        let mut lateness = Lateness::default();
+        assert!(lateness.take_recent().is_none() && lateness.all().is_none());
+        lateness.add(&told(90_000, 100, 300)).unwrap();
+        let recent = lateness.take_recent().expect("something was told");
         assert!(!recent.judge(Nanos::ZERO, None).unwrap().valid);
-        punctuality.add(&told(1_000, 899, 0)).unwrap();
-        punctuality.add(&told(1_000, 1, 0)).unwrap();
-        let recent = punctuality.take_recent().expect("something was told");
+        lateness.add(&told(1_000, 899, 0)).unwrap();
+        lateness.add(&told(1_000, 1, 0)).unwrap();
+        let recent = lateness.take_recent().expect("something was told");
         assert_eq!((recent.delayed, recent.host_limited), (900, 0));
         assert!(recent.judge(Nanos::ZERO, None).unwrap().valid);
 
-        let all = punctuality.all().expect("something was told");
+        let all = lateness.all().expect("something was told");
         assert_eq!((all.delayed, all.modelled_ios, all.modelled_ns), (1000, 1000, 100_000_000));
         let report = all.judge(Nanos::ZERO, None).unwrap();
         assert!(!report.valid, "one answer in ten was late: {report:?}");

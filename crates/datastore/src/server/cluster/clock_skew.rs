@@ -30,7 +30,7 @@ const SLOWNESS_OVER: Nanos = Nanos::from_secs(10);
 
 /// The two clocks.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pace {
+pub(super) struct ClockSkew {
     ahead: Nanos,
     behind: Nanos,
     /// None = however slow the host is, its clock counts.
@@ -68,9 +68,9 @@ pub(super) enum News {
     KeepsUp { lost: Nanos, within: Nanos, since: Nanos },
 }
 
-impl Default for Pace {
-    fn default() -> Pace {
-        Pace {
+impl Default for ClockSkew {
+    fn default() -> ClockSkew {
+        ClockSkew {
             ahead: Nanos::ZERO,
             behind: Nanos::ZERO,
             stride: None,
@@ -83,7 +83,7 @@ impl Default for Pace {
     }
 }
 
-impl Pace {
+impl ClockSkew {
     /// From now on the cluster's clock waits for this host's copying.
     pub(super) fn keep_to(&mut self, stride: Nanos) {
         self.stride = Some(stride);
@@ -110,7 +110,7 @@ impl Pace {
         self.has_copied = true;
     }
 
-    /// Where the cluster's clock goes in a turn of the server; see [`Pace::go_on`].
+    /// Where the cluster's clock goes in a turn of the server; see [`ClockSkew::go_on`].
     pub(super) fn turn(
         &mut self,
         now: Nanos,
@@ -228,9 +228,9 @@ impl Pace {
 
 #[cfg(test)]
 mod tests {
-    use super::{News, Pace, STRIDE};
+    use super::{ClockSkew, News, STRIDE};
     use crate::server::cluster::plane::ClusterPlane;
-    use crate::server::cluster::request::{Carried, Payload};
+    use crate::server::cluster::request::{InFlight, Payload};
     use underlay_core::{Bytes, Nanos, RootSeed};
     use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
     use underlay_model::{DiskGroupSpec, Request, builtin};
@@ -241,86 +241,86 @@ mod tests {
 
     #[test]
     fn nothing_is_lost_while_nothing_is_copied_or_nothing_happens() {
-        let mut pace = Pace::default();
-        pace.keep_to(STRIDE);
+        let mut skew = ClockSkew::default();
+        skew.keep_to(STRIDE);
         let ms = Nanos::from_millis;
-        assert_eq!(pace.go_on(Nanos::ZERO, SECOND, || Some(MS)), SECOND);
-        pace.skip(SECOND);
-        assert_eq!(pace.go_on(SECOND, SECOND, || None), ms(2000));
-        assert_eq!(pace.on_wall(ms(2000)), SECOND);
-        pace.copied(ms(2000));
+        assert_eq!(skew.go_on(Nanos::ZERO, SECOND, || Some(MS)), SECOND);
+        skew.skip(SECOND);
+        assert_eq!(skew.go_on(SECOND, SECOND, || None), ms(2000));
+        assert_eq!(skew.on_wall(ms(2000)), SECOND);
+        skew.copied(ms(2000));
         // It slept until something happened, and got up a little late.
-        assert_eq!(pace.go_on(ms(2000), ms(1021), || Some(ms(2020))), ms(2021));
-        assert_eq!(pace.behind(), Nanos::ZERO);
+        assert_eq!(skew.go_on(ms(2000), ms(1021), || Some(ms(2020))), ms(2021));
+        assert_eq!(skew.behind(), Nanos::ZERO);
         // It was away although something happened.
-        assert_eq!(pace.go_on(ms(2021), ms(1031), || Some(ms(2000))), ms(2023));
-        assert_eq!((pace.behind(), pace.on_wall(ms(2023))), (ms(8), ms(1031)));
+        assert_eq!(skew.go_on(ms(2021), ms(1031), || Some(ms(2000))), ms(2023));
+        assert_eq!((skew.behind(), skew.on_wall(ms(2023))), (ms(8), ms(1031)));
     }
 
     #[test]
     fn each_span_in_which_the_host_does_not_keep_up_is_told_with_its_begin_and_end() {
-        let mut pace = Pace::default();
-        pace.keep_to(STRIDE);
+        let mut skew = ClockSkew::default();
+        skew.keep_to(STRIDE);
         let ms = Nanos::from_millis;
         let (mut now, mut wall) = (SECOND, SECOND);
         for _ in 0..2 {
-            assert_eq!(pace.slowdown().to_bits(), 1f64.to_bits());
+            assert_eq!(skew.slowdown().to_bits(), 1f64.to_bits());
             // Each stride of 2 ms takes 8 ms of the wall's.
             let (began, mut told) = (wall, Vec::new());
             for _ in 0..1000 {
-                pace.copied(now);
+                skew.copied(now);
                 wall += ms(8);
-                now = pace.go_on(now, wall, || Some(Nanos::ZERO));
-                told.extend(pace.news(wall).map(|news| (wall, news)));
+                now = skew.go_on(now, wall, || Some(Nanos::ZERO));
+                told.extend(skew.news(wall).map(|news| (wall, news)));
             }
             let [(at, News::FallsBehind { lost, within })] = told[..] else { panic!("{told:?}") };
             assert_eq!((lost, within), (ms(504), at - began));
-            assert!((pace.slowdown() - 4.0).abs() < 0.01, "{}", pace.slowdown());
+            assert!((skew.slowdown() - 4.0).abs() < 0.01, "{}", skew.slowdown());
             // From then on nothing is copied, and somebody looks once a second.
             let since = wall;
             let end = std::iter::repeat_with(|| {
                 wall += SECOND;
-                now = pace.go_on(now, wall, || None);
-                pace.news(wall)
+                now = skew.go_on(now, wall, || None);
+                skew.news(wall)
             });
             let ended = end.take(10).flatten().collect::<Vec<_>>();
             let span = News::KeepsUp { lost: ms(6000), within: ms(8000), since };
             assert_eq!(ended, [span]);
         }
-        assert_eq!(pace.behind(), ms(12_000));
+        assert_eq!(skew.behind(), ms(12_000));
         // A hiccup is nobody's business.
-        pace.copied(now);
-        pace.go_on(now, wall + ms(100), || Some(Nanos::ZERO));
-        assert!(pace.episode.is_some());
-        assert_eq!(pace.news(wall + Nanos::from_secs(60)), None);
-        assert!(pace.episode.is_none());
+        skew.copied(now);
+        skew.go_on(now, wall + ms(100), || Some(Nanos::ZERO));
+        assert!(skew.episode.is_some());
+        assert_eq!(skew.news(wall + Nanos::from_secs(60)), None);
+        assert!(skew.episode.is_none());
     }
 
     #[test]
     fn clients_have_as_long_as_copying_took() {
-        let mut pace = Pace::default();
-        pace.keep_to(STRIDE);
+        let mut skew = ClockSkew::default();
+        skew.keep_to(STRIDE);
         let ms = Nanos::from_millis;
-        pace.copied(Nanos::ZERO);
-        pace.has_copied = false;
+        skew.copied(Nanos::ZERO);
+        skew.has_copied = false;
         let next = || Some(Nanos::ZERO);
-        assert_eq!(pace.turn(Nanos::ZERO, ms(100), next), STRIDE);
-        pace.copied(STRIDE);
+        assert_eq!(skew.turn(Nanos::ZERO, ms(100), next), STRIDE);
+        skew.copied(STRIDE);
         // It took 6 ms: so long requests are taken up, at once and each with its own deadline.
         for wall in [ms(106), ms(107), ms(111)] {
-            assert_eq!(pace.turn(STRIDE, wall, next), STRIDE);
-            let (at, behind) = pace.arrival(STRIDE, wall, next);
-            assert_eq!((at, pace.deadline(at + MS, behind)), (STRIDE, wall + MS));
-            assert_eq!(pace.wakeup(STRIDE, ms(90)), ms(112));
+            assert_eq!(skew.turn(STRIDE, wall, next), STRIDE);
+            let (at, behind) = skew.arrival(STRIDE, wall, next);
+            assert_eq!((at, skew.deadline(at + MS, behind)), (STRIDE, wall + MS));
+            assert_eq!(skew.wakeup(STRIDE, ms(90)), ms(112));
         }
-        assert_eq!(pace.turn(STRIDE, ms(112), next), STRIDE + STRIDE);
-        assert_eq!(pace.on_wall(STRIDE + STRIDE), ms(112));
+        assert_eq!(skew.turn(STRIDE, ms(112), next), STRIDE + STRIDE);
+        assert_eq!(skew.on_wall(STRIDE + STRIDE), ms(112));
         // Nothing was copied: the next turn goes on at once.
-        assert_eq!(pace.turn(STRIDE + STRIDE, ms(113), next), STRIDE + STRIDE + MS);
+        assert_eq!(skew.turn(STRIDE + STRIDE, ms(113), next), STRIDE + STRIDE + MS);
         // However slow the host is.
-        pace.copied(ms(5));
-        assert_eq!(pace.turn(ms(5), SECOND, next), ms(5));
-        assert_eq!(pace.wakeup(ms(5), ms(90)), SECOND + ms(10));
+        skew.copied(ms(5));
+        assert_eq!(skew.turn(ms(5), SECOND, next), ms(5));
+        assert_eq!(skew.wakeup(ms(5), ms(90)), SECOND + ms(10));
     }
 
     /// A volume of one copy on three hosts with something in it, and the wall's clock.
@@ -343,11 +343,11 @@ mod tests {
         let policy = Policy { failures_to_tolerate: 0, ..Policy::DEFAULT };
         plane.add_volume(Nanos::ZERO, "data", Bytes::from_mib(48).0, policy).unwrap();
         for part in 0..48 {
-            let carried = Carried { reply: 0, volume: 0, bytes: MIB, arrived: Nanos::ZERO };
+            let in_flight = InFlight { reply: 0, volume: 0, bytes: MIB, arrived: Nanos::ZERO };
             let request = Request::write(u64::from(part * MIB), MIB);
             let payload = Payload::Write(vec![7; MIB as usize], 0..MIB as usize);
-            let id = plane.submit(carried, &request, payload, Nanos::ZERO);
-            assert!(plane.hurry(id).is_some_and(|done| !done.failed));
+            let id = plane.submit(in_flight, &request, payload, Nanos::ZERO);
+            assert!(plane.complete_now(id).is_some_and(|done| !done.failed));
         }
         let volume = plane.volume(0).unwrap();
         plane.set_policy(MS, volume, Policy::DEFAULT).unwrap();
@@ -364,19 +364,19 @@ mod tests {
     fn clients_do_not_wait_for_all_that_a_slow_host_has_to_copy() {
         let directory = tempfile::tempdir().unwrap();
         let (mut plane, mut wall) = filled(directory.path());
-        plane.keep_pace();
+        plane.follow_host();
         let mut finished = Vec::new();
         // Until the first copies were carried out.
-        while plane.pace.laden_until <= plane.now {
+        while plane.skew.laden_until <= plane.now {
             assert!(!is_copied(&plane));
             wall = plane.next_wakeup().expect("there is something to copy").max(wall);
             plane.advance(wall, &mut finished);
         }
         let (mut answered, mut turns, mut longest) = (0, 0, 0);
         while !is_copied(&plane) {
-            let carried = Carried { reply: 1, volume: 0, bytes: 4096, arrived: wall };
+            let in_flight = InFlight { reply: 1, volume: 0, bytes: 4096, arrived: wall };
             let payload = Payload::Read(vec![0; 4096]);
-            plane.submit(carried, &Request::read(0, 4096), payload, Nanos::ZERO);
+            plane.submit(in_flight, &Request::read(0, 4096), payload, Nanos::ZERO);
             let mut waited = 0;
             while finished.is_empty() {
                 wall += SECOND;
@@ -387,7 +387,7 @@ mod tests {
             longest = longest.max(waited);
             let done = finished.pop().expect("an answer");
             assert!(done.buffer.iter().all(|byte| *byte == 7));
-            let modelled = done.at - done.carried.arrived;
+            let modelled = done.at - done.in_flight.arrived;
             assert!(
                 modelled < Nanos::from_millis(100),
                 "the host's time is no device's: {modelled}"
@@ -396,7 +396,7 @@ mod tests {
         }
         assert!(answered > 2, "all was copied at once: {answered} answers in {turns} turns");
         assert!(longest < 50, "{longest} turns for one answer");
-        assert!(plane.pace.behind() > SECOND, "{:?}", plane.pace);
+        assert!(plane.skew.behind() > SECOND, "{:?}", plane.skew);
         let told = plane.journal.take(wall);
         let tells = |what: &str| told.iter().filter(|it| it.text.contains(what)).count();
         assert_eq!(tells("more slowly than the modelled devices"), 1, "{told:?}");

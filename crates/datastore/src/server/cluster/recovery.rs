@@ -11,11 +11,11 @@ use underlay_model::cluster::{
 
 use super::faults::FaultRefusal;
 use super::file_store::{FileStores, Place};
-use super::intent_file::{self, IntentFile};
-use super::mark_file::MarkFile;
+use super::lost_range_log::LostRangeLog;
 use super::memory::{Memory, Recalled};
 use super::plane::ClusterPlane;
 use super::reduction::Reduction;
+use super::write_intent_log::{self, WriteIntentLog};
 use crate::error::DatastoreError;
 
 impl<R> ClusterPlane<R> {
@@ -40,7 +40,7 @@ impl<R> ClusterPlane<R> {
             let mut data = DataPlane::new(stores);
             note_intents(&mut data, directory, unit_bytes, memory.as_ref())?;
             if memory.is_some() {
-                keep_marks(&mut data, MarkFile::open(directory)?, &[]);
+                keep_marks(&mut data, LostRangeLog::open(directory)?, &[]);
             }
             let reduction = Reduction::start(&cluster, &mut data, directory.to_path_buf(), &[])?;
             return Ok(ClusterPlane::of(cluster, data, memory, directory, reduction, is_instant));
@@ -50,7 +50,7 @@ impl<R> ClusterPlane<R> {
         let places: Vec<Place> = state.components.iter().map(Place::of).collect();
         complete_what_was_begun(directory, &places, &stores)?;
         let lost = correct(&mut state, restart, &places, &stores).map_err(&misfit)?;
-        let marks = MarkFile::open(directory)?;
+        let marks = LostRangeLog::open(directory)?;
         distrust(&mut state, &marks);
         if let Some(memory) = memory.as_mut().filter(|_| !lost.is_empty()) {
             // Before their files are there again, and look like components that hold nothing.
@@ -105,7 +105,7 @@ impl<R> ClusterPlane<R> {
             }
             _ => return,
         };
-        let now = self.pace.on_wall(self.now);
+        let now = self.skew.on_wall(self.now);
         self.journal.say(now, "memory", text);
     }
 
@@ -156,14 +156,14 @@ fn note_intents(
     memory: Option<&Memory>,
 ) -> Result<(), DatastoreError> {
     if memory.is_some() {
-        let file = IntentFile::create(directory, unit_bytes)?;
+        let file = WriteIntentLog::create(directory, unit_bytes)?;
         data.note_intents(Box::new(file));
     }
     Ok(())
 }
 
 /// Of which blocks an earlier server knew that they are lost, and could not store it with them.
-fn distrust(state: &mut ClusterState, marks: &MarkFile) {
+fn distrust(state: &mut ClusterState, marks: &LostRangeLog) {
     let block = BLOCK_BYTES as u64;
     let mut of_components: BTreeMap<ComponentId, Vec<(u64, u64)>> = BTreeMap::new();
     for (component, blocks) in marks.marked() {
@@ -176,7 +176,7 @@ fn distrust(state: &mut ClusterState, marks: &MarkFile) {
 }
 
 /// Hands the marks to the data plane; those of components that are not attached are nobody's.
-fn keep_marks(data: &mut DataPlane<FileStores>, mut marks: MarkFile, attached: &[ComponentId]) {
+fn keep_marks(data: &mut DataPlane<FileStores>, mut marks: LostRangeLog, attached: &[ComponentId]) {
     for (component, blocks) in marks.marked() {
         if attached.contains(&component) {
             data.recall_marks(component, blocks);
@@ -198,7 +198,7 @@ fn complete_what_was_begun(
         path: directory.to_path_buf(),
         reason: error.to_string(),
     };
-    for intent in intent_file::begun(directory)? {
+    for intent in write_intent_log::begun(directory)? {
         let place = places.iter().find(|place| place.component == intent.component());
         let Some(Place { component, device, length }) = place else { continue };
         if stores.exists(*component, *device) {

@@ -10,7 +10,7 @@ use rustix::io::Errno;
 use underlay_core::Nanos;
 use underlay_model::Request;
 
-use super::request::{Carried, Payload, widened};
+use super::request::{InFlight, Payload, widened};
 use crate::control::TimingMode;
 use crate::server::reply::{Client, Content, Reply};
 use crate::server::service::Service;
@@ -26,7 +26,7 @@ struct Part {
 }
 
 impl Service {
-    pub(in crate::server) fn carry_read(
+    pub(in crate::server) fn cluster_read(
         &mut self,
         client: Client,
         volume: usize,
@@ -37,14 +37,15 @@ impl Service {
         let (start, wide) = widened(offset, u64::from(length));
         let request = Request::read(start, wide as u32);
         let from = (offset - start) as usize;
-        let content = Content::Carried { buffer: Vec::new(), from, length: length as usize };
-        let carried = Carried { reply: Reply { client, content }, volume, bytes: length, arrived };
+        let content = Content::FromCluster { buffer: Vec::new(), from, length: length as usize };
+        let in_flight =
+            InFlight { reply: Reply { client, content }, volume, bytes: length, arrived };
         let buffer = self.buffers.take(wide as usize).into_vec();
-        self.carry(carried, &request, Payload::Read(buffer));
+        self.carry(in_flight, &request, Payload::Read(buffer));
         Ok(())
     }
 
-    pub(in crate::server) fn carry_write(
+    pub(in crate::server) fn cluster_write(
         &mut self,
         client: Client,
         volume: usize,
@@ -64,27 +65,27 @@ impl Service {
         let request = Request { offset_bytes: start, length_bytes: wide as u32, ..request };
         let reply = Reply { client, content: Content::Written { length: bytes } };
         self.carry(
-            Carried { reply, volume, bytes, arrived },
+            InFlight { reply, volume, bytes, arrived },
             &request,
             Payload::Write(buffer, given),
         );
         Ok(())
     }
 
-    pub(in crate::server) fn carry_flush(
+    pub(in crate::server) fn cluster_flush(
         &mut self,
         client: Client,
         volume: usize,
     ) -> Result<(), Errno> {
         let arrived = self.clock.now();
         let reply = Reply { client, content: Content::Done };
-        let carried = Carried { reply, volume, bytes: 0, arrived };
-        self.carry(carried, &Request::flush(), Payload::Nothing);
+        let in_flight = InFlight { reply, volume, bytes: 0, arrived };
+        self.carry(in_flight, &Request::flush(), Payload::Nothing);
         Ok(())
     }
 
     /// The range reads as zeros afterwards.
-    pub(in crate::server) fn carry_discard(
+    pub(in crate::server) fn cluster_discard(
         &mut self,
         client: Client,
         volume: usize,
@@ -105,36 +106,36 @@ impl Service {
                 buffer.fill(0);
                 Payload::Write(buffer, given)
             });
-            self.carry(Carried { reply, volume, bytes, arrived }, &request, payload);
+            self.carry(InFlight { reply, volume, bytes, arrived }, &request, payload);
         }
         Ok(())
     }
 
-    fn carry(&mut self, carried: Carried<Reply>, request: &Request, payload: Payload) {
+    fn carry(&mut self, in_flight: InFlight<Reply>, request: &Request, payload: Payload) {
         let at_once = self.engine.mode() != TimingMode::Modelled;
-        let Some(done) = self.engine.carry(carried, request, payload, at_once) else { return };
-        let mut reply = done.carried.reply;
+        let Some(done) = self.engine.carry(in_flight, request, payload, at_once) else { return };
+        let mut reply = done.in_flight.reply;
         self.deliver(&mut reply, done.buffer);
         if done.failed {
-            self.engine.statistics.count_failure(done.carried.volume);
+            self.engine.statistics.count_failure(done.in_flight.volume);
             self.fail(reply);
         } else {
-            self.answer_or_submit(done.carried.arrived, done.carried.volume, request, reply);
+            self.answer_or_submit(done.in_flight.arrived, done.in_flight.volume, request, reply);
         }
     }
 
     /// Gives a reply the buffer that a cluster carried for it; what needs none gives it back.
-    pub(in crate::server) fn deliver(&mut self, reply: &mut Reply, carried: Vec<u8>) {
+    pub(in crate::server) fn deliver(&mut self, reply: &mut Reply, data: Vec<u8>) {
         match &mut reply.content {
-            Content::Carried { buffer, .. } => *buffer = carried,
-            _ => self.give_back(carried),
+            Content::FromCluster { buffer, .. } => *buffer = data,
+            _ => self.give_back(data),
         }
     }
 
     /// Keeps the buffer of a request for others. Its length is its capacity: it came from the pool.
-    pub(in crate::server) fn give_back(&mut self, carried: Vec<u8>) {
-        if !carried.is_empty() {
-            self.buffers.give(carried.into_boxed_slice());
+    pub(in crate::server) fn give_back(&mut self, buffer: Vec<u8>) {
+        if !buffer.is_empty() {
+            self.buffers.give(buffer.into_boxed_slice());
         }
     }
 

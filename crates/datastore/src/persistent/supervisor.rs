@@ -1,7 +1,7 @@
 //! The process that holds a running datastore: starts its server, attaches and mounts its volumes, answers questions.
 //!
 //! One thread. It looks after the server between questions: when the server has died, everything that was attached
-//! is taken away, and the keeper ends; the data stays, and the next start serves it again.
+//! is taken away, and the supervisor ends; the data stays, and the next start serves it again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,12 +15,12 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
 use underlay_host::{Resource, StateDir, Teardown, Ticket, clean, loop_devices};
 
-use super::chronicle::Chronicle;
+use super::data_directory::DataDirectory;
 use super::description::Description;
-use super::home::Home;
+use super::lateness::Lateness;
 use super::lock::{Busy, Lock};
 use super::protocol::{Question, Reply};
-use super::punctuality::Punctuality;
+use super::recent_notices::RecentNotices;
 use super::server_config::{nbd_socket, server_config};
 use super::volumes::{Attached, Contents, Places};
 use crate::control::{Answer, Command, Condition};
@@ -33,17 +33,17 @@ use crate::fault::ClusterFault;
 use crate::path_cost::Counted;
 use crate::spec::Context;
 
-/// How often the keeper looks whether it should end, and whether the server lives.
+/// How often the supervisor looks whether it should end, and whether the server lives.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 200_000_000 };
-/// Nobody keeps the keeper waiting for the rest of a question.
+/// Nobody keeps the supervisor waiting for the rest of a question.
 const QUESTION_LIMIT: Duration = Duration::from_secs(5);
 /// Longest question.
 const QUESTION_BYTES_MAX: u64 = 64 << 10;
 /// How long the server may take to end after it was told to.
 const END_LIMIT: Duration = Duration::from_secs(10);
 
-pub(super) struct Keeper {
-    pub(super) home: Home,
+pub(super) struct Supervisor {
+    pub(super) data_directory: DataDirectory,
     pub(super) description: Description,
     pub(super) teardown: Teardown,
     pub(super) server: ServerProcess,
@@ -57,8 +57,8 @@ pub(super) struct Keeper {
     pub(super) follower: Option<PathFollower>,
     pub(super) is_powered: bool,
     pub(super) nbd_socket: PathBuf,
-    pub(super) chronicle: Chronicle,
-    pub(super) punctuality: Punctuality,
+    pub(super) recent_notices: RecentNotices,
+    pub(super) lateness: Lateness,
     /// What the block layer had counted of each volume's device when times were asked for last.
     pub(super) block_layer_seen: BTreeMap<String, Counted>,
     /// Volumes that could not be mounted at the start, and why.
@@ -91,17 +91,17 @@ pub fn keep(
     // No terminal's hang-up is meant for this process. Fails only for the leader of a process group, which then
     // was started by hand.
     let _ = rustix::process::setsid();
-    let home = Home::open(directory)?;
-    let mut lock = home.lock_for_keeping()?;
+    let data_directory = DataDirectory::open(directory)?;
+    let mut lock = data_directory.lock_for_keeping()?;
     lock.say(Busy::Starting);
     let state = StateDir::open()?;
-    // What a keeper that was killed left in the same place.
+    // What a supervisor that was killed left in the same place.
     for line in clean(&state)?.failed {
         warn!("left over from before: {line}");
     }
     let teardown = Teardown::create(&state, "datastore")?;
-    let outcome = Keeper::start(&home, program, teardown.clone(), should_end)
-        .and_then(|keeper| keeper.serve(&mut lock, should_end));
+    let outcome = Supervisor::start(&data_directory, program, teardown.clone(), should_end)
+        .and_then(|supervisor| supervisor.serve(&mut lock, should_end));
     lock.say(Busy::Stopping);
     let leftovers = teardown.unwind();
     for leftover in &leftovers {
@@ -110,31 +110,34 @@ pub fn keep(
     drop(lock);
     match outcome {
         Err(DatastoreError::GivenUp) => {
-            info!("the datastore in {} is not wanted any more", home.directory().display());
+            info!(
+                "the datastore in {} is not wanted any more",
+                data_directory.directory().display()
+            );
             Ok(())
         }
         outcome => outcome,
     }
 }
 
-impl Keeper {
+impl Supervisor {
     fn start(
-        home: &Home,
+        data_directory: &DataDirectory,
         program: &Path,
         teardown: Teardown,
         should_end: &dyn Fn() -> bool,
-    ) -> Result<Keeper, DatastoreError> {
-        let description = home.description()?;
-        home.make_private()?;
-        home.remove_unfinished(&description);
-        let run = home.run();
+    ) -> Result<Supervisor, DatastoreError> {
+        let description = data_directory.description()?;
+        data_directory.make_private()?;
+        data_directory.remove_unfinished(&description);
+        let run = data_directory.run();
         teardown.create_directory(&run)?;
         fs::set_permissions(&run, fs::Permissions::from_mode(0o711))
             .map_err(DatastoreError::file("set the permissions of", &run))?;
         let base = run.join("datastore");
         fs::create_dir(&base).map_err(DatastoreError::file("create directory", &base))?;
         let exported = base.join("export");
-        let places = Places::create(home, exported.clone())?;
+        let places = Places::create(data_directory, exported.clone())?;
         let no_block_devices = check_host().err().map(|error| without_block_devices(&error));
         let mut export = None;
         if no_block_devices.is_none() {
@@ -142,15 +145,16 @@ impl Keeper {
                 .map_err(DatastoreError::file("create directory", &exported))?;
             export = Some(teardown.register(Resource::Mount { target: exported.clone() })?);
         }
-        let config = server_config(home, &description, export.is_some().then_some(exported), &run);
+        let config =
+            server_config(data_directory, &description, export.is_some().then_some(exported), &run);
         let nbd_socket = nbd_socket(&run);
         let (config_path, log) = (base.join("server.json"), base.join("server.log"));
         config.write(&config_path)?;
         let context =
             Context { teardown: &teardown, scratch: &run, server_program: program, owner: None };
         let server = ServerProcess::start(&context, &config_path, &config.control_socket, log)?;
-        let mut keeper = Keeper {
-            home: home.clone(),
+        let mut supervisor = Supervisor {
+            data_directory: data_directory.clone(),
             description,
             teardown,
             server,
@@ -162,16 +166,16 @@ impl Keeper {
             follower: None,
             is_powered: true,
             nbd_socket,
-            chronicle: Chronicle::default(),
-            punctuality: Punctuality::default(),
+            recent_notices: RecentNotices::default(),
+            lateness: Lateness::default(),
             block_layer_seen: BTreeMap::new(),
             unmounted: Vec::new(),
         };
-        match keeper.attach_all(Unreadable::StaysUnmounted, should_end) {
-            Ok(()) => Ok(keeper),
+        match supervisor.attach_all(Unreadable::StaysUnmounted, should_end) {
+            Ok(()) => Ok(supervisor),
             Err(error) => {
                 // In order: a cluster whose server is killed copies at the next start what its members may not have in common.
-                if let Err(problem) = keeper.end() {
+                if let Err(problem) = supervisor.end() {
                     warn!("what had begun did not end in order: {problem}");
                 }
                 Err(error)
@@ -240,11 +244,11 @@ impl Keeper {
         lock: &mut Lock,
         should_end: &dyn Fn() -> bool,
     ) -> Result<(), DatastoreError> {
-        let socket = self.home.socket();
+        let socket = self.data_directory.socket();
         let listener =
             UnixListener::bind(&socket).map_err(DatastoreError::file("listen on", &socket))?;
         listener.set_nonblocking(true).map_err(DatastoreError::system("listen without waiting"))?;
-        info!("the datastore in {} runs", self.home.directory().display());
+        info!("the datastore in {} runs", self.data_directory.directory().display());
         loop {
             if should_end() {
                 break;
@@ -260,7 +264,7 @@ impl Keeper {
                 break;
             }
         }
-        // Nobody may find a keeper that is about to be gone, nor wait for its answer.
+        // Nobody may find a supervisor that is about to be gone, nor wait for its answer.
         lock.say(Busy::Stopping);
         fs::remove_file(&socket).map_err(DatastoreError::file("remove", &socket))?;
         drop(listener);
@@ -337,7 +341,7 @@ impl Keeper {
         if self.description.cluster.is_none() {
             let text = format!("device {device} is {}", condition_in_words(condition));
             self.server.done(&Command::SetCondition { device, condition })?;
-            self.chronicle.note("fault", text);
+            self.recent_notices.note("fault", text);
             return Ok(());
         }
         self.inject(&match condition {
@@ -361,7 +365,7 @@ impl Keeper {
                 self.is_powered = false;
                 // A cluster's server tells by itself what it lost.
                 if self.description.cluster.is_none() {
-                    self.chronicle.note("fault", power_cut_in_words(kept, lost, torn));
+                    self.recent_notices.note("fault", power_cut_in_words(kept, lost, torn));
                 }
             }
             other => return Err(unexpected(&Command::PowerCut, &other).into()),
@@ -387,7 +391,7 @@ impl Keeper {
             self.server.done(&Command::PowerOn)?;
             self.is_powered = true;
             if self.description.cluster.is_none() {
-                self.chronicle.note("fault", "the power is back".to_string());
+                self.recent_notices.note("fault", "the power is back".to_string());
             }
         }
         Ok(self.attach_all(Unreadable::IsAnError, &|| false)?)
@@ -449,15 +453,15 @@ impl Keeper {
         if let Some(export) = self.export.take() {
             self.teardown.release(export)?;
         }
-        let (server, home) = (self.server, self.home);
+        let (server, data_directory) = (self.server, self.data_directory);
         server.finish(END_LIMIT)?;
-        home.synchronise()?;
-        info!("the datastore in {} has stopped", home.directory().display());
+        data_directory.synchronise()?;
+        info!("the datastore in {} has stopped", data_directory.directory().display());
         Ok(())
     }
 
     pub(super) fn backing(&self, name: &str) -> PathBuf {
-        self.home.volumes().join(name)
+        self.data_directory.volumes().join(name)
     }
 }
 
@@ -501,7 +505,7 @@ enum Unreadable {
     StaysUnmounted,
 }
 
-/// Whether the keeper was told to end.
+/// Whether the supervisor was told to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ended {
     Yes,
