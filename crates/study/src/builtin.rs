@@ -93,7 +93,8 @@ pub fn builtin_designs() -> &'static [Builtin] {
     static DESIGNS_READ: OnceLock<Vec<Builtin>> = OnceLock::new();
     DESIGNS_READ.get_or_init(|| {
         let design = |((name, text), design): (&(&str, &str), &file::Design)| {
-            builtin(name, design.title.get(), text)
+            // Titles are short names for charts; a list needs to say what the design is.
+            builtin(name, design.description.get(), text)
         };
         DESIGNS.iter().zip(design_files()).map(design).collect()
     })

@@ -348,10 +348,10 @@ fn designs_of_the_same_built_in_have_titles_of_their_own() {
         plan.designs.iter().map(|design| design.title.clone()).collect()
     };
     let same = titles("use = \"kingston-nvme\"\nname = \"again\"");
-    assert_eq!(same, ["NVMe: Kingston DC1500M (kingston-nvme)", "NVMe: Kingston DC1500M (again)"]);
+    assert_eq!(same, ["NVMe DC1500M (kingston-nvme)", "NVMe DC1500M (again)"]);
     // What somebody wrote stays as it is.
     let named = titles("use = \"kingston-nvme\"\nname = \"again\"\ntitle = \"Mine\"");
-    assert_eq!(named, ["NVMe: Kingston DC1500M", "Mine"]);
+    assert_eq!(named, ["NVMe DC1500M", "Mine"]);
     let other = titles("use = \"kingston-sata-5200eco\"\nname = \"again\"");
-    assert_eq!(other, ["NVMe: Kingston DC1500M", "SATA: Micron 5200 ECO"]);
+    assert_eq!(other, ["NVMe DC1500M", "SATA 5200 ECO"]);
 }
