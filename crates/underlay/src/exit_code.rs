@@ -3,11 +3,11 @@
 //! A script must be able to tell "your study is wrong" from "this host cannot" from "the run failed"
 //! from "the run finished but its data is wrong". docs/reference.md repeats this table.
 
-/// Everything asked for was done.
+/// Success.
 pub const OK: u8 = 0;
-/// A bug in Underlay, or an error nobody foresaw. The message asks for a report.
+/// A bug in Underlay, or an unforeseen error. The message asks for a report.
 pub const INTERNAL: u8 = 1;
-/// Bad input: a study, an argument or a file that does not say what it must. Nothing was touched.
+/// Bad input: an invalid study, argument or file. Nothing was changed.
 pub const BAD_INPUT: u8 = 2;
 /// This host lacks something that is needed: privilege, a program, a kernel feature, space.
 pub const HOST: u8 = 3;
@@ -15,11 +15,11 @@ pub const HOST: u8 = 3;
 pub const RUN_FAILED: u8 = 4;
 /// A consistency check found a violation: the results are not valid.
 pub const CHECK_VIOLATED: u8 = 5;
-/// The load that was asked for was not delivered: the results say less than was asked.
+/// The requested load was not delivered: the results are those of a lighter load.
 pub const LOAD_NOT_DELIVERED: u8 = 6;
-/// Two things that cannot be compared were asked to be.
+/// The two records cannot be compared.
 pub const NOT_COMPARABLE: u8 = 7;
-/// Something Underlay created could not be removed.
+/// A resource that Underlay created could not be removed.
 pub const LEFT_BEHIND: u8 = 8;
 /// Stopped by Ctrl-C or SIGTERM, cleanly.
 pub const INTERRUPTED: u8 = 130;
@@ -28,12 +28,12 @@ pub const INTERRUPTED: u8 = 130;
 pub const TABLE: [(u8, &str); 10] = [
     (OK, "done"),
     (INTERNAL, "internal error (a bug: please report it)"),
-    (BAD_INPUT, "bad input: study, argument or file; nothing was touched"),
+    (BAD_INPUT, "bad input: study, argument or file; nothing was changed"),
     (HOST, "this host lacks something: privilege, program, kernel feature, space"),
     (RUN_FAILED, "a run ended early: crashed database, full volume, lost mount"),
-    (CHECK_VIOLATED, "a consistency check found a violation: results not valid"),
+    (CHECK_VIOLATED, "a consistency check found a violation: the results are invalid"),
     (LOAD_NOT_DELIVERED, "the requested load was not delivered"),
     (NOT_COMPARABLE, "the records cannot be compared"),
-    (LEFT_BEHIND, "something created could not be removed"),
-    (INTERRUPTED, "interrupted, cleanly"),
+    (LEFT_BEHIND, "a resource that Underlay created could not be removed"),
+    (INTERRUPTED, "interrupted; shut down cleanly"),
 ];

@@ -1,10 +1,9 @@
 //! What the program prints: data on standard output, progress, warnings and errors on standard error.
 //!
-//! `println!` ends the process by a panic when nobody reads any more (`underlay list | head -1`), and `eprintln!` would
-//! end a study of hours because its terminal was closed. SIGPIPE, which the runtime ignores, cannot be set back
-//! instead: a lost connection to a server or an NBD client would end the process by it. So what cannot be written is
-//! noted, the command goes on, and [`ended`] says at its end what became of its output. A reader that left has what it
-//! wanted; a full disk is an error.
+//! `println!` panics when the reader is gone (`underlay list | head -1`), and `eprintln!` would end a study of hours
+//! because its terminal was closed. Restoring SIGPIPE, which the runtime ignores, is no alternative: a lost connection to
+//! a server or an NBD client would then kill the process. So a failed write is remembered, the command continues, and
+//! [`ended`] reports it. A closed pipe is no error (the reader has what it wanted); a full disk is.
 
 use crate::stop::Stop;
 use std::fmt::Arguments;
@@ -36,7 +35,7 @@ macro_rules! errln {
     };
 }
 
-/// Why standard output takes nothing any more.
+/// The first error of writing to standard output.
 static LOST: OnceLock<io::Error> = OnceLock::new();
 
 /// Prints on standard output, for [`out!`] and [`outln!`].
@@ -44,22 +43,22 @@ pub(crate) fn data(text: Arguments<'_>) {
     if LOST.get().is_none()
         && let Err(error) = io::stdout().write_fmt(text)
     {
-        // Another thread may have noted the same.
+        // Another thread may have stored its error first.
         let _ = LOST.set(error);
     }
 }
 
-/// Prints on standard error, for [`err!`] and [`errln!`]. When that fails there is nobody to tell.
+/// Prints on standard error, for [`err!`] and [`errln!`]. A failure is ignored: there is no other place to report it.
 pub(crate) fn message(text: Arguments<'_>) {
     let _ = io::stderr().write_fmt(text);
 }
 
-/// Whether standard output takes nothing any more, so that more of the same would be for nobody.
+/// Whether writing to standard output has failed, so that further output is pointless.
 pub(crate) fn is_lost() -> bool {
     LOST.get().is_some()
 }
 
-/// To be asked when a command has printed all of its data: whether it was written, if somebody was there to read it.
+/// To be called when a command has printed all of its data: an error if it could not be written, except to a closed pipe.
 pub(crate) fn ended() -> Result<(), Stop> {
     if let Err(error) = io::stdout().flush() {
         let _ = LOST.set(error);

@@ -1,5 +1,4 @@
-//! Why a command ended without doing what was asked: a message for a person and an exit code for a
-//! program.
+//! Why a command failed: a message for a person and an exit code for a program.
 //!
 //! Causes are found and worded in the crates where they happen; this type only carries them to
 //! `main` with the right exit code.
@@ -72,7 +71,7 @@ impl Stop {
         Stop::new(code, String::new())
     }
 
-    /// An error nobody foresaw, with its causes.
+    /// An unforeseen error, with its causes.
     pub fn internal(error: &(dyn Error + 'static)) -> Stop {
         Stop::new(exit_code::INTERNAL, chain(error))
             .with_hint("this is a bug in Underlay: please report it with the lines above")

@@ -1,7 +1,7 @@
 //! `underlay calibrate`: measures a file or block device and writes a device profile.
 //!
-//! Only reads, unless the file is its own or the caller says that content may be destroyed. What it creates is
-//! on a teardown stack before it exists.
+//! Only reads, unless it created the file or the caller allows its content to be destroyed. Everything it creates is
+//! registered for teardown first.
 
 use crate::cli::whole_number::whole_number;
 use crate::lab::interrupt;
@@ -24,7 +24,7 @@ use underlay_model::calibration::{
 };
 use underlay_study::profile_toml;
 
-/// Space that must stay free beside a created file.
+/// Space that must stay free after a file was created.
 const SPARE: Bytes = Bytes::from_mib(256);
 
 /// Arguments of `underlay calibrate`.
@@ -37,14 +37,14 @@ const SPARE: Bytes = Bytes::from_mib(256);
 pub struct Arguments {
     /// A folder, a regular file, or a block device.
     path: PathBuf,
-    /// Name of the profile: lower case letters, digits, `-` and `.`.
+    /// Name of the profile: lower-case letters, digits, `-` and `.`.
     #[arg(long, default_value = "calibrated")]
     name: String,
-    /// Size of the file created in a folder, which is also the profile's `capacity` (it can be raised there), or part of
-    /// a file or device that is used.
+    /// Size of the file created in a folder (also the profile's `capacity`, which you can raise there), or how much of
+    /// an existing file or device to use.
     #[arg(long, default_value = "2GiB")]
     size: Bytes,
-    /// Seconds per phase; there are 5 phases of reads and 9 more of writes.
+    /// Seconds per phase; there are 5 read phases and 9 write phases.
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
     /// Destroy the content of the file to measure writes too. Refused for devices.
@@ -65,7 +65,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if !(0.05..=3600.0).contains(&arguments.seconds) {
         return Err(Stop::bad_input("--seconds must lie in 0.05 to 3600"));
@@ -77,7 +77,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
     if arguments.size < SIZE_MIN {
         return Err(Stop::bad_input(format!(
-            "--size is {}; less than {SIZE_MIN} cannot show anything",
+            "--size is {}; it must be at least {SIZE_MIN} to give usable results",
             arguments.size
         )));
     }
@@ -111,8 +111,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 }
 
 /// Of a target that was only read.
-const UNPROVEN_PROTECTION: &str = "nothing was written: power-loss protection is assumed, so that a power cut takes nothing \
-                                   from the write buffer; set `power-loss-protected = false` if the device has none";
+const UNPROVEN_PROTECTION: &str = "nothing was written: power-loss protection is assumed, so a power cut keeps the write \
+                                   buffer; set `power-loss-protected = false` if the device has none";
 /// A mean error beyond which a profile is not the device that was measured.
 const POOR_FIT_PERCENT: f64 = 25.0;
 
@@ -122,7 +122,7 @@ fn poor_fit(calibration: &Calibration) -> Option<String> {
     let worst = calibration.worst()?;
     (mean > POOR_FIT_PERCENT).then(|| {
         format!(
-            "the profile does not fit what was measured: {mean:.1} % off in the mean, {:+.1} % at worst ({}); measure again on \
+            "the profile does not fit the measurements: mean error {mean:.1} %, worst {:+.1} % ({}); measure again on \
              an idle host before using it",
             worst.error_percent(),
             worst.kind
@@ -161,7 +161,7 @@ impl Drop for Reserved<'_> {
         if !self.is_written
             && let Err(error) = std::fs::remove_file(self.path)
         {
-            errln!("underlay: {} stays, without a profile: {error}", self.path.display());
+            errln!("underlay: could not remove the empty {}: {error}", self.path.display());
         }
     }
 }
@@ -177,10 +177,10 @@ fn open(arguments: &Arguments) -> Result<Target, Stop> {
         let stop = stop(&error);
         match error {
             BlockIoError::OtherKind { .. } if arguments.overwrite_file => stop.with_hint(
-                "--overwrite-file is for regular files; for a block device say --overwrite-device",
+                "--overwrite-file is for regular files; for a block device use --overwrite-device",
             ),
             BlockIoError::OtherKind { .. } if arguments.overwrite_device => stop.with_hint(
-                "--overwrite-device is for block devices; for a file say --overwrite-file",
+                "--overwrite-device is for block devices; for a file use --overwrite-file",
             ),
             _ => stop,
         }
@@ -196,7 +196,7 @@ fn in_folder(arguments: &Arguments) -> Result<(Measured, TargetKind, Bytes), Sto
     let free = underlay_host::free_space(&folder).map_err(host)?;
     if free.0 < arguments.size.0 + SPARE.0 {
         return Err(Stop::host(format!(
-            "{} has {free} free; a file of {} and {SPARE} to spare do not fit",
+            "{} has {free} free; a file of {} plus a reserve of {SPARE} does not fit",
             folder.display(),
             arguments.size
         ))
@@ -258,7 +258,7 @@ fn words(phase: Phase) -> String {
         Phase::SingleWrite => "single writes and flushes".to_string(),
         Phase::Burst => "flushes after bursts".to_string(),
         Phase::SequentialWrite => "sequential writes".to_string(),
-        Phase::Mixed => "reads beside writes".to_string(),
+        Phase::Mixed => "mixed reads and writes".to_string(),
         Phase::Sustained => "random writes until they are steady".to_string(),
     }
 }
@@ -281,8 +281,8 @@ fn identity(
         name: arguments.name.clone(),
         description: format!("Measured: {what}, {size}"),
         source: format!(
-            "Measured by `underlay calibrate` on {what} through direct I/O, {writes}, {} s per phase, {} in use, seed \
-             {}; this host's own cost is in every latency.",
+            "Measured by `underlay calibrate` on {what} with direct I/O, {writes}, {} s per phase, {} in use, seed \
+             {}; every latency includes this host's overhead.",
             arguments.seconds,
             used(size, arguments),
             arguments.seed

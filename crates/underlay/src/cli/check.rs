@@ -1,4 +1,4 @@
-//! `underlay check`: every problem of a study at once, or its plan. Nothing is touched.
+//! `underlay check`: a study's plan, or all of its problems at once. Changes nothing.
 
 use crate::cli::overrides::Overrides;
 use crate::cli::studies::{self, Form};
@@ -19,7 +19,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let source = studies::find(&arguments.study)?;
     let form = if arguments.json { Form::Json } else { Form::Text };

@@ -1,4 +1,4 @@
-//! `underlay clean`: removes what killed runs left behind on this host, and nothing else.
+//! `underlay clean`: removes resources that killed runs left behind on this host, and nothing else.
 
 use crate::stop::Stop;
 use clap::Args;
@@ -7,15 +7,15 @@ use underlay_host::{StateDir, clean};
 /// Arguments of `underlay clean`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// Print what was done as JSON.
+    /// Print the result as JSON.
     #[arg(long)]
     json: bool,
-    /// Also remove the kept templates (loaded databases that later runs would start from).
+    /// Also remove templates (loaded databases that later runs would reuse).
     #[arg(long)]
     templates: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let state = StateDir::open().map_err(|error| Stop::host(crate::stop::chain(&error)))?;
     let report = clean(&state).map_err(|error| Stop::host(crate::stop::chain(&error)))?;
@@ -51,7 +51,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         Ok(())
     } else {
         Err(Stop::left_behind(format!("could not remove: {}", report.failed.join("; "))).with_hint(
-            "see what holds it (`fuser -vm PATH`, `losetup -a`), then run `underlay clean` again",
+            "find the process that holds it (`fuser -vm PATH`, `losetup -a`), then run `underlay clean` again",
         ))
     }
 }

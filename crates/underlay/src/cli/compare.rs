@@ -1,4 +1,4 @@
-//! `underlay compare`: two records, side by side, with what else differs between them.
+//! `underlay compare`: two records side by side, with all other differences between them.
 
 use crate::cli::answer;
 use crate::cli::studies::Form;
@@ -13,11 +13,11 @@ use underlay_report::{
 /// Arguments of `underlay compare`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The first record: the base of the comparison.
+    /// The first record: the baseline.
     a: PathBuf,
     /// The second record.
     b: PathBuf,
-    /// One design of each record; by default all that have the same name in both.
+    /// One design of each record; by default, all designs with the same name in both.
     #[arg(long, value_name = "A,B", value_parser = design_pair)]
     designs: Option<(String, String)>,
     /// Compare even when the workloads differ (other schema, procedures, size, seed).
@@ -28,7 +28,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let (a, b) = (answer::open(&arguments.a)?, answer::open(&arguments.b)?);
     let identity = if arguments.allow_different_workloads {
@@ -57,12 +57,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 fn refused(error: &CompareError) -> Stop {
     let stop = Stop::not_comparable(chain(error));
     match error {
-        CompareError::DifferentWorkload { is_same_measure: true, .. } => stop.with_hint(
-            "if you know in what they differ and that it does not matter, add --allow-different-workloads",
-        ),
-        CompareError::DifferentWorkload { is_same_measure: false, .. } => {
-            stop.with_hint("their headlines count different things, so that no ratio between them has a meaning")
+        CompareError::DifferentWorkload { is_same_measure: true, .. } => {
+            stop.with_hint("to compare them anyway, add --allow-different-workloads")
         }
+        CompareError::DifferentWorkload { is_same_measure: false, .. } => stop.with_hint(
+            "their headline metrics count different things, so a ratio would have no meaning",
+        ),
         _ => stop,
     }
 }
@@ -71,6 +71,6 @@ fn refused(error: &CompareError) -> Stop {
 fn design_pair(text: &str) -> Result<(String, String), String> {
     match text.split(',').collect::<Vec<_>>()[..] {
         [a, b] if !a.is_empty() && !b.is_empty() => Ok((a.to_string(), b.to_string())),
-        _ => Err("write one design of each record, separated by a comma: `nvme,sata`".to_string()),
+        _ => Err("give one design of each record, separated by a comma: `nvme,sata`".to_string()),
     }
 }

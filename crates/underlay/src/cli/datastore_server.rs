@@ -12,7 +12,7 @@ pub struct Arguments {
     config: PathBuf,
 }
 
-/// Serves until told to stop.
+/// Serves until it is asked to stop.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     underlay_datastore::serve(&arguments.config).map_err(|error| Stop::run_failed(chain(&error)))
 }

@@ -13,7 +13,7 @@ pub struct Arguments {
     directory: PathBuf,
 }
 
-/// Holds the datastore until told to stop.
+/// Holds the datastore until it is asked to stop.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     interrupt::install();
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();

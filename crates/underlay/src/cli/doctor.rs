@@ -1,4 +1,4 @@
-//! `underlay doctor`: what this host can do, and what to do about the rest.
+//! `underlay doctor`: the host's capabilities, and how to enable missing ones.
 
 use crate::stop::Stop;
 use clap::Args;
@@ -18,7 +18,7 @@ pub struct Arguments {
     server_bin: Option<std::path::PathBuf>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let facts = host_facts();
     let mut all = capabilities();

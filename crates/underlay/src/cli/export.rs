@@ -21,7 +21,7 @@ pub struct Arguments {
     jsonl: Option<PathBuf>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if arguments.csv.is_none() && arguments.jsonl.is_none() {
         return Err(

@@ -1,4 +1,4 @@
-//! `underlay list`: what is built in.
+//! `underlay list`: built-in studies, designs, devices, workloads, block loads and engines.
 
 use crate::lab::installs;
 use crate::stop::Stop;
@@ -93,7 +93,7 @@ impl Kind {
 /// What users of a database do: `underlay drive NAME`, or `[workload.NAME]` of a study.
 pub(super) const WORKLOADS: [(&str, &str); 5] = [
     ("tpcc", "Order entry, derived from TPC-C; not comparable with published TPC results"),
-    ("sysbench", "Sysbench's OLTP scripts, on tables that it can use too"),
+    ("sysbench", "Sysbench's OLTP scripts, on tables compatible with sysbench"),
     ("dvdstore", "A web shop after DVD Store 3: browsing, reviews, purchases"),
     ("batch", "Batch insertion: rows per transaction, or COPY and LOAD DATA"),
     (
@@ -102,7 +102,7 @@ pub(super) const WORKLOADS: [(&str, &str); 5] = [
     ),
 ];
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let kinds: Vec<Kind> = arguments.kind.map_or_else(|| Kind::ALL.to_vec(), |kind| vec![kind]);
     if arguments.json {

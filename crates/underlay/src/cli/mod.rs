@@ -1,6 +1,6 @@
-//! The command line: what can be asked, and which file answers.
+//! The command line: one file per subcommand.
 //!
-//! One file per subcommand, each with its arguments and a `run` function. Standard output carries
+//! Each file has the subcommand's arguments and a `run` function. Standard output carries
 //! data, standard error carries progress, warnings and errors. Nothing here exits the process: `main`
 //! turns the outcome into an exit code.
 
@@ -43,13 +43,13 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Carry out a study: a file, or a built-in one such as `quickstart`.
+    /// Run a study: a file, or a built-in one such as `quickstart`.
     Run(run::Arguments),
-    /// Check a study and print its plan: every problem at once, nothing is touched.
+    /// Check a study and print its plan, or all of its problems. Changes nothing.
     Check(check::Arguments),
-    /// List what is built in: studies, designs, devices, workloads, engines.
+    /// List built-in studies, designs, devices, workloads and engines.
     List(list::Arguments),
-    /// Show a record's answer, or the text of something built in.
+    /// Show a record's result, or the text of a built-in study, design or profile.
     Show(show::Arguments),
     /// Compare two records.
     Compare(compare::Arguments),
@@ -57,19 +57,19 @@ enum Command {
     Report(report::Arguments),
     /// Write a record's data as CSV files.
     Export(export::Arguments),
-    /// Only the load generator, against any database.
+    /// Run only the load generator, against any database.
     Drive(drive::Arguments),
-    /// Block loads on files and devices: profiles, curves, steady state, verification.
+    /// Run block loads on files and devices: profiles, rate curves, steady state, verification.
     Io(Box<io::Arguments>),
-    /// Emulated volumes for any program: block devices, file systems, NBD.
+    /// Manage emulated volumes for any program: block devices, file systems, NBD.
     Volume(volume::Arguments),
-    /// Block workloads on a design in virtual time, or published experiments simulated.
+    /// Simulate a block workload on a design, or published experiments, in virtual time.
     Simulate(simulate::Arguments),
     /// Measure a file or block device and write a device profile.
     Calibrate(calibrate::Arguments),
-    /// What this host can do, and what to do about the rest.
+    /// Show this host's capabilities, and how to enable missing ones.
     Doctor(doctor::Arguments),
-    /// Remove what a killed run left behind.
+    /// Remove resources left behind by killed runs.
     Clean(clean::Arguments),
     /// Print the JSON Schema of study files.
     Schema(schema::Arguments),
@@ -94,7 +94,7 @@ fn after_help() -> String {
     )
 }
 
-/// Parses the arguments and carries out the command.
+/// Parses the arguments and runs the command.
 ///
 /// # Errors
 /// A [`Stop`] with its exit code. Usage errors are printed by the parser itself.
@@ -108,7 +108,7 @@ pub fn main() -> Result<(), Stop> {
         Ok(parsed) => parsed,
         Err(error) => {
             let code = if error.use_stderr() { exit_code::BAD_INPUT } else { exit_code::OK };
-            // Printing fails only when nobody reads: then there is nobody to tell.
+            // Printing fails only when the reader is gone: there is no one left to report it to.
             let _ = error.print();
             return if code == exit_code::OK { Ok(()) } else { Err(Stop::silent(code)) };
         }

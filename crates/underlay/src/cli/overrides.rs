@@ -21,13 +21,13 @@ pub struct Overrides {
     /// Unmeasured load before the ladder.
     #[arg(long, value_name = "TIME")]
     warm_up: Option<Nanos>,
-    /// Unmeasured time at the beginning of each rung.
+    /// Unmeasured time at the start of each rung.
     #[arg(long, value_name = "TIME")]
     ramp_up: Option<Nanos>,
     /// The measured window of each rung.
     #[arg(long, value_name = "TIME")]
     measure: Option<Nanos>,
-    /// The seed that data, transactions and device models derive from.
+    /// Root seed of data, transactions and device models.
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     seed: Option<u64>,
     /// Only these designs of the study.

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 pub struct Arguments {
     /// The record.
     record: PathBuf,
-    /// Where to write the page; by default beside the record.
+    /// Where to write the page; by default next to the record.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Open it in the browser.
@@ -18,7 +18,7 @@ pub struct Arguments {
     open: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let analysis = answer::read(&arguments.record)?;
     let out = arguments.out.clone().unwrap_or_else(|| arguments.record.with_extension("html"));

@@ -1,4 +1,4 @@
-//! `underlay run`: carries out a study, prints the answer, writes the report beside the record.
+//! `underlay run`: runs a study, prints the result, writes the report next to the record.
 
 use crate::cli::answer::{self, write_report};
 use crate::cli::overrides::Overrides;
@@ -20,10 +20,10 @@ pub struct Arguments {
     /// The record to write; by default a new one in `underlay-records/`.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Begin anew even when an unfinished execution of the same study could be gone on with.
+    /// Start over instead of resuming an interrupted execution of the same study.
     #[arg(long)]
     fresh: bool,
-    /// No progress bar.
+    /// Hide the progress bar.
     #[arg(long)]
     no_progress: bool,
     /// Print the analysis as JSON instead of the summary.
@@ -34,7 +34,7 @@ pub struct Arguments {
     open: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let source = studies::find(&arguments.study)?;
     let options = arguments.overrides.to_options(arguments.out.clone());
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let executed = execute(&plan, &place, &mut progress);
     drop(progress);
 
-    // Whatever happened, what was recorded is worth showing.
+    // Show what was recorded even if the execution failed.
     let (Place::New(path) | Place::Resumed(path)) = &place;
     if path.is_file() {
         let shown = answer::read(path).and_then(|analysis| {

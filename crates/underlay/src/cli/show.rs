@@ -1,4 +1,4 @@
-//! `underlay show`: a record's answer, or the text of something built in.
+//! `underlay show`: a record's result, or the text of a built-in.
 
 use crate::cli::answer;
 use crate::cli::list;
@@ -17,12 +17,12 @@ use underlay_study::{
 pub struct Arguments {
     /// A record, or the name of a built-in study, design, device or block load, or `defaults`.
     what: String,
-    /// Print as JSON: the analysis of a record, the text of what is built in.
+    /// Print as JSON: the analysis of a record, or the text of a built-in.
     #[arg(long)]
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if let Some(text) = builtin_text(&arguments.what) {
         match arguments.json {
@@ -35,16 +35,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if !path.exists() {
         if let Some(hint) = kind_without_text(&arguments.what) {
             return Err(Stop::bad_input(format!(
-                "`{}` is built in, and has no text of its own to show",
+                "`{}` is built in but has no file to show",
                 arguments.what
             ))
             .with_hint(hint));
         }
         return Err(Stop::bad_input(format!(
-            "there is no record and nothing built in called `{}`",
+            "there is no record or built-in called `{}`",
             arguments.what
         ))
-        .with_hint("`underlay list` names what is built in; records are files ending in .sqlite"));
+        .with_hint("`underlay list` shows all built-ins; records are files ending in .sqlite"));
     }
     let form = if arguments.json { Form::Json } else { Form::Text };
     answer::print(&answer::read(path)?, form)
@@ -59,7 +59,7 @@ fn kind_without_text(name: &str) -> Option<String> {
     }
     let engine = EngineKind::ALL.iter().any(|engine| engine.as_str() == name);
     engine.then(|| {
-        "`underlay list engines` says which servers were found, `underlay show defaults` explains [engine]".to_string()
+        "`underlay list engines` lists the servers found, `underlay show defaults` explains [engine]".to_string()
     })
 }
 

@@ -1,4 +1,4 @@
-//! Finding a study by name or file, and checking it against this host: shared by `run` and `check`.
+//! Finds a study by name or file and checks it against this host: shared by `run` and `check`.
 
 use crate::lab::with_host_view;
 use crate::stop::{Stop, chain};

@@ -1,4 +1,4 @@
-//! What the terminal is: its width, and whether it wants colours.
+//! The terminal's width, and whether to use colours.
 
 use std::io::IsTerminal;
 

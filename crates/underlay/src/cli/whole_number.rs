@@ -1,6 +1,6 @@
 //! Whole numbers of the command line: seeds and counts of 64 bits.
 //!
-//! The parser of the command line says of `-1` only that it found an invalid digit.
+//! clap's own parser reports `-1` only as an invalid digit.
 
 /// A whole number from 0.
 ///

@@ -95,10 +95,10 @@ fn memory_is_not_called_storage() {
     // Kernels before 6.6 take no direct I/O there.
     let arguments = [&arguments[..], &["--buffered", "--queue-depth", "1"]].concat();
     let page = io(&bench, &[&arguments[..], &["--record", text(&record)]].concat()).expect_ok();
-    assert!(page.stdout.contains("in MEMORY: no storage is measured"), "{}", page.stdout);
+    assert!(page.stdout.contains("in MEMORY: this does not measure storage"), "{}", page.stdout);
     let outcome = json(&io(&bench, &[&arguments[..], &["--json"]].concat()).expect_ok());
     assert_eq!(outcome["targets"][0]["in_memory"], true);
-    assert!(answer_of(&bench, &record).contains("in memory, no storage"));
+    assert!(answer_of(&bench, &record).contains("(memory, not storage)"));
 }
 
 #[test]
@@ -164,13 +164,13 @@ fn what_would_harm_or_mislead_is_refused_and_nothing_is_touched() {
     let content = vec![7; 16 << 20];
     fs::write(&file, &content).expect("a file");
     let run = |arguments: &[&str]| io(&bench, arguments);
-    refused(&run(&["4k-random-write", text(&file)]), 2, &["would be destroyed", "--destroy"]);
-    refused(&run(&["4k-random-read", text(&file), "--fill"]), 2, &["would be destroyed"]);
-    refused(&run(&["4k-random-read", text(&file), "--precondition", "1"]), 2, &["destroyed"]);
+    refused(&run(&["4k-random-write", text(&file)]), 2, &["would destroy", "--destroy"]);
+    refused(&run(&["4k-random-read", text(&file), "--fill"]), 2, &["would destroy"]);
+    refused(&run(&["4k-random-read", text(&file), "--precondition", "1"]), 2, &["would destroy"]);
     let other = ["4k-random-write", text(disk.path()), "--destroy", text(&file)];
     refused(&run(&other), 2, &["is not a target"]);
     refused(&run(&["4k-random-raed", text(&file)]), 2, &["did you mean `4k-random-read`?"]);
-    refused(&run(&["sql", "/nowhere/at/all"]), 2, &["could not open", "name a folder"]);
+    refused(&run(&["sql", "/nowhere/at/all"]), 2, &["could not open", "give a folder"]);
     refused(&run(&["oracle", text(&file), "--read-percent", "50"]), 2, &["underlay show oracle"]);
     refused(&run(&["sql", text(&file), "--block-size", "1000B"]), 2, &["multiples of 512"]);
     let verified = ["hcibench-4k-write", text(disk.path()), "--verify"];

@@ -64,7 +64,7 @@ fn a_workload_on_a_design_gives_distributions_and_the_same_ones_again() {
     }
     assert_eq!(setup["write_buffers_at_end"]["destaged_bytes"], 0, "{setup}");
     let notes = first["notes"].to_string();
-    assert!(notes.contains("nothing left the write buffers"), "{notes}");
+    assert!(notes.contains("nothing was destaged"), "{notes}");
     assert_eq!(run["seconds"][0]["begins_seconds"], -0.5, "the warm-up is told apart: {run}");
 }
 
@@ -175,7 +175,7 @@ fn a_rate_that_nothing_can_keep_ends_soon_and_says_so() {
     let output = underlay(&["simulate", "--design", "hdd", "--rate", "1e9"], state.path());
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(6), "{text}");
-    assert!(text.contains("cannot keep 1000000000 requests per second"), "{text}");
+    assert!(text.contains("cannot sustain 1000000000 requests per second"), "{text}");
 }
 
 #[test]

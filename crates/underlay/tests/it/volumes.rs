@@ -522,7 +522,7 @@ fn faults_of_a_cluster_are_shown_where_they_are() {
     }
     let text = store.volume("stat", &["--interval", "0s"]).expect(0);
     assert!(text.contains("partitioned from the others") && !text.contains("host host"), "{text}");
-    assert!(text.contains("components are out of reach or not up to date"), "{text}");
+    assert!(text.contains("components are unreachable or stale"), "{text}");
     let text = store.volume("list", &[]).expect(0);
     assert!(text.contains(&format!("host {host}: unreachable")), "{text}");
     let away: Vec<&str> =
@@ -639,19 +639,19 @@ fn faults_are_felt_and_mended() {
 
     let stat = store.volume("stat", &["data", "--interval", "100ms"]).expect(0);
     assert!(stat.contains("host:") && stat.contains("latencies: emulated"), "{stat}");
-    assert!(stat.contains("times: "), "{stat}");
+    assert!(stat.contains("timing: "), "{stat}");
     let watched = store.json("stat", &["--interval", "100ms"]);
     assert_eq!(watched["evidence"], "emulated");
     assert!(watched["timing"]["valid"].is_boolean(), "{watched}");
     store.refusal("stat", &["--count", "0"], "--count");
-    store.refusal("stat", &["--count", "3", "--interval", "0s"], "leave --count out");
+    store.refusal("stat", &["--count", "3", "--interval", "0s"], "so --count has no effect");
     let totals = store.json("stat", &["--interval", "0s"]);
     assert!(totals["volumes"][0]["operations"][1]["bytes"].as_u64() >= Some(3 << 20), "{totals}");
     // Whoever asked for an interval took nothing from the verdict on the whole.
     assert!(totals["timing"]["valid"].is_boolean(), "{totals}");
     assert!(totals["timing"]["delayed"].as_u64() > Some(0), "{totals}");
     let said = store.volume("stat", &["--interval", "0s"]).expect(0);
-    assert!(said.contains("times since the start: "), "{said}");
+    assert!(said.contains("timing since the start: "), "{said}");
 
     store.volume("fault", &["power-cut"]).expect(0);
     assert!(synced("dark").is_err());

@@ -1,4 +1,4 @@
-//! What is wrong with a request, all of it: whoever corrects one thing should not learn of the next only then.
+//! All problems of a request at once, so that the user does not find them one by one.
 
 use crate::stop::Stop;
 

@@ -122,7 +122,7 @@ fn second(second: &Second) -> Value {
     })
 }
 
-/// What a load came to.
+/// The result of a load.
 pub fn result_json(result: &LoadResult) -> Value {
     let kinds: Vec<Value> = result
         .kinds

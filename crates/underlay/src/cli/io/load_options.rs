@@ -1,4 +1,4 @@
-//! The load that was asked for: a profile, with what the command line changes of it.
+//! The requested load: a profile, with the command line's changes.
 
 use super::complaints::Complaints;
 use super::options::LoadArguments;
@@ -123,10 +123,7 @@ fn change_streams(options: &LoadArguments, profile: &mut IoProfile, complaints: 
 
 fn several(profile: &IoProfile, options: &str, complaints: &mut Complaints) {
     complaints.add_with_hint(
-        format!(
-            "`{}` has several jobs or streams, to which {options} cannot all apply",
-            profile.name
-        ),
+        format!("`{}` has several jobs or streams, so {options} would be ambiguous", profile.name),
         format!("change a copy of it: underlay show {} > mine.toml", profile.name),
     );
 }
@@ -167,7 +164,7 @@ fn change_stream(options: &LoadArguments, stream: &mut BlockStream, complaints: 
         match zones(text) {
             Some(zones) => stream.locality = zones,
             None => complaints.add_with_hint(
-                format!("--zones `{text}` does not cover the space and all accesses"),
+                format!("--zones `{text}` must cover all of the space and all accesses"),
                 "write percent of space / percent of accesses: 5/95,10/4,85/1",
             ),
         }

@@ -1,7 +1,7 @@
-//! `underlay io`: block loads on files and devices, and checking afterwards what they wrote.
+//! `underlay io`: block loads on files and devices, and verification of the data they wrote.
 //!
-//! In reading order: what is asked ([`options`], [`load_options`], [`complaints`]), where ([`targets`], [`medium`]), what is done with it
-//! ([`session`]), and how it is told ([`text`], [`json`], [`recording`]).
+//! In reading order: the request ([`options`], [`load_options`], [`complaints`]), its targets ([`targets`], [`medium`]), its
+//! execution ([`session`]), and its result ([`text`], [`json`], [`recording`]).
 
 mod complaints;
 mod json;
@@ -41,11 +41,11 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// After a crash or a power cut: compare targets with the journal of `--journal`.
+    /// After a crash or a power cut: compare targets with the journal written by `--journal`.
     Verify(verify::Arguments),
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     interrupt::install();
     if let Some(Command::Verify(arguments)) = &arguments.command {
@@ -71,7 +71,7 @@ fn verdict(options: &options::LoadArguments, outcome: &Outcome) -> Result<(), St
     let wrong = outcome.violation_count();
     if wrong > 0 {
         return Err(Stop::check_violated(format!(
-            "{wrong} blocks did not hold what was written to them: see above"
+            "{wrong} blocks did not contain the data written to them: see above"
         )));
     }
     if let Some(failure) = outcome.failure() {
@@ -104,7 +104,7 @@ fn stop(error: &BlockIoError) -> Stop {
         {
             Stop::bad_input(format!("{} is in use: mounted, or part of something", path.display()))
                 .with_hint(
-                    "unmount it, or name another device; a device in use is never written to",
+                    "unmount it, or use another device; Underlay never writes to a device in use",
                 )
         }
         BlockIoError::WrongKind { .. }

@@ -1,4 +1,4 @@
-//! What can be asked of `underlay io`, and which requests contradict each other.
+//! The options of `underlay io`, and which of them contradict each other.
 
 use super::complaints::Complaints;
 use crate::cli::whole_number::whole_number;
@@ -21,19 +21,19 @@ pub struct LoadArguments {
     #[arg(required = true)]
     pub targets: Vec<PathBuf>,
 
-    /// Size of a created file, or part of a file or device that is used.
+    /// Size of a created file, or how much of an existing file or device to use.
     #[arg(long, help_heading = "Targets")]
     pub size: Option<Bytes>,
-    /// Do not remove the created files.
+    /// Keep the created files.
     #[arg(long, help_heading = "Targets")]
     pub keep: bool,
-    /// The content of this target may be destroyed. Once per target.
+    /// Allow the content of this target to be destroyed. Repeat for each target.
     #[arg(long, value_name = "TARGET", help_heading = "Targets")]
     pub destroy: Vec<PathBuf>,
-    /// Write existing targets once before the load, so that nothing unwritten is read.
+    /// Fill existing targets before the load, so that no unwritten blocks are read.
     #[arg(long, help_heading = "Targets")]
     pub fill: bool,
-    /// Go through the page cache: memory is measured too.
+    /// Use the page cache: the results then include memory speed.
     #[arg(long, help_heading = "Targets")]
     pub buffered: bool,
 
@@ -43,10 +43,10 @@ pub struct LoadArguments {
     /// Requests in flight per thread instead of the profile's.
     #[arg(long, value_name = "N", help_heading = "Load")]
     pub queue_depth: Option<u32>,
-    /// Open loop: this many requests per second and target, whatever it does with them.
+    /// Open loop: start this many requests per second and target, regardless of completions.
     #[arg(long, value_name = "PER_SECOND", conflicts_with_all = ["max", "curve"], help_heading = "Load")]
     pub rate: Option<f64>,
-    /// How the requests of --rate or --curve are spread in time [default: poisson].
+    /// Arrival process of --rate or --curve [default: poisson].
     #[arg(long, value_enum, help_heading = "Load")]
     pub arrivals: Option<ArrivalKind>,
     /// Closed loop: drop the profile's rates.
@@ -58,78 +58,78 @@ pub struct LoadArguments {
     /// Share of reads.
     #[arg(long, value_name = "PERCENT", help_heading = "Load")]
     pub read_percent: Option<f64>,
-    /// Share of requests to random places; the rest is sequential.
+    /// Share of requests at random offsets; the rest is sequential.
     #[arg(long, value_name = "PERCENT", help_heading = "Load")]
     pub random_percent: Option<f64>,
-    /// Random places by a power law with this exponent.
+    /// Zipf distribution of random offsets, with this exponent.
     #[arg(long, value_name = "EXPONENT", conflicts_with = "zones", help_heading = "Load")]
     pub zipf: Option<f64>,
     /// Hot spots: percent of space and of accesses, "5/95,10/4,85/1".
     #[arg(long, value_name = "ZONES", help_heading = "Load")]
     pub zones: Option<String>,
-    /// Flush after so many writes of a thread.
+    /// Flush after this many writes of a thread.
     #[arg(long, value_name = "WRITES", conflicts_with = "write_through", help_heading = "Load")]
     pub flush_every: Option<u32>,
     /// Every write goes through volatile caches (RWF_DSYNC).
     #[arg(long, help_heading = "Load")]
     pub write_through: bool,
-    /// How far LZ4 can compress each block of 4 KiB that is written, 1 to 40.
+    /// LZ4 compression ratio of each written 4 KiB block, 1 to 40.
     #[arg(long, value_name = "RATIO", help_heading = "Load")]
     pub compress_ratio: Option<f64>,
-    /// Share of the written blocks of 4 KiB that are duplicates.
+    /// Share of written 4 KiB blocks that are duplicates.
     #[arg(long, value_name = "PERCENT", help_heading = "Load")]
     pub duplicate_percent: Option<f64>,
 
-    /// Length of the measured load.
-    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Course")]
+    /// Duration of the measured load.
+    #[arg(long, value_name = "TIME", default_value = "30s", help_heading = "Procedure")]
     pub duration: Nanos,
-    /// Load before it that is not measured.
-    #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "Course")]
+    /// Load before the measurement.
+    #[arg(long, value_name = "TIME", default_value = "2s", help_heading = "Procedure")]
     pub warm_up: Nanos,
-    /// Write the working set so many times in order first (SNIA: 2).
-    #[arg(long, value_name = "TIMES", default_value_t = 0, help_heading = "Course")]
+    /// Write the working set sequentially this many times first (SNIA: 2).
+    #[arg(long, value_name = "TIMES", default_value_t = 0, help_heading = "Procedure")]
     pub precondition: u32,
-    /// Repeat rounds of --duration until five of them are steady by SNIA's criteria, and report those.
-    #[arg(long, conflicts_with = "curve", help_heading = "Course")]
+    /// Repeat rounds of --duration until five are steady by SNIA's criteria; report those five.
+    #[arg(long, conflicts_with = "curve", help_heading = "Procedure")]
     pub steady_state: bool,
-    /// Give up after so many rounds of --steady-state [default: 25].
-    #[arg(long, value_name = "N", help_heading = "Course")]
+    /// Stop after this many rounds of --steady-state [default: 25].
+    #[arg(long, value_name = "N", help_heading = "Procedure")]
     pub rounds_max: Option<u32>,
-    /// The maximum first, then 10 to 120 % of it as an open loop.
-    #[arg(long, help_heading = "Course")]
+    /// Measure the maximum rate, then 10 to 120 % of it in an open loop.
+    #[arg(long, help_heading = "Procedure")]
     pub curve: bool,
 
-    /// Mark each written block; compare it whenever it is read, and all of them at the end.
-    #[arg(long, help_heading = "Verifying")]
+    /// Mark each written block; check it whenever it is read, and check all blocks at the end.
+    #[arg(long, help_heading = "Verification")]
     pub verify: bool,
-    /// Note what was written, acknowledged and flushed in this new file, for `underlay io verify` after a crash.
-    #[arg(long, value_name = "FILE", requires = "verify", help_heading = "Verifying")]
+    /// Log writes, acknowledgements and flushes in this new file, for `underlay io verify` after a crash.
+    #[arg(long, value_name = "FILE", requires = "verify", help_heading = "Verification")]
     pub journal: Option<PathBuf>,
-    /// The journal must survive a power cut of this host: slower.
-    #[arg(long, requires = "journal", help_heading = "Verifying")]
+    /// Make the journal survive a power cut of this host (slower).
+    #[arg(long, requires = "journal", help_heading = "Verification")]
     pub journal_durable: bool,
 
-    /// Count failed requests instead of ending with the first.
-    #[arg(long, help_heading = "Course")]
+    /// Count failed requests instead of stopping at the first.
+    #[arg(long, help_heading = "Procedure")]
     pub continue_on_error: bool,
-    /// Do not sleep so shortly before a request of an open loop is due: exact, but it costs a processor.
-    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Course")]
+    /// Spin instead of sleeping for this long before an open-loop request is due: exact, but uses a processor.
+    #[arg(long, value_name = "TIME", default_value = "0s", help_heading = "Procedure")]
     pub spin: Nanos,
-    /// Processor threads per job and target; by default up to one per processor.
-    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Course")]
+    /// Worker threads per job and target; by default up to one per processor.
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Procedure")]
     pub workers: u32,
-    /// Of addresses, sizes, arrivals and content.
+    /// Seed of addresses, sizes, arrivals and content.
     #[arg(
         long,
         value_name = "N",
         default_value_t = 1,
-        help_heading = "Course",
+        help_heading = "Procedure",
         value_parser = whole_number,
         allow_negative_numbers = true
     )]
     pub seed: u64,
 
-    /// Write everything that was seen to this new record.
+    /// Write all measurements to this new record.
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub record: Option<PathBuf>,
     /// Print the result as JSON.
@@ -203,21 +203,21 @@ impl LoadArguments {
         let leave_out = "or leave it out";
         if self.rounds_max.is_some() && !self.steady_state {
             complaints.add_with_hint(
-                "--rounds-max is about the rounds of --steady-state, which is not asked for",
+                "--rounds-max has no effect without --steady-state",
                 format!("add --steady-state, {leave_out}"),
             );
         }
         let open = self.curve || profile.jobs.iter().any(|job| job.rate_per_second().is_some());
         if self.arrivals.is_some() && self.rate.is_none() && !self.curve {
-            let own = if open { "; a profile's own rates say how theirs are spread" } else { "" };
+            let own = if open { "; the profile's rates define their own arrivals" } else { "" };
             complaints.add_with_hint(
-                format!("--arrivals is about the requests of --rate or --curve, neither of which is asked for{own}"),
+                format!("--arrivals has no effect without --rate or --curve{own}"),
                 format!("add --rate, {leave_out}"),
             );
         }
         if self.spin > Nanos::ZERO && !open {
             complaints.add_with_hint(
-                "--spin is about requests that are due at a time, and those of a closed loop are not",
+                "--spin has no effect in a closed loop, whose requests have no due time",
                 format!("add --rate, {leave_out}"),
             );
         }
@@ -228,7 +228,7 @@ impl LoadArguments {
             {
                 if given {
                     complaints.add_with_hint(
-                        format!("{option} is about requests to random places, and those of `{name}` are all sequential"),
+                        format!("{option} has no effect: all requests of `{name}` are sequential"),
                         format!("add --random-percent, {leave_out}"),
                     );
                 }
@@ -241,7 +241,7 @@ impl LoadArguments {
         for (option, given) in options {
             if given && !profile.writes() {
                 complaints.add_with_hint(
-                    format!("{option} is about writes, and `{name}` only reads"),
+                    format!("{option} has no effect: `{name}` only reads"),
                     format!("choose a load that writes, {leave_out}"),
                 );
             }
@@ -256,7 +256,7 @@ impl LoadArguments {
             if given && !created && !self.writes(profile) {
                 complaints.add_with_hint(
                     format!(
-                        "{option} is about what is written, and nothing is: `{name}` only reads"
+                        "{option} has no effect: nothing is written, because `{name}` only reads"
                     ),
                     format!("add --fill, which writes the targets once, {leave_out}"),
                 );
@@ -267,7 +267,7 @@ impl LoadArguments {
     fn check_verifying(&self, profile: &IoProfile, complaints: &mut Complaints) {
         if self.verify && profile.content.duplicate_share > 0.0 {
             complaints.add_with_hint(
-                "verified blocks carry their own address, so none of them is a duplicate of another",
+                "verified blocks contain their own address, so none can be a duplicate",
                 "add --duplicate-percent 0",
             );
         }
@@ -279,7 +279,7 @@ impl LoadArguments {
             let created = self.targets.iter().all(|target| target.is_dir());
             if !created {
                 complaints.add_with_hint(
-                    format!("`{}` writes nothing that could be verified", profile.name),
+                    format!("`{}` writes nothing to verify", profile.name),
                     "add --fill, which writes the targets once, or choose a load that writes",
                 );
             }

@@ -87,7 +87,7 @@ impl Recording {
             })
         });
         let titles = places.iter().zip(&paths).map(|(place, path)| match place.medium {
-            Medium::Memory => format!("{path} (in memory, no storage)"),
+            Medium::Memory => format!("{path} (memory, not storage)"),
             Medium::Storage | Medium::Emulated => path.clone(),
         });
         let title = titles.collect::<Vec<_>>().join(", ");
@@ -115,7 +115,8 @@ impl Recording {
         let manifest = Manifest {
             study_name: format!("io-{}", profile.name),
             title: format!("Block load {}: {}", profile.name, profile.title),
-            question: "What does this storage do under this block load?".to_string(),
+            question: "What throughput and latency does this storage reach under this block load?"
+                .to_string(),
             evidence,
             seed: options.root(),
             identity: format!("io {}", profile_json(profile)),
@@ -264,7 +265,7 @@ impl Recording {
         self.recorder.end_phase(id, end, status).map_err(failed)
     }
 
-    /// What the loads came to, for the report.
+    /// The results of the loads, for the report.
     fn loads(&self, outcome: &Outcome) -> Value {
         let load = |(number, phase): (usize, &Phase)| {
             let response = phase.result.total(|key| key.operation != Operation::Flush).response;
@@ -324,13 +325,13 @@ impl Recording {
                 run: self.run,
                 moment: CheckMoment::After,
                 id: "blocks".to_string(),
-                title: "Every block that was read holds what was written to it last".to_string(),
+                title: "Every block read contains the last data written to it".to_string(),
                 outcome,
             };
             self.recorder.check(&check).map_err(failed)?;
         }
         let reason = match (outcome.failure(), outcome.interrupted) {
-            (None, true) => Some("ended by the user".to_string()),
+            (None, true) => Some("interrupted by the user".to_string()),
             (failure, _) => failure,
         };
         let end = RunEnd { at: self.now(), status: run_status, reason };
@@ -372,7 +373,8 @@ fn verified(outcome: &Outcome) -> Option<CheckOutcome> {
     Some(match (wrong, &outcome.broken) {
         (0, Some(error)) => CheckOutcome::Failed { error: error.clone() },
         (0, None) if outcome.last_look.is_none() => CheckOutcome::Failed {
-            error: "the load ended early: what was written was not read at the end".to_string(),
+            error: "the load ended early: the written data was not read back at the end"
+                .to_string(),
         },
         (0, None) => CheckOutcome::Ok,
         _ => CheckOutcome::Violated {
@@ -398,7 +400,7 @@ fn lasting_path(place: &Place) -> String {
 fn kind_word(place: &Place) -> &'static str {
     match (place.target.kind(), place.created) {
         (TargetKind::BlockDevice, _) => "block-device",
-        (TargetKind::File, true) => "file created for this",
+        (TargetKind::File, true) => "file created for the run",
         (TargetKind::File, false) => "file",
     }
 }

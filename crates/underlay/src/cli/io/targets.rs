@@ -1,6 +1,6 @@
-//! Where a load goes: what may be written to, what is created, and that it is removed again.
+//! The targets of a load: which may be overwritten, which files are created, and their removal.
 //!
-//! Nothing is opened for writing before every target was looked at and found fit.
+//! Nothing is opened for writing before every target was checked.
 
 use super::medium::Medium;
 use super::options::LoadArguments;
@@ -14,9 +14,9 @@ use underlay_core::Bytes;
 use underlay_host::{HostError, Resource, StateDir, Teardown};
 use underlay_workload::block::IoProfile;
 
-/// Size of a file where nothing else is said.
+/// Default size of a created file.
 const SIZE: Bytes = Bytes::from_gib(1);
-/// Space that must stay free beside created files.
+/// Space that must stay free after files were created.
 const SPARE: Bytes = Bytes::from_mib(256);
 
 /// An open target.
@@ -89,7 +89,7 @@ fn intents(options: &LoadArguments, profile: &IoProfile) -> Result<Vec<Intent>, 
             continue;
         }
         if seen.contains(&path) {
-            return Err(Stop::bad_input(format!("{} is named twice", given.display())));
+            return Err(Stop::bad_input(format!("{} is listed twice", given.display())));
         }
         let kind = kind_of(&path).map_err(|error| stop(&error))?;
         if writes {
@@ -103,7 +103,7 @@ fn intents(options: &LoadArguments, profile: &IoProfile) -> Result<Vec<Intent>, 
     for path in &destroy {
         if !seen.contains(path) {
             return Err(Stop::bad_input(format!("--destroy {} is not a target", path.display()))
-                .with_hint("name it as a target too, exactly"));
+                .with_hint("list it as a target too, spelled exactly the same"));
         }
     }
     Ok(intents)
@@ -114,7 +114,7 @@ fn canonical(path: &Path) -> Result<PathBuf, Stop> {
         let stop = Stop::bad_input(format!("could not open {}: {error}", path.display()));
         match error.kind() {
             std::io::ErrorKind::NotFound => stop.with_hint(
-                "name a folder, and a file is created in it; or a file or device that exists",
+                "give a folder (a file is created in it), or an existing file or device",
             ),
             _ => stop,
         }
@@ -129,10 +129,10 @@ fn may_be_overwritten(path: &Path, kind: TargetKind, allowed: bool) -> Result<()
     let remedy = format!("if it may be destroyed, add --destroy {}", path.display());
     match kind {
         TargetKind::File => Err(Stop::bad_input(format!(
-            "the load writes, and {} has content that would be destroyed",
+            "the load writes and would destroy the content of {}",
             path.display()
         ))
-        .with_hint(format!("{remedy}; or name a folder, and a file is created in it"))),
+        .with_hint(format!("{remedy}; or give a folder, where a file is created"))),
         TargetKind::BlockDevice => {
             let found = signatures(path).map_err(|error| stop(&error))?;
             if found.is_empty() {
@@ -165,7 +165,7 @@ fn check_space(options: &LoadArguments, intents: &[Intent]) -> Result<(), Stop> 
         let free = underlay_host::free_space(&folder).map_err(|error| Stop::host(chain(&error)))?;
         if free.0 < size + SPARE.0 {
             return Err(Stop::host(format!(
-                "{} has {free} free; {} and {SPARE} to spare do not fit",
+                "{} has {free} free; {} plus a reserve of {SPARE} does not fit",
                 folder.display(),
                 Bytes(size)
             ))

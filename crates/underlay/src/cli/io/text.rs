@@ -1,4 +1,4 @@
-//! The outcome of a load for people.
+//! The outcome of a load as text.
 
 use super::medium::Medium;
 use super::options::LoadArguments;
@@ -63,13 +63,13 @@ fn head(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) -> Stri
     for target in &outcome.targets {
         let kind = match (target.kind, target.created) {
             (TargetKind::BlockDevice, _) => "block device",
-            (TargetKind::File, true) => "file created for this",
+            (TargetKind::File, true) => "file created for the run",
             (TargetKind::File, false) => "file",
         };
         let medium = match target.medium {
             Medium::Storage => "",
             Medium::Emulated => ", EMULATED storage",
-            Medium::Memory => ", in MEMORY: no storage is measured",
+            Medium::Memory => ", in MEMORY: this does not measure storage",
         };
         writeln!(
             text,
@@ -98,7 +98,7 @@ fn head(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) -> Stri
         )
         .expect("writing to a String cannot fail");
     }
-    let io = if options.buffered { "through the page cache" } else { "direct I/O" };
+    let io = if options.buffered { "page cache" } else { "direct I/O" };
     let rounds = outcome.counted().count();
     let length = Nanos(outcome.counted().map(|phase| phase.result.duration.0).sum());
     let measured = match (options.curve, rounds) {
@@ -179,7 +179,7 @@ fn times(histogram: &Histogram) -> String {
 fn end(outcome: &Outcome, result: &LoadResult) -> String {
     let mut text = String::new();
     if outcome.interrupted {
-        text.push_str(&format!("interrupted: {} were measured\n", result.duration));
+        text.push_str(&format!("interrupted after {} of measurement\n", result.duration));
     }
     if let Some(failure) = outcome.failure() {
         text.push_str(&format!("ended early: {failure}\n"));
@@ -193,7 +193,7 @@ fn curve_end(outcome: &Outcome) -> String {
     let planned = 1 + PERCENTS.len();
     let mut text = String::new();
     if outcome.interrupted {
-        text.push_str(&format!("interrupted: {whole} of {planned} loads were run to their end\n"));
+        text.push_str(&format!("interrupted: {whole} of {planned} loads completed\n"));
     }
     if let Some(failure) = outcome.failure() {
         text.push_str(&format!("ended early after {whole} of {planned} loads: {failure}\n"));
@@ -201,7 +201,7 @@ fn curve_end(outcome: &Outcome) -> String {
     text
 }
 
-/// What became of the requests of an open loop.
+/// How many requests of an open loop were delivered.
 fn delivery(result: &LoadResult) -> String {
     if result.due == 0 {
         return String::new();
@@ -209,20 +209,20 @@ fn delivery(result: &LoadResult) -> String {
     let share = 100.0 * (1.0 - result.undelivered as f64 / result.due as f64);
     let waited = match result.undelivered {
         0 => String::new(),
-        _ => format!("; the oldest of the rest had waited {}", result.oldest_undelivered),
+        _ => format!("; the oldest undelivered request had waited {}", result.oldest_undelivered),
     };
     let mut text =
         format!("delivered: {share:.2} % of {} requests that were due{waited}\n", result.due);
     if let Some(p99) = result.dispatch_lag.quantile(0.99) {
         text.push_str(&format!(
-            "the generator was late by {} (p99) where there was room; that is part of the response time\n",
+            "dispatch lag of the generator: p99 {}; it is part of the response time\n",
             Nanos(p99)
         ));
     }
     text
 }
 
-/// What the reader of the table must know.
+/// Notes on the table: errors, verification, processor time.
 fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> String {
     let mut text = String::new();
     let mut say = |line: String| {
@@ -238,7 +238,7 @@ fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> S
     }
     if result.verified_units > 0 || result.conflicts > 0 {
         say(format!(
-            "verified while reading: {} blocks, {} wrong; {} requests waited for another to the same blocks",
+            "verified while reading: {} blocks, {} wrong; {} requests waited for another request to the same blocks",
             result.verified_units, result.violation_count, result.conflicts
         ));
     }
@@ -251,12 +251,13 @@ fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> S
         ));
     }
     if generator_is_busy(options.spin, outcome) {
-        say("a worker used a whole processor: this host may be slower than the storage".to_string());
+        say("a worker used a whole processor: the host, not the storage, may be the bottleneck"
+            .to_string());
     }
     text
 }
 
-/// Whether a worker was busy all of a load's time, other than because it was told to spin: it may have been the limit.
+/// Whether a worker was busy all of a load's time, and not because of --spin: it may have been the bottleneck.
 pub fn generator_is_busy(spin: Nanos, outcome: &Outcome) -> bool {
     let busy = |phase: &Phase| phase.result.cost.busiest_permille > BUSY_PERMILLE;
     spin == Nanos::ZERO && outcome.counted().any(busy)
@@ -287,7 +288,7 @@ fn curve(outcome: &Outcome) -> String {
         .expect("a String");
     }
     text.push_str(
-        "\nresponse times of reads and writes from the intended start; saturated: less than 98 % of the offer done\n",
+        "\nresponse times of reads and writes from the intended start; saturated: less than 98 % of the offered rate\n",
     );
     text
 }
@@ -306,8 +307,8 @@ fn steady(options: &LoadArguments, outcome: &Outcome) -> String {
     match outcome.steady {
         None => format!("steady state: not judged, {rounds} of at least 5 rounds\n"),
         Some(state) => format!(
-            "steady state: {} after {rounds} rounds (of the last five: range {:.1} % of the mean, at most 20; line {:.1} \
-             %, at most 10)\n",
+            "steady state: {} after {rounds} rounds (last five rounds: range {:.1} % of the mean, limit 20 %; trend {:.1} %, \
+             limit 10 %)\n",
             if state.is_steady() { "reached" } else { "NOT reached" },
             state.range_share * 100.0,
             state.excursion_share * 100.0
@@ -322,7 +323,7 @@ fn last_look(outcome: &Outcome, look: &LastLook) -> String {
         let path = &outcome.targets[violation.target as usize].path;
         writeln!(
             text,
-            "  {} at byte {}: {} (write {} was expected)",
+            "  {} at byte {}: {} (expected write {})",
             path.display(),
             violation.offset_bytes,
             violation.finding.as_str(),

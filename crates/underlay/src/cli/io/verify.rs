@@ -1,4 +1,4 @@
-//! `underlay io verify`: what targets hold after a crash, against the journal of what was written.
+//! `underlay io verify`: compares targets after a crash with the journal of their writes.
 
 use super::{json, stop};
 use crate::lab::interrupt;
@@ -14,9 +14,9 @@ use underlay_blockio::{Caching, Target};
 pub struct Arguments {
     /// The journal that `underlay io --verify --journal` wrote.
     journal: PathBuf,
-    /// Where the targets are now, in the order in which they were written; as in the journal when left out.
+    /// The targets, in the order of the journal; by default the paths in the journal.
     targets: Vec<PathBuf>,
-    /// The power of the storage was cut: acknowledged writes that no flush covered may be missing.
+    /// The storage lost power: accept that acknowledged but unflushed writes are missing.
     #[arg(long)]
     power_cut: bool,
     /// Print the result as JSON.
@@ -24,13 +24,13 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Carries out the command. Only reads.
+/// Runs the command. Only reads.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let (header, records) =
         read_journal(&arguments.journal).map_err(|error| Stop::bad_input(chain(&error)))?;
     if !arguments.targets.is_empty() && arguments.targets.len() != header.targets.len() {
         return Err(Stop::bad_input(format!(
-            "the journal is about {} targets, and {} are named",
+            "the journal describes {} targets, but {} were given",
             header.targets.len(),
             arguments.targets.len()
         )));
@@ -45,13 +45,13 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let opened = Target::open_to_read(path, Caching::Direct);
         let target = opened.map_err(|error| match path.try_exists() {
             Ok(false) => stop(&error).with_hint(
-                "a file that the load made itself is removed at its end: keep it with --keep, or verify a load that was killed",
+                "a load removes the files it created when it ends: use --keep, or verify a load that was killed",
             ),
             _ => stop(&error),
         })?;
         if target.size() < described.working_set {
             return Err(Stop::bad_input(format!(
-                "{} is {} long; the journal is about {} of it",
+                "{} is {} long, but the journal covers {}",
                 path.display(),
                 target.size(),
                 described.working_set
@@ -71,10 +71,10 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         return Ok(());
     }
     let unflushed: u64 = reports.iter().map(|(_, report)| report.count(Finding::Lost)).sum();
-    let stop = Stop::check_violated(format!("{wrong} blocks do not hold what they must"));
+    let stop = Stop::check_violated(format!("{wrong} blocks do not contain the expected data"));
     Err(match tolerance {
         Tolerance::Acknowledged if unflushed > 0 => stop.with_hint(
-            "if the power of the storage was cut, --power-cut allows writes to be missing that no flush covered",
+            "if the storage lost power, add --power-cut to accept missing writes that were not flushed",
         ),
         _ => stop,
     })
@@ -85,10 +85,10 @@ fn in_text(reports: &[(PathBuf, RecoveryReport)], tolerance: Tolerance, unit_byt
         Tolerance::Acknowledged => "every acknowledged write",
         Tolerance::Flushed => "every write that was acknowledged and then flushed",
     };
-    let mut text = format!("what must be there: {promise}\n");
+    let mut text = format!("required: {promise}\n");
     for (path, report) in reports {
         text.push_str(&format!(
-            "\n{}\n  {} writes begun, {} acknowledged, {} of them made durable; blocks of {unit_bytes} bytes:\n",
+            "\n{}\n  {} writes started, {} acknowledged, {} of them durable; blocks of {unit_bytes} bytes:\n",
             path.display(),
             report.writes_begun,
             report.writes_acknowledged,
@@ -99,7 +99,7 @@ fn in_text(reports: &[(PathBuf, RecoveryReport)], tolerance: Tolerance, unit_byt
         }
         for violation in &report.violations {
             text.push_str(&format!(
-                "  at byte {}: {} (write {} or later was expected)\n",
+                "  at byte {}: {} (expected write {} or later)\n",
                 violation.offset_bytes,
                 violation.finding.as_str(),
                 violation.expected_write
@@ -111,14 +111,14 @@ fn in_text(reports: &[(PathBuf, RecoveryReport)], tolerance: Tolerance, unit_byt
 
 fn words(finding: Finding) -> &'static str {
     match finding {
-        Finding::Last => "hold the last acknowledged write",
-        Finding::InFlight => "hold a write that was in flight",
-        Finding::UnflushedLost => "lost acknowledged writes that no flush had covered (allowed)",
-        Finding::Torn => "hold parts of writes that were in flight or not flushed (allowed)",
-        Finding::Untouched => "were never written to, or hold nothing that had to stay",
-        Finding::Lost => "LOST a write that had to be there",
-        Finding::Misplaced => "hold what BELONGS ELSEWHERE",
-        Finding::Corrupt => "are CORRUPT: they hold what was never written",
+        Finding::Last => "contain the last acknowledged write",
+        Finding::InFlight => "contain a write that was in flight",
+        Finding::UnflushedLost => "lost acknowledged but unflushed writes (allowed)",
+        Finding::Torn => "contain parts of writes that were in flight or unflushed (allowed)",
+        Finding::Untouched => "were never written, or contain nothing that had to survive",
+        Finding::Lost => "LOST a write that had to survive",
+        Finding::Misplaced => "contain data of ANOTHER BLOCK",
+        Finding::Corrupt => "are CORRUPT: they contain data that was never written",
     }
 }
 

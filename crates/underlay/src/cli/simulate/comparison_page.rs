@@ -1,4 +1,4 @@
-//! Published and simulated side by side, as one self-contained HTML page.
+//! Published and simulated results side by side, as one self-contained HTML page.
 //!
 //! A page of its own, not a section of the report: a report reads a record, and a simulation of block experiments has
 //! none. Per row a bar shows the simulated number in units of the published one.
@@ -25,8 +25,8 @@ tr.fitted .s,tr.implied .s{fill:#9aa4b2}line{stroke:#1b1f24}@media(prefers-color
 pub fn render(comparisons: &[Comparison], how: Settings) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=\
-         device-width,initial-scale=1\"><title>Simulated beside published</title><style>{STYLE}</style></head><body>\n<h1>Block \
-         experiments: simulated beside published</h1>\n<p><span class=\"kind\">simulated</span> The storage model in \
+         device-width,initial-scale=1\"><title>Simulated and published</title><style>{STYLE}</style></head><body>\n<h1>Block \
+         experiments: simulated and published</h1>\n<p><span class=\"kind\">simulated</span> The storage model in \
          virtual time. {} A bar that ends at the line is a number that came out as published; one with an arrow is longer \
          than there is room for, which is twice that.</p>\n",
         escaped(&how.sentence())

@@ -1,4 +1,4 @@
-//! Published and simulated side by side, as text.
+//! Published and simulated results side by side, as text.
 
 use super::{Settings, overall};
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use underlay_simulation::experiments::{Comparison, Row};
 
 /// All test beds.
 pub fn render(comparisons: &[Comparison], how: Settings) -> String {
-    let mut text = format!("simulated beside published; virtual time\n{}\n", how.sentence());
+    let mut text = format!("simulated and published results; virtual time\n{}\n", how.sentence());
     for comparison in comparisons {
         testbed(&mut text, comparison);
     }

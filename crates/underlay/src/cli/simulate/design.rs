@@ -38,7 +38,7 @@ pub struct Load {
     /// Requests in flight per thread.
     #[arg(long, default_value_t = 32, allow_negative_numbers = true, conflicts_with = "study")]
     queue_depth: u32,
-    /// Requests per second over all volumes, by a clock; as fast as possible when left out.
+    /// Open loop: requests per second over all volumes. Without it: a closed loop.
     #[arg(
         long,
         value_name = "PER_SECOND",
@@ -46,17 +46,17 @@ pub struct Load {
         conflicts_with = "study"
     )]
     rate: Option<f64>,
-    /// A rate curve: the maximum first, then 10 to 120 % of it.
+    /// Measure a rate curve: the maximum, then 10 to 120 % of it.
     #[arg(long, conflicts_with_all = ["rate", "study"])]
     curve: bool,
-    /// Virtual seconds measured at most; `--requests` usually ends a run before.
+    /// Limit of the measured virtual seconds; `--requests` usually ends a run earlier.
     #[arg(long, default_value_t = 10.0, allow_negative_numbers = true, conflicts_with = "study")]
     seconds: f64,
-    /// Virtual seconds before that are not measured.
+    /// Virtual seconds of warm-up, not measured.
     #[arg(long, default_value_t = 0.5, allow_negative_numbers = true, conflicts_with = "study")]
     warm_up: f64,
-    /// What the software of a cluster's hosts costs: microseconds per I/O, to which copying each byte adds 0.19 ns, or
-    /// `fitted` for what the studies take for their designs. Left out: nothing.
+    /// Cost of the storage stack on a cluster's hosts: microseconds per I/O (plus 0.19 ns per copied byte), or `fitted`
+    /// for the value of the published experiments. Default: no cost.
     #[arg(
         long,
         value_name = "MICROSECONDS|fitted",
@@ -145,7 +145,7 @@ pub fn simulate(run: &Run<'_>) -> Result<(Setup, Outcome), Stop> {
     let (storage, outcome) = match kind {
         DatastoreKind::Path { .. } => {
             return Err(Stop::bad_input(format!(
-                "design `{}` is real storage, which has no model",
+                "design `{}` is real storage, which cannot be simulated",
                 run.design
             )));
         }
@@ -154,14 +154,14 @@ pub fn simulate(run: &Run<'_>) -> Result<(Setup, Outcome), Stop> {
             check_delay(&devices, run)?;
             if load.stack.is_some() {
                 return Err(Stop::bad_input(format!(
-                    "--stack is of a cluster's hosts; design `{}` has none",
+                    "--stack applies to clusters only; design `{}` is not a cluster",
                     run.design
                 ))
                 .with_hint("leave it out"));
             }
             if load.write_buffer.is_some() {
                 return Err(Stop::bad_input(format!(
-                    "--write-buffer is of a cluster's disk groups; design `{}` has none",
+                    "--write-buffer applies to clusters only; design `{}` is not a cluster",
                     run.design
                 ))
                 .with_hint("leave it out"));
@@ -215,13 +215,13 @@ pub fn simulate(run: &Run<'_>) -> Result<(Setup, Outcome), Stop> {
 fn stack(run: &Run<'_>, plan: &ClusterPlan) -> Result<Stack, Stop> {
     let Some(asked) = &run.load.stack else { return Ok(Stack::NONE) };
     if asked == "fitted" {
-        errln!("fitting the hosts' storage stack to the rate that was published for this design");
+        errln!("fitting the hosts' storage stack to the published rate of this design");
         let fitted = fitted_stack(run.design, Effort::FULL, run.seed);
         let fitted = fitted.map_err(|error| Stop::bad_input(chain(&error)))?;
         return fitted.ok_or_else(|| {
             Stop::bad_input(format!("no study fits the storage stack of design `{}`", run.design))
                 .with_hint(format!(
-                    "name microseconds per I/O, or use one of {}",
+                    "give microseconds per I/O, or use one of the designs {}",
                     designs_in_studies().join(", ")
                 ))
         });
@@ -231,7 +231,7 @@ fn stack(run: &Run<'_>, plan: &ClusterPlan) -> Result<Stack, Stop> {
             Ok(Stack::copying(Nanos((micros * 1e3) as u64), is_reduced(plan)))
         }
         _ => Err(Stop::bad_input(format!(
-            "--stack is `{asked}`; it must lie in 0 to 1000000 microseconds, or be `fitted`"
+            "--stack is `{asked}`; use 0 to 1000000 microseconds, or `fitted`"
         ))),
     }
 }
@@ -255,12 +255,12 @@ fn outcome<T: Target>(
         let result = drive(&mut target, clients, &spec, run.seed);
         if result.swamped && result.total().response.is_empty() {
             return Err(Stop::load_not_delivered(format!(
-                "design `{}` cannot keep {:.0} requests per second: {} waited before anything was measured",
+                "design `{}` cannot sustain {:.0} requests per second: {} were waiting before the measurement began",
                 run.design,
                 run.load.rate.unwrap_or_default(),
                 result.backlog_at_end
             ))
-            .with_hint("ask for a lower --rate; without one, the highest is shown"));
+            .with_hint("use a lower --rate, or omit it to measure the maximum"));
         }
         return Ok((Outcome::Once(Box::new(result)), target));
     }
@@ -288,7 +288,7 @@ fn workload(load: &Load) -> Result<(BlockWorkload, Option<usize>), Stop> {
     };
     if profile.is_durable() {
         return Err(Stop::bad_input(format!(
-            "`{}` flushes or writes through caches, which is not simulated",
+            "`{}` uses flushes or write-through, which are not simulated",
             load.workload
         ))
         .with_hint("run it on an emulated volume: `underlay volume create`, then `underlay io`"));
@@ -355,10 +355,10 @@ fn check_delay(devices: &[(String, DeviceProfile)], run: &Run<'_>) -> Result<(),
     let mut used = devices.iter().take(run.load.volumes as usize);
     if run.load.rate.is_none() && used.any(|(_, profile)| profile.is_instant()) {
         return Err(Stop::bad_input(format!(
-            "design `{}` has devices without delay: a closed loop has no rate there, and no virtual time passes",
+            "design `{}` has devices without delay: in a closed loop no virtual time would pass",
             run.design
         ))
-        .with_hint("give a --rate, without --curve"));
+        .with_hint("use --rate, without --curve"));
     }
     Ok(())
 }

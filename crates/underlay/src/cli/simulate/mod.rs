@@ -33,11 +33,11 @@ pub struct Arguments {
     design: Option<String>,
     #[command(flatten)]
     load: design::Load,
-    /// Requests measured at most, per run or per point of a curve; with --study, steps of a fit take a quarter of
-    /// them. Left out: 1000000 for a run, 200000 per point of a curve, 400000 with --study.
+    /// Limit of measured requests per run or per point of a curve; with --study, each step of a fit uses a quarter.
+    /// Default: 1000000 for a run, 200000 per point of a curve, 400000 with --study.
     #[arg(long, value_parser = whole_number, allow_negative_numbers = true)]
     requests: Option<u64>,
-    /// The seed of everything random.
+    /// Root seed.
     #[arg(long, default_value_t = 1, value_parser = whole_number, allow_negative_numbers = true)]
     seed: u64,
     /// Also write the comparison as one self-contained HTML file (with --study).
@@ -48,7 +48,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if arguments.requests == Some(0) {
         return Err(Stop::bad_input("--requests must be at least 1"));
@@ -94,7 +94,7 @@ impl Settings {
         let unusual = match Effort::FULL.requests {
             usual if self.requests < usual => {
                 format!(
-                    " That is fewer than the usual {usual}: the median error is not the documented one."
+                    " The default is {usual}: the median error differs from the documented one."
                 )
             }
             _ => String::new(),
@@ -114,7 +114,7 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
     if wanted.is_empty() {
         let mut known: Vec<&str> = testbeds().iter().map(|testbed| testbed.publication).collect();
         known.dedup();
-        return Err(Stop::bad_input(format!("no block experiments of `{study}` are known"))
+        return Err(Stop::bad_input(format!("there are no block experiments of `{study}`"))
             .with_hint(format!("use one of {}, or all", known.join(", "))));
     }
     if let Some(path) = &arguments.html {
@@ -153,7 +153,7 @@ fn make_sure_of(path: &Path) -> Result<(), Stop> {
     };
     made_sure.map_err(|error| {
         Stop::bad_input(format!("could not write {}: {error}", path.display()))
-            .with_hint("name a file in a folder that exists")
+            .with_hint("use a file in an existing folder")
     })
 }
 

@@ -1,7 +1,7 @@
 //! The outcome of a block workload as text and as JSON.
 //!
-//! Both say everything that is needed to repeat it, and what had no part in it: a number of a simulation is worth what its
-//! window and its assumptions are worth.
+//! Both contain everything needed to repeat the simulation and what it left out: its numbers are only as good as its
+//! window and its assumptions.
 
 use super::design::{ClusterSetup, Outcome, Setup, Storage};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use underlay_workload::block::steady_state::{EXCURSION_MAX, RANGE_MAX};
 /// Percentiles shown.
 const QUANTILES: [(&str, f64); 4] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999)];
 
-/// Fewer measured requests per place in the queue show how a run begins, not how it goes on.
+/// With fewer measured requests per queue slot, the result shows the start of the run, not its steady state.
 const ROUND_TRIPS_MIN: f64 = 20.0;
 
 /// As text.
@@ -44,9 +44,9 @@ fn asked(setup: &Setup) -> Vec<String> {
         _ => format!("{number} {what}s"),
     };
     let pace = match (setup.rate, setup.is_curve) {
-        (Some(rate), _) => format!("{rate} per second over all volumes, by a clock"),
-        (None, true) => "a curve: as fast as it goes, then shares of that by a clock".to_string(),
-        (None, false) => "as fast as it goes".to_string(),
+        (Some(rate), _) => format!("open loop, {rate} per second over all volumes"),
+        (None, true) => "rate curve: closed loop for the maximum, then open loop".to_string(),
+        (None, false) => "closed loop".to_string(),
     };
     let mut lines = vec![
         format!(
@@ -76,7 +76,7 @@ fn asked(setup: &Setup) -> Vec<String> {
 fn stack(cluster: &ClusterSetup) -> String {
     if cluster.stack == Stack::NONE {
         let fitted = if cluster.is_in_studies { ", or --stack fitted as in the study" } else { "" };
-        return format!("left out (see --stack{fitted})");
+        return format!("not modelled (see --stack{fitted})");
     }
     let decompressing = match cluster.stack.per_read_byte_ps {
         0 => String::new(),
@@ -89,7 +89,7 @@ fn stack(cluster: &ClusterSetup) -> String {
     )
 }
 
-/// What a reader must know to take the numbers for what they are.
+/// Notes needed to interpret the numbers.
 fn notes(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     let mut notes = Vec::new();
     match outcome {
@@ -105,14 +105,14 @@ fn notes(setup: &Setup, outcome: &Outcome) -> Vec<String> {
             jobs => format!("its {jobs} jobs are merged into one mix; "),
         };
         notes.push(format!(
-            "`{}`: {merged}its own rates, threads and queue depths are not used, those of the options are",
+            "`{}`: {merged}the options' rate, threads and queue depth replace its own",
             setup.workload
         ));
     }
     match &setup.storage {
         Storage::Devices { has_disks: true } => notes.push(
-            "seeks of a rotating disk are relative to the space in use, which stands for the whole disk: a smaller --size \
-             does not make them shorter"
+            "seek distances of a rotating disk are relative to the space in use: a smaller --size does not shorten \
+             them"
                 .to_string(),
         ),
         Storage::Devices { .. } => {}
@@ -124,8 +124,8 @@ fn notes(setup: &Setup, outcome: &Outcome) -> Vec<String> {
 fn cluster_notes(notes: &mut Vec<String>, setup: &Setup, cluster: &ClusterSetup) {
     if cluster.volumes_at_home > 0 {
         notes.push(format!(
-            "machines go round the hosts: {} of {} volumes have data on the host of the machine that uses them, which takes no \
-             network",
+            "{} of {} volumes have data on the host of the machine that uses them and need no network for it; machines are \
+             assigned to hosts round-robin",
             cluster.volumes_at_home, setup.volumes
         ));
     }
@@ -135,7 +135,7 @@ fn cluster_notes(notes: &mut Vec<String>, setup: &Setup, cluster: &ClusterSetup)
     let reduction = if cluster.is_reduced { " and data reduction" } else { "" };
     match cluster.buffers {
         Some(buffers) if buffers.destaged.0 == 0 => notes.push(format!(
-            "nothing left the write buffers (the fullest is {:.1} % full), so capacity devices{reduction} had no part in \
+            "nothing was destaged (the fullest write buffer is {:.1} % full), so capacity devices{reduction} did not affect \
              writes; --write-buffer 256MiB shows the steady state of destaging",
             buffers.fullest_percent
         )),
@@ -144,7 +144,7 @@ fn cluster_notes(notes: &mut Vec<String>, setup: &Setup, cluster: &ClusterSetup)
             buffers.written, buffers.destaged, buffers.fullest_percent
         )),
         None if cluster.write_buffer.is_none() => notes.push(format!(
-            "points of seconds hardly fill write buffers as designed, and then capacity devices{reduction} have no part in \
+            "points of a few seconds do not fill full-size write buffers, so capacity devices{reduction} do not affect \
              writes; --write-buffer 256MiB shows the steady state of destaging"
         )),
         None => {}
@@ -160,7 +160,7 @@ fn window_note(result: &SimulationResult, remedy: &str) -> Option<String> {
     // Of an open loop, places say nothing.
     if result.arrived == 0 && round_trips < ROUND_TRIPS_MIN {
         return Some(format!(
-            "too short to tell: {round_trips:.1} requests per place in the queue were measured; raise {remedy}"
+            "too short to judge: only {round_trips:.1} requests per queue slot were measured; raise {remedy}"
         ));
     }
     let state = result.steadiness()?;
@@ -169,8 +169,8 @@ fn window_note(result: &SimulationResult, remedy: &str) -> Option<String> {
     }
     let rounds = result.rounds_per_second.map(|rate| format!("{rate:.0}")).join(", ");
     Some(format!(
-        "not steady: fifths of the window ran at {rounds} per second (range {:.0} % of the mean, at most {:.0}; line {:.0} %, at \
-         most {:.0}); raise {remedy}",
+        "not steady: the fifths of the window ran at {rounds} per second (range {:.0} % of the mean, limit {:.0} %; trend {:.0} \
+         %, limit {:.0} %); raise {remedy}",
         100.0 * state.range_share,
         100.0 * RANGE_MAX,
         100.0 * state.excursion_share,
@@ -214,15 +214,15 @@ fn once(text: &mut String, result: &SimulationResult) {
     if result.swamped {
         let _ = writeln!(
             text,
-            "\noverload: the design cannot keep this rate; {} arrivals waited when the run was ended after {}",
+            "\noverload: the design cannot sustain this rate; {} arrivals were waiting when the run was stopped after {}",
             result.backlog_at_end,
             result.measured_until - result.begin
         );
     } else if result.is_overloaded() {
         let _ = writeln!(
             text,
-            "\noverload: {} arrivals still waited at the end, {} when the window began; response times grow with the length \
-             of the run",
+            "\noverload: {} arrivals were waiting at the end, {} at the start of the window; response times grow with the \
+             length of the run",
             result.backlog_at_end, result.backlog_at_begin
         );
     }
@@ -264,7 +264,7 @@ fn points(text: &mut String, curve: &Curve) {
     });
     let _ = writeln!(
         text,
-        "\nkept: {kept}; below 1 ms: {below}\n(points by a clock that are not saturated, mean response time)"
+        "\nsustained: {kept}; below 1 ms: {below}\n(open-loop points that are not saturated, mean response time)"
     );
 }
 

@@ -1,4 +1,4 @@
-//! `underlay volume create`: a volume, and the datastore around it when there is none.
+//! `underlay volume create`: creates a volume, and its datastore if there is none yet.
 
 use super::{home, program, show, stop};
 use crate::cli::designs::{datastore_of, told};
@@ -23,18 +23,18 @@ use underlay_study::{DatastoreKind, Source, parse_profile};
 pub struct Arguments {
     /// The directory of the datastore; created when it does not exist.
     directory: PathBuf,
-    /// The volume's name: lower case letters, digits and `-`.
+    /// The volume's name: lower-case letters, digits and `-`.
     name: String,
-    /// Its size, such as `20GiB`. Only what is written takes space on this host.
+    /// Its size, such as `20GiB`. Only written data takes space on this host.
     #[arg(long)]
     size: Bytes,
-    /// Format it, and mount it while the datastore runs. Without, it is a bare block device.
+    /// Format it, and mount it while the datastore runs [default: a bare block device].
     #[arg(long, value_name = "ext4|xfs", value_parser = file_system)]
     format: Option<FileSystem>,
-    /// An existing directory to mount it on. Without, one of the datastore's own.
+    /// An existing directory to mount it on [default: a directory of the datastore].
     #[arg(long, value_name = "DIR", requires = "format")]
     mount: Option<PathBuf>,
-    /// The device it is to lie on, when the datastore has several. Without, the first.
+    /// The device to place it on, if the datastore has several [default: the first].
     #[arg(long, value_name = "DEVICE")]
     on: Option<String>,
     #[command(flatten)]
@@ -46,32 +46,32 @@ pub struct Arguments {
     json: bool,
 }
 
-/// What a volume asks of a cluster.
+/// The storage policy of a volume on a cluster.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "On a cluster")]
 struct PolicyArguments {
-    /// Failures of hosts or devices that lose nothing, 0 to 2; without, 1.
+    /// Failures of hosts or devices to tolerate, 0 to 2 [default: 1].
     #[arg(long, value_name = "N")]
     failures: Option<u8>,
     /// Tolerate them by parity (RAID-5, RAID-6) instead of copies.
     #[arg(long)]
     erasure_coding: bool,
-    /// Devices over which each copy is spread, 1 to 12; without, 1.
+    /// Stripe width: devices per copy, 1 to 12 [default: 1].
     #[arg(long, value_name = "N")]
     stripe_width: Option<u8>,
-    /// Most I/Os per second, in units of 32 KiB.
+    /// Limit of I/Os per second, in units of 32 KiB.
     #[arg(long, value_name = "N")]
     iops_limit: Option<u32>,
-    /// Blocks carry no checksum: rot is neither noticed nor repaired.
+    /// Disable block checksums: bit rot is neither detected nor repaired.
     #[arg(long)]
     no_checksum: bool,
-    /// Share of its size that is set aside for it at once, 0 to 100; without, 0.
+    /// Share of its size to reserve at once, 0 to 100 [default: 0].
     #[arg(long, value_name = "PERCENT")]
     reserve: Option<u8>,
 }
 
 impl PolicyArguments {
-    /// None when nothing is asked.
+    /// `None` when no option was given.
     fn policy(&self) -> Option<NewPolicy> {
         let asks = self.failures.is_some()
             || self.erasure_coding
@@ -90,26 +90,26 @@ impl PolicyArguments {
     }
 }
 
-/// What a new datastore is made of.
+/// The hardware of a new datastore.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "For a new datastore")]
 struct NewDatastore {
-    /// A modelled device: a built-in profile (`underlay list devices`) or a profile's file; may be repeated. Volumes on
-    /// one device disturb each other.
+    /// A modelled device: a built-in profile (`underlay list devices`) or a profile file; may be repeated. Volumes on
+    /// the same device compete for it.
     #[arg(long = "device", value_name = "[NAME=]PROFILE")]
     devices: Vec<String>,
-    /// A built-in design (`underlay list designs`) or a design's file: its devices, or its whole cluster; a device alone
-    /// is one, too. What volumes ask of a cluster is said by the options for each of them.
+    /// A built-in design (`underlay list designs`), a design file, or a device: its devices, or its whole cluster. The
+    /// options under "On a cluster" set the policy of each volume.
     #[arg(long, value_name = "DESIGN", conflicts_with = "devices")]
     design: Option<String>,
-    /// What a power cut takes away: `profile` (as the device), `flushed` (all that was not flushed), `acknowledged`
-    /// (nothing), `lying` (also what was flushed; not on a cluster).
+    /// What a power cut loses: `profile` (as the device), `flushed` (everything unflushed), `acknowledged`
+    /// (nothing), `lying` (flushed data too; not on a cluster).
     #[arg(long, value_parser = durability)]
     durability: Option<Durability>,
-    /// What all random numbers derive from.
+    /// Root seed of the device models.
     #[arg(long, value_parser = whole_number, allow_negative_numbers = true)]
     seed: Option<u64>,
-    /// Accept NBD clients on this loopback address, beside the unix socket; port 0 = any free one.
+    /// Also accept NBD clients on this loopback address; port 0 = any free port.
     #[arg(long, value_name = "ADDRESS:PORT")]
     nbd: Option<SocketAddr>,
 }
@@ -123,9 +123,9 @@ fn durability(word: &str) -> Result<Durability, String> {
         .ok_or_else(|| "use profile, flushed, acknowledged or lying".to_string())
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
-    // Everything that can be wrong is looked at before there is a datastore.
+    // Everything is validated before a datastore is created.
     let program = program()?;
     let volume = wanted(arguments)?;
     let directory_existed = arguments.directory.exists();
@@ -150,7 +150,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
 }
 
-/// The volume that is asked for.
+/// The requested volume.
 fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
     let mount = arguments.mount.as_deref().map(absolute).transpose()?;
     if let Some(target) = &mount {
@@ -166,7 +166,7 @@ fn wanted(arguments: &Arguments) -> Result<NewVolume, Stop> {
     })
 }
 
-/// Starts the datastore and creates the volume. Who asked to stop meanwhile gets neither; a step that has begun is waited for.
+/// Starts the datastore and creates the volume. An interrupt in between undoes both; a step in progress is completed first.
 fn bring_up(home: &DataDirectory, program: &Path, volume: NewVolume) -> Result<VolumeStatus, Stop> {
     let interrupted = || Stop::interrupted("interrupted; the volume was not created");
     let started = home.start(program, &interrupt::requested);
@@ -183,14 +183,14 @@ fn bring_up(home: &DataDirectory, program: &Path, volume: NewVolume) -> Result<V
     Ok(created)
 }
 
-/// A datastore that was made for a volume that cannot be goes again. What does not work is not worth hiding why.
+/// Removes a datastore that was created for a volume that failed. If that fails too, the reason is printed.
 fn undo(home: DataDirectory, directory_existed: bool) {
     match home.withdraw(directory_existed) {
         Ok(true) => {}
         Ok(false) => {
-            errln!("underlay: the new datastore stays: another command has put a volume in it");
+            errln!("underlay: kept the new datastore: another command has created a volume in it");
         }
-        Err(error) => errln!("underlay: the new datastore stays: {}", chain(&error)),
+        Err(error) => errln!("underlay: could not remove the new datastore: {}", chain(&error)),
     }
 }
 
@@ -208,10 +208,10 @@ fn existing(arguments: &Arguments) -> Result<DataDirectory, Stop> {
         || new.nbd.is_some();
     if asks_for_new {
         return Err(Stop::bad_input(format!(
-            "there is a datastore in {} already, whose devices, durability, seed and address stay as they are",
+            "there is already a datastore in {}; its devices, durability, seed and address cannot be changed",
             arguments.directory.display()
         ))
-        .with_hint("leave these options out; `--on DEVICE` chooses among its devices"));
+        .with_hint("omit these options; use `--on DEVICE` to choose one of its devices"));
     }
     home(&arguments.directory)
 }
@@ -226,7 +226,7 @@ fn make(arguments: &Arguments) -> Result<DataDirectory, Stop> {
                 arguments.directory.display()
             ))
             .with_hint(
-                "name one, such as `--device dc1500m-960`, or a whole cluster, such as `--design \
+                "add one, such as `--device dc1500m-960`, or a whole cluster, such as `--design \
                  kingston-nvme-vsan`; `underlay list devices` and `underlay list designs` show all",
             ));
         }
@@ -250,24 +250,24 @@ fn make(arguments: &Arguments) -> Result<DataDirectory, Stop> {
     DataDirectory::create(&arguments.directory, &description).map_err(|error| stop(&error))
 }
 
-/// A cluster loses what its cache devices lose, so that not every durability can be asked of it.
+/// A cluster loses what its cache devices lose, so not every durability is possible.
 fn honours(spec: &ClusterSpec, durability: Durability) -> Result<(), Stop> {
     let mut caches = spec.hosts.iter().flat_map(|host| &host.groups).map(|group| &group.cache);
     match durability {
         Durability::Lying => Err(Stop::bad_input(
-            "`--durability lying` is for single devices: a cluster carries out its flushes, and its model does not follow what \
-             a cache device that ignored them would still hold in its buffer",
+            "`--durability lying` is for single devices: the cluster model does not track the buffers of cache devices that \
+             ignore flushes",
         )
         .with_hint(
-            "use `flushed` (a power cut takes what was not flushed), or `--device` instead of a cluster",
+            "use `flushed` (a power cut loses unflushed data), or `--device` instead of a cluster",
         )),
         Durability::Flushed => match caches.find(|cache| cache.write_buffer.is_none()) {
             None => Ok(()),
             Some(cache) => Err(Stop::bad_input(format!(
-                "`--durability flushed` takes nothing from this cluster: its cache device `{}` has no buffer to lose",
+                "`--durability flushed` has no effect on this cluster: its cache device `{}` has no volatile buffer",
                 cache.name
             ))
-            .with_hint("leave `--durability` out, or choose another design")),
+            .with_hint("omit `--durability`, or choose another design")),
         },
         Durability::Profile | Durability::Acknowledged => Ok(()),
     }
@@ -284,7 +284,7 @@ struct Parts {
 fn of_design(name: &str) -> Result<Parts, Stop> {
     match datastore_of(name)? {
         DatastoreKind::Emulated { backing: Some(_), .. } => Err(Stop::bad_input(format!(
-            "design `{name}` says where its data is to lie (`backing`); that of a datastore lies in its own directory"
+            "design `{name}` sets where its data is stored (`backing`), but a datastore keeps its data in its own directory"
         ))
         .with_hint("remove `backing` from the design")),
         DatastoreKind::Emulated { devices, durability, .. } => {
@@ -313,7 +313,7 @@ fn device(text: &str) -> Result<DeviceDescription, Stop> {
         None => {
             return Err(Stop::bad_input(format!("there is no device profile `{profile}`"))
                 .with_hint(
-                    "`underlay list devices` shows those built in; a profile's file works too",
+                    "`underlay list devices` shows the built-in ones; a profile file works too",
                 ));
         }
     };

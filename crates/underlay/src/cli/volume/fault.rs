@@ -1,4 +1,4 @@
-//! `underlay volume fault`: breaks something of a running datastore, or mends it.
+//! `underlay volume fault`: injects or repairs a fault in a running datastore.
 
 use super::{running, stop};
 use crate::stop::Stop;
@@ -20,59 +20,59 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Fault {
-    /// Everything the device does takes longer.
+    /// Slow down all requests of a device.
     Slow {
         /// The device.
         device: String,
-        /// How many times as long.
+        /// Factor by which requests take longer.
         #[arg(long)]
         factor: f64,
     },
-    /// The device accepts requests and answers none, until it is mended.
+    /// The device accepts requests and completes none until it is repaired.
     Stuck {
         /// The device.
         device: String,
     },
-    /// The device fails requests now and then.
+    /// The device fails a share of its requests.
     Erroring {
         /// The device.
         device: String,
-        /// How often: 0.01 = one request in a hundred.
+        /// Probability of a failure: 0.01 = one request in a hundred.
         #[arg(long)]
         probability: f64,
     },
-    /// The device is gone: every request fails.
+    /// The device is lost: every request fails.
     Lost {
         /// The device.
         device: String,
     },
-    /// The device works again as its profile says. What was lost is back with its data.
+    /// The device works normally again; a lost device returns with its data.
     Mend {
         /// The device.
         device: String,
     },
-    /// An empty device takes the place of a device of a cluster.
+    /// Replace a device of a cluster by an empty one.
     Replace {
         /// The device, such as `host-1/group-1/disk0`; `underlay volume list` shows them.
         device: String,
     },
-    /// A host of a cluster loses its power, or crashes.
+    /// A host of a cluster crashes or loses power.
     HostLost {
         /// The host.
         host: String,
     },
-    /// A host of a cluster answers nothing, and loses nothing.
+    /// A host of a cluster stops responding but keeps its data.
     HostFrozen {
         /// The host.
         host: String,
     },
-    /// Hosts of a cluster reach each other and nobody else.
+    /// A network partition: these hosts of a cluster reach only each other.
     Partition {
         /// The hosts.
         #[arg(required = true)]
         hosts: Vec<String>,
     },
-    /// A host runs, and reaches the others, again.
+    /// A host runs and reaches the others again.
     HostReturned {
         /// The host.
         host: String,
@@ -81,33 +81,34 @@ enum Fault {
     TornWrite {
         /// The volume.
         volume: String,
-        /// What is stored: a multiple of 512 bytes, below 64 KiB.
+        /// Bytes to store: a multiple of 512, below 64 KiB.
         #[arg(long, value_name = "SIZE", value_parser = keep)]
         keep: Bytes,
     },
-    /// A stored bit of a cluster flips silently.
+    /// Flip a stored bit of a cluster silently.
     BitRot {
         /// The component, such as `c0`; `underlay volume list` shows them.
         #[arg(value_parser = component)]
         component: u32,
-        /// The byte.
+        /// Offset of the byte.
         #[arg(long, value_name = "BYTE")]
         at: u64,
     },
-    /// Cut the power: what is volatile is lost or torn, and all I/O fails.
+    /// Cut the power: volatile data is lost or torn, and all I/O fails.
     PowerCut,
-    /// Restore the power, and mount the volumes again. Nothing may hold files on them open.
+    /// Restore the power and mount the volumes again. No process may have files on them open.
     PowerOn,
 }
 
 /// `c0`, or only `0`.
 fn component(word: &str) -> Result<u32, String> {
     let number = word.strip_prefix('c').unwrap_or(word).parse();
-    number
-        .map_err(|_| "name a component as `underlay volume list` shows it, such as c0".to_string())
+    number.map_err(|_| {
+        "use a component's name as shown by `underlay volume list`, such as c0".to_string()
+    })
 }
 
-/// What studies can ask of a torn write.
+/// Length of a torn write; the same limits as in studies.
 fn keep(word: &str) -> Result<Bytes, String> {
     let size: Bytes = word.parse().map_err(|error| format!("{error}"))?;
     if TORN_KEEP.contains(&size.0) && size.0.is_multiple_of(TORN_UNIT.0) {
@@ -116,7 +117,7 @@ fn keep(word: &str) -> Result<Bytes, String> {
     Err("use a multiple of 512 bytes below 64 KiB, such as 512B".to_string())
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let connection = running(&arguments.directory)?;
     let set = |device: &str, condition: DeviceCondition| {

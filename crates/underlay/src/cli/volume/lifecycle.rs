@@ -22,7 +22,7 @@ pub struct StartArguments {
 pub struct StopArguments {
     /// The directory of the datastore.
     directory: PathBuf,
-    /// Also when volumes are in use; their users see I/O errors.
+    /// Stop even if volumes are in use; their users get I/O errors.
     #[arg(long)]
     force: bool,
 }
@@ -40,7 +40,7 @@ pub struct RmArguments {
     all: bool,
 }
 
-/// Starts a datastore. Who asks to stop meanwhile gets none.
+/// Starts a datastore; an interrupt stops it again.
 pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
     interrupt::install();
     let connection = home(&arguments.directory)?
@@ -60,7 +60,7 @@ pub fn start(arguments: &StartArguments) -> Result<(), Stop> {
     Err(Stop::run_failed(format!("the datastore runs, but {}", unmounted.join("\n"))))
 }
 
-/// Stops a datastore; one that does not run is what was asked for.
+/// Stops a datastore; succeeds if it does not run.
 pub fn stop(arguments: &StopArguments) -> Result<(), Stop> {
     let forced = if arguments.force { Forced::Yes } else { Forced::No };
     home(&arguments.directory)?.stop(forced).map_err(|error| stopped_by(&error))

@@ -19,7 +19,7 @@ pub struct Arguments {
     json: bool,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let home = home(&arguments.directory)?;
     match home.presence().map_err(|error| stop(&error))? {
@@ -32,7 +32,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 show::datastore(&status);
                 Ok(())
             }
-            // It was told to stop, or killed, just now.
+            // It was stopped or killed a moment ago.
             Err(DatastoreError::KeeperLeft(_)) => {
                 described(arguments, &home, State::Busy(Busy::Stopping))
             }
@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
 }
 
-/// How a datastore stands.
+/// The state of a datastore.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     Running,
@@ -79,10 +79,10 @@ fn described(arguments: &Arguments, home: &DataDirectory, state: State) -> Resul
     }
     match state {
         State::Running | State::Stopped => {
-            outln!("{directory}  stopped; `underlay volume start {directory}` brings it back");
+            outln!("{directory}  stopped; start it with `underlay volume start {directory}`");
         }
         State::Busy(busy) => {
-            outln!("{directory}  is {}; ask again in a moment", busy.as_str());
+            outln!("{directory}  is {}; try again in a moment", busy.as_str());
         }
         State::SupervisorGone => outln!(
             "{directory}  its supervisor is gone, but its volumes are still served; `underlay volume stop \

@@ -34,15 +34,15 @@ Example:
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Create a volume, and the datastore in which it lives if there is none yet.
+    /// Create a volume, and its datastore if there is none yet.
     Create(create::Arguments),
-    /// What is in a datastore: devices, volumes, and how to reach them.
+    /// Show a datastore's devices and volumes, and how to reach them.
     List(list::Arguments),
-    /// What the volumes do: IOPS, MB/s, latencies, over an interval and since the start.
+    /// Show IOPS, MB/s and latencies of the volumes, over an interval and since the start.
     Stat(stat::Arguments),
-    /// Break something, or mend it: a slow, stuck, failing or lost device, a power cut.
+    /// Inject or repair a fault: a slow, stuck, failing or lost device, a power cut.
     Fault(fault::Arguments),
-    /// Remove a volume, or with `--all` the whole datastore, with its data.
+    /// Remove a volume, or with `--all` the whole datastore, and its data.
     Rm(lifecycle::RmArguments),
     /// Start a datastore with all its volumes.
     Start(lifecycle::StartArguments),
@@ -50,7 +50,7 @@ enum Command {
     Stop(lifecycle::StopArguments),
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     match &arguments.command {
         Command::Create(arguments) => create::run(arguments),
@@ -79,8 +79,8 @@ fn program() -> Result<PathBuf, Stop> {
         .map_err(|error| Stop::host(format!("could not find this program's own file: {error}")))
 }
 
-/// What went wrong with a datastore, with its exit code: 2 = what was asked makes no sense and nothing was
-/// touched, 3 = this host lacks something, 4 = the datastore failed.
+/// A datastore's error with its exit code: 2 = invalid request, nothing was changed, 3 = this host lacks something, 4 = the
+/// datastore failed.
 fn stop(error: &DatastoreError) -> Stop {
     let text = chain(error);
     match error {

@@ -34,7 +34,7 @@ pub fn volume(volume: &VolumeStatus) {
 
 /// Prints a running datastore.
 pub fn datastore(status: &Status) {
-    let power = if status.powered { "runs" } else { "runs without power" };
+    let power = if status.powered { "running" } else { "power is cut" };
     outln!("{}  {power}", status.directory.display());
     for (name, _) in status.cluster.iter().filter(|(_, value)| **value == 0.0) {
         let host = name.strip_prefix("cluster.host.").and_then(|it| it.strip_suffix(".reachable"));
@@ -64,7 +64,7 @@ pub fn datastore(status: &Status) {
         .map(|(_, bytes)| bytes)
         .sum();
     if left > 0.0 {
-        outln!("  {} to be copied", Bytes(left as u64));
+        outln!("  {} left to resynchronise", Bytes(left as u64));
     }
     if let Some(reason) = &status.no_block_devices {
         outln!("  no block devices: {reason}");

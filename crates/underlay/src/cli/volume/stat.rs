@@ -1,4 +1,4 @@
-//! `underlay volume stat`: what the volumes of a running datastore do.
+//! `underlay volume stat`: performance of a running datastore's volumes.
 
 use super::stat_cluster::{ClusterView, happened};
 use super::{running, show, stop};
@@ -21,10 +21,10 @@ pub struct Arguments {
     directory: PathBuf,
     /// Only this volume.
     name: Option<String>,
-    /// Over how long rates and latencies are taken; `0s` = only what was counted since the start.
+    /// Interval of rates and latencies; `0s` = only the counters since the start.
     #[arg(long, default_value = "1s", value_name = "TIME")]
     interval: Nanos,
-    /// How many intervals.
+    /// Number of intervals.
     #[arg(long, default_value_t = 1, value_name = "N")]
     count: u32,
     /// Print as JSON, one document per interval.
@@ -43,17 +43,17 @@ struct Observed {
     timing: Option<TimingStatus>,
 }
 
-/// Carries out the command.
+/// Runs the command.
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if arguments.count == 0 {
         return Err(Stop::bad_input("--count must be at least 1")
-            .with_hint("for the counters since the start say --interval 0s"));
+            .with_hint("for the counters since the start use --interval 0s"));
     }
     if arguments.count > 1 && arguments.interval == Nanos::ZERO {
         return Err(Stop::bad_input(
-            "--interval 0s gives what was counted since the start, of which there is only one",
+            "--interval 0s shows the counters since the start, so --count has no effect",
         )
-        .with_hint("leave --count out, or give an interval, such as --interval 1s"));
+        .with_hint("omit --count, or use an interval, such as --interval 1s"));
     }
     let connection = running(&arguments.directory)?;
     let ask = || connection.status().map_err(|error| stop(&error));
@@ -66,7 +66,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     if arguments.interval == Nanos::ZERO {
         return print_totals(&before, connection.timing_since_start().ok().as_ref(), arguments);
     }
-    // What was recorded before this interval is nobody's.
+    // Discard what was recorded before this interval.
     connection.latencies().map_err(|error| stop(&error))?;
     connection.backend_latencies().map_err(|error| stop(&error))?;
     let _ = connection.timing();
@@ -98,7 +98,7 @@ fn wanted<'a>(
         .filter(|volume| arguments.name.as_ref().is_none_or(|name| *name == volume.name))
 }
 
-/// What was counted since the start.
+/// The counters since the start.
 fn print_totals(
     status: &Status,
     timing: Option<&TimingStatus>,
@@ -233,23 +233,25 @@ fn print(observed: &Observed, arguments: &Arguments) -> Result<(), Stop> {
     Ok(())
 }
 
-/// What the latencies shown are.
-const LATENCIES_ARE: &str = "latencies: emulated, the model's times and what the server was late by; a program on a busy \
-                             host waits longer";
+/// Meaning of the latencies shown.
+const LATENCIES_ARE: &str = "latencies: emulated (modelled time plus the server's lateness); programs on a busy host wait \
+                             longer";
 
-/// Whether times were kept over a span, in the words of a study's report.
+/// Whether emulated timing was valid over a span, in the words of a study's report.
 fn times(span: &str, timing: Option<&TimingStatus>) -> String {
-    let named = if span.is_empty() { "times".to_string() } else { format!("times {span}") };
+    let named = if span.is_empty() { "timing".to_string() } else { format!("timing {span}") };
     let Some(timing) = timing else {
-        return format!("{named}: not told by this datastore; stop and start it with this version");
+        return format!(
+            "{named}: not reported by this datastore; stop and start it with this version"
+        );
     };
     let verdict = match (&timing.reason, timing.lateness_p99_ns, timing.modelled_p50_ns) {
         _ if timing.valid && timing.delayed == 0 && timing.host_limited_share > 0.0 => {
-            "none was kept: this host was always held to be the slower one".to_string()
+            "not valid: this host was slower than the modelled device for every request".to_string()
         }
         (Some(reason), ..) => format!("not timing-valid: {reason}"),
         (None, Some(late), Some(modelled)) => format!(
-            "timing-valid: 99 % of answers at most {} late, of typically {} modelled",
+            "timing-valid: lateness p99 {}, modelled latency p50 {}",
             Nanos(late),
             Nanos(modelled)
         ),
@@ -257,8 +259,8 @@ fn times(span: &str, timing: Option<&TimingStatus>) -> String {
     };
     let limited = match timing.host_limited_share {
         share if share > 0.0 => format!(
-            "; host-limited: {:.1} % of requests were answered at once, because the way through this host is held to take \
-             longer than the modelled device",
+            "; host-limited: {:.1} % of requests were completed without delay, because this host's own path takes longer \
+             than the modelled device",
             100.0 * share
         ),
         _ => String::new(),
@@ -266,22 +268,22 @@ fn times(span: &str, timing: Option<&TimingStatus>) -> String {
     format!("{named}: {verdict}{limited}")
 }
 
-/// What programs waited for, from when a request entered the kernel's queue: the server only sees what it takes up.
+/// Latency seen by programs, from a request's entry into the kernel's queue: the server sees a request only later.
 fn block_layer(timing: &TimingStatus) -> Option<String> {
     let (block, modelled) = (timing.block_mean_ns?, timing.modelled_mean_ns?);
     Some(format!(
-        "block devices: reads and writes took {} on average from their entry into the kernel's queue, where the model says {}",
+        "block devices: mean latency of reads and writes from the kernel's queue {}, modelled {}",
         Nanos(block),
         Nanos(modelled)
     ))
 }
 
-/// What emulating cost this host.
+/// Cost of the emulation on this host.
 fn print_host(status: &Status) {
     let all = status.delayed + status.host_limited;
     let limited = if all == 0 { 0.0 } else { 100.0 * status.host_limited as f64 / all as f64 };
     outln!(
-        "host: held to be slower than the modelled device for {limited:.1} % of requests since the start, {} of CPU, {} of memory, \
+        "host: slower than the modelled device for {limited:.1} % of requests since the start; {} of CPU, {} of memory, \
          {} errors of its own storage",
         Nanos(status.cpu_ns),
         Bytes(status.memory_bytes),
@@ -316,30 +318,30 @@ mod tests {
             ..kept()
         };
         let line = block_layer(&seen).unwrap();
-        assert!(line.contains("took 1.51 ms on average"), "{line}");
-        assert!(line.ends_with("the model says 230 us"), "{line}");
+        assert!(line.contains("kernel's queue 1.51 ms"), "{line}");
+        assert!(line.ends_with("modelled 230 us"), "{line}");
     }
 
     #[test]
     fn the_verdict_on_times_uses_the_words_of_reports() {
         let text = times("", Some(&kept()));
-        assert!(
-            text.starts_with("times: timing-valid: 99 % of answers at most 4 us late"),
-            "{text}"
-        );
+        assert!(text.starts_with("timing: timing-valid: lateness p99 4 us"), "{text}");
         assert!(!text.contains("host-limited"), "{text}");
         let text = times("since the start", Some(&kept()));
-        assert!(text.starts_with("times since the start: timing-valid: 99 %"), "{text}");
-        assert!(times("", None).starts_with("times: not told"), "{text}");
+        assert!(text.starts_with("timing since the start: timing-valid: lateness p99"), "{text}");
+        assert!(times("", None).starts_with("timing: not reported"), "{text}");
         let reason = Some("the host was too busy to keep time".to_string());
         let late = TimingStatus { valid: false, reason, host_limited_share: 0.912, ..kept() };
         let text = times("", Some(&late));
-        assert!(text.starts_with("times: not timing-valid: the host was too busy"), "{text}");
-        assert!(text.contains("host-limited: 91.2 % of requests were answered at once"), "{text}");
+        assert!(text.starts_with("timing: not timing-valid: the host was too busy"), "{text}");
+        assert!(
+            text.contains("host-limited: 91.2 % of requests were completed without delay"),
+            "{text}"
+        );
         let none =
             TimingStatus { delayed: 0, lateness_p99_ns: None, modelled_p50_ns: None, ..kept() };
-        assert_eq!(times("", Some(&none)), "times: no request had a modelled time");
+        assert_eq!(times("", Some(&none)), "timing: no request had a modelled time");
         let text = times("", Some(&TimingStatus { host_limited_share: 1.0, ..none }));
-        assert!(text.starts_with("times: none was kept"), "{text}");
+        assert!(text.starts_with("timing: not valid"), "{text}");
     }
 }

@@ -1,4 +1,4 @@
-//! `underlay volume stat` of a cluster: hosts, disk groups, devices, what is copied, what was saved, what happened.
+//! `underlay volume stat` of a cluster: hosts, disk groups, devices, resync, data reduction, recent events.
 //!
 //! Rates and means are taken from two readings of the performance service's counters; see `docs/volumes.md` for their names.
 
@@ -8,7 +8,7 @@ use underlay_datastore::persistent::{BackendLatencyStatus, DeviceStatus, RecentN
 
 /// Notices printed.
 const NOTICES: usize = 20;
-/// How many times as long copying must take on this host to be told.
+/// Slowdown of copying on this host from which on it is reported.
 const SLOWDOWN_WORTH_TELLING: f64 = 1.1;
 const REASONS: [&str; 4] = ["repair", "stale", "policy", "rebalance"];
 
@@ -169,21 +169,21 @@ impl ClusterView<'_> {
         let repair_in = self.gauge("cluster.resync.repair-in");
         let repair = (repair_in > 0.0).then(|| {
             format!(
-                "what is out of reach is rebuilt elsewhere unless it returns within {}",
+                "unreachable components will be rebuilt elsewhere in {} unless they return",
                 whole(repair_in)
             )
         });
         if total == 0.0 {
             let impaired = self.gauge("cluster.components.impaired");
             if impaired == 0.0 {
-                return lines.push("resync: nothing is to be copied".to_string());
+                return lines.push("resync: idle".to_string());
             }
             let next = repair.unwrap_or_else(|| {
-                "until hosts and devices return, or there is where to rebuild them".to_string()
+                "until hosts and devices return, or there is room to rebuild them".to_string()
             });
             return lines.push(format!(
-                "resync: nothing is being copied, but {impaired:.0} components are out of reach or not up to date, so volumes have \
-                 fewer copies than they ask for: {next}"
+                "resync: idle, but {impaired:.0} components are unreachable or stale, so volumes have fewer copies than their \
+                 policy requires: {next}"
             ));
         }
         let reasons: Vec<String> = REASONS
@@ -197,10 +197,10 @@ impl ClusterView<'_> {
             time_left if time_left > 0.0 => {
                 format!("done in about {}{}", Nanos(time_left as u64), self.slowly())
             }
-            _ => "end not known yet".to_string(),
+            _ => "remaining time unknown".to_string(),
         };
         lines.push(format!(
-            "resync: {} left ({}), {:.1} MB/s, {end}; {:.0} components being filled, {:.0} waiting",
+            "resync: {} left ({}), {:.1} MB/s, {end}; {:.0} components in progress, {:.0} waiting",
             Bytes(total as u64),
             reasons.join(", "),
             rate / 1e6,
@@ -227,9 +227,9 @@ impl ClusterView<'_> {
     /// What this host adds to the time that copying takes.
     fn slowly(&self) -> String {
         match self.gauge("cluster.resync.slowdown") {
-            times if times >= SLOWDOWN_WORTH_TELLING => format!(
-                ", as this host copies, which takes {times:.1} times as long as on the modelled devices"
-            ),
+            times if times >= SLOWDOWN_WORTH_TELLING => {
+                format!(" (this host copies {times:.1} times slower than the modelled devices)")
+            }
             _ => String::new(),
         }
     }
@@ -256,7 +256,7 @@ impl ClusterView<'_> {
 /// The latest events, as lines.
 pub fn happened(notices: &[RecentNotice], unix_ns: u64) -> Vec<String> {
     let skipped = notices.len().saturating_sub(NOTICES);
-    let heading = (!notices.is_empty()).then(|| "lately:".to_string());
+    let heading = (!notices.is_empty()).then(|| "recent events:".to_string());
     let events = notices[skipped..].iter().map(|notice| {
         let ago = whole(unix_ns.saturating_sub(notice.at_unix_ns) as f64);
         format!("  {:>10} ago  {:10} {}", ago.to_string(), notice.kind, notice.text)
@@ -337,7 +337,7 @@ mod tests {
             let now = map(&[("cluster.components.impaired", impaired)]);
             ClusterView { now: &now, before: None, latencies: &[], notices: &[], ..view }.text()
         };
-        assert!(idle(0.0).contains("resync: nothing is to be copied"), "{}", idle(0.0));
+        assert!(idle(0.0).contains("resync: idle"), "{}", idle(0.0));
         assert!(idle(4.0).contains("4 components are out of reach"), "{}", idle(4.0));
         let timer =
             map(&[("cluster.components.impaired", 4.0), ("cluster.resync.repair-in", 3_540.9e9)]);

@@ -195,22 +195,18 @@ fn options_that_would_do_nothing_are_refused_all_at_once() {
     ];
     let said = [
         "8 problems",
-        "--rounds-max is about",
-        "--arrivals is about",
-        "--spin is about",
-        "--write-through is about",
-        "--compress-ratio is about",
-        "--duplicate-percent is about",
-        "--zipf is about",
+        "--rounds-max has no effect",
+        "--arrivals has no effect",
+        "--spin has no effect",
+        "--write-through has no effect",
+        "--compress-ratio has no effect",
+        "--duplicate-percent has no effect",
+        "--zipf has no effect",
         "--duration must lie in",
     ];
     refused(&io(&bench, &without_effect), 2, &said);
     let every = ["4k-random-read", text(&file), "--flush-every", "4"];
-    refused(
-        &io(&bench, &every),
-        2,
-        &["--flush-every is about writes, and `4k-random-read` only reads"],
-    );
+    refused(&io(&bench, &every), 2, &["--flush-every has no effect: `4k-random-read` only reads"]);
     // What is created is filled with such content, and then they do something.
     let filled = [
         "4k-random-read",

@@ -42,7 +42,7 @@ fn corruption_is_found_where_it_is() {
     bytes.read_exact_at(&mut byte, 5_000_000).expect("there");
     bytes.write_all_at(&[byte[0] ^ 16], 5_000_000).expect("flipped");
     let ended = verify(&[]);
-    refused(&ended, 5, &["1 blocks do not hold"]);
+    refused(&ended, 5, &["1 blocks do not contain"]);
     assert!(ended.stdout.contains("CORRUPT"), "{}", ended.stdout);
     let place = format!("at byte {}: corrupt", 5_000_000 / 4096 * 4096);
     assert!(ended.stdout.contains(&place), "{}", ended.stdout);
@@ -165,6 +165,6 @@ fn a_device_that_lies_about_flushes_is_caught() {
     let Some((store, device)) = Store::with_device("lying") else { return };
     let journal = write_into_power_cut(&store, &device, "1");
     let ended = io(&store.bench, &["verify", text(&journal), text(&device), "--power-cut"]);
-    refused(&ended, 5, &["do not hold what they must"]);
+    refused(&ended, 5, &["do not contain the expected data"]);
     assert!(ended.stdout.contains("LOST"), "{}", ended.stdout);
 }

@@ -1,5 +1,5 @@
-//! The course of a load: fill, precondition, then once, or in rounds until steady, or along a curve, and a last look
-//! at everything that was written.
+//! The phases of a load: fill, precondition, then one run, rounds until steady, or a rate curve, and a final
+//! verification of everything that was written.
 
 mod outcome;
 mod progress;

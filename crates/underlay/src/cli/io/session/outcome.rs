@@ -1,4 +1,4 @@
-//! What a block load came to.
+//! The result of a block load.
 
 use std::path::PathBuf;
 use underlay_blockio::TargetKind;

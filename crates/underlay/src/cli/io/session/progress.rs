@@ -1,4 +1,4 @@
-//! Lines on standard error for people who watch.
+//! Progress lines on standard error.
 
 use std::io::IsTerminal;
 use std::time::Duration;
