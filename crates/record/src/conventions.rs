@@ -5,9 +5,9 @@
 //!
 //! **Times.** Everything lies on the clock of the run, which begins at 0. What covers a time (a tick of the load generator, a
 //! histogram, a window of session samples) carries its begin and its end. What is read at a moment (counters and gauges
-//! of a source) carries the begin and the end of the *reading*, which is short, and tells of the time up to it: an increase belongs
-//! to the time between two readings. Readings are due at whole seconds. A reader draws each in the second in which its
-//! interval has its middle, so that what began after an event is not drawn before it, nor a second after.
+//! of a source) carries the begin and the end of the *reading*, which is short, and covers the time up to it: an increase belongs
+//! to the time between two readings. Readings are due at whole seconds. A reader draws each in the second that contains the
+//! middle of its interval, so that effects of an event are drawn neither before it nor a second late.
 
 /// Names of [`crate::Document`]s.
 pub mod document {
@@ -24,18 +24,18 @@ pub mod document {
     /// `floor_ns`, `compensation_ns`. Its histograms are stored under
     /// [`super::histogram_scope::TIMING`].
     pub const TIMING: &str = "timing";
-    /// Per run: what the driver says at its end: outages, unknown and lost commits, totals; and `commits`: how transactions of
+    /// Per run: the driver's totals at its end: outages, unknown and lost commits, totals; and `commits`: how transactions of
     /// each type were committed, `type -> {"by": .., "count": ..}`, `by` one of [`super::commits_by`]. Older records have no `commits`,
     /// those of jobs an empty one.
     pub const DRIVER: &str = "driver";
-    /// Per run: what the collector says at its end: missed ticks, its own cost.
+    /// Per run: the collector's totals at its end: missed ticks, its own cost.
     pub const COLLECTOR: &str = "collector";
     /// Per run: limits that the host could not enforce: array of `{limit, reason, remedy}`.
     pub const UNENFORCED: &str = "unenforced";
-    /// Per run with scheduled faults: what happened when, and what it meant: `verdict` (`survived`, `down`, `lost`),
+    /// Per run with scheduled faults: their times and consequences: `verdict` (`survived`, `down`, `lost`),
     /// `tolerated`, `failures_at_once`, `promise_exceeded_by`, `faults`, `database_down`.
     pub const FAULTS: &str = "faults";
-    /// Per run with work beside the users: what each did: `name`, `text`, `began_ns`, `ended_ns`, `complete`, `reads`,
+    /// Per run with background work: for each, `name`, `text`, `began_ns`, `ended_ns`, `complete`, `reads`,
     /// `writes`, `read_bytes`, `write_bytes`, `errors`. Latencies are stored under [`super::histogram_scope::BACKGROUND`].
     pub const BACKGROUND: &str = "background";
     /// Per run with a search for the highest rate that meets a latency target: `slo`, `quantile`, `limit_ns`, `found`
@@ -49,7 +49,7 @@ pub mod document {
     /// open loop), `errors`, `interrupted`, `failure`, `begin_ns`, `end_ns` (of the measured time); `loads_planned`: of a curve;
     /// `interrupted`, `failure`; `generator_busy`; `result`: what is reported, as the command's `--json` has it, null of a curve;
     /// `steady`: null where it was not asked or could not be judged; `steady_state`: `rounds`, `rounds_max`, `range_share`,
-    /// `excursion_share`, null where it was not asked. In the ticks of its run the requests that came to their end after the
+    /// `excursion_share`, null where it was not asked. In the ticks of its run the requests that completed after the
     /// measured time are in the distributions of its last second, and in no count.
     pub const BLOCK_LOAD: &str = "block-load";
     /// Per run whose headline is concluded, not counted: `value`, in the unit of the plan's `outcome`; null when there is none.
@@ -60,10 +60,10 @@ pub mod document {
 
 /// How transactions of a type are committed, in [`document::DRIVER`]: what an engine's counters make of them.
 pub mod commits_by {
-    /// The server is told COMMIT or ROLLBACK, by the session or within a procedure.
-    pub const TOLD: &str = "commit";
-    /// Statements that commit by themselves; `count` of them for each transaction.
-    pub const THEMSELVES: &str = "statement";
+    /// Explicit COMMIT or ROLLBACK, by the session or within a procedure.
+    pub const EXPLICIT: &str = "commit";
+    /// Autocommit statements; `count` of them for each transaction.
+    pub const AUTOCOMMIT: &str = "statement";
 }
 
 /// Scopes of [`crate::HistogramRow`]s.
@@ -76,7 +76,7 @@ pub mod histogram_scope {
     pub const CLUSTER: &str = "cluster";
     /// Per tick; name [`super::DISPATCH_LAG`]: actual minus intended dispatch of the load generator.
     pub const DRIVER: &str = "driver";
-    /// Per run; name `<work>.read` or `<work>.write`: latency of work beside the users, from the intended start.
+    /// Per run; name `<work>.read` or `<work>.write`: latency of background work, from the intended start.
     pub const BACKGROUND: &str = "background";
     /// Per run or tick; names [`super::LATENESS`] and [`super::MODELLED`].
     pub const TIMING: &str = "timing";
@@ -97,17 +97,17 @@ pub mod event {
     pub const CHECKPOINT_END: &str = "checkpoint-end";
     /// A scheduled fault happened; data carries `number`, `kind`, `target`, and `until_ns` where its end is planned.
     pub const FAULT: &str = "fault";
-    /// A fault was mended; data carries its `number`.
+    /// A fault was repaired; data carries its `number`.
     pub const REPAIR: &str = "repair";
     /// The database was started again after a fault took it down; data carries `until_ns`.
     pub const RECOVERY: &str = "recovery";
-    /// Data was being copied in the datastore, or no more.
+    /// Resynchronisation of the datastore began or ended.
     pub const RESYNC: &str = "resync";
     /// A part of the datastore changed its state: a host, a device, a component, a volume.
     pub const STORAGE: &str = "storage";
-    /// Work beside the users began; data carries its `name`.
+    /// Background work began; data carries its `name`.
     pub const BACKGROUND: &str = "background";
-    /// Work beside the users ended; data carries its `name`.
+    /// Background work ended; data carries its `name`.
     pub const BACKGROUND_END: &str = "background-end";
     /// The mix of transactions was changed; data carries `until_ns` where its end is planned.
     pub const WEIGHTS: &str = "weights";
@@ -115,7 +115,7 @@ pub mod event {
     pub const RATE: &str = "rate";
     /// The load generator lost the database; data may carry `until_ns`.
     pub const OUTAGE: &str = "outage";
-    /// A sampler's remark.
+    /// A note of a sampler.
     pub const NOTE: &str = "note";
 }
 
@@ -129,15 +129,15 @@ pub mod finding {
     pub const HOST_LIMITED: &str = "host-limited";
     /// The database fits into the cache given to it.
     pub const DATA_FITS_CACHE: &str = "data-fits-cache";
-    /// Scheduled faults cost nothing that was acknowledged, and the database went on.
+    /// No acknowledged data was lost to the scheduled faults, and the database stayed up.
     pub const FAULTS_SURVIVED: &str = "faults-survived";
-    /// Scheduled faults took the database down; nothing acknowledged is lost.
+    /// Scheduled faults took the database down; no acknowledged data was lost.
     pub const FAULT_TOOK_DATABASE_DOWN: &str = "fault-took-database-down";
-    /// Scheduled faults cost data.
+    /// Scheduled faults lost acknowledged data.
     pub const FAULT_LOST_DATA: &str = "fault-lost-data";
-    /// A scheduled fault did not come about.
+    /// A scheduled fault was not injected.
     pub const FAULT_DID_NOT_HAPPEN: &str = "fault-did-not-happen";
-    /// What work beside the users did.
+    /// Summary of background work.
     pub const BACKGROUND: &str = "background";
     /// A search found no rate, or not the highest one.
     pub const RATE_SEARCH: &str = "rate-search";
@@ -151,10 +151,10 @@ pub mod finding {
 pub mod driver_series {
     /// Counter, ns: CPU time of all threads of the load generator.
     pub const CPU: &str = "cpu";
-    /// Counter, ns: time in which its busiest thread ran or wanted to run; of each tick the busiest
+    /// Counter, ns: time in which its busiest thread was running or runnable; of each tick the busiest
     /// thread of that tick.
     pub const BUSIEST_THREAD: &str = "busiest_thread.awake";
-    /// Gauge: users asked for.
+    /// Gauge: users configured.
     pub const USERS_ACTIVE: &str = "users.active";
     /// Gauge: open sessions, also those of users that are not active.
     pub const SESSIONS: &str = "sessions";
@@ -194,10 +194,10 @@ pub mod source {
     pub const MARIADB: &str = "mariadb";
     /// The datastore's own counters.
     pub const DATASTORE: &str = "datastore";
-    /// Work beside the users: `<work>.reads`, `.writes`, `.read_bytes`, `.write_bytes`, `.errors`, counted as requests complete.
+    /// Background work: `<work>.reads`, `.writes`, `.read_bytes`, `.write_bytes`, `.errors`, counted as requests complete.
     /// Older records have `.bytes`, of both, in which a block load was counted when a second of its own was over.
     pub const BACKGROUND: &str = "background";
-    /// The load generator's own counters: what it said at its last tick, so they are as of the latest end of a tick of
+    /// The load generator's own counters, as of its last tick: they date from the latest end of a tick of
     /// transactions before the reading.
     pub const DRIVER: &str = "driver";
     /// Underlay's own cost.

@@ -1,4 +1,4 @@
-//! The things a record is made of, as plain values: what is written and what is read back.
+//! The contents of a record as plain values, for writing and reading.
 
 use std::collections::BTreeMap;
 
@@ -208,11 +208,11 @@ pub struct WaitCount {
 pub struct WaitWindow {
     /// The window.
     pub interval: Interval,
-    /// How many times the sessions were looked at.
+    /// Number of session samples.
     pub samples: u32,
     /// Client sessions and their parallel workers, without those of the sampler itself.
     pub clients: Vec<WaitCount>,
-    /// How many times locks were followed, also when nobody waited.
+    /// Number of samples of lock chains, including those in which no session waited.
     pub holder_samples: u32,
     /// For each session waiting on a lock: what the session at the root of its chain of blockers was
     /// doing. Per `holder_samples`.
@@ -274,7 +274,7 @@ pub struct Check {
     pub outcome: CheckOutcome,
 }
 
-/// Something that the reader of a result must know.
+/// A warning or note on the results.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
     /// The run it concerns, if only one.

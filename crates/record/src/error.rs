@@ -1,4 +1,4 @@
-//! What can go wrong, per family of operations: opening, writing, reading, exporting.
+//! Errors per family of operations: opening, writing, reading, exporting.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use crate::entities::RunId;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The path is taken.
-    #[error("`{}` exists already; choose another path", path.display())]
+    #[error("`{}` already exists; choose another path", path.display())]
     Exists {
         /// The path.
         path: PathBuf,
@@ -20,7 +20,7 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file is something else.
-    #[error("`{}` is not a record of Underlay", path.display())]
+    #[error("`{}` is not an Underlay record", path.display())]
     NotARecord {
         /// The path.
         path: PathBuf,
@@ -139,7 +139,7 @@ pub enum WriteError {
         series: usize,
     },
     /// A source was declared again with other series in place of the known ones.
-    #[error("source `{name}` was declared again and is not the same in series {position}")]
+    #[error("source `{name}` was declared again with a different series at position {position}")]
     SeriesChanged {
         /// The source.
         name: String,
@@ -160,7 +160,7 @@ pub enum ReadError {
         source: rusqlite::Error,
     },
     /// A word that is not in its set.
-    #[error("the record says `{word}` where {what} belongs; it may be damaged")]
+    #[error("the record has `{word}` in place of {what}; it may be damaged")]
     UnknownWord {
         /// What belongs there.
         what: &'static str,
@@ -168,7 +168,7 @@ pub enum ReadError {
         word: String,
     },
     /// A negative number where none can be, or one out of range.
-    #[error("the record says {value} for {what}; it may be damaged")]
+    #[error("the record has {value} as {what}, which is out of range; it may be damaged")]
     OutOfRange {
         /// What it is.
         what: &'static str,
@@ -176,7 +176,7 @@ pub enum ReadError {
         value: i64,
     },
     /// A document that is no JSON.
-    #[error("{what} is no valid JSON; the record may be damaged")]
+    #[error("{what} is not valid JSON; the record may be damaged")]
     Json {
         /// What was being read.
         what: &'static str,
@@ -192,9 +192,7 @@ pub enum ReadError {
         source: underlay_core::histogram::DecodeError,
     },
     /// A row of values whose length is no multiple of eight bytes.
-    #[error(
-        "a tick has {bytes} bytes, which is no whole number of values; the record may be damaged"
-    )]
+    #[error("a tick has {bytes} bytes, which is not a multiple of 8; the record may be damaged")]
     RaggedRow {
         /// Its length.
         bytes: usize,
@@ -219,7 +217,7 @@ pub enum ExportError {
     #[error("could not write the lines")]
     Stream(#[source] std::io::Error),
     /// The directory holds something already.
-    #[error("the directory `{}` is not empty; name one that does not exist yet", path.display())]
+    #[error("the directory `{}` is not empty; choose one that does not exist yet", path.display())]
     NotEmpty {
         /// The directory.
         path: PathBuf,

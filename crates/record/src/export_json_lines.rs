@@ -19,10 +19,10 @@ use underlay_core::CheckOutcome;
 pub fn export_json_lines(record: &Record, out: &mut dyn Write) -> Result<(), ExportError> {
     let mut lines = Lines { out };
     export_execution(record, &mut lines)?;
-    export_happenings(record, None, &mut lines)?;
+    export_events(record, None, &mut lines)?;
     for run in record.runs()? {
         lines.write(&run_line(&run))?;
-        export_happenings(record, Some(run.id), &mut lines)?;
+        export_events(record, Some(run.id), &mut lines)?;
         export_checks(record, run.id, &mut lines)?;
         export_measurements(record, run.id, &mut lines)?;
     }
@@ -106,7 +106,7 @@ fn run_line(run: &Run) -> Value {
     })
 }
 
-fn export_happenings(
+fn export_events(
     record: &Record,
     run: Option<RunId>,
     lines: &mut Lines<'_>,

@@ -1,4 +1,4 @@
-//! The file: its marks, its version, and how it is opened.
+//! The file: its identification, its format version, and how it is opened.
 //!
 //! A record is an SQLite database with `application_id` "UNDL" and `user_version` = format. A format
 //! changes when a reader of the former one would misunderstand the file. Every program reads all
@@ -13,6 +13,8 @@ use crate::error::OpenError;
 
 /// The format that this program writes, and the latest that it reads.
 pub const FORMAT: i64 = 1;
+// SQLite's default `user_version` of 0 must never pass for a format.
+const _: () = assert!(FORMAT >= 1);
 
 /// "UNDL".
 const APPLICATION_ID: i64 = 0x554E_444C;
@@ -24,7 +26,7 @@ const SCHEMA: &str = include_str!("schema.sql");
 const CHECKPOINT_PAGES: u32 = 1024;
 
 /// How long to wait for a reader that holds the file for a moment.
-const PATIENCE: Duration = Duration::from_secs(10);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Creates the file with its tables, its WAL and what `fill` writes first.
 pub(crate) fn create(
@@ -50,6 +52,7 @@ pub(crate) fn create(
     connection.execute_batch(&tables).map_err(sqlite)?;
     fill(&connection).map_err(sqlite)?;
     connection.execute_batch("COMMIT").map_err(sqlite)?;
+    assert!(connection.is_autocommit(), "changing the journal mode needs no open transaction");
     prepare_for_writing(&connection).map_err(sqlite)?;
     Ok(connection)
 }
@@ -72,7 +75,7 @@ fn prepare_for_writing(connection: &Connection) -> Result<(), rusqlite::Error> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
     connection.pragma_update(None, "synchronous", "NORMAL")?;
-    connection.busy_timeout(PATIENCE)
+    connection.busy_timeout(BUSY_TIMEOUT)
 }
 
 fn open(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
@@ -83,7 +86,7 @@ fn open(path: &Path, access: OpenFlags) -> Result<Connection, OpenError> {
     let connection = Connection::open_with_flags(path, flags)
         .map_err(|source| OpenError::Sqlite { path: path.to_path_buf(), source })?;
     connection
-        .busy_timeout(PATIENCE)
+        .busy_timeout(BUSY_TIMEOUT)
         .map_err(|source| OpenError::Sqlite { path: path.to_path_buf(), source })?;
     require_format(&connection, path)?;
     Ok(connection)

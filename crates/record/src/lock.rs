@@ -18,11 +18,13 @@ pub(crate) struct WriterLock {
 }
 
 impl WriterLock {
-    /// Takes the lock of `record`, or says that another writer has it.
+    /// Takes the lock of `record`; fails with [`OpenError::Busy`] if another writer has it.
     pub(crate) fn take(record: &Path) -> Result<WriterLock, OpenError> {
         let mut name = record.as_os_str().to_owned();
         name.push(".lock");
         let path = PathBuf::from(name);
+        // Closing a descriptor of the record itself would drop SQLite's locks.
+        assert_ne!(path, record, "the lock is a file of its own");
         let directory = |source| OpenError::Directory { path: record.to_path_buf(), source };
         loop {
             let file = OpenOptions::new()

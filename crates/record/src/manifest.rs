@@ -1,11 +1,11 @@
-//! What an execution of a study is: fixed when it begins, and how far it came.
+//! The facts of an execution that are fixed when it begins, and its status.
 
 use serde_json::Value;
 use underlay_core::{Evidence, RootSeed};
 
 use crate::words::ExecutionStatus;
 
-/// What is known when the execution begins. Never changed afterwards.
+/// Facts known when the execution begins. Never changed afterwards.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Manifest {
     /// The study's key: `quickstart`.
@@ -31,10 +31,10 @@ pub struct Manifest {
     pub software: Value,
 }
 
-/// How far an execution came.
+/// Status of an execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
-    /// Its status. `Running` in a file that nobody writes means that the writer was killed.
+    /// Its status. `Running` in a file that no process writes means that the writer was killed.
     pub status: ExecutionStatus,
     /// Wall clock time of its end, in nanoseconds since the Unix epoch.
     pub finished_wall_ns: Option<u64>,

@@ -1,7 +1,7 @@
-//! The closed sets of words that a record uses: statuses, kinds, severities.
+//! The closed sets of words in a record: statuses, kinds, severities.
 //!
-//! They are stored as text, so that the file can be read with any SQLite tool. What a file says
-//! that is not in a set is refused on reading, not guessed.
+//! They are stored as text, so that the file can be read with any SQLite tool. Reading fails on a word that is
+//! not in its set.
 
 /// Declares an enum whose variants are stored as words.
 macro_rules! words {
@@ -34,7 +34,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How far the execution of the study came.
+    /// Status of the execution of a study.
     ExecutionStatus {
         /// Being written, or its writer was killed.
         Running = "running",
@@ -48,7 +48,7 @@ words! {
 }
 
 words! {
-    /// How far one run came.
+    /// Status of one run.
     RunStatus {
         /// Being written.
         Running = "running",
@@ -92,7 +92,7 @@ words! {
 }
 
 words! {
-    /// How far a phase came.
+    /// Status of a phase.
     PhaseStatus {
         /// Being executed.
         Running = "running",
@@ -108,7 +108,7 @@ words! {
 }
 
 words! {
-    /// When a check was made.
+    /// When a check ran.
     CheckMoment {
         /// After the restore, before any load.
         Before = "before",
@@ -118,7 +118,7 @@ words! {
 }
 
 words! {
-    /// How grave a finding is.
+    /// Severity of a finding.
     Severity {
         /// Worth knowing.
         Information = "information",

@@ -42,8 +42,9 @@ impl Directory {
             self.documentation.push_str(&format!("- `{column}`: {meaning}\n"));
         }
         let path = self.path.join(format!("{name}.csv"));
+        assert!(!self.files.contains(&path), "{} would be overwritten", path.display());
         self.files.push(path.clone());
-        let mut file = CsvFile::create(path)?;
+        let mut file = CsvFile::create(path, columns.len())?;
         let header: Vec<String> = columns.iter().map(|(name, _)| name.to_string()).collect();
         file.row(&header)?;
         Ok(file)
@@ -61,17 +62,19 @@ impl Directory {
 pub(super) struct CsvFile {
     pub(super) path: PathBuf,
     pub(super) writer: BufWriter<File>,
+    columns: usize,
 }
 
 impl CsvFile {
-    pub(super) fn create(path: PathBuf) -> Result<CsvFile, ExportError> {
+    pub(super) fn create(path: PathBuf, columns: usize) -> Result<CsvFile, ExportError> {
         match File::create(&path) {
-            Ok(file) => Ok(CsvFile { path, writer: BufWriter::new(file) }),
+            Ok(file) => Ok(CsvFile { path, writer: BufWriter::new(file), columns }),
             Err(source) => Err(ExportError::Write { path, source }),
         }
     }
 
     pub(super) fn row(&mut self, cells: &[String]) -> Result<(), ExportError> {
+        assert_eq!(cells.len(), self.columns, "a cell per column in {}", self.path.display());
         let line: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
         writeln!(self.writer, "{}", line.join(","))
             .map_err(|source| ExportError::Write { path: self.path.clone(), source })

@@ -1,4 +1,4 @@
-//! What happened in the runs, and what was judged of them: phases, events, checks, findings.
+//! Phases, events, checks and findings of the runs.
 
 use crate::entities::{Run, RunId};
 use crate::error::ExportError;
@@ -8,7 +8,7 @@ use underlay_core::CheckOutcome;
 use super::csv_file::{Directory, run_text, text};
 use super::{BEGIN, END, RUN};
 
-pub(super) fn export_happenings(
+pub(super) fn export_events(
     record: &Record,
     runs: &[Run],
     out: &mut Directory,
@@ -46,7 +46,7 @@ pub(super) fn export_happenings(
     file.close()?;
     let mut file = out.table(
         "events",
-        "What happened at an instant.",
+        "Events of the runs: faults, checkpoints, outages and others.",
         &[
             RUN,
             ("at_ns", "when, ns on the run's clock"),
@@ -67,10 +67,10 @@ pub(super) fn export_happenings(
         }
     }
     file.close()?;
-    export_judgements(record, runs, out)
+    export_checks_and_findings(record, runs, out)
 }
 
-fn export_judgements(
+fn export_checks_and_findings(
     record: &Record,
     runs: &[Run],
     out: &mut Directory,
@@ -110,7 +110,7 @@ fn export_judgements(
     file.close()?;
     let mut file = out.table(
         "findings",
-        "What the reader of a result must know.",
+        "Warnings and notes on the results.",
         &[
             RUN,
             ("severity", "information, warning or invalid"),

@@ -10,7 +10,7 @@ use super::{BEGIN, END, RUN};
 pub(super) fn export_execution(record: &Record, out: &mut Directory) -> Result<(), ExportError> {
     let mut file = out.table(
         "execution",
-        "What was executed: one row per fact.",
+        "The execution: one row per fact.",
         &[("key", "name of the fact"), ("value", "its value; JSON for plan, host, software")],
     )?;
     let manifest = record.manifest();
@@ -83,7 +83,7 @@ pub(super) fn export_runs(
     file.close()?;
     let mut file = out.table(
         "runs",
-        "Every run, also those that were replaced.",
+        "Every run, including replaced ones.",
         &[
             ("run", "id"),
             ("design", "position of its design"),

@@ -1,4 +1,4 @@
-//! What was measured: transactions, other distributions, waits, and the ticks of all sources.
+//! Measurements: transactions, other distributions, waits, and the ticks of all sources.
 
 use crate::columns::Table;
 use crate::entities::{Run, RunId, WaitCount};
@@ -119,7 +119,7 @@ pub(super) fn export_waits(
             BEGIN,
             END,
             ("role", "client, holder (root of a chain of blockers) or background"),
-            ("samples", "how often sessions of this role were looked at in the window"),
+            ("samples", "how often sessions of this role were sampled in the window"),
             ("state", "session state"),
             ("class", "wait class; empty: on CPU or runnable"),
             ("event", "wait event"),

@@ -5,8 +5,8 @@
 //! declarations as the headers, so that the two cannot differ.
 
 mod csv_file;
+mod events;
 mod execution;
-mod happenings;
 mod measurements;
 
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::error::ExportError;
 use crate::record::Record;
 
 use csv_file::{ColumnDoc, Directory};
+use events::export_events;
 use execution::{export_execution, export_runs};
-use happenings::export_happenings;
 use measurements::{export_distributions, export_ticks, export_transactions, export_waits};
 
 /// Writes the record into `directory`, which must not exist yet or be empty. Returns the files written.
@@ -25,7 +25,7 @@ pub fn export_csv(record: &Record, directory: &Path) -> Result<Vec<PathBuf>, Exp
     let runs = record.runs()?;
     export_execution(record, &mut out)?;
     export_runs(record, &runs, &mut out)?;
-    export_happenings(record, &runs, &mut out)?;
+    export_events(record, &runs, &mut out)?;
     export_transactions(record, &runs, &mut out)?;
     export_distributions(record, &runs, &mut out)?;
     export_waits(record, &runs, &mut out)?;
@@ -33,7 +33,7 @@ pub fn export_csv(record: &Record, directory: &Path) -> Result<Vec<PathBuf>, Exp
     out.finish()
 }
 
-const RUN: ColumnDoc<'static> = ("run", "id of the run; empty: of no single run");
+const RUN: ColumnDoc<'static> = ("run", "id of the run; empty: concerns all runs");
 
 const BEGIN: ColumnDoc<'static> = ("begin_ns", "begin of the window, ns on the run's clock");
 

@@ -64,7 +64,7 @@ impl Record {
         &self.manifest
     }
 
-    /// How far the execution came.
+    /// Status of the execution.
     pub fn execution(&self) -> Result<Execution, ReadError> {
         read_execution(&self.connection)
     }
@@ -184,6 +184,7 @@ impl Record {
                 }
             }
         }
+        debug_assert!(counts.peek().is_none(), "each session count belongs to a wait window");
         Ok(windows)
     }
 
@@ -296,6 +297,10 @@ impl Record {
                 column.values.push(values.get(position).copied().unwrap_or(f64::NAN));
             }
         }
+        assert!(
+            columns.iter().all(|column| column.values.len() == ticks.len()),
+            "a column has one value per tick"
+        );
         Ok(Table { source, ticks, columns })
     }
 

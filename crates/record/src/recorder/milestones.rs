@@ -9,7 +9,7 @@ use crate::error::WriteError;
 use crate::words::{PhaseStatus, RunStatus};
 
 impl Recorder {
-    /// Adds a design, or replaces what was said about it.
+    /// Adds a design, or replaces its description.
     pub fn add_design(&mut self, design: &Design) -> Result<(), WriteError> {
         self.milestone("a design", |connection| {
             connection
@@ -47,6 +47,7 @@ impl Recorder {
                 )?
                 .execute(params![new.design, new.repeat, new.order, begin, origin])?;
             let id = connection.last_insert_rowid();
+            debug_assert!(id > 0, "0 stands for `no run` in the index of documents");
             connection
                 .prepare_cached(
                     "UPDATE run SET superseded_by = ?1 WHERE design = ?2 AND repeat = ?3
@@ -57,7 +58,7 @@ impl Recorder {
         })
     }
 
-    /// Ends a run. Its phases that still run are given the same end and status.
+    /// Ends a run. Its unfinished phases get the same end and status.
     pub fn end_run(&mut self, run: RunId, end: &RunEnd) -> Result<(), WriteError> {
         let at = stored("the end of a run", end.at.0)?;
         let phase_status = match end.status {
@@ -80,6 +81,7 @@ impl Recorder {
                 )?
                 .execute(params![run.0, at, end.status.as_str(), end.reason])
         })?;
+        assert!(changed <= 1, "a run's id is unique");
         if changed == 1 { Ok(()) } else { Err(not_running("run", run.0)) }
     }
 
@@ -122,6 +124,7 @@ impl Recorder {
                 )?
                 .execute(params![phase.0, at, status.as_str()])
         })?;
+        assert!(changed <= 1, "a phase's id is unique");
         if changed == 1 { Ok(()) } else { Err(not_running("phase", phase.0)) }
     }
 

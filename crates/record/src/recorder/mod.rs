@@ -1,11 +1,11 @@
-//! The writer: everything that enters a record passes here.
+//! The writer of a record.
 //!
 //! Two kinds of writes. *Milestones* (begin and end of runs and phases, checks, findings, documents) are
 //! durable when the call returns. *Ticks* (values, waits, transactions, histograms, events) are collected
 //! in one transaction that the caller ends once per second with [`Recorder::commit`], or that the next
 //! milestone ends. Dropping a recorder commits what is pending; only a killed writer loses it.
 
-mod course;
+mod milestones;
 mod samples;
 
 use std::collections::HashMap;
@@ -30,7 +30,7 @@ const READER_PATIENCE: Duration = Duration::from_secs(1);
 /// The one writer of a record. `Send`, not `Sync`: it lives on the caller's writer thread.
 #[derive(Debug)]
 pub struct Recorder {
-    // Dropped before the lock, so that nobody else writes while this connection is open.
+    // Dropped before the lock, so that no other process writes while this connection is open.
     connection: Connection,
     path: PathBuf,
     manifest: Manifest,
@@ -63,8 +63,8 @@ impl Recorder {
 
     /// Opens the record of an execution that did not finish, to continue it.
     ///
-    /// Runs and phases that its former writer left running are marked interrupted, at the time of
-    /// the last thing recorded of them. What remains to be done follows from the plan,
+    /// Runs and phases that the previous writer left running are marked interrupted, at the time of
+    /// their last recorded event. What remains to be done follows from the plan,
     /// [`Recorder::runs`] and [`Recorder::unfinished_runs`].
     pub fn resume(path: &Path) -> Result<Recorder, OpenError> {
         if !path.is_file() {
@@ -86,6 +86,10 @@ impl Recorder {
     }
 
     fn over(connection: Connection, path: &Path, manifest: Manifest, lock: WriterLock) -> Recorder {
+        assert!(
+            connection.is_autocommit(),
+            "opening or creating a record leaves no open transaction"
+        );
         connection.set_prepared_statement_cache_capacity(64);
         Recorder {
             connection,
@@ -134,7 +138,9 @@ impl Recorder {
         if self.connection.is_autocommit() {
             return Ok(());
         }
-        self.connection.execute_batch("COMMIT").map_err(|source| self.abandon("a tick", source))
+        self.connection.execute_batch("COMMIT").map_err(|source| self.abandon("a tick", source))?;
+        debug_assert!(self.connection.is_autocommit(), "COMMIT ends the transaction");
+        Ok(())
     }
 
     /// Ends the execution, and turns the record into a single file without a WAL next to it.
@@ -142,6 +148,7 @@ impl Recorder {
     /// A record with an open reader keeps its WAL until that reader closes. Runs that still run must have
     /// been ended before; those that were not are marked interrupted.
     pub fn finish(mut self, status: ExecutionStatus) -> Result<(), WriteError> {
+        assert!(status != ExecutionStatus::Running, "an execution that ended has an outcome");
         let now = stored("a wall clock time", wall_clock_ns())?;
         self.commit()?;
         self.milestone("the end of the execution", |connection| {
@@ -152,7 +159,7 @@ impl Recorder {
             )
         })?;
         self.connection.flush_prepared_statement_cache();
-        // A reader that stays is no reason to wait long.
+        // Do not wait long for an open reader: the record is complete without this step.
         if let Err(error) = self.connection.busy_timeout(READER_PATIENCE) {
             tracing::debug!(%error, "busy timeout not changed");
         }
@@ -186,6 +193,7 @@ impl Recorder {
                 .execute_batch("BEGIN IMMEDIATE")
                 .map_err(|source| self.abandon(what, source))?;
         }
+        debug_assert!(!self.connection.is_autocommit(), "a tick is written in one transaction");
         write(&self.connection).map_err(|source| self.abandon(what, source))
     }
 
@@ -196,11 +204,14 @@ impl Recorder {
         write: impl FnOnce(&Connection) -> Result<T, rusqlite::Error>,
     ) -> Result<T, WriteError> {
         self.commit()?;
+        // SQLite ignores a change of `synchronous` inside a transaction: the milestone would not be durable.
+        assert!(self.connection.is_autocommit(), "a milestone starts outside of a transaction");
         self.synchronous("FULL", what)?;
         let result = self.deferred(what, write).and_then(|value| {
             self.commit()?;
             Ok(value)
         });
+        debug_assert!(self.connection.is_autocommit(), "a milestone is committed or rolled back");
         self.synchronous("NORMAL", what)?;
         result
     }

@@ -1,5 +1,7 @@
-//! What is seen while a run goes on, and what is concluded from it: ticks of sources, waits, transactions, histograms, events,
+//! The measurements of a run and the conclusions from them: ticks of sources, waits, transactions, histograms, events,
 //! checks, findings, documents.
+
+use std::collections::HashSet;
 
 use rusqlite::{Connection, params};
 use serde_json::Value;
@@ -16,6 +18,7 @@ use underlay_core::CheckOutcome;
 impl Recorder {
     /// Declares a source, or declares it again with a new status or with more series.
     pub fn source(&mut self, run: RunId, source: &Source) -> Result<(), WriteError> {
+        debug_assert!(has_distinct_names(source), "series of `{}` are found by name", source.name);
         if let Some(known) = self.declared.get(&(run, source.index)) {
             require_extension(known, source)?;
         }
@@ -59,6 +62,14 @@ impl Recorder {
 
     /// Adds the wait samples of one tick.
     pub fn waits(&mut self, run: RunId, window: &WaitWindow) -> Result<(), WriteError> {
+        assert!(
+            window.samples > 0 || window.clients.is_empty(),
+            "session counts without samples have no mean"
+        );
+        assert!(
+            window.holder_samples > 0 || window.holders.is_empty(),
+            "lock holder counts without samples have no mean"
+        );
         let (begin, end) = stored_interval(window.interval)?;
         self.insert(
             "wait samples",
@@ -86,6 +97,7 @@ impl Recorder {
 
     /// Adds one transaction type of one tick.
     pub fn transactions(&mut self, run: RunId, tick: &TransactionTick) -> Result<(), WriteError> {
+        debug_assert!(!tick.transaction.is_empty(), "transactions are stored by type");
         let (begin, end) = stored_interval(tick.interval)?;
         let errors: serde_json::Map<String, Value> =
             tick.errors.iter().map(|(class, n)| (class.clone(), Value::from(*n))).collect();
@@ -146,6 +158,7 @@ impl Recorder {
             }
             CheckOutcome::Failed { error } => (None, Some(error.as_str())),
         };
+        assert!(!check.id.is_empty(), "a check without an id would replace others");
         self.milestone("a check", |connection| {
             connection
                 .prepare_cached(
@@ -167,6 +180,7 @@ impl Recorder {
 
     /// Adds a finding.
     pub fn finding(&mut self, finding: &Finding) -> Result<(), WriteError> {
+        assert!(!finding.code.is_empty(), "readers select findings by code");
         self.milestone("a finding", |connection| {
             connection
                 .prepare_cached(
@@ -191,6 +205,7 @@ impl Recorder {
         name: &str,
         content: &Value,
     ) -> Result<(), WriteError> {
+        assert!(!name.is_empty(), "documents are found by name");
         self.milestone("a document", |connection| {
             connection
                 .prepare_cached(
@@ -222,7 +237,9 @@ impl Recorder {
                 )?
                 .query_row(columns, |row| row.get(0))
         })?;
+        // `abandon` clears this cache: ids of a rolled-back transaction are given out again.
         self.wait_keys.insert(key.clone(), id);
+        debug_assert!(!self.connection.is_autocommit(), "the key belongs to the open transaction");
         Ok(id)
     }
 }
@@ -265,6 +282,12 @@ fn require_extension(known: &Declared, source: &Source) -> Result<(), WriteError
     }
 }
 
+fn has_distinct_names(source: &Source) -> bool {
+    let names: HashSet<&str> = source.series.iter().map(|series| series.name.as_str()).collect();
+    names.len() == source.series.len()
+}
+
 fn stored_interval(interval: Interval) -> Result<(i64, i64), WriteError> {
+    assert!(interval.begin <= interval.end, "an interval ends after it begins: {interval:?}");
     Ok((stored("a time", interval.begin.0)?, stored("a time", interval.end.0)?))
 }

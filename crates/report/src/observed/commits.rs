@@ -178,9 +178,9 @@ fn each(run: &ObservedRun, counter: Counter, transaction: &str) -> f64 {
     match (counter, commits["by"].as_str(), count) {
         (Counter::Transactions, _, Some(count)) => count,
         (Counter::Transactions, _, None) => 1.0,
-        (Counter::Ends, Some(commits_by::TOLD), Some(count)) => count,
+        (Counter::Ends, Some(commits_by::EXPLICIT), Some(count)) => count,
         (Counter::Ends, None, _) if TOLD_IN_OLD_RECORDS.contains(&transaction) => 1.0,
-        (Counter::Statements, Some(commits_by::THEMSELVES), Some(count)) => count,
+        (Counter::Statements, Some(commits_by::AUTOCOMMIT), Some(count)) => count,
         (Counter::Ends | Counter::Statements, ..) => 0.0,
     }
 }

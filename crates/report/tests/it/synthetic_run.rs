@@ -337,8 +337,11 @@ impl SimulatedRun<'_> {
         {
             let names = mariadb.types.iter().chain(&mariadb.idle);
             let commits = names.map(|name| {
-                let by =
-                    if self.is_counted(name) { commits_by::TOLD } else { commits_by::THEMSELVES };
+                let by = if self.is_counted(name) {
+                    commits_by::EXPLICIT
+                } else {
+                    commits_by::AUTOCOMMIT
+                };
                 (name.to_string(), json!({ "by": by, "count": 1 }))
             });
             let commits: serde_json::Map<_, _> = commits.collect();

@@ -23,9 +23,9 @@ use crate::lab::workload::Subject;
 /// How transactions of a type are committed, as the record has it.
 fn recorded(commits: Commits) -> serde_json::Value {
     match commits {
-        Commits::Told => json!({ "by": commits_by::TOLD, "count": 1 }),
+        Commits::Told => json!({ "by": commits_by::EXPLICIT, "count": 1 }),
         Commits::ByThemselves(statements) => {
-            json!({ "by": commits_by::THEMSELVES, "count": statements })
+            json!({ "by": commits_by::AUTOCOMMIT, "count": statements })
         }
     }
 }
