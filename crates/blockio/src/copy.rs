@@ -1,4 +1,4 @@
-//! Copying a device in large blocks beside other work, as the replication of a snapshot does it.
+//! Copies a device in large blocks while other loads run, as the replication of a snapshot does.
 //!
 //! Reads every block from the first to the last with some requests in flight, and writes each to another target
 //! or nowhere. With a rate, block i is due at i / rate, and its latency counts from then.

@@ -1,6 +1,6 @@
 //! Why a file or device could not be measured.
 
-use crate::target::TargetKind;
+use crate::target_kind::TargetKind;
 use std::io;
 use std::path::PathBuf;
 use underlay_core::Bytes;
@@ -15,7 +15,7 @@ pub enum BlockIoError {
         action: &'static str,
         /// The target.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -87,7 +87,7 @@ pub enum BlockIoError {
          container that allows it"
     )]
     NoRing {
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -96,7 +96,7 @@ pub enum BlockIoError {
     Wait {
         /// The target.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },

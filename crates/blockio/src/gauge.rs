@@ -1,4 +1,4 @@
-//! What work on a target has done so far, for whoever looks from outside while it goes on.
+//! Progress counters of running work on a target, for readers in other threads.
 //!
 //! Counted at each completion, not once a second: whoever reads it at any moment sees what was done by then.
 

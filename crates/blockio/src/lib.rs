@@ -3,7 +3,8 @@
 //! Direct I/O through io_uring, requests from `workload::block`, latencies in histograms. In reading order: what
 //! is asked ([`Target`]), memory that the kernel accepts ([`buffer`]), the ring ([`ring`]), a closed loop at a
 //! queue depth ([`closed_loop`]), and everything a calibration needs ([`measure`]). The load generator of
-//! `underlay io` is [`load`]; [`copy`] reads a device in large blocks beside other work; [`verify`] follows what was written, and [`signature`] tells what a device holds.
+//! `underlay io` is [`load`]; [`copy`] reads a device in large blocks while other loads run; [`verify`] tracks what was written, and [`signature`] identifies what a
+//! device contains.
 //!
 //! **Invariant:** nothing is written unless the target was opened for writing, which only [`Target::create`],
 //! [`Target::open_for_overwriting`] and [`Target::open_to_write`] do. Deliberately not here: fitting (the `model`
@@ -12,6 +13,7 @@
 pub mod error;
 
 pub mod target;
+mod target_kind;
 
 mod buffer;
 
@@ -35,4 +37,5 @@ pub use closed_loop::{Job, JobResult, run};
 pub use error::BlockIoError;
 pub use gauge::IoGauge;
 pub use measure::{MeasureSpec, Measured, Phase, fill, measure};
-pub use target::{Caching, Existing, SIZE_MIN, Target, TargetKind, kind_of};
+pub use target::{Caching, Existing, SIZE_MIN, Target, kind_of};
+pub use target_kind::TargetKind;

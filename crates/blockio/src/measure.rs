@@ -61,7 +61,7 @@ pub enum Phase {
     Burst,
     /// Sequential writes.
     SequentialWrite,
-    /// Reads beside writes.
+    /// Reads mixed with writes.
     Mixed,
     /// Random writes until they are steady.
     Sustained,
@@ -76,17 +76,17 @@ pub struct Measured {
     pub doubts: Vec<String>,
 }
 
-/// Measures the target; writes to it if it was opened for that. `told` hears of each phase and says whether
+/// Measures the target; writes to it if it was opened for that. `on_phase` is called for each phase and returns whether
 /// to go on; it is also asked during each phase.
 ///
 /// # Errors
-/// When a request fails or `told` says stop.
+/// When a request fails or the callback asks to stop.
 pub fn measure(
     target: &Target,
     spec: &MeasureSpec,
-    told: &mut dyn FnMut(Phase) -> bool,
+    on_phase: &mut dyn FnMut(Phase) -> bool,
 ) -> Result<Measured, BlockIoError> {
-    let mut session = Session { target, spec, told, doubts: Vec::new() };
+    let mut session = Session { target, spec, on_phase, doubts: Vec::new() };
     let mut reads = Vec::new();
     for depth in &spec.depths {
         reads.push(session.reads(*depth)?);
@@ -108,18 +108,18 @@ pub fn measure(
 /// Writes the whole target once.
 ///
 /// # Errors
-/// When a request fails or `told` says stop.
+/// When a request fails or the callback asks to stop.
 pub fn fill(
     target: &Target,
     seed: RootSeed,
-    told: &mut dyn FnMut(Phase) -> bool,
+    on_phase: &mut dyn FnMut(Phase) -> bool,
 ) -> Result<(), BlockIoError> {
     target.require_writable()?;
     let mut random = seed.stream("blockio.fill", 0);
     let mut buffers = Buffers::new(1, BURST_BYTES, &mut random)?;
     let mut offset = 0;
     while offset < target.size().0 {
-        if !told(Phase::Fill) {
+        if !on_phase(Phase::Fill) {
             return Err(BlockIoError::Interrupted);
         }
         let length =
@@ -136,7 +136,7 @@ pub fn fill(
 struct Session<'a> {
     target: &'a Target,
     spec: &'a MeasureSpec,
-    told: &'a mut dyn FnMut(Phase) -> bool,
+    on_phase: &'a mut dyn FnMut(Phase) -> bool,
     doubts: Vec<String>,
 }
 
@@ -164,7 +164,7 @@ impl Session<'_> {
         let (single, flush) = self.single_writes()?;
         let burst_flush_ns = self.burst_flush()?;
         let sequential_bytes_per_second = self.sequential(Phase::SequentialWrite, 0.0)?;
-        // Reads beside writes in the steady state, so after the long run.
+        // Reads mixed with writes in the steady state, so after the long run.
         let sustained = self.sustained()?;
         let mixed = self.mixed()?;
         Ok(WriteMeasurements {
@@ -189,7 +189,7 @@ impl Session<'_> {
 
     fn mixed(&mut self) -> Result<MixedPoint, BlockIoError> {
         let result = self.job(Phase::Mixed, WRITE_DEPTH, &random(MIXED_READ_SHARE), 1)?;
-        let read = self.figures(&result.read, result.duration, "reads beside writes")?;
+        let read = self.figures(&result.read, result.duration, "mixed reads and writes")?;
         Ok(MixedPoint { read_share: MIXED_READ_SHARE, queue_depth: WRITE_DEPTH, read })
     }
 
@@ -263,8 +263,8 @@ impl Session<'_> {
             interval: INTERVAL,
             seed: self.spec.seed.child("blockio.phase", u64::from(queue_depth)),
         };
-        let told = &mut self.told;
-        let result = run(self.target, &job, &mut || !told(phase))?;
+        let on_phase = &mut self.on_phase;
+        let result = run(self.target, &job, &mut || !on_phase(phase))?;
         if result.processor_share > PROCESSOR_LIMIT {
             self.doubts.push(format!(
                 "at queue depth {queue_depth} this host spent {:.0} % of one processor on the requests: it may \
@@ -286,7 +286,7 @@ impl Session<'_> {
     }
 
     fn go_on(&mut self, phase: Phase) -> Result<(), BlockIoError> {
-        if (self.told)(phase) { Ok(()) } else { Err(BlockIoError::Interrupted) }
+        if (self.on_phase)(phase) { Ok(()) } else { Err(BlockIoError::Interrupted) }
     }
 }
 

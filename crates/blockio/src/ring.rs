@@ -1,7 +1,7 @@
 //! A ring of requests to one target: submit, wait, take what completed.
 //!
 //! The ring owns the buffers, one per place in the queue, and lends none of them while requests are in flight, so
-//! that the kernel never writes into memory that somebody else sees. On drop it waits for what is in flight:
+//! that the kernel never writes into memory that is used otherwise. On drop it waits for what is in flight:
 //! the kernel may write into the buffers until then.
 
 use crate::buffer::Buffers;

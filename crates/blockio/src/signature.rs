@@ -1,14 +1,14 @@
 //! What a block device holds already, by the marks that file systems, partition tables and volume managers leave.
 //!
 //! To refuse destroying something, not to identify it: a few bytes at fixed places, from the published on-disk
-//! formats. An empty answer means that none of these marks is there, not that the data is worthless.
+//! formats. An empty answer means that none of these signatures was found, not that there is no data.
 
 use crate::error::BlockIoError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// A mark: what it says, where it stands, and its bytes.
+/// A signature: its meaning, its offset, and its bytes.
 struct MarkAt {
     what: &'static str,
     offset: u64,
@@ -61,7 +61,7 @@ pub fn signatures(path: &Path) -> Result<Vec<&'static str>, BlockIoError> {
         |action| move |source| BlockIoError::Target { action, path: path.to_path_buf(), source };
     let file = File::open(path).map_err(failed("open"))?;
     let mut found = Vec::new();
-    // Less than asked for is the end of the device: no mark stands there.
+    // A short read is the end of the device: there is no signature.
     let at = |offset: u64, bytes: &[u8]| -> std::io::Result<bool> {
         let mut read = vec![0; bytes.len()];
         match file.read_exact_at(&mut read, offset) {

@@ -5,34 +5,16 @@
 //! meant for a file. A block device is opened exclusively for that, which fails while it is mounted or in use.
 
 use crate::error::BlockIoError;
+use crate::target_kind::TargetKind;
 use rustix::fs::{FileType, Mode, OFlags};
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use underlay_core::Bytes;
 
-/// Less than this cannot show anything.
+/// Smallest size that gives usable results.
 pub const SIZE_MIN: Bytes = Bytes::from_mib(16);
-
-/// What a target is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TargetKind {
-    /// A regular file.
-    File,
-    /// A block device.
-    BlockDevice,
-}
-
-impl fmt::Display for TargetKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            TargetKind::File => "a regular file",
-            TargetKind::BlockDevice => "a block device",
-        })
-    }
-}
 
 /// What the caller allows to overwrite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -58,7 +58,7 @@ pub enum Part {
     WarmUp,
     /// In it.
     Measure,
-    /// After it, while requests that were started in it came to their end.
+    /// After it, while requests that were started in it complete.
     Drain,
 }
 
@@ -147,7 +147,7 @@ pub struct LoadResult {
     pub verified_units: u64,
     /// What the load generator itself cost.
     pub cost: WorkerCost,
-    /// Whether somebody asked it to stop before its time.
+    /// Whether it was asked to stop early.
     pub interrupted: bool,
     /// Why it ended before its time.
     pub failure: Option<String>,

@@ -15,12 +15,12 @@ use underlay_workload::arrivals::Share;
 
 /// How often it is asked whether to stop.
 const LOOK: Duration = Duration::from_millis(50);
-/// How far ahead a load is told to stop, so that all workers hear of it before and their seconds end at the same instant.
+/// How far ahead the end of a load is announced, so that all workers know it in time and their seconds end at the same instant.
 const STOP_AHEAD: Duration = Duration::from_millis(20);
 /// Threads need a moment until all are ready.
 const START_AFTER: Duration = Duration::from_millis(20);
 
-/// Runs a load. `told` hears of each second; `stop` is asked many times a second whether to end early.
+/// Runs a load. `on_second` is called for each second; `stop` is polled many times a second whether to end early.
 ///
 /// A request that fails does not make this fail: see [`LoadResult::failure`].
 ///
@@ -31,7 +31,7 @@ const START_AFTER: Duration = Duration::from_millis(20);
 /// If a workload has problems with its working set, or a working set exceeds its target.
 pub fn run_load(
     spec: &LoadSpec<'_>,
-    told: &mut dyn FnMut(&SecondTick),
+    on_second: &mut dyn FnMut(&SecondTick),
     stop: &mut dyn FnMut() -> bool,
 ) -> Result<LoadResult, BlockIoError> {
     check(spec)?;
@@ -62,7 +62,7 @@ pub fn run_load(
         drop(sender);
         loop {
             match receiver.recv_timeout(LOOK) {
-                Ok(Message::Tick(tick)) => merged.add(tick, told),
+                Ok(Message::Tick(tick)) => merged.add(tick, on_second),
                 Ok(Message::End(end)) => merged.end(end),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -75,7 +75,7 @@ pub fn run_load(
         }
     });
     merged.stopped_at = shared.stopped_at();
-    merged.finish(told)
+    merged.finish(on_second)
 }
 
 fn check(spec: &LoadSpec<'_>) -> Result<(), BlockIoError> {
@@ -110,7 +110,7 @@ struct Open {
     tick: SecondTick,
 }
 
-/// What all workers said so far.
+/// The reports of all workers so far.
 struct Merged<'a> {
     spec: &'a LoadSpec<'a>,
     seconds: Seconds,
@@ -123,7 +123,7 @@ struct Merged<'a> {
     per_worker: Vec<u64>,
     ends: WorkerEnd,
     interrupted: bool,
-    /// When it was told to end, if before its time.
+    /// When it was asked to end, if early.
     stopped_at: u64,
     last: u64,
     /// Whether the measured time has begun.
@@ -149,7 +149,7 @@ impl<'a> Merged<'a> {
         }
     }
 
-    fn add(&mut self, tick: WorkerTick, told: &mut dyn FnMut(&SecondTick)) {
+    fn add(&mut self, tick: WorkerTick, on_second: &mut dyn FnMut(&SecondTick)) {
         let keyed = self.keyed(tick.worker, tick.kinds);
         self.last = self.last.max(tick.end);
         self.measured |= tick.part == Part::Measure;
@@ -191,7 +191,7 @@ impl<'a> Merged<'a> {
         open.waiting_for -= 1;
         if open.waiting_for == 0 {
             let done = self.open.remove(&(tick.part, tick.second)).expect("just counted");
-            told(&done.tick);
+            on_second(&done.tick);
         }
     }
 
@@ -228,10 +228,13 @@ impl<'a> Merged<'a> {
         }
     }
 
-    fn finish(mut self, told: &mut dyn FnMut(&SecondTick)) -> Result<LoadResult, BlockIoError> {
+    fn finish(
+        mut self,
+        on_second: &mut dyn FnMut(&SecondTick),
+    ) -> Result<LoadResult, BlockIoError> {
         // Seconds that a worker did not come to, because it had failed.
         for open in std::mem::take(&mut self.open).into_values() {
-            told(&open.tick);
+            on_second(&open.tick);
         }
         let begun = self.kinds.values().any(|kind| kind.completed > 0 || !kind.errors.is_empty());
         let failure = match self.ends.failure.take() {

@@ -14,7 +14,7 @@ pub struct LoadSpec<'a> {
     pub targets: Vec<&'a Target>,
     /// Marks and checks blocks: one per target, or none at all.
     pub verifiers: &'a [Verifier],
-    /// What runs beside each other.
+    /// What runs concurrently.
     pub jobs: Vec<LoadJob<'a>>,
     /// What written bytes look like.
     pub content: Content,

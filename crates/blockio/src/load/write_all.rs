@@ -22,19 +22,19 @@ pub struct Written {
     pub of: Bytes,
 }
 
-/// Writes the first `length` bytes in order with that content, and makes them durable. `version` makes the bytes
-/// differ from those of another pass; a verifier numbers its writes itself. `told` hears of the progress
+/// Writes the first `length` bytes sequentially with that content, and makes them durable. `version` makes the bytes
+/// differ from those of another pass; a verifier numbers its writes itself. `on_progress` is called with the progress
 /// and says whether to go on.
 ///
 /// # Errors
-/// When a request fails or `told` says stop.
+/// When a request fails or the callback asks to stop.
 pub fn write_all(
     target: &Target,
     length: Bytes,
     content: &Content,
     version: u64,
     verifier: Option<&Verifier>,
-    told: &mut dyn FnMut(Written) -> bool,
+    on_progress: &mut dyn FnMut(Written) -> bool,
 ) -> Result<(), BlockIoError> {
     target.require_writable()?;
     let mut random = RootSeed(version).stream("blockio.write_all", 0);
@@ -52,7 +52,7 @@ pub fn write_all(
     let mut free: Vec<u32> = (0..DEPTH).collect();
     let mut completed = Vec::new();
     while done < length {
-        if !told(Written { done: Bytes(done), of: Bytes(length) }) {
+        if !on_progress(Written { done: Bytes(done), of: Bytes(length) }) {
             return Err(BlockIoError::Interrupted);
         }
         while next < length
@@ -91,7 +91,7 @@ impl Pass<'_> {
         match self.verifier {
             None => self.content.fill(offset, self.version, bytes),
             Some(verifier) => {
-                write = verifier.begin_write(offset, length).expect("nobody else is here");
+                write = verifier.begin_write(offset, length).expect("no other request runs yet");
                 verifier.mark(offset, write, u32::MAX, bytes);
                 self.journal.extend_from_slice(&verifier.write_mark(
                     Mark::Begun,

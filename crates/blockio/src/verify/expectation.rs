@@ -39,6 +39,19 @@ pub enum Finding {
     Corrupt,
 }
 
+/// A unit that does not contain what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Number of the target.
+    pub target: u32,
+    /// First byte of the unit.
+    pub offset_bytes: u64,
+    /// What is wrong with it.
+    pub finding: Finding,
+    /// The write that it should hold.
+    pub expected_write: u64,
+}
+
 impl Finding {
     /// All of them.
     pub const ALL: [Finding; 8] = [
@@ -216,7 +229,7 @@ mod tests {
     proptest! {
         /// Sectors of writes that may be there are a torn write; any other byte is corruption.
         #[test]
-        fn torn_is_told_from_corrupt(sources in proptest::collection::vec(10u64..14, 8), at in 0usize..4080, bit in 0u32..8) {
+        fn torn_is_distinguished_from_corrupt(sources in proptest::collection::vec(10u64..14, 8), at in 0usize..4080, bit in 0u32..8) {
             let author = author();
             let mut bytes = vec![0; 4096];
             for (sector, write) in sources.iter().enumerate() {

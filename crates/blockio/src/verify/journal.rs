@@ -2,7 +2,7 @@
 //!
 //! A page of text says what the run wrote; then come records of 32 bytes, appended. A record of a write that was begun
 //! is in the file before the write is handed to the kernel; a flush covers the acknowledgements that stand before
-//! its begin. What stands in the file is therefore never more than what happened: a lost tail only makes the
+//! its begin. The file therefore never contains more than what happened: a lost tail only makes the
 //! check weaker. The file outlives the generator as it is; to outlive a power cut of its own host it is opened
 //! with `O_DSYNC`, which costs a durable write per batch of requests.
 
@@ -107,7 +107,7 @@ pub enum JournalError {
         action: &'static str,
         /// Where.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         #[source]
         source: io::Error,
     },
@@ -180,7 +180,7 @@ fn header_text(header: &Header) -> String {
     text
 }
 
-/// Reads a journal: what was written, and an iterator's worth of records up to the first that is incomplete.
+/// Reads a journal: its header, and the records up to the first incomplete one.
 ///
 /// # Errors
 /// When it cannot be read or is not a journal.

@@ -4,7 +4,7 @@
 //! over all of it. A [`Verifier`] knows what each unit of a target must hold now; requests that would meet on a
 //! unit wait for each other, so that there is one answer. A [`journal`] outside the target survives the
 //! generator: it says which writes were begun, acknowledged, and covered by a flush, so that [`recovery`]
-//! can tell after a crash or power cut what may be missing from what must not be.
+//! knows after a crash or power cut which writes may be missing and which must not.
 
 pub mod journal;
 
@@ -16,7 +16,7 @@ mod stamp;
 
 mod verifier;
 
-pub use expectation::{Finding, Tolerance};
+pub use expectation::{Finding, Tolerance, Violation};
 pub use journal::{Journal, JournalError, JournalTarget, read_journal};
 pub use recovery::{RecoveryReport, check_target};
-pub use verifier::{UNIT_BYTES_MAX, Verifier, Violation, unit_bytes};
+pub use verifier::{UNIT_BYTES_MAX, Verifier, unit_bytes};

@@ -1,8 +1,7 @@
 //! After a crash: what a target holds, against what the journal says it must.
 
-use super::expectation::{Author, Finding, Known, Tolerance};
+use super::expectation::{Author, Finding, Known, Tolerance, Violation};
 use super::journal::{Header, JournalRecords, Mark, Record};
-use super::verifier::Violation;
 use crate::buffer::Buffers;
 use crate::error::BlockIoError;
 use crate::target::Target;

@@ -1,10 +1,10 @@
 //! What each unit of a target holds now, while many threads read and write it.
 //!
 //! One word per unit: who is at it, and the number of the last write that was acknowledged. A request takes all of
-//! its units or none; whoever cannot comes again later. So no unit is written twice at once, and none is read
+//! its units or none; one that cannot is retried later. So no unit is written twice at once, and none is read
 //! while it is written, which would leave several right answers.
 
-use super::expectation::{Author, Finding, Known};
+use super::expectation::{Author, Finding, Known, Violation};
 use super::journal::{Journal, Mark};
 use crate::error::BlockIoError;
 use crate::target::Target;
@@ -24,19 +24,6 @@ const READERS: u64 = WRITER - READER;
 /// A write failed: either content may be there until the next one succeeds.
 const UNSURE: u64 = 1 << 47;
 const WRITE: u64 = UNSURE - 1;
-
-/// A unit that holds something else than what was written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Violation {
-    /// Number of the target.
-    pub target: u32,
-    /// First byte of the unit.
-    pub offset_bytes: u64,
-    /// What is wrong with it.
-    pub finding: Finding,
-    /// The write that it should hold.
-    pub expected_write: u64,
-}
 
 /// Follows one target.
 #[derive(Debug)]
@@ -86,12 +73,12 @@ impl Verifier {
         (offset / unit) as usize..((offset + u64::from(length)) / unit) as usize
     }
 
-    /// Takes the units of a read, unless somebody writes one of them.
+    /// Takes the units of a read, unless one of them is being written.
     pub(crate) fn begin_read(&self, offset: u64, length: u32) -> bool {
         self.take(offset, length, |word| (word & WRITER == 0).then_some(word + READER), READER)
     }
 
-    /// Takes the units of a write, unless somebody is at one of them. Returns the number of the write.
+    /// Takes the units of a write, unless one of them is in use. Returns the number of the write.
     pub(crate) fn begin_write(&self, offset: u64, length: u32) -> Option<u64> {
         let free = |word: u64| (word & (WRITER | READERS) == 0).then_some(word | WRITER);
         let taken = self.take(offset, length, free, WRITER);
@@ -162,7 +149,7 @@ impl Verifier {
         let known = Known { floor: write, acknowledged: write, later: &[] };
         let finding = self.author.judge(unit, bytes, &known);
         if finding != Finding::Last {
-            let mut violations = self.violations.lock().expect("nobody panics with it");
+            let mut violations = self.violations.lock().expect("no holder of this lock panics");
             violations.0 += 1;
             if violations.1.len() < KEPT {
                 violations.1.push(Violation {
@@ -183,7 +170,7 @@ impl Verifier {
 
     /// What did not match so far: how many units, and the first of them.
     pub fn violations(&self) -> (u64, Vec<Violation>) {
-        self.violations.lock().expect("nobody panics with it").clone()
+        self.violations.lock().expect("no holder of this lock panics").clone()
     }
 
     /// Reads everything that was written, and compares it. Nothing else may be going on. Returns how many
@@ -254,7 +241,7 @@ mod tests {
         assert_eq!(verifier.begin_write(12288, 8192), None);
         assert!(!verifier.begin_read(4096, 8192));
         assert!(verifier.begin_read(0, 8192) && verifier.begin_read(4096, 4096), "readers share");
-        assert_eq!(verifier.begin_write(0, 4096), None, "somebody reads it");
+        assert_eq!(verifier.begin_write(0, 4096), None, "it is being read");
         verifier.end_write(8192, 8192, first, true);
         assert!(verifier.begin_write(12288, 8192).is_some_and(|second| second > first));
     }

@@ -76,7 +76,7 @@ pub(super) struct WorkerEnd {
     pub(super) failure: Option<BlockIoError>,
 }
 
-/// What a worker tells.
+/// Messages of a worker.
 pub(super) enum Message {
     /// A second is over.
     Tick(WorkerTick),
@@ -172,7 +172,7 @@ impl<'a> Worker<'a> {
         })
     }
 
-    /// Works until the end of the load, or until it is told to stop, or an error.
+    /// Works until the end of the load, a request to stop, or an error.
     pub(super) fn run(mut self) {
         if let Err(error) = self.work() {
             self.fail(error);
@@ -306,7 +306,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Ends the second and begins the one that `now` lies in. Those between them, if this worker got no processor for so
-    /// long, are handed over empty: a second is told when all workers have handed it over, and in its order.
+    /// long, are handed over empty: a second is reported when all workers have handed it over, and in its order.
     fn hand_over(&mut self, now: u64) {
         let processor = processor_time();
         let backlog = match (&self.schedule, self.free.is_empty()) {
@@ -314,17 +314,17 @@ impl<'a> Worker<'a> {
             _ => 0,
         };
         let end = self.second_end();
-        self.tell(self.second, end.min(now.max(self.second.begin)), backlog, processor);
+        self.send_second(self.second, end.min(now.max(self.second.begin)), backlog, processor);
         let seconds = self.shared.seconds();
         self.second = seconds.at(end);
         while self.second.part != Part::Drain && self.second.end <= now {
-            self.tell(self.second, self.second.end, backlog, processor);
+            self.send_second(self.second, self.second.end, backlog, processor);
             self.second = seconds.at(self.second.end);
         }
     }
 
     /// Hands over what was counted, as that of a second.
-    fn tell(&mut self, second: Second, end: u64, backlog: u64, processor: u64) {
+    fn send_second(&mut self, second: Second, end: u64, backlog: u64, processor: u64) {
         let fresh = vec![KindResult::default(); self.kinds.len()];
         let tick = WorkerTick {
             worker: self.part.worker,
