@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// How a number came to be. Every record, page and comparison carries it.
+/// How a number was obtained. Every record, page and comparison carries it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Evidence {
     /// A real database on a real datastore, in real time.

@@ -1,7 +1,7 @@
 //! Named random streams from one root seed.
 //!
 //! Every consumer derives its own stream by name and index, so that adding a consumer, or changing the
-//! order in which consumers run, changes nobody else's numbers. The generator is named explicitly
+//! order in which consumers run, changes no other consumer's numbers. The generator is named explicitly
 //! (PCG-64 XSL RR): `StdRng` and `SmallRng` may change between releases of `rand`, and generated
 //! data must not.
 

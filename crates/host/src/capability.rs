@@ -70,8 +70,8 @@ fn root() -> Finding {
         works("running as root")
     } else {
         missing(
-            "not root: emulated datastores, cgroup limits and file systems are not possible",
-            "run with sudo; `path` datastores work without",
+            "not root: emulated datastores, cgroup limits and file systems are unavailable",
+            "run with sudo; `path` datastores work without root",
         )
     }
 }

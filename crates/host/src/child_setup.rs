@@ -13,7 +13,7 @@ use std::process::Command;
 /// How long the child may live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lifetime {
-    /// In a session of its own, as long as nobody ends it.
+    /// In a session of its own, until it is killed.
     OwnSession,
     /// Killed when the thread that started it dies; that thread must wait for the child.
     OfParentThread,
@@ -101,7 +101,7 @@ impl PreparedSetup {
             check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong, 0, 0, 0))?;
             libc::getppid()
         };
-        // It may have died before the kernel was told.
+        // It may have died before the setting was made.
         if parent == self.parent { Ok(()) } else { Err(io::Error::from_raw_os_error(libc::ESRCH)) }
     }
 }

@@ -32,7 +32,7 @@ pub enum HostError {
     },
     /// The resource was there before, so it is not ours to create and later remove.
     #[error(
-        "`{}` exists already and was not created by this run; choose another place or remove it",
+        "`{}` already exists and was not created by this run; choose another path or remove it",
         .0.display()
     )]
     AlreadyExists(PathBuf),

@@ -139,7 +139,7 @@ fn detach(device: &Path, backing: &Path) -> Result<(), HostError> {
     let deadline = Instant::now() + SETTLE_LIMIT;
     while serves(&block, backing) {
         {
-            // While somebody has it open the kernel detaches it at the last close, so our own
+            // While a process has it open the kernel detaches it at the last close, so our own
             // descriptor must be closed before we look again.
             let file = File::open(device).map_err(HostError::file("open", device))?;
             match control(&file, LOOP_CLR_FD, 0) {

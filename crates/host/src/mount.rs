@@ -115,7 +115,7 @@ pub(crate) fn unmount_if_mounted(target: &Path) -> Result<Removal, HostError> {
             {
                 thread::sleep(Duration::from_millis(20));
             }
-            // Somebody else was faster; the loop's condition tells.
+            // Another process was faster; the loop's condition checks it.
             Err(HostError::File { source, .. })
                 if source.raw_os_error() == Some(Errno::INVAL.raw_os_error()) && !lazily =>
             {

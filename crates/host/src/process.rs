@@ -70,11 +70,11 @@ pub enum ProcessExit {
     Code(i32),
     /// By this signal.
     Signal(i32),
-    /// Gone, but collected by somebody else: the teardown stack killed it.
+    /// Gone, but reaped elsewhere: the teardown stack killed it.
     Unknown,
 }
 
-/// A child in its own session, registered before it was started. It goes on living when this is
+/// A child in its own session, registered before it was started. It keeps running when this is
 /// dropped: the teardown stack ends it.
 #[derive(Debug)]
 pub struct Process {
@@ -180,7 +180,7 @@ impl Process {
         Ok(())
     }
 
-    /// Registers the shared memory that it maps now. Should it be killed, alone or with us, nobody could tell
+    /// Registers the shared memory that it maps now. If it is killed, alone or with us, nothing else could identify
     /// any more what it left. It is removed by [`Process::kill_tree`] and [`Process::collect`], or with the stack.
     pub fn note_shared_memory(&self) -> Result<(), HostError> {
         let mapped = mapped_by(self.pid);
@@ -199,7 +199,7 @@ impl Process {
         Ok(())
     }
 
-    /// What somebody uses, as a child that still ends, stays registered, and is removed with the stack.
+    /// A segment still in use, for example by a child that is ending, stays registered and is removed with the stack.
     fn remove_shared_memory(&self) {
         let mut known = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         for (segment, ticket) in std::mem::take(&mut *known) {

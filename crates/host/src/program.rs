@@ -1,7 +1,7 @@
 //! Short programs that are waited for: mkfs, initdb, ...
 //!
 //! They die with us: the kernel kills them when the thread that waits for them dies, so that no
-//! half-finished `mkfs` goes on writing while its directory is being removed. The kernel does not kill
+//! half-finished `mkfs` keeps writing while its directory is being removed. The kernel does not kill
 //! what they started themselves, as `initdb` starts servers: [`run_program_tree`] is for those.
 
 use std::env;
@@ -64,7 +64,7 @@ pub fn run_program<A: AsRef<OsStr>>(
     })
 }
 
-/// [`run_program`] with everything said.
+/// [`run_program`] with all options.
 pub fn run_program_with(spec: &ProgramSpec<'_>) -> Result<String, HostError> {
     let name = spec.program.file_name().unwrap_or(spec.program.as_os_str()).to_string_lossy();
     let path = resolve(spec.program, &name)?;

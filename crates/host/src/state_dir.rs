@@ -30,7 +30,7 @@ const OVERRIDE_VARIABLE: &str = "UNDERLAY_STATE_DIR";
 const MODE_TRAVERSABLE: u32 = 0o711;
 const MODE_PRIVATE: u32 = 0o700;
 
-/// The state directory; its folders exist as long as nobody removes them.
+/// The state directory and its folders.
 #[derive(Clone, Debug)]
 pub struct StateDir {
     root: PathBuf,

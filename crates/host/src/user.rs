@@ -54,7 +54,7 @@ impl User {
             .map_err(HostError::file("change owner of", path))
     }
 
-    /// The first directory on the way to `path` that this user may not pass through, if any.
+    /// The first parent directory of `path` that this user may not traverse, if any.
     ///
     /// Judged by owner, group and mode; access control lists are not looked at.
     pub fn blocked_at(&self, path: &Path) -> Option<PathBuf> {

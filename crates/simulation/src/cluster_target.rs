@@ -1,7 +1,7 @@
 //! A cluster as a target: volumes of one policy, each used by a machine on one of the hosts.
 //!
-//! Machines go round the hosts. A request first passes the software stack of its machine's host ([`Stack`]), in order of
-//! arrival, and then goes to the cluster, from that host. What the cluster tells its data plane is dropped: there are no bytes here.
+//! Machines are assigned to hosts round-robin. A request first passes the software stack of its machine's host ([`Stack`]), in order of
+//! arrival, and then goes to the cluster, from that host. Instructions for the data plane are dropped: there are no bytes here.
 
 use crate::stack::Stack;
 use crate::target::{Target, TargetFinished, TargetOutcome};

@@ -3,7 +3,7 @@
 //! The meeting of two pure parts: `workload::block` says what is asked, `model` says how long it takes, and
 //! the loop in [`run`] lets a virtual clock jump from event to event. What comes out are distributions
 //! and seconds, as from a real run, and they are *simulated* evidence: they say what the model does. The
-//! [`experiments`] put them beside what others published.
+//! [`experiments`] compares them with published results.
 //!
 //! Pure: no I/O, no clock, no thread; equal arguments give equal results. Deliberately not here: a
 //! database (only blocks), the real I/O generator (it shares the descriptions), printing.

@@ -4,11 +4,11 @@ use crate::item::Item;
 use crate::source::{SampleError, SourceInfo, Status};
 use crate::tier::{Common, SinkClosed, send};
 
-/// What was last said about one source.
+/// The last announcement about one source.
 #[derive(Debug)]
 pub(crate) struct Announcer {
     number: usize,
-    told: Option<(Status, usize)>,
+    announced: Option<(Status, usize)>,
     failing: bool,
 }
 
@@ -20,9 +20,9 @@ pub(crate) enum Series {
 }
 
 impl Announcer {
-    /// Nothing was said yet about source `number`.
+    /// Nothing was announced yet about source `number`.
     pub(crate) fn new(number: usize) -> Announcer {
-        Announcer { number, told: None, failing: false }
+        Announcer { number, announced: None, failing: false }
     }
 
     /// Number of the source.
@@ -38,13 +38,15 @@ impl Announcer {
         status: &Status,
         width: usize,
     ) -> Result<Series, SinkClosed> {
-        let told_width = self.told.as_ref().map(|(_, width)| *width);
-        if self.told.as_ref().is_some_and(|(told, _)| told == status) && told_width == Some(width) {
+        let announced_width = self.announced.as_ref().map(|(_, width)| *width);
+        if self.announced.as_ref().is_some_and(|(announced, _)| announced == status)
+            && announced_width == Some(width)
+        {
             return Ok(Series::Same);
         }
-        self.told = Some((status.clone(), width));
+        self.announced = Some((status.clone(), width));
         send(common, Item::Source(self.number, info()))?;
-        Ok(if told_width == Some(width) { Series::Same } else { Series::Changed })
+        Ok(if announced_width == Some(width) { Series::Same } else { Series::Changed })
     }
 
     /// Notes the first failure of a row of failures, and the recovery. While the source is absent its
@@ -82,7 +84,7 @@ mod tests {
     use underlay_core::series::Layer;
 
     #[test]
-    fn each_change_is_told_once() {
+    fn each_change_is_announced_once() {
         let (sink, items) = mpsc::channel();
         let common = Common {
             origin: Instant::now(),

@@ -125,7 +125,7 @@ impl Collector {
                 let text = format!("could not start thread telemetry-{name}: {error}");
                 tracing::warn!("{text}");
                 let note = Item::Note { at: common.now(), source: None, text };
-                // Without a listener there is nobody to tell.
+                // The send fails only if the receiver is gone.
                 let _closed = tier::send(common, note);
             }
         }

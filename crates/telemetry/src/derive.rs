@@ -150,7 +150,7 @@ pub fn counted_between(readings: &[Reading], from: Nanos, to: Nanos) -> Option<D
     })
 }
 
-/// The change that is worth telling about a sum of two.
+/// The smallest change of a sum of two that is significant.
 fn worse(a: Change, b: Change) -> Change {
     match (a, b) {
         (Change::Reset, _) | (_, Change::Reset) => Change::Reset,
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn resets_and_steps_back_are_told_apart() {
+    fn resets_and_steps_back_are_distinguished() {
         let readings = [at(1, 1000.0), at(2, 40.0), at(3, 60.0), at(4, 59.0)];
         let steps: Vec<_> = differences(readings).map(|d| (d.amount, d.change)).collect();
         assert_eq!(

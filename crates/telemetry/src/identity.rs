@@ -34,7 +34,7 @@ impl Identity {
 
     /// The error of a sampler that has nothing to read.
     pub(crate) fn absence(&self) -> SampleError {
-        SampleError::Absent(self.status.reason().unwrap_or("no reason was noted").to_string())
+        SampleError::Absent(self.status.reason().unwrap_or("no reason was recorded").to_string())
     }
 }
 

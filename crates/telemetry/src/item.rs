@@ -9,7 +9,7 @@ use underlay_core::Nanos;
 /// State of a session as the server reports it, and what it waits for.
 ///
 /// Empty strings stand for SQL nulls. A session in state `active` without a wait class is on a CPU
-/// *or runnable*: the server cannot tell.
+/// *or runnable*: the server does not distinguish them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitKey {
     /// `active`, `idle`, `idle in transaction`, ...; for holders also `prepared transaction`
@@ -55,13 +55,13 @@ pub enum Item {
         /// For each session that waited on a lock: the state of the session at the root of its chain
         /// of blockers, which itself does not wait on a lock. One count per waiter followed.
         holders: Vec<(WaitKey, u32)>,
-        /// How many times locks were followed (also when nobody waited).
+        /// Number of samples of lock chains (including those in which no session waited).
         holder_samples: u32,
         /// Server processes other than client backends that were doing something (their idle main
         /// loops are left out). Per `samples`.
         background: Vec<(WaitKey, u32)>,
     },
-    /// Something worth a line in the record: a fact, a failure, a recovery, missed ticks.
+    /// A note for the record: a fact, a failure, a recovery, missed ticks.
     Note {
         /// When it was noticed.
         at: Nanos,

@@ -37,7 +37,7 @@ impl KernelFile {
         &self.path
     }
 
-    /// The present text. A file that vanished and came back (a control group made anew) is opened
+    /// The present text. A file that vanished and came back (a recreated control group) is opened
     /// again.
     pub(crate) fn text(&mut self) -> Result<&str, SampleError> {
         let length = match self.fill() {
@@ -107,7 +107,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn reads_anew_each_time_and_survives_replacement() {
+    fn reads_again_each_time_and_survives_replacement() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("file");
         fs::write(&path, "one").expect("written");

@@ -117,7 +117,7 @@ impl Drop for MariadbSession {
 
 async fn open(target: &Target) -> Result<Conn, String> {
     let mut conn = mariadb::connect(target).await.map_err(|error| error.to_string())?;
-    // What is read here waits for nobody and is read anew each time.
+    // These reads take no locks and need no snapshot: each is independent.
     conn.query_drop("SET SESSION TRANSACTION ISOLATION LEVEL READ UNCOMMITTED")
         .await
         .map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! A source of series: the contract of a sampler, and what is told about it.
+//! A source of series: the contract of a sampler, and its description.
 //!
 //! A sampler does not know the clock, the record or other samplers. It fills a vector; the tier that
 //! runs it stamps the acquisition window around the call.
@@ -43,11 +43,11 @@ pub enum SampleError {
     Read {
         /// The file.
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
     /// The text of a file is not what its parser knows.
-    #[error("could not understand {path}: {detail}")]
+    #[error("could not parse {path}: {detail}")]
     Parse {
         /// The file.
         path: String,
@@ -87,7 +87,7 @@ pub trait Sampler: Send {
     /// On an error the tick is stored with all values missing, and the reason is noted once.
     fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError>;
 
-    /// Facts that do not change, worth a note in the record: scheduler of a device, version of a
+    /// Facts that do not change, recorded as notes: scheduler of a device, version of a
     /// server. Asked once, before the first sample, and again whenever the series change.
     fn facts(&self) -> Vec<String> {
         Vec::new()

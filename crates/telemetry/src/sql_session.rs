@@ -43,7 +43,7 @@ pub(crate) struct SqlSession {
     next_attempt: Instant,
     /// Why the latest attempt failed.
     refusal: String,
-    /// Counts connections, so that prepared statements can be told from those of a former one.
+    /// Counts connections, to recognise prepared statements of a previous one.
     generation: u64,
 }
 
@@ -176,7 +176,7 @@ async fn open(target: &Target) -> Result<Open, Refusal> {
     Ok(Open { client, driver })
 }
 
-/// The client's message names only the kind of failure; what the server or the kernel said is in the
+/// The client's message names only the kind of failure; the server's or kernel's message is in the
 /// source.
 pub(crate) fn explain(error: &Error) -> String {
     match (error.as_db_error(), error.source()) {

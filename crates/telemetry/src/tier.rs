@@ -1,7 +1,7 @@
 //! One thread and the samplers it runs at every tick.
 //!
 //! Samplers share a thread only when all of them are as quick as a read of `/proc`: whatever may
-//! wait for somebody else (a database, a socket, another process) has a tier of its own, so that its
+//! wait for another process (a database, a socket) has a tier of its own, so that its
 //! delay shows in its own acquisition windows and nowhere else.
 
 use crate::announcer::{Announcer, Series};
@@ -74,7 +74,7 @@ impl Common {
     }
 }
 
-/// The receiver is gone: nobody wants more.
+/// The receiver is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SinkClosed;
 
@@ -83,11 +83,11 @@ pub(crate) fn send(common: &Common, item: Item) -> Result<(), SinkClosed> {
     common.sink.send(item).map_err(|_| SinkClosed)
 }
 
-/// A sampler and what was said about it.
+/// A sampler and its announcements.
 pub(crate) struct Seat {
     sampler: Box<dyn Sampler>,
     announcer: Announcer,
-    /// The facts that were last told.
+    /// The facts that were last announced.
     facts: Vec<String>,
 }
 
@@ -125,7 +125,12 @@ impl Seat {
         let width = self.sampler.series().len();
         match outcome {
             Ok(()) => {
-                assert_eq!(values.len(), width, "source {} broke its word", self.sampler.name());
+                assert_eq!(
+                    values.len(),
+                    width,
+                    "source {} declared a different number of series",
+                    self.sampler.name()
+                );
             }
             Err(_) => values = vec![f64::NAN; width],
         }
@@ -137,7 +142,7 @@ impl Seat {
     }
 }
 
-/// The body of a tier's thread: ticks until the stop or until nobody listens.
+/// The body of a tier's thread: ticks until it is stopped or the receiver is gone.
 pub(crate) fn run(common: &Common, account: &Account, mut seats: Vec<Seat>) {
     // The receiver going away is a regular end: the run was given up.
     let _ended = tick_until_stopped(common, account, &mut seats);

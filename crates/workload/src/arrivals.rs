@@ -53,7 +53,7 @@ impl ArrivalSchedule {
     }
 
     /// From `at` on the rate goes in a straight line from what it is then to `rate_per_second`
-    /// over the length `ramp`. All threads must be told the same `at`.
+    /// over the length `ramp`. All threads must be given the same `at`.
     pub fn set_rate(&mut self, at: Nanos, rate_per_second: f64, ramp: Nanos) {
         self.rate.turn(at, rate_per_second, ramp);
     }

@@ -1,4 +1,4 @@
-//! The identity of a job: what tells it, or its population, from any other.
+//! The identity of a job: distinguishes it, or its population, from any other.
 
 use sha2::{Digest, Sha256};
 

@@ -20,13 +20,13 @@ pub struct Shape {
     pub name: &'static str,
     /// The transaction types, by their index.
     pub types: &'static [&'static str],
-    /// The number that stands for the whole.
+    /// The headline metric.
     pub headline: Headline,
-    /// What every page with a result must say beside it.
+    /// The notice that every page with a result must show.
     pub notice: &'static str,
 }
 
-/// The number that stands for the whole: committed transactions of some types per period.
+/// The headline metric: committed transactions of some types per period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Headline {
     /// Indexes of the types that are counted.
@@ -138,7 +138,7 @@ pub trait User {
     /// The time to wait before a transaction of this type is sent, unscaled.
     fn keying_time(&self, kind: usize) -> Nanos;
 
-    /// The time to wait after a transaction of this type was answered, unscaled; drawn anew at each call.
+    /// The time to wait after a transaction of this type was answered, unscaled; drawn again at each call.
     fn think_time(&mut self, kind: usize) -> Nanos;
 }
 

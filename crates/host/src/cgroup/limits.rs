@@ -16,7 +16,7 @@ const SMALLEST_MEMORY: Bytes = Bytes::from_mib(16);
 /// The kernel's smallest quota is 1 ms per period.
 const SMALLEST_CPUS: f64 = 0.05;
 
-/// A throttled group stands still until its period ends, so the period bounds the pause that a CPU
+/// A throttled group is stopped until its period ends, so the period bounds the pause that a CPU
 /// limit adds to a latency. The kernel's default of 100 ms would be seen in every percentile.
 const PERIOD_US: u64 = 10_000;
 /// For limits whose share of the short period would fall below the kernel's smallest quota.

@@ -3,7 +3,7 @@
 //! The kernel charges a page of the page cache to the group of the process that first reads or
 //! writes it. A server in a group with a memory limit therefore has `limit` bytes for its own memory
 //! *and* for its files together, and a database larger than that really reads from storage, provided
-//! nobody else has cached its files before (see [`crate::page_cache`]).
+//! no other process has cached its files before (see [`crate::page_cache`]).
 //!
 //! Version 1, version 2 and hosts with both are known. Groups are made at the root of each
 //! hierarchy: the group that Underlay itself is in belongs to whoever started it.
@@ -73,7 +73,7 @@ pub struct Cgroup {
 
 impl Cgroup {
     /// Creates a group with these limits in every hierarchy that is of use, also without limits:
-    /// telemetry reads it. What cannot be enforced is said, not an error. `None` when this host
+    /// telemetry reads it. What cannot be enforced is reported, not an error. `None` when this host
     /// offers us no group at all.
     pub fn create(
         teardown: &Teardown,

@@ -1,7 +1,7 @@
 //! Shared memory that a killed process could not remove.
 //!
 //! POSIX segments are files in `/dev/shm`, System V segments are objects of the kernel; both outlive
-//! the processes that use them. A server that is killed leaves its own behind, and nobody else ever
+//! the processes that use them. A server that is killed leaves its own behind, and no other process ever
 //! removes them. The server draws their names, so they cannot be registered before they exist: they
 //! are known by being mapped by a process of ours while it lives ([`mapped_by`]), and what only its
 //! children map is found through those ([`postgresql`]).
@@ -116,11 +116,11 @@ pub(crate) fn remove(segment: &Segment) -> Result<Removal, HostError> {
     }
 }
 
-/// Removes those segments that nobody maps any more.
+/// Removes those segments that no process maps any more.
 pub(crate) fn remove_unused(segments: &BTreeSet<Segment>) {
     let deadline = Instant::now() + RELEASE_LIMIT;
     for segment in segments {
-        // One that others map is left to them; failing means that somebody else removed it.
+        // A segment that is still mapped is kept; a failure means that another process removed it.
         while matches!(attempt(segment), Ok(Attempt::InUse))
             && is_let_go(segment)
             && Instant::now() < deadline
@@ -130,7 +130,7 @@ pub(crate) fn remove_unused(segments: &BTreeSet<Segment>) {
     }
 }
 
-/// Whether a segment in use is so only because somebody still reads the memory map of a process that has ended: the kernel
+/// Whether a segment is in use only because a process still reads the memory map of a process that has ended: the kernel
 /// keeps a System V segment attached until that reader is done.
 fn is_let_go(segment: &Segment) -> bool {
     match segment {
@@ -181,7 +181,7 @@ fn remove_file(path: &Path) -> Result<Removal, HostError> {
     }
 }
 
-/// The file, if it is still the one that was seen; nobody can exchange what was opened.
+/// The file, if it is still the one that was seen; an open file cannot be exchanged.
 fn open_same(path: &Path, inode: u64, owner: u32) -> Option<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_CLOEXEC;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
@@ -229,7 +229,7 @@ enum Entry {
 impl Entry {
     /// proc(5): `address perms offset device inode path`. The inode of a System V segment is its number.
     fn parse(line: &str) -> Option<Entry> {
-        // Most lines have neither; they are told apart without being taken apart.
+        // Most lines have neither: skip them without parsing.
         if !line.contains(POSIX_DIR) && !line.contains(SYSTEM_V_NAME) {
             return None;
         }

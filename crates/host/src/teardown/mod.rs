@@ -251,7 +251,7 @@ fn refuse_path(path: &Path) -> Result<(), HostError> {
     }
 }
 
-/// Paths as the kernel names them: absolute, without symbolic links on the way.
+/// Paths as the kernel names them: absolute, with symbolic links resolved.
 fn normalised(resource: Resource) -> Result<Resource, HostError> {
     if let Some(path) = resource.paths().into_iter().find(|path| !path.is_absolute()) {
         return Err(HostError::NotAbsolute(path.to_path_buf()));

@@ -27,7 +27,7 @@ impl Orphan {
             if path.extension().is_none_or(|extension| extension != EXTENSION) {
                 continue;
             }
-            // One that cannot be read is nobody's in particular: `clean` names it.
+            // The owner of an unreadable one is unknown: `clean` lists it.
             let Ok(Takeover::Orphan(file, mut contents)) = StackFile::take_over(&path) else {
                 continue;
             };

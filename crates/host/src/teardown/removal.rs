@@ -16,7 +16,7 @@ use crate::process_table::kill_marked;
 use crate::shared_memory;
 use crate::teardown::resource::Resource;
 
-/// How long unmounting may take before the stack goes on: a file system on a frozen device only
+/// How long unmounting may take before the stack continues: a file system on a frozen device only
 /// comes loose when the process that serves it, further down the stack, is killed.
 const UNMOUNT_LIMIT: Duration = Duration::from_secs(20);
 
@@ -87,7 +87,7 @@ fn unmount_in_time(target: &Path) -> Result<Removal, HostError> {
     thread::Builder::new()
         .name("unmount".to_string())
         .spawn(move || {
-            // The receiver is gone when the time is up; then nobody wants the answer.
+            // The receiver is gone after the timeout; the answer is then dropped.
             let _ = sender.send(mount::unmount_if_mounted(&owned));
         })
         .map_err(HostError::system("start a thread"))?;

@@ -54,7 +54,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// Whether it is still there after the host was started anew.
+    /// Whether it survives a reboot of the host.
     pub(crate) fn survives_reboot(&self) -> bool {
         matches!(self, Resource::Directory { .. } | Resource::File { .. })
     }

@@ -98,7 +98,7 @@ impl Header {
         self.boot_id == boot_id() && start_ticks(self.pid) == Some(self.started_ticks)
     }
 
-    /// Whether the host was started anew since.
+    /// Whether the host was rebooted since.
     pub fn before_reboot(&self) -> bool {
         self.boot_id != boot_id()
     }
@@ -221,7 +221,7 @@ fn lock_orphan(file: &File, path: &Path) -> Result<bool, HostError> {
     }
 }
 
-/// Unreadable headers count as alive: the lock says that somebody is there.
+/// Unreadable headers count as alive: the lock shows that the process exists.
 fn header_says_alive(path: &Path) -> bool {
     let text = fs::read_to_string(path).unwrap_or_default();
     let header: Option<Header> =

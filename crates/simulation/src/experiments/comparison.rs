@@ -1,4 +1,4 @@
-//! Carrying out a test bed's experiments and putting published numbers beside them.
+//! Runs a test bed's experiments and compares them with the published numbers.
 
 use super::catalogue::testbeds;
 use super::fit::{Fit, fit_stack};
@@ -86,7 +86,7 @@ pub struct Comparison {
     pub testbed: Testbed,
     /// The fitted time of the stack per I/O; none where nothing was fitted or nothing was left to fit.
     pub stack_per_io: Option<Nanos>,
-    /// Each published number beside the simulated one.
+    /// Each published number with the simulated one.
     pub rows: Vec<Row>,
     /// What to know, as sentences.
     pub notes: Vec<String>,
@@ -226,7 +226,7 @@ pub fn is_reduced(plan: &ClusterPlan) -> bool {
 }
 
 /// Of a fitted experiment the rate is fitted. Mean latencies follow everywhere from rate and requests in flight by
-/// Little's law: counting them beside the rates would count each error twice.
+/// Little's law: counting them in addition to the rates would count each error twice.
 fn role(testbed: &Testbed, stack_per_io: Option<Nanos>, number: &PublishedNumber) -> Role {
     if matches!(number.metric.as_str(), "latency" | "latency-at-peak" | "latency-ratio") {
         return Role::Implied;
@@ -390,7 +390,7 @@ impl Bench {
         let volumes = vec![load.working_set; load.volumes as usize];
         let (spec, policy, seed) = (&plan.spec, plan.policy, self.seed);
         let fresh = || ClusterTarget::new(spec, policy, stack, &volumes, seed);
-        // Errors do not depend on time, so a first target tells whether there will be one.
+        // Errors do not depend on time: building one target shows whether there will be one.
         let mut target = fresh()?;
         self.at_home.get_or_insert_with(|| (target.volumes_at_home(), volumes.len()));
         match experiment.shape {

@@ -1,4 +1,4 @@
-//! The published block experiments, simulated, beside what was published.
+//! Simulations of published block experiments, compared with the published results.
 //!
 //! Devices and networks have their figures from datasheets. Per test bed at most one experiment is used to fit one
 //! parameter, the cost of the hypervisor's stack per I/O; everything else is predicted, and each row says which

@@ -47,5 +47,5 @@ pub struct Parameters {
 
 /// The rows of the study.
 pub const STUDY_ROWS: u32 = 1_000_000;
-/// As many rows as the column of numbers, a signed 32-bit integer, can tell apart.
+/// As many rows as the column of numbers, a signed 32-bit integer, can distinguish.
 pub const MAX_ROWS: u32 = i32::MAX as u32;

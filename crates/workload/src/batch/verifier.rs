@@ -1,6 +1,6 @@
 //! What a table holds, compared with what should be in it.
 //!
-//! Rows are given in the order of their numbers. A session inserts its slice in order, so what is durable of it is a
+//! Rows are given in the order of their numbers. A session inserts its slice sequentially, so what is durable of it is a
 //! beginning of it: how much may be there is a [`Claim`], made from what the server acknowledged.
 
 use sha2::{Digest, Sha256};
@@ -113,7 +113,7 @@ impl Verifier {
         }
         let claim = self.claims.get(self.current).copied();
         let Some(Claim { slice, .. }) = claim.filter(|claim| claim.slice.first <= number) else {
-            self.violated(|| format!("nobody inserted row {number}"));
+            self.violated(|| format!("row {number} was never inserted"));
             return;
         };
         let found = self.found[self.current];

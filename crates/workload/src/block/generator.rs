@@ -55,7 +55,7 @@ struct StreamState {
     align_bytes: u64,
     /// Of the whole region of the stream on the volume.
     begin: u64,
-    /// Where a sequential thread begins, ends, stands, and how far it steps beyond its own request.
+    /// Begin, end and current position of a sequential thread, and how far it steps beyond its own request.
     run: Run,
 }
 

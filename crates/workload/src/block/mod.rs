@@ -6,7 +6,7 @@
 //! turns workload, seed, volume and thread into a sequence of requests; the k-th request of a thread
 //! is the same in every run of the same seed, whatever the storage does.
 //!
-//! An [`IoProfile`] puts several workloads beside each other and says what their bytes are like
+//! An [`IoProfile`] combines several concurrent workloads and describes their bytes
 //! ([`Content`]). The profiles that come with Underlay are files of the `study` crate.
 //!
 //! Deliberately not here: what a request costs, waiting, I/O.

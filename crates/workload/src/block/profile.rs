@@ -1,4 +1,4 @@
-//! A block load in whole: workloads beside each other on a target, how many requests of each are in flight, how
+//! A complete block load: concurrent workloads on a target, how many requests of each are in flight, how
 //! fast they come, and what their bytes are like.
 //!
 //! Values only. Where profiles come from, and how they are written, is the `study` crate's.
@@ -9,11 +9,11 @@ use underlay_core::Bytes;
 use underlay_core::words;
 
 words! {
-    /// Who stands behind the numbers of a profile.
+    /// The origin of a profile's numbers.
     pub enum Provenance: "kind of profile" {
         /// A published definition, followed as far as it goes.
         Published = "published",
-        /// A model of ours of something that nobody published.
+        /// Our own model of an unpublished workload.
         Model = "model",
     }
 }
@@ -27,11 +27,11 @@ pub struct IoProfile {
     pub title: String,
     /// The definition that it follows, or what the model assumes.
     pub source: String,
-    /// Who stands behind it.
+    /// Its origin.
     pub provenance: Provenance,
     /// What is written.
     pub content: ContentSpec,
-    /// What runs beside each other on each target. At least one.
+    /// What runs concurrently on each target. At least one.
     pub jobs: Vec<IoJob>,
 }
 
@@ -76,7 +76,7 @@ impl IoProfile {
     }
 
     /// All streams as one workload whose threads serve all of them: jobs weigh as much as their rates, or all
-    /// the same when none has one. For what cannot run jobs beside each other.
+    /// the same when none has one. For callers that cannot run jobs concurrently.
     pub fn merged(&self) -> BlockWorkload {
         let mut streams = Vec::new();
         for job in &self.jobs {

@@ -20,7 +20,7 @@ pub struct Parameters {
 pub struct Behaviour {
     /// Visits of new customers, in percent.
     pub pct_newcustomers: u32,
-    /// Visits in which somebody becomes a member, in percent.
+    /// Visits in which a new customer registers, in percent.
     pub pct_newmember: u32,
     /// Searches per visit on average: 1 to 2n - 1.
     pub n_searches: u32,
@@ -125,7 +125,7 @@ mod tests {
     use super::Behaviour;
 
     #[test]
-    fn every_problem_is_told() {
+    fn every_problem_is_reported() {
         assert!(Behaviour::default().problems().is_empty());
         let wrong = Behaviour {
             pct_newmember: 101,

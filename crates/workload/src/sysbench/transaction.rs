@@ -1,4 +1,4 @@
-//! One transaction: its statements in order, with all inputs drawn.
+//! One transaction: its statements, in execution order, with all inputs drawn.
 
 use super::Script;
 

@@ -1,7 +1,7 @@
 //! Which rules a terminal follows: those of the specification, or those that HammerDB declares for itself.
 //!
 //! Many published results were made with HammerDB's TPROC-C. The profile `hammerdb-like` asks what its
-//! virtual users ask, so that numbers can be put beside such results; it copies none of its defects (wrong
+//! virtual users ask, so that results can be compared with theirs; it copies none of its defects (wrong
 //! balances, lost names, committed invalid orders, unbalanced population), so it is a similar load and not the same
 //! benchmark. Every result made with it must say so: see [`Profile::deviations`].
 

@@ -159,7 +159,7 @@ impl Terminal {
         pacing::keying_time(transaction)
     }
 
-    /// The time to wait after a transaction of this type was answered, unscaled; drawn anew at each
+    /// The time to wait after a transaction of this type was answered, unscaled; drawn again at each
     /// call.
     pub fn think_time(&mut self, transaction: TransactionType) -> Nanos {
         match self.profile {

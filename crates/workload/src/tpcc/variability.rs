@@ -94,7 +94,7 @@ impl Limit {
     }
 }
 
-/// What can be said about a limit.
+/// Assessment of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LimitOutcome {
     /// The value is within the limits.

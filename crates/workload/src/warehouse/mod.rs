@@ -33,7 +33,7 @@ pub use rows::{
 pub use scale::{REFRESH_SETS, Scale, ScaleError};
 pub use stream::order_of_stream;
 
-/// The names of the workload: queries are what is counted, refresh functions run beside them.
+/// The names of the workload: queries are counted, refresh functions run concurrently.
 pub const SHAPE: Shape = Shape {
     name: "warehouse",
     types: &[

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::rows::{Order, Population};
 
-/// Which refresh functions were carried out, in order, since the load.
+/// Which refresh functions ran, in order, since the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refreshed {
     /// Insertions.

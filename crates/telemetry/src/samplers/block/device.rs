@@ -1,4 +1,4 @@
-//! Which block device a volume is on, which devices are disks, and what is worth noting about them.
+//! Which block device a volume is on, which devices are disks, and notes on them.
 
 use crate::targets::Roots;
 use rustix::fs::{major, minor};

@@ -7,7 +7,7 @@
 //! * **Needs** the device of each volume in `/proc/diskstats`: a volume on an overlay or network file
 //!   system has none, and the status says so.
 //!
-//! Disks of the host (everything that is not loop, RAM, floppy or optical) are recorded beside the
+//! Disks of the host (everything that is not loop, RAM, floppy or optical) are recorded in addition to the
 //! volumes because an emulated volume ends on one of them: that is how a host-limited run shows.
 //! The kernel counts per device, not per folder. A volume that is a folder on a file system, or that shares
 //! its device with another one, therefore has no series of its own: what lies beneath is recorded once, under

@@ -24,7 +24,7 @@ use series::ENTRIES;
 use std::path::PathBuf;
 use underlay_core::series::SeriesSpec;
 
-/// First parts of series names without which the picture has a hole worth naming.
+/// Prefixes of series names whose absence is reported.
 const GROUPS: [(&str, &str); 4] = [
     ("memory.", "no memory controller"),
     ("cpu.", "no CPU controller"),

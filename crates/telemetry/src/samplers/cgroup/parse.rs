@@ -8,7 +8,7 @@ use crate::samplers::pressure::{self, Kind};
 pub(super) enum Extract {
     /// The whole text is a number.
     Number,
-    /// The whole text is a limit; `max`, or the huge number that stands for it, is no value.
+    /// The whole text is a limit; `max`, or the huge number that means it, is no value.
     Limit,
     /// The first of these keys that is there, times a factor.
     Key(&'static [&'static str], f64),

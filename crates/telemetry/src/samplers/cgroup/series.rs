@@ -53,8 +53,10 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
             "processes of the group killed for lack of memory",
         ),
         SeriesDoc::counter("cpu.usage", "ns", "CPU time of the group"),
-        SeriesDoc::counter("cpu.user", "ns", "of it in user mode").quantum("10 ms on version 1"),
-        SeriesDoc::counter("cpu.system", "ns", "of it in the kernel").quantum("10 ms on version 1"),
+        SeriesDoc::counter("cpu.user", "ns", "part of it in user mode")
+            .quantum("10 ms on version 1"),
+        SeriesDoc::counter("cpu.system", "ns", "part of it in the kernel")
+            .quantum("10 ms on version 1"),
         SeriesDoc::counter(
             "cpu.periods",
             "periods",

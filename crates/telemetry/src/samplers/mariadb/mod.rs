@@ -232,7 +232,7 @@ mod tests {
     use underlay_database::Target;
 
     #[test]
-    fn levels_are_told_from_counters() {
+    fn gauges_are_distinguished_from_counters() {
         let kind = |name: &str| series(name).kind;
         for name in ["threads_running", "innodb_buffer_pool_pages_dirty", "innodb_checkpoint_age"] {
             assert_eq!(kind(name), SeriesKind::Gauge, "{name}");

@@ -123,7 +123,7 @@ const VMSTAT: [Mapping; 23] = [
     ("pgscan_direct", "scan.direct", 1.0),
     ("pgscan_kswapd", "scan.background", 1.0),
     ("workingset_refault_file", "refaults.file", 1.0),
-    // The name before file and anonymous pages were told apart (Linux 5.9).
+    // The name before file and anonymous pages were counted separately (Linux 5.9).
     ("workingset_refault", "refaults.file", 1.0),
     ("oom_kill", "oom_kills", 1.0),
     ("balloon_inflate", "balloon.inflate", 1.0),

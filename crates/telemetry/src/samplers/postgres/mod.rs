@@ -8,7 +8,7 @@
 //! * **Needs** a login; `track_io_timing` for times, `pg_read_all_stats` for nothing here.
 //!
 //! Columns are discovered when connecting, so that no version is built in. The server's end is
-//! missing values; after it comes back the columns are discovered anew. The counters of a server that
+//! missing values; after it comes back the columns are discovered again. The counters of a server that
 //! crashed start again at zero: that is a reset for the reader, and nothing is hidden here.
 
 mod views;
@@ -115,7 +115,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
     ],
 };
 
-/// Settings worth a note; those a server does not have are not answered.
+/// Settings recorded as notes; a server omits those it does not have.
 const SETTINGS: &str = "\
     SELECT name::text, setting::text FROM pg_catalog.pg_settings
      WHERE name IN ('server_version', 'track_io_timing', 'track_wal_io_timing', 'track_counts',
@@ -213,7 +213,7 @@ pub(crate) fn statistics(target: Option<&Target>) -> Box<dyn Sampler> {
             None
         }
         None => {
-            identity.status = Status::Absent("no database to observe was given".to_string());
+            identity.status = Status::Absent("no database to observe was configured".to_string());
             None
         }
     };

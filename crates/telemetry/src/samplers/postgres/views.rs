@@ -51,7 +51,7 @@ pub(super) const LOG_POSITION: &str = "\
     SELECT ARRAY[((CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn()
                         ELSE pg_current_wal_lsn() END) - '0/0'::pg_lsn)::float8]";
 
-/// Kinds of processes that `pg_stat_io` is told apart by; all others are added up as `other`.
+/// Kinds of processes with series of their own from `pg_stat_io`; all others are summed as `other`.
 const ACTORS: &str =
     "'client backend', 'checkpointer', 'background writer', 'autovacuum worker', 'walwriter'";
 

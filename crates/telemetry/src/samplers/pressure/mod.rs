@@ -102,7 +102,7 @@ pub(crate) fn sampler(roots: &Roots) -> Box<dyn Sampler> {
                     DOC.series.iter().find(|doc| doc.name == name).map(SeriesDoc::spec)
                 }));
             }
-            // Interrupt pressure exists only where interrupt time is accounted: no gap worth a word.
+            // Interrupt pressure exists only where interrupt time is accounted: its absence is not reported.
             Err(_) if resource == "irq" => {}
             Err(error) => gaps.push(error.to_string()),
         }

@@ -12,7 +12,7 @@
 //!   never falls.
 //!
 //! What a member did between its last sighting and its end is lost for CPU time (at most one
-//! interval's worth per member), and for I/O only if nobody waited for it.
+//! interval's worth per member), and for I/O only if no process waited for it.
 
 use super::parse::Io;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) struct Sighting {
     pub(super) usage: Usage,
 }
 
-/// The members and what the gone ones left.
+/// The members, and the counters of those that have ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ledger {
     live: BTreeMap<Identity, Sighting>,
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_child_nobody_waited_for_stays() {
+    fn an_unreaped_child_stays() {
         let mut ledger = Ledger::default();
         ledger.update([seen(1, 0, 10, 100), seen(2, 1, 5, 40)]);
         let total = ledger.update([seen(1, 0, 11, 103)]);

@@ -1,17 +1,17 @@
 //! Process trees: CPU time, time waiting for a CPU, I/O and memory of named processes with all their
 //! descendants, summed.
 //!
-//! * **Reads** `/proc/<pid>/{stat,schedstat,io}` and `task/<tid>/children` of every member, found anew
+//! * **Reads** `/proc/<pid>/{stat,schedstat,io}` and `task/<tid>/children` of every member, discovered again
 //!   at each tick; of processes with several threads the `schedstat` of every thread.
 //! * **Emits** one set of series per named tree; the root of a tree and what is below it belong to no
 //!   other tree. Counters never fall: members that end leave what they
 //!   had (see `ledger`).
-//! * **Costs** about 10 us per single-threaded member, 8 us per thread of others.
+//! * **Costs** about 10 us per single-threaded member, 8 us per thread of multi-threaded ones.
 //! * **Needs** the same user or root for `io`; `schedstat` needs `CONFIG_SCHED_INFO`, otherwise CPU
 //!   time comes in steps of 10 ms and the run queue is missing. Where the kernel has no `children`
 //!   files the whole of `/proc` is searched.
 //!
-//! Time in the run queue is the one number that tells a server short of CPU from an idle one: its
+//! Time in the run queue is the only number that distinguishes a server short of CPU from an idle one: its
 //! sessions look idle either way. It does not look inside the processes.
 
 mod ledger;
@@ -58,7 +58,7 @@ pub(crate) fn sampler(roots: &Roots, processes: &[Arc<ProcessRoot>]) -> Box<dyn 
         page_bytes: rustix::param::page_size() as u64,
     };
     if processes.is_empty() {
-        process.identity.status = Status::Absent("no process was named".to_string());
+        process.identity.status = Status::Absent("no process was configured".to_string());
     }
     Box::new(process)
 }

@@ -5,7 +5,7 @@
 pub(super) enum Life {
     /// It runs or sleeps.
     Lives,
-    /// It has ended but nobody waited for it yet: its counters count, itself does not.
+    /// It has ended but was not reaped yet (a zombie): its counters count, itself does not.
     Ended,
     /// It is being waited for at this moment: its parent has its I/O already, or will in an instant.
     Inherited,
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_nobody_waited_for_has_ended() {
+    fn a_zombie_has_ended() {
         let life = |state: &str| {
             let text = String::from_utf8(STAT.to_vec()).expect("text").replace(") S ", state);
             stat(text.as_bytes()).expect("a sound text").life

@@ -179,7 +179,7 @@ impl Tree {
             self.read_io(&files, member);
         }
         member.kept = Some(files);
-        // Without an answer it may be gone: the stat text will tell.
+        // It may have ended: reading its stat file will show.
         times.is_some()
     }
 

@@ -2,7 +2,7 @@
 //!
 //! States are mapped to the classes and events that records know; what has no class of its own keeps the
 //! server's word as its event. Without the performance schema the server does not say for what a
-//! thread waits, but two waits can be told: for the log at a commit, which has a state of its own, and for
+//! thread waits, but two waits can be recognised: for the log at a commit, which has a state of its own, and for
 //! a row lock, which InnoDB's list of transactions knows, and with it who holds the lock.
 //!
 //! Where the performance schema keeps `events_waits_current`, the innermost wait of each thread says what a
@@ -17,12 +17,12 @@ use mysql_async::{Conn, Error};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Shortest time between two samples. InnoDB lists its transactions anew only when nobody has asked for the list
-/// for 100 ms; whoever asks more often is told for ever what was true at first.
+/// Shortest time between two samples. InnoDB refreshes its list of transactions only if the list was not queried
+/// for 100 ms; a client that queries more often gets the same stale list forever.
 pub(super) const PERIOD_MIN: Duration = Duration::from_millis(110);
 
 /// What cannot be seen without waits of threads.
-const GAP: &str = "the states of threads do not tell reading pages and waiting for latches \
+const GAP: &str = "thread states do not distinguish page reads and latch waits \
     from running; the scheduler's counters do, without a name";
 
 /// What a connection has found the server to know.

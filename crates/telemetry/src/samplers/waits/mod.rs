@@ -1,12 +1,12 @@
 //! What the sessions of a database server are doing, sampled 10 to 100 times per second.
 //!
-//! * **Reads** `pg_stat_get_activity(NULL)` grouped by state and wait event; while somebody waits on a
+//! * **Reads** `pg_stat_get_activity(NULL)` grouped by state and wait event; while a session waits on a
 //!   lock also `pg_blocking_pids`, a few times per second, to the root of each chain.
 //! * **Emits** one [`Item::Waits`] per tick with counts per key, and a source with its own cost.
 //! * **Costs** at 20 Hz and 64 sessions about 0.25 % of a core here and 0.55 % in the server.
 //! * **Needs** a login; `pg_read_all_stats` to see sessions of other roles.
 //!
-//! On MariaDB it reads `information_schema.processlist`, the lock waits of `innodb_trx` and, while somebody waits,
+//! On MariaDB it reads `information_schema.processlist`, the lock waits of `innodb_trx` and, while a session waits,
 //! `innodb_lock_waits`, at most nine times per second, and `events_waits_current` where the performance schema keeps
 //! it: see `mariadb`.
 //!
@@ -67,7 +67,7 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
             "samples",
             "times that locks were followed, also when no session waited",
         ),
-        SeriesDoc::counter("holders.time", "ns", "wall time of following locks"),
+        SeriesDoc::counter("holders.time", "ns", "wall time of sampling lock chains"),
         SeriesDoc::gauge("sessions", "sessions", "client sessions in the latest sample"),
     ],
 };
@@ -136,7 +136,7 @@ impl Waits {
             Some(Err(error)) => {
                 (Status::Absent(format!("could not make a runtime: {error}")), None)
             }
-            None => (Status::Absent("no database to observe was given".to_string()), None),
+            None => (Status::Absent("no database to observe was configured".to_string()), None),
         };
         Waits {
             status,
@@ -154,7 +154,7 @@ impl Waits {
         }
     }
 
-    /// The body of the thread: samples until the stop or until nobody listens.
+    /// The body of the thread: samples until it is stopped or the receiver is gone.
     pub(crate) fn run(mut self, number: usize, common: &Common, account: &Account) {
         // The receiver going away is a regular end.
         let _ended = self.sample_until_stopped(number, common, account);
@@ -240,7 +240,7 @@ impl Waits {
         send(common, Item::Tick { source: announcer.number(), begin: now, end: now, values })
     }
 
-    /// One sample, connected anew if need be.
+    /// One sample; reconnects if necessary.
     fn sample(&mut self, common: &Common) -> Result<(), SampleError> {
         let outcome = self.look(common);
         if let Err(error) = &outcome {
@@ -331,7 +331,7 @@ impl Waits {
         self.tally.add(begin, end, sample);
     }
 
-    /// Follows the lock chains of this moment; costs the server nothing when nobody waits.
+    /// Follows the lock chains of this moment; costs the server nothing when no session waits.
     fn follow(
         &mut self,
         common: &Common,

@@ -20,7 +20,7 @@ pub(super) struct Statements {
 }
 
 /// Sessions by state, counted by the server. The function behind `pg_stat_activity` is several times
-/// cheaper than the view, which joins names that nobody asked for. Main loops of server processes
+/// cheaper than the view, which joins names that are not needed. Main loops of server processes
 /// waiting for something to do are left out.
 fn counts_sql() -> String {
     format!(

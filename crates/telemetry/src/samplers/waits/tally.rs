@@ -38,7 +38,7 @@ impl Tally {
         }
     }
 
-    /// Counts the roots of the lock chains seen at one moment; none when nobody waited.
+    /// Counts the roots of the lock chains of one sample; none when no session waited.
     pub(super) fn add_holders(&mut self, begin: Nanos, end: Nanos, holders: Vec<Holder>) {
         self.extend(begin, end);
         self.holder_samples += 1;
@@ -52,7 +52,7 @@ impl Tally {
         self.window = Some((first.min(begin), last.max(end)));
     }
 
-    /// Hands over the counts and starts anew; nothing when there was no sample.
+    /// Hands over the counts and resets them; nothing when there was no sample.
     pub(super) fn take(&mut self) -> Option<Item> {
         let tally = std::mem::take(self);
         let (begin, end) = tally.window?;
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(counts, [(key("IO", "client backend"), 5), (key("IO", "parallel worker"), 1)]);
         assert_eq!(background, [(key("IO", "checkpointer"), 1)]);
         assert_eq!((holders[0].1, holder_samples), (2, 1));
-        assert_eq!(tally.take(), None, "it starts anew");
+        assert_eq!(tally.take(), None, "it was reset");
     }
 
     proptest! {

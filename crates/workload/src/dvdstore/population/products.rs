@@ -87,7 +87,7 @@ impl Catalogue {
         push_last_name(out, self.product(product).actor[1]);
     }
 
-    /// Products to buy from: each once, the popular ones ten times. Gives their number and what stands at a place.
+    /// Products to buy from: each once, the popular ones ten times. Returns their number and the product at a position.
     pub fn shelf(&self) -> u64 {
         u64::from(self.products) + 9 * u64::from(self.products / POPULAR_EVERY)
     }

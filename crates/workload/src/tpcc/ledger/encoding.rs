@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn merging_counts_what_both_were_told() {
+    fn merging_counts_duplicates_of_both() {
         let mut ledger = sample();
         ledger.merge(&sample());
         let district = ledger.district(1, 2).unwrap();

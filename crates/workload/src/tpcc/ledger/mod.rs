@@ -1,7 +1,7 @@
 //! The commit ledger: what the database acknowledged to the clients.
 //!
 //! A database that answered "committed" must still have the order after a crash, a fail-over or a
-//! power cut. Each client notes the order numbers it was told; checking them is the business of the
+//! power cut. Each client notes the order numbers acknowledged to it; checking them is the task of the
 //! engine. Kept per district, as the order numbers of a district are dense: one bit per
 //! acknowledged order and nothing for districts never used, so that a long run stays small.
 //!
@@ -66,9 +66,9 @@ impl Ledger {
         self.entry(warehouse, district).unknown += 1;
     }
 
-    /// Adds what another client of the same database was told.
+    /// Adds the acknowledgements of another client of the same database.
     ///
-    /// The sets are united and the counts added. An order number that both were told counts as a
+    /// The sets are united and the counts added. An order number acknowledged to both counts as a
     /// duplicate, so merge each client's ledger once.
     pub fn merge(&mut self, other: &Ledger) {
         for (key, theirs) in &other.districts {
@@ -161,7 +161,7 @@ impl DistrictLedger {
     }
 
     /// By how much D_NEXT_O_ID has moved on: at least by one for each acknowledged order, at most
-    /// by one more for each unanswered commit. Valid when nobody else entered orders meanwhile.
+    /// by one more for each unanswered commit. Valid if no other client entered orders meanwhile.
     pub fn next_order_advance(&self) -> RangeInclusive<u64> {
         let least = self.acknowledged.count();
         least..=least + self.unknown

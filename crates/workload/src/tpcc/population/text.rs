@@ -35,7 +35,7 @@ impl fmt::Debug for Text<'_> {
     }
 }
 
-/// A text of at most `N` bytes that is written anew for each row.
+/// A text of at most `N` bytes that is rewritten for each row.
 #[derive(Clone, Debug)]
 pub(super) struct TextBuffer<const N: usize> {
     bytes: [u8; N],
@@ -138,7 +138,7 @@ impl TextSource {
 /// The longest text of any column.
 const TEXT_BYTES_MAX: usize = 500;
 
-/// What stands where a text is not random.
+/// The content of texts that are not random.
 const PATTERN: [u8; TEXT_BYTES_MAX] = {
     let words = *b"underlay";
     let mut pattern = [0; TEXT_BYTES_MAX];
