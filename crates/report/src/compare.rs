@@ -293,7 +293,7 @@ fn design_pair(
     }
 }
 
-/// What is said of two designs first: which is ahead, or why that cannot be told.
+/// The first sentence about two designs: which is ahead, or why that is unknown.
 fn headline(
     pair: &DesignPair,
     same_measure: bool,
@@ -323,8 +323,8 @@ fn headline(
     }
 }
 
-/// What each record says of itself that its reader must know, of which a comparison rests on no less: with the pair of designs
-/// that it is about, if it is about one.
+/// The warnings of each record, which apply to the comparison too: with the pair of designs that each concerns, if it
+/// concerns one.
 fn said_of_sides(
     (a, b): (&Digest, &Digest),
     pairs: &[(usize, usize)],

@@ -313,7 +313,7 @@ mod tests {
         assert_eq!(found[1].p_adjusted, found[1].p);
         assert_eq!(outcome(&found[1]), Outcome::Better);
         assert_eq!(outcome(&found[0]), Outcome::Undecided);
-        // Each family stands for itself.
+        // Each family is corrected separately.
         let found = ladder(&[double, equal]);
         assert_eq!(outcome(&found[0]), Outcome::Better);
         assert_eq!(outcome(&found[1]), Outcome::Undecided);

@@ -31,7 +31,7 @@ fn collect(value: &Value, path: String, found: &mut Vec<(String, String)>) {
         }
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
             for (position, item) in items.iter().enumerate() {
-                // Things with a name are found by it, wherever they stand; except devices, whose names are
+                // Named items are matched by name, not by position; except devices, whose names are
                 // chosen freely: those of two designs correspond by position.
                 let named = item["name"].as_str().filter(|_| !path.ends_with("devices"));
                 let key = named.map_or(position.to_string(), str::to_string);

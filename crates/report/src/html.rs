@@ -9,8 +9,8 @@
 //! The file makes no request of any kind and works from `file://`. Text of the record reaches the
 //! markup escaped, and the data only as base64, so that nothing in a record can become code.
 //!
-//! What it deliberately does not do: draw (the script in `web/` does, from the data), or compute: what
-//! the plain answer says stands word for word in the [`Analysis`].
+//! What it deliberately does not do: draw (the script in `web/` does, from the data), or compute: every sentence
+//! of the plain answer is taken from the [`Analysis`].
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -112,7 +112,7 @@ impl Formatter for Rounded {
     }
 }
 
-/// Text as it may stand between tags and in quoted attributes.
+/// Text escaped for use between tags and in quoted attributes.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

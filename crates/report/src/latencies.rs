@@ -18,7 +18,7 @@ const SHARES: [f64; 26] = [
 ];
 
 /// The transaction types that occur in `windows`, in the order of the standard. Load generators report all
-/// types that a workload knows; those that nobody asked for are left out.
+/// types that a workload knows; those that never ran are omitted.
 fn types<'a>(windows: &[&'a WindowFacts]) -> Vec<&'a str> {
     let asked = windows.iter().flat_map(|window| &window.types);
     let mut names: Vec<&str> = asked
@@ -39,7 +39,7 @@ pub(crate) fn rows(
     let types = types(windows);
     let mut rows: Vec<LatencyRow> =
         types.iter().map(|name| row(windows, (*name, &[*name]), seed)).collect();
-    // Requests of several kinds are told together too, as the command does; the types of a database have nothing in common.
+    // Requests of several kinds are also reported together, as by the command; transaction types of a database are not comparable.
     let counted: Vec<&str> = types.into_iter().filter(|name| workload.counts(name)).collect();
     if workload.is_block_load() && counted.len() > 1 {
         rows.push(row(windows, (ALL_REQUESTS, &counted), seed));

@@ -281,7 +281,7 @@ impl Page {
         let checks = analysis.checks.len();
         let held = analysis.checks.iter().filter(|check| check.outcome == "ok").count();
         let blocks = analysis.workload.is_block_load();
-        // A block load is verified where it was told to; its identity is its whole description.
+        // A block load is verified only if asked to; its identity is its whole description.
         let checked = match (blocks, checks) {
             (true, 0) => String::new(),
             (_, 1) => format!(" {held} of 1 consistency check passed;"),
@@ -315,7 +315,7 @@ fn kinds_of_evidence(analysis: &Analysis) -> String {
     list(&kinds)
 }
 
-/// The type that stands for what the headline counts.
+/// The transaction type that represents the headline.
 fn main_type(analysis: &Analysis) -> Option<&str> {
     let rows = || analysis.rungs.iter().flat_map(|rung| &rung.latencies);
     if analysis.workload.is_block_load() && rows().any(|row| row.transaction == ALL_REQUESTS) {

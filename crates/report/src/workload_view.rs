@@ -35,20 +35,20 @@ pub(crate) struct WorkloadView {
     pub(crate) types: Vec<String>,
     /// The unit's period, seconds: 60 or 1.
     pub(crate) period_s: f64,
-    /// What every page with a result must say beside it.
+    /// The notice that every page with a result must show.
     pub(crate) notice: String,
-    /// How the headline of a run comes about.
+    /// How the headline of a run is obtained.
     pub(crate) headline: HeadlineKind,
 }
 
-/// How the headline of a run comes about, and what a number of users means beside it.
+/// How the headline of a run is obtained, and what a number of users means with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum HeadlineKind {
     /// Counted in the measured window of each rung.
     Counted,
     /// The highest rate that a search found under this condition (`within p99 <= 10 ms`).
     Searched { condition: String },
-    /// What a job came to, which is this.
+    /// The result of a job, with this definition.
     Job { definition: String },
 }
 
@@ -125,7 +125,7 @@ impl WorkloadView {
         self.types.iter().any(|counted| counted == transaction)
     }
 
-    /// Of these types, that which stands for what is counted.
+    /// The type among these that represents what is counted.
     pub(crate) fn main_type<'a>(
         &self,
         mut types: impl Iterator<Item = &'a str>,

@@ -232,7 +232,7 @@ impl<'a> Merged<'a> {
         mut self,
         on_second: &mut dyn FnMut(&SecondTick),
     ) -> Result<LoadResult, BlockIoError> {
-        // Seconds that a worker did not come to, because it had failed.
+        // Seconds that a worker did not reach, because it had failed.
         for open in std::mem::take(&mut self.open).into_values() {
             on_second(&open.tick);
         }

@@ -1,7 +1,7 @@
 //! The journal: what was begun, acknowledged and flushed, in a file that is not on the target.
 //!
 //! A page of text says what the run wrote; then come records of 32 bytes, appended. A record of a write that was begun
-//! is in the file before the write is handed to the kernel; a flush covers the acknowledgements that stand before
+//! is in the file before the write is handed to the kernel; a flush covers the acknowledgements that are before
 //! its begin. The file therefore never contains more than what happened: a lost tail only makes the
 //! check weaker. The file outlives the generator as it is; to outlive a power cut of its own host it is opened
 //! with `O_DSYNC`, which costs a durable write per batch of requests.

@@ -1,4 +1,4 @@
-//! What loads of block I/O came to.
+//! Results of block I/O loads.
 
 use serde::Serialize;
 
@@ -18,7 +18,7 @@ pub struct BlockLoads {
     pub planned: Option<u64>,
     /// Whether the user ended it before its time.
     pub interrupted: bool,
-    /// What is reported of an open loop came to this; `null` in a closed one, and of a curve.
+    /// Delivery of the reported open loop; `null` in a closed loop, and of a curve.
     pub delivery: Option<Delivery>,
     /// Requests that failed, whenever that was.
     pub errors: u64,

@@ -150,7 +150,7 @@ pub struct Workload {
     pub rate: String,
     /// Its unit in charts: `1/min` or `1/s`.
     pub rate_unit: String,
-    /// What every page with a result must say beside it.
+    /// The notice that every page with a result must show.
     pub notice: String,
     /// Whether it has a begin and an end: then it has sessions, and no users.
     pub is_job: bool,

@@ -1,4 +1,4 @@
-//! What the command of a block load said beside its numbers, so that its record says it too.
+//! The notes that the command of a block load prints with its numbers, for the report of its record.
 
 use underlay_record::conventions::document;
 

@@ -74,7 +74,7 @@ pub(super) fn checks(digest: &Digest) -> Vec<Finding> {
             let text = format!("checks could not run in {words}: {}", list(&failed));
             findings.push(of(warning("check-failed", text), run, digest));
         }
-        // Data that a block load wrote is verified by the load itself, where it is told to.
+        // A block load verifies its own data, if asked to.
         let checked = digest.workload.is_block_load() || of_run().next().is_some();
         if !checked && digest.runs[run].is_evidence() {
             let text = format!("no consistency check ran in {words}");

@@ -88,7 +88,7 @@ pub(super) fn load(evidence: &Evidence<'_>) -> Vec<Finding> {
             finding(FindingSeverity::Information, "tpm-unknown", text)
         },
     ));
-    // Of a block load each failed request is told, however few they are.
+    // A block load reports every failed request (see `block_load`), so this share would repeat it.
     if evidence.digest.workload.is_block_load() {
         findings.retain(|finding: &Finding| finding.code != "errors");
     }

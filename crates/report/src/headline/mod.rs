@@ -60,7 +60,7 @@ pub(crate) fn verdict(results: &Results<'_>) -> Verdict {
     }
 }
 
-/// A verdict of a sentence alone. It is written as it stands: a design's title may begin it, and titles are what their
+/// A verdict of a sentence alone. Its case is not changed: a design's title may begin it, and titles are what their
 /// owners call them.
 fn silent(answer: Answer, headline: String) -> Verdict {
     Verdict {

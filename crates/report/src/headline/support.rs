@@ -91,7 +91,7 @@ fn latency(results: &Results<'_>, contest: Contest) -> Option<String> {
             .find(|row| row.transaction == kind)?;
         row.p95.value
     };
-    // Of a mix that counts several types, one is told, by its name.
+    // If several types are counted, one is reported, by its name.
     let counted = best.latencies.iter().filter(|row| workload.counts(&row.transaction)).count();
     let what = match counted {
         1 => workload.counted.clone(),

@@ -1,4 +1,4 @@
-//! What the database counted of the load, beside what the client completed of the same.
+//! Transactions counted by the database, and those completed by the client in the same span.
 //!
 //! Engines count different things. PostgreSQL counts every transaction, also that of a single statement; MariaDB counts the
 //! statements COMMIT and ROLLBACK. Those that commit by themselves stand only in `Handler_commit`, which counts each statement
@@ -84,7 +84,7 @@ impl Counter {
     }
 }
 
-/// None where there is no counter, it counts nothing that the load does, or it began anew on the way.
+/// `None` if there is no counter, it counts nothing of the load, or it was reset in between.
 pub(super) fn of(window: &MeasuredWindow<'_>) -> Option<CountedByBoth> {
     let counter = Counter::of(window.run)?;
     if is_interrupted(window, counter) {
@@ -96,7 +96,7 @@ pub(super) fn of(window: &MeasuredWindow<'_>) -> Option<CountedByBoth> {
     })
 }
 
-/// Whether there is a counter of what the load does that began anew in the window, or may have.
+/// Whether a counter of the load was, or may have been, reset in the window.
 pub(super) fn began_anew(window: &MeasuredWindow<'_>) -> bool {
     Counter::of(window.run).is_some_and(|counter| {
         is_interrupted(window, counter) && completed_alongside(window, counter).is_some()
@@ -131,7 +131,7 @@ fn database_rate(window: &MeasuredWindow<'_>, counter: Counter) -> Option<f64> {
     }
 }
 
-/// Whether the engine said so. Its commits would be counted beside those of the load.
+/// Whether the binary log is off. Its commits would be counted in addition to those of the load.
 fn is_without_binary_log(run: &ObservedRun) -> bool {
     let settings = run.documents.get(document::ENGINE_SETTINGS).map(engine_settings);
     let off = |(name, value): &(String, String)| {
@@ -140,7 +140,7 @@ fn is_without_binary_log(run: &ObservedRun) -> bool {
     settings.is_some_and(|settings| settings.iter().any(off))
 }
 
-/// What came to its end.
+/// Completed transactions.
 fn done(tick: &TransactionTick) -> u64 {
     tick.committed + tick.rolled_back
 }

@@ -17,7 +17,7 @@ const WHOLE_DEVICE: &str = "whole device";
 /// A device with counters, and whose they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CountedDevice {
-    /// For readers: the volume's name, or that it is a whole device. The same in designs that differ only in
+    /// Title: the volume's name, or that it is a whole device. The same in designs that differ only in
     /// the device, so that these can be compared.
     pub(crate) name: String,
     /// What the names of its series begin with: `volume.wal`, `device.vda`.
@@ -26,7 +26,7 @@ pub(crate) struct CountedDevice {
     pub(crate) shared: Option<SharedDevice>,
 }
 
-/// A device that serves more than one volume, or other things beside one.
+/// A device that serves more than one volume, or one volume and other files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SharedDevice {
     /// The key in `/proc/diskstats`.

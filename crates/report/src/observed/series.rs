@@ -9,7 +9,7 @@ use underlay_record::{Column, Interval, Table};
 /// Ticks at a span's edges may lie this far outside it (seconds), because samplers and phases are not
 /// aligned to each other.
 const EDGE: f64 = 0.25;
-/// What a reading of a gauge stands for at most, seconds: the sampling interval. After a gap it says nothing of the time before.
+/// The longest time that a reading of a gauge represents, seconds: the sampling interval. After a gap it says nothing of the time before.
 const GAUGE_S: f64 = 1.0;
 
 /// The ticks of one source in one run.
@@ -17,7 +17,7 @@ const GAUGE_S: f64 = 1.0;
 pub(crate) struct SourceTicks {
     /// When each tick was read: the middle of its acquisition window, seconds on the run's clock.
     pub(crate) times: Vec<f64>,
-    /// What each tick is as of: when it was read, unless its source repeats what it was told earlier.
+    /// The time that each tick describes: when it was read, unless its source repeats an earlier report.
     as_of: Vec<f64>,
     columns: Vec<Column>,
 }
@@ -35,7 +35,7 @@ impl SourceTicks {
         SourceTicks { as_of: times.clone(), times, columns: table.columns }
     }
 
-    /// Of a source that repeats what it was last told: its readings are as of the moments (ascending) at which it was told.
+    /// For a source that repeats the last report it received: its readings describe the times (ascending) of those reports.
     pub(crate) fn told_at(mut self, moments: &[Nanos]) -> SourceTicks {
         for as_of in &mut self.as_of {
             let before = moments.partition_point(|moment| moment.as_secs_f64() <= *as_of);
@@ -85,7 +85,7 @@ impl<'a> Series<'a> {
     }
 
     /// Increase of a counter per second from the first to the last value in a span, with the time in which it could not be
-    /// read; `None` of fewer than two, and of a counter that began anew on the way.
+    /// read; `None` of fewer than two, and of a counter that was reset in between.
     pub(crate) fn rate_throughout(&self, span: (f64, f64)) -> Option<f64> {
         if self.began_anew(span) {
             return None;
@@ -146,7 +146,7 @@ impl<'a> Series<'a> {
         let mut before = f64::NEG_INFINITY;
         let mut values = Vec::new();
         for (time, value) in self.times.iter().zip(&self.column.values) {
-            // What was told once is one value, however often it was read.
+            // A report is one value, however often it was read.
             if *time > before && !value.is_nan() {
                 values.push(((before.max(time - GAUGE_S) + time) / 2.0, *value));
             }

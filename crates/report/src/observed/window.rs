@@ -58,12 +58,12 @@ impl<'a> MeasuredWindow<'a> {
         self.run.series(source, series)?.rate(self.span())
     }
 
-    /// The same without leaving anything out: `None` where the counter began anew on the way.
+    /// The same over the whole window: `None` if the counter was reset in it.
     pub(crate) fn rate_throughout(&self, source: &str, series: &str) -> Option<f64> {
         self.run.series(source, series)?.rate_throughout(self.span())
     }
 
-    /// Whether the database was lost to the load generator, or started anew, in the window.
+    /// Whether the load generator lost the database, or the database was restarted, in the window.
     pub(crate) fn lost_database(&self) -> bool {
         self.run.events.iter().any(|happened| {
             let is_loss = matches!(&*happened.kind, event::OUTAGE | event::RECOVERY);

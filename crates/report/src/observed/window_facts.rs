@@ -106,7 +106,7 @@ pub(crate) struct CpuFacts {
     pub(crate) idle_share: Option<f64>,
     pub(crate) iowait_share: Option<f64>,
     pub(crate) steal_share: Option<f64>,
-    /// Interrupts, cores: belong to nobody.
+    /// Interrupts, cores: not attributable to a process.
     pub(crate) interrupt_cores: Option<f64>,
     /// Running, per process tree, cores.
     pub(crate) on_cpu: BTreeMap<String, f64>,

@@ -1,4 +1,4 @@
-//! Time lines of the work beside the users, whatever it is called.
+//! Timelines of background work, whatever it is called.
 //!
 //! Bytes read and bytes written are lines of their own: a copy moves each of its bytes twice, and its limit is about one of them.
 

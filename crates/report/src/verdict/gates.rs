@@ -1,8 +1,8 @@
 //! The conditions that must hold before a verdict is given.
 //!
-//! A failed gate means that the numbers contradict each other or that something else was going on: then there
-//! is no verdict. A soft one lets a verdict stand with low confidence. What cannot be measured is
-//! said to be not judged, and never counts as passed.
+//! A failed gate means that the numbers contradict each other or that other work disturbed the run: then there
+//! is no verdict. A soft one allows a verdict with low confidence. What cannot be measured is
+//! reported as not judged, and never counts as passed.
 
 use super::situation::{LOG_VOLUME, Situation};
 use super::steady::SHORTEST_S;
@@ -275,7 +275,7 @@ fn bytes(situation: &Situation) -> Gate {
     gate("G7", TITLE, state, text)
 }
 
-/// What is on a shared device beside the log: `data and backup`.
+/// What else is on a device that the log shares: `data and backup`.
 fn others_on(shared: &SharedDevice) -> String {
     let others: Vec<String> =
         shared.volumes.iter().filter(|volume| *volume != LOG_VOLUME).cloned().collect();

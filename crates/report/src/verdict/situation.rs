@@ -42,7 +42,7 @@ pub(crate) struct Situation {
     pub(crate) window_s: f64,
     pub(crate) steady: Vec<SteadyState>,
     pub(crate) log_bytes_per_second: Option<f64>,
-    /// Bytes written to the log's volume, if that can be told.
+    /// Bytes written to the log's volume, if known.
     pub(crate) log_volume_bytes_per_second: Option<f64>,
     /// The device that the log's volume has not to itself.
     pub(crate) log_device_shared: Option<SharedDevice>,

@@ -108,7 +108,7 @@ fn what_counts_different_things_has_no_ratio() {
     );
     let text = comparison_summary(&allowed, 100, Colour::Never);
     assert!(text.contains("No ratio between") && text.contains("(warehouse and batch)"), "{text}");
-    // Half as many rows of the same job can be put beside them.
+    // Half as many rows of the same job can be compared with them.
     let half = kept(&dir, "half", &job("half", Job { value: 1_438.0, ..ROWS }));
     let allowed = compare(&b, &half, &options).unwrap();
     let headline = &allowed.pairs[0].comparisons[0];

@@ -97,7 +97,7 @@ export function searchableTable(columns: Column[], rows: Row[], caption: string)
   );
 }
 
-/** How facts are laid out: beside each other, or below each other with names and values aligned. */
+/** How facts are laid out: in a row, or in a list with names and values aligned. */
 export type FactLayout = "row" | "list";
 
 /** Names with their values, as a description list. */

@@ -77,7 +77,7 @@ export function color(property: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(property).trim();
 }
 
-/** How a design looks everywhere: colour, marker and dash, so that it can be told without colour. */
+/** How a design looks everywhere: colour, marker and dash, so that it is recognisable without colour. */
 export interface DesignLook {
   /** Custom property of the colour. */
   property: string;

@@ -1,4 +1,4 @@
-// Axes: hairlines behind the data and labels beside it.
+// Axes: hairlines behind the data, with labels.
 
 import { svg } from "../dom";
 import { thin, type Scale } from "../scale";

@@ -81,7 +81,7 @@ function drawGroup(
   });
 }
 
-/** The dots stand beside the whisker, in the order of the repeats, so that drift would show. */
+/** The dots are next to the whisker, in the order of the repeats, so that drift would show. */
 function drawRuns(
   node: SVGSVGElement,
   estimate: Estimate,

@@ -13,7 +13,7 @@ export interface ForestRow {
   value: number;
   low: number | null;
   high: number | null;
-  /** Class of the row: who is ahead, or nobody. */
+  /** Class of the row: the design that is ahead, if any. */
   className: string;
   describe: () => Child;
 }

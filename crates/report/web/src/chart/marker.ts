@@ -1,4 +1,4 @@
-// The shapes of points, so that designs can be told apart without colour.
+// The shapes of points, so that designs are distinguishable without colour.
 
 import { svg } from "../dom";
 import type { DesignLook, Marker } from "../theme";

@@ -1,4 +1,4 @@
-// Runs in the order of execution, to see drift of the host and runs that stand apart.
+// Runs in the order of execution, to see drift of the host and outliers.
 
 import type { Estimate } from "../analysis";
 import { html, svg } from "../dom";

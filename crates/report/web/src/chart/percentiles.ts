@@ -79,7 +79,7 @@ function drawPercentiles(distributions: Distribution[], width: number): Drawing 
     let path = "";
     for (const point of distribution.points) {
       path += `${path ? "L" : "M"}${at(point.share).toFixed(1)} ${y.at(point.nanos).toFixed(1)}`;
-      // The last point is the largest value; it stands where the axis ends.
+      // The last point is the largest value; it is drawn at the end of the axis.
       if (nines(point.share) > end) break;
     }
     node.append(line(distribution.look, path));

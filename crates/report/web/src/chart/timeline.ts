@@ -20,7 +20,7 @@ export interface TimeLine {
   property: string;
   /** SVG dash array; empty for solid. */
   dash: string;
-  /** Lines of the same design are told apart by strength. */
+  /** Lines of the same design differ in strength. */
   faint: boolean;
   /** Seconds since the begin of the run, ascending. */
   times: number[];

@@ -1,4 +1,4 @@
-// What others published for these designs: shown beside our results, never mixed with them, because
+// Published results for these designs: shown next to ours, never mixed with them, because
 // size, host and engine differ.
 
 import type { Published } from "../analysis";

@@ -10,7 +10,7 @@ import { isBlockLoad, vocabulary } from "../vocabulary";
 function bars(page: Page): [string, string, string, string][] {
   const { counted, rate, rate_unit, unit, is_job } = page.analysis.workload;
   const done = isBlockLoad(page.analysis.workload) ? "completed" : "committed";
-  // What a job comes to is no count.
+  // The result of a job is not a count.
   const what = is_job ? "the run\u2019s result; Method has its definition" : `${done} ${counted}, counted by the load generator`;
   return [
     ["headline", capitalised(rate), `${unit}: ${what}`, rate_unit],

@@ -59,7 +59,7 @@ const COLORS: Record<string, string> = {
 const MARKS: Record<string, string> = { fault: "--bad", resync: "--link", storage: "--warn" };
 /** Marks closer than this are one mark: a host takes many parts with it. Seconds. */
 const MARKS_APART = 1;
-/** Of events at one mark, so many are told; the others are counted. */
+/** Events named at one mark; further ones are only counted. */
 const EVENTS_TOLD = 3;
 const WHOLE_CLUSTER = "";
 
@@ -543,7 +543,7 @@ function timesOf(run: Run, line: TimelineLine): number[] {
   return line.mean.map((_, index) => line.begin_s + (index + 0.5) * line.step_s - origin(run));
 }
 
-/** The phases worth a shade. The procedure gives every run the same ones, so one run stands for all. */
+/** The phases to shade. The procedure gives every run the same ones, so one run represents all. */
 function spansOf(run: Run): TimeSpan[] {
   return run.phases.flatMap((phase) => {
     const measured = phase.kind === MEASURED;

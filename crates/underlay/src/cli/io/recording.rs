@@ -1,7 +1,7 @@
 //! The record of a load: one run, a phase per load, and every second of every kind as it was counted.
 //!
 //! A measured phase is as long as the time that the command divides by, and its seconds add up to what the command counts:
-//! requests that come to their end after it belong to the distributions of its last second, and to no rate.
+//! requests that complete after it belong to the distributions of its last second, and to no rate.
 
 use super::json::{profile_json, result_json};
 use super::medium::Medium;
@@ -51,7 +51,7 @@ struct OpenPhase {
     /// Where its measured time begins, on the run's clock, once it has.
     measured_from: Option<Nanos>,
     current: Option<(PhaseKind, PhaseId)>,
-    /// The second that was told last: what ends after the measured time is added to it before it is written.
+    /// The last reported second: requests that complete after the measured time are added to it before it is written.
     held: Option<SecondTick>,
 }
 
@@ -210,7 +210,7 @@ impl Recording {
             phase.measured_from = measured.then_some(interval.begin);
             phase.current = Some((kind, self.recorder.begin_phase(&new).map_err(failed)?));
         }
-        // A second in which nothing came to its end is a second all the same.
+        // A second without completions is recorded too.
         let nothing = KindResult::default();
         for key in &self.kinds {
             let found = tick.kinds.iter().find(|(known, _)| known == key);
@@ -349,8 +349,8 @@ fn name(key: &KindKey, many_targets: bool) -> String {
     parts.chain([key.operation.as_str().to_string()]).collect::<Vec<_>>().join(".")
 }
 
-/// Adds what came to its end after the measured time to its last second. Rates are made of what is in the window, which
-/// that is not.
+/// Adds requests that completed after the measured time to the distributions of its last second. Rates count only the
+/// window, so they exclude these.
 fn add(last: &mut SecondTick, after: &SecondTick) {
     for (key, counted) in &after.kinds {
         match last.kinds.iter_mut().find(|(known, _)| known == key) {
@@ -389,7 +389,7 @@ fn verified(outcome: &Outcome) -> Option<CheckOutcome> {
     })
 }
 
-/// Where a target lies. Of a file that is made for this load the folder: nobody finds the file later, and no two records
+/// Where a target is. For a file created for this load, its folder: the file does not exist later, and no two records
 /// have it in common.
 fn lasting_path(place: &Place) -> String {
     let path = place.target.path();

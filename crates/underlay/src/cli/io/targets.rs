@@ -39,7 +39,7 @@ enum Intent {
 }
 
 /// Opens the targets, hands them over, and removes what was created. Files to be kept are the user's from when `work` calls
-/// the second argument: neither an error nor `clean` removes them then. Beside the result stands whether everything
+/// the second argument: neither an error nor `clean` removes them then. Returned with the result: whether everything
 /// could be removed.
 pub fn with_targets<T>(
     options: &LoadArguments,

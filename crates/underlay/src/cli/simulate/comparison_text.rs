@@ -111,7 +111,7 @@ mod tests {
         let page = comparison_page::render(std::slice::from_ref(&comparison), how);
         for output in [&text, &page] {
             assert!(output.contains("3000 requests per run, and") && output.contains("seed 1."));
-            assert!(output.contains("not the documented one"), "{output}");
+            assert!(output.contains("differs from the documented one"), "{output}");
         }
         for row in &comparison.rows {
             let name = super::figure_name(row);

@@ -1,5 +1,5 @@
 //! `underlay simulate`: block workloads against a design in virtual time, or a publication's block experiments
-//! simulated beside what was published.
+//! simulated and compared with the published results.
 
 mod comparison_page;
 mod comparison_text;
@@ -81,7 +81,7 @@ const REQUESTS: u64 = 1_000_000;
 /// Requests per point of a curve, of which there are thirteen.
 const REQUESTS_PER_POINT: u64 = 200_000;
 
-/// What the numbers of a study hang on, beside the code.
+/// What the numbers of a study depend on, apart from the code.
 #[derive(Clone, Copy, Debug)]
 struct Settings {
     requests: u64,

@@ -49,7 +49,7 @@ impl ClusterView<'_> {
         Nanos(if ios > 0.0 { (self.increase(time) / ios) as u64 } else { 0 })
     }
 
-    /// What stands between a prefix and a suffix in the names.
+    /// The parts of the names between a prefix and a suffix.
     fn parts(&self, prefix: &str, suffix: &str) -> BTreeSet<String> {
         let part =
             |name: &String| Some(name.strip_prefix(prefix)?.strip_suffix(suffix)?.to_string());
@@ -210,7 +210,7 @@ impl ClusterView<'_> {
         lines.extend(repair.map(|repair| format!("resync: {repair}")));
     }
 
-    /// For how long there is still something to copy: at the rate that stands beside it, where copying went on all through the
+    /// The remaining time of copying: at the rate shown with it, if copying lasted all through the
     /// interval, otherwise as the cluster estimates it; 0 = not known.
     fn time_left_ns(&self, left_bytes: f64, bytes_per_second: f64) -> f64 {
         const ACTIVE: &str = "cluster.resync.active";
@@ -338,12 +338,12 @@ mod tests {
             ClusterView { now: &now, before: None, latencies: &[], notices: &[], ..view }.text()
         };
         assert!(idle(0.0).contains("resync: idle"), "{}", idle(0.0));
-        assert!(idle(4.0).contains("4 components are out of reach"), "{}", idle(4.0));
+        assert!(idle(4.0).contains("4 components are unreachable or stale"), "{}", idle(4.0));
         let timer =
             map(&[("cluster.components.impaired", 4.0), ("cluster.resync.repair-in", 3_540.9e9)]);
         let timer = ClusterView { now: &timer, before: None, latencies: &[], notices: &[], ..view };
         let timer = timer.text();
-        assert!(timer.contains("unless it returns within 59 min 00 s"), "{timer}");
+        assert!(timer.contains("rebuilt elsewhere in 59 min 00 s unless they return"), "{timer}");
         let empty = map(&[
             ("cluster.group.h0/g.buffer.free", 100.0),
             ("cluster.group.h0/g.reduction.dedupe-ratio", 1.0),
@@ -374,8 +374,8 @@ mod tests {
         assert!(device.contains(" 100 ") && device.contains("100 us"), "{device}");
         let resync = line("resync");
         assert!(resync.contains("100.0 MB/s") && resync.contains("done in about 30"), "{resync}");
-        assert!(resync.contains("30 s, as this host copies, which takes 2.4 times"), "{resync}");
-        assert!(text.contains("resync: what is out of reach is rebuilt"), "{text}");
+        assert!(resync.contains("30 s (this host copies 2.4 times slower"), "{resync}");
+        assert!(text.contains("resync: unreachable components will be rebuilt"), "{text}");
         // Copied all through the interval, at 100 MB/s: what is left takes 30 s, whatever the cluster hoped for.
         let earlier = map(&[("cluster.resync.active", 2.0)]);
         let mut later = now.clone();
