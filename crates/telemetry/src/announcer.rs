@@ -1,8 +1,8 @@
-//! Tells about a source once per change: its status, its series, a failure, a recovery.
+//! Announces each change of a source once: its status, its series, a failure, a recovery.
 
+use crate::common::{Common, SinkClosed, send};
 use crate::item::Item;
 use crate::source::{SampleError, SourceInfo, Status};
-use crate::tier::{Common, SinkClosed, send};
 
 /// The last announcement about one source.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ impl Announcer {
         self.number
     }
 
-    /// Tells about the source when its status or its number of series is new.
+    /// Announces the source if its status or its number of series changed.
     pub(crate) fn source(
         &mut self,
         common: &Common,
@@ -50,7 +50,7 @@ impl Announcer {
     }
 
     /// Notes the first failure of a row of failures, and the recovery. While the source is absent its
-    /// status says it all.
+    /// status is enough.
     pub(crate) fn outcome(
         &mut self,
         common: &Common,
@@ -75,10 +75,10 @@ impl Announcer {
 #[cfg(test)]
 mod tests {
     use super::{Announcer, Series};
+    use crate::common::Common;
     use crate::item::Item;
     use crate::source::{SampleError, SourceInfo, Status};
     use crate::stop::StopSignal;
-    use crate::tier::Common;
     use std::sync::{Arc, mpsc};
     use std::time::{Duration, Instant};
     use underlay_core::series::Layer;

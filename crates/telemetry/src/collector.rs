@@ -3,13 +3,14 @@
 //! It decides only which sampler runs on which thread. The sink is unbounded by contract: at 1 Hz a
 //! collector sends some tens of items per second, and a sampler must never wait for the record.
 
+use crate::common::{Common, send};
 use crate::item::Item;
 use crate::samplers;
 use crate::samplers::process::ProcessRoot;
 use crate::source::Sampler;
 use crate::stop::StopSignal;
 use crate::targets::{Pace, Targets};
-use crate::tier::{self, Account, Common, Seat};
+use crate::tier::{self, Account, Seat};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
@@ -126,7 +127,7 @@ impl Collector {
                 tracing::warn!("{text}");
                 let note = Item::Note { at: common.now(), source: None, text };
                 // The send fails only if the receiver is gone.
-                let _closed = tier::send(common, note);
+                let _closed = send(common, note);
             }
         }
     }

@@ -37,6 +37,7 @@ mod targets;
 mod announcer;
 mod catalogue;
 mod collector;
+mod common;
 mod schedule;
 mod stop;
 mod tier;

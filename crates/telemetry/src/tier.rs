@@ -5,14 +5,14 @@
 //! delay shows in its own acquisition windows and nowhere else.
 
 use crate::announcer::{Announcer, Series};
+use crate::common::{Common, SinkClosed, send};
 use crate::item::Item;
 use crate::schedule::Schedule;
 use crate::source::{Sampler, SourceInfo, Status};
-use crate::stop::{StopSignal, Wakeup};
+use crate::stop::Wakeup;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
 
@@ -56,31 +56,6 @@ fn thread_cpu_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     u64::try_from(time.tv_sec).unwrap_or(0) * 1_000_000_000
         + u64::try_from(time.tv_nsec).unwrap_or(0)
-}
-
-/// What every thread of a collector shares.
-#[derive(Clone, Debug)]
-pub(crate) struct Common {
-    pub(crate) origin: Instant,
-    pub(crate) interval: Duration,
-    pub(crate) stop: Arc<StopSignal>,
-    pub(crate) sink: Sender<Item>,
-}
-
-impl Common {
-    /// The present moment on the time axis of the run.
-    pub(crate) fn now(&self) -> Nanos {
-        Nanos::from(self.origin.elapsed())
-    }
-}
-
-/// The receiver is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SinkClosed;
-
-/// Sends and turns the send error into a plain word.
-pub(crate) fn send(common: &Common, item: Item) -> Result<(), SinkClosed> {
-    common.sink.send(item).map_err(|_| SinkClosed)
 }
 
 /// A sampler and its announcements.

@@ -11,7 +11,6 @@ use underlay_record::{
 };
 
 use super::series::{Series, SourceTicks};
-use super::window::MeasuredWindow;
 
 /// One run as read from its record.
 #[derive(Debug)]
@@ -90,7 +89,7 @@ impl ObservedRun {
     }
 
     /// Whether this load of a block load is a point of a curve, or a round before the steady ones.
-    fn is_left_out(&self, label: &str) -> bool {
+    pub(super) fn is_left_out(&self, label: &str) -> bool {
         let loads =
             self.documents.get(document::BLOCK_LOAD).and_then(|said| said["loads"].as_array());
         let mut loads = loads.into_iter().flatten();
@@ -98,23 +97,10 @@ impl ObservedRun {
     }
 
     /// Whether a phase was measured to its end, or as far as the user let a block load go.
-    fn is_measured(&self, phase: &Phase) -> bool {
+    pub(super) fn is_measured(&self, phase: &Phase) -> bool {
         let ended_by_user = phase.status == PhaseStatus::Interrupted
             && self.documents.contains_key(document::BLOCK_LOAD);
         phase.kind == PhaseKind::Measure && (phase.status == PhaseStatus::Finished || ended_by_user)
-    }
-
-    /// The measured windows: finished, with users; of a block load those that belong to what is reported.
-    pub(crate) fn windows(&self) -> Vec<MeasuredWindow<'_>> {
-        self.phases
-            .iter()
-            .filter(|phase| self.is_measured(phase))
-            .filter(|phase| !self.is_left_out(&phase.label))
-            .filter_map(|phase| {
-                let interval = phase.interval().filter(|interval| interval.seconds() > 0.0)?;
-                Some(MeasuredWindow { run: self, users: phase.users?, interval })
-            })
-            .collect()
     }
 }
 

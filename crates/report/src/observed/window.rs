@@ -17,6 +17,21 @@ pub(crate) struct MeasuredWindow<'a> {
     pub(crate) interval: Interval,
 }
 
+impl ObservedRun {
+    /// The measured windows: finished, with users; of a block load those that belong to what is reported.
+    pub(crate) fn windows(&self) -> Vec<MeasuredWindow<'_>> {
+        self.phases
+            .iter()
+            .filter(|phase| self.is_measured(phase))
+            .filter(|phase| !self.is_left_out(&phase.label))
+            .filter_map(|phase| {
+                let interval = phase.interval().filter(|interval| interval.seconds() > 0.0)?;
+                Some(MeasuredWindow { run: self, users: phase.users?, interval })
+            })
+            .collect()
+    }
+}
+
 impl<'a> MeasuredWindow<'a> {
     /// Begin and end, seconds on the run's clock.
     pub(crate) fn span(&self) -> (f64, f64) {

@@ -25,6 +25,7 @@ mod query;
 mod tally;
 
 use crate::announcer::Announcer;
+use crate::common::{Common, SinkClosed, send};
 use crate::declare::{SamplerDoc, SeriesDoc};
 use crate::item::Item;
 use crate::mariadb_session::MariadbSession;
@@ -33,7 +34,7 @@ use crate::source::{SampleError, SourceInfo, Status};
 use crate::sql_session::SqlSession;
 use crate::stop::Wakeup;
 use crate::targets::Pace;
-use crate::tier::{Account, Common, SinkClosed, send};
+use crate::tier::Account;
 use query::Statements;
 use std::time::{Duration, Instant};
 use tally::Tally;
