@@ -19,6 +19,7 @@ pub mod password_file;
 mod percent;
 pub mod place;
 pub mod rights;
+pub mod run_lock;
 pub mod session;
 pub mod stop;
 pub mod target;

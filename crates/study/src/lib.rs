@@ -69,7 +69,9 @@ pub use plan::{
     ProcedurePlan, Profile, PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, SearchPlan,
     Setting, Sizes, SysbenchPlan, TpccPlan, VolumePlan, WarehousePlan, WorkloadKind, WorkloadPlan,
 };
-pub use plan_json::{PLAN_FORMAT, RecordedPlanError, plan_json, recorded_study, study_json};
+pub use plan_json::{
+    PLAN_FORMAT, RecordedPlanError, measurement_json, plan_json, recorded_study, study_json,
+};
 pub use plan_text::render_plan;
 pub use planner::{check, parse, plan};
 pub use problem::{Colour, Problem, Problems, Source};

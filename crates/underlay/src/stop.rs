@@ -8,7 +8,7 @@ use std::error::Error;
 use std::fmt;
 
 /// An expected end: something the user, the host or the database caused.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Stop {
     code: u8,
     message: String,

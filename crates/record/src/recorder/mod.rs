@@ -36,7 +36,8 @@ pub struct Recorder {
     manifest: Manifest,
     declared: HashMap<(RunId, u32), Declared>,
     wait_keys: HashMap<WaitKey, i64>,
-    _lock: WriterLock,
+    /// None of a record that only this connection can reach.
+    _lock: Option<WriterLock>,
 }
 
 /// What is remembered of a source to verify its ticks.
@@ -58,7 +59,16 @@ impl Recorder {
             return Err(OpenError::Exists { path: path.to_path_buf() });
         }
         let connection = format::create(path, |connection| insert_manifest(connection, manifest))?;
-        Ok(Recorder::over(connection, path, manifest.clone(), lock))
+        Ok(Recorder::over(connection, path, manifest.clone(), Some(lock)))
+    }
+
+    /// Creates a record that nobody else sees and that is gone with this recorder, also when the process is killed: for
+    /// executions that are not to be kept. It takes space in SQLite's folder for temporary files.
+    pub fn create_temporary(manifest: &Manifest) -> Result<Recorder, OpenError> {
+        // SQLite's name of a private database on disk.
+        let path = Path::new("");
+        let connection = format::create(path, |connection| insert_manifest(connection, manifest))?;
+        Ok(Recorder::over(connection, path, manifest.clone(), None))
     }
 
     /// Opens the record of an execution that did not finish, to continue it.
@@ -82,10 +92,15 @@ impl Recorder {
         connection
             .execute_batch(MARK_INTERRUPTED)
             .map_err(|source| OpenError::Sqlite { path: path.to_path_buf(), source })?;
-        Ok(Recorder::over(connection, path, manifest, lock))
+        Ok(Recorder::over(connection, path, manifest, Some(lock)))
     }
 
-    fn over(connection: Connection, path: &Path, manifest: Manifest, lock: WriterLock) -> Recorder {
+    fn over(
+        connection: Connection,
+        path: &Path,
+        manifest: Manifest,
+        lock: Option<WriterLock>,
+    ) -> Recorder {
         assert!(
             connection.is_autocommit(),
             "opening or creating a record leaves no open transaction"

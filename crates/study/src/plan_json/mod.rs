@@ -17,7 +17,10 @@ use crate::finding::Finding;
 use crate::json_value::ToJson;
 use crate::options::PlanOptions;
 use crate::parse::Study;
-use crate::plan::{EnginePlan, Estimates, Origin, Plan, PublishedSeries, Setting, Sizes};
+use crate::plan::{
+    EnginePlan, Estimates, Origin, Plan, ProcedurePlan, PublishedSeries, Setting, Sizes,
+    WorkloadPlan,
+};
 use crate::problem::Source;
 
 use design::design;
@@ -52,9 +55,9 @@ pub fn plan_json(plan: &Plan) -> Value {
         "size": sizes(&plan.size),
         "engine": engine(&plan.engine),
         "designs": plan.designs.iter().map(design).collect::<Vec<_>>(),
-        "workload": workload(plan),
+        "workload": workload(&plan.workload),
         "procedure": plan.procedure.to_json(),
-        "outcome": outcome(plan),
+        "outcome": outcome(&plan.workload, &plan.procedure),
         "weights": plan.weights.iter().map(|change| weights(plan, change)).collect::<Vec<_>>(),
         "background": plan.background.iter().map(|work| background(plan, work)).collect::<Vec<_>>(),
         "faults": plan.faults.iter().map(|fault| faults::fault(plan, fault)).collect::<Vec<_>>(),
@@ -69,6 +72,15 @@ pub fn plan_json(plan: &Plan) -> Value {
         "provenance": plan.provenance.iter().map(setting).collect::<Vec<_>>(),
         "study": { "name": plan.source.name, "text": plan.source.text },
         "options": plan.options.to_json(),
+    })
+}
+
+/// What is run and how it is measured, as a plan has them: of a run that no study describes.
+pub fn measurement_json(workload: &WorkloadPlan, measured: &ProcedurePlan) -> Value {
+    json!({
+        "workload": self::workload(workload),
+        "procedure": measured.to_json(),
+        "outcome": outcome(workload, measured),
     })
 }
 

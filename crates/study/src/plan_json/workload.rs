@@ -4,11 +4,10 @@ use serde_json::{Value, json};
 use underlay_workload::dvdstore::Behaviour;
 
 use crate::background_plan::BackgroundPlan;
-use crate::plan::{Pacing, Plan, WorkloadKind};
+use crate::plan::{Pacing, Plan, ProcedurePlan, WorkloadKind, WorkloadPlan};
 use crate::weights_plan::WeightsPlan;
 
-pub(super) fn workload(plan: &Plan) -> Value {
-    let workload = &plan.workload;
+pub(super) fn workload(workload: &WorkloadPlan) -> Value {
     let pacing = match workload.pacing {
         Pacing::Closed { key_think } => json!({ "closed": { "key_think": key_think } }),
         Pacing::Open { rate_per_second, arrivals } => json!({ "open": {
@@ -80,9 +79,9 @@ pub(super) fn behaviour(behaviour: &Behaviour) -> Value {
 }
 
 /// What is concluded of each run, where its headline is not what its transactions add up to.
-pub(super) fn outcome(plan: &Plan) -> Value {
-    let shape = plan.workload.kind.shape();
-    if let Some(definition) = plan.workload.kind.job_headline() {
+pub(super) fn outcome(workload: &WorkloadPlan, procedure: &ProcedurePlan) -> Value {
+    let shape = workload.kind.shape();
+    if let Some(definition) = workload.kind.job_headline() {
         return json!({
             "kind": "job",
             "definition": definition,
@@ -91,7 +90,7 @@ pub(super) fn outcome(plan: &Plan) -> Value {
             "period_ns": shape.headline.period.0,
         });
     }
-    let search = plan.procedure.search.as_ref();
+    let search = procedure.search.as_ref();
     search.map_or(Value::Null, |search| {
         json!({
             "kind": "rate-search",

@@ -31,7 +31,7 @@ mod whole_number;
 use crate::exit_code;
 use crate::output;
 use crate::stop::Stop;
-use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Shows what a storage design does to a database.
 #[derive(Debug, Parser)]
@@ -99,13 +99,8 @@ fn after_help() -> String {
 /// # Errors
 /// A [`Stop`] with its exit code. Usage errors are printed by the parser itself.
 pub fn main() -> Result<(), Stop> {
-    let parsed = Cli::command().try_get_matches().and_then(|matches| {
-        let cli =
-            Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut Cli::command()))?;
-        Ok((cli, matches))
-    });
-    let (cli, matches) = match parsed {
-        Ok(parsed) => parsed,
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
         Err(error) => {
             let code = if error.use_stderr() { exit_code::BAD_INPUT } else { exit_code::OK };
             // Printing fails only when the reader is gone: there is no one left to report it to.
@@ -113,11 +108,11 @@ pub fn main() -> Result<(), Stop> {
             return if code == exit_code::OK { Ok(()) } else { Err(Stop::silent(code)) };
         }
     };
-    carry_out(cli.command, &matches)?;
+    carry_out(cli.command)?;
     output::ended()
 }
 
-fn carry_out(command: Command, matches: &ArgMatches) -> Result<(), Stop> {
+fn carry_out(command: Command) -> Result<(), Stop> {
     match command {
         Command::Run(arguments) => run::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
@@ -126,10 +121,7 @@ fn carry_out(command: Command, matches: &ArgMatches) -> Result<(), Stop> {
         Command::Compare(arguments) => compare::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
-        Command::Drive(arguments) => {
-            let given = matches.subcommand().map(|(_, matches)| drive::Given::of(matches));
-            drive::run(&arguments, &given.unwrap_or_default())
-        }
+        Command::Drive(arguments) => drive::run(&arguments),
         Command::Io(arguments) => io::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Calibrate(arguments) => calibrate::run(&arguments),

@@ -1,6 +1,7 @@
 //! Why a run ends before its time.
 
-use crate::stop::chain;
+use crate::exit_code;
+use crate::stop::{Stop, chain};
 use std::error::Error;
 
 /// The cause, as the record keeps it.
@@ -16,6 +17,24 @@ impl Abort {
     /// A failure with the whole chain of its causes, said to have happened while `doing`.
     pub fn failed(doing: &str, error: &(dyn Error + 'static)) -> Abort {
         Abort::Failed(format!("{doing}: {}", chain(error)))
+    }
+}
+
+impl From<Stop> for Abort {
+    fn from(stop: Stop) -> Abort {
+        match stop.code() {
+            exit_code::INTERRUPTED => Abort::Interrupted,
+            _ => Abort::Failed(stop.to_string()),
+        }
+    }
+}
+
+impl From<Abort> for Stop {
+    fn from(abort: Abort) -> Stop {
+        match abort {
+            Abort::Interrupted => Stop::interrupted("stopped by the user"),
+            Abort::Failed(reason) => Stop::run_failed(reason),
+        }
     }
 }
 

@@ -4,10 +4,12 @@
 //! server, unwind the teardown stack) and ends with its own exit code. A second signal ends the
 //! waiting inside a step sooner, never the removal.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 static SIGNALS: AtomicUsize = AtomicUsize::new(0);
+/// Work is being done that a request to stop does not end.
+static SHIELDED: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn on_signal(_signal: libc::c_int) {
     SIGNALS.fetch_add(1, Ordering::Relaxed);
@@ -41,6 +43,19 @@ fn take_over(flags: libc::c_int) {
 /// Whether the user asked to stop.
 pub fn requested() -> bool {
     SIGNALS.load(Ordering::Relaxed) > 0
+}
+
+/// Whether work in progress is to be given up: the user asked to stop, and it is not [`shielded`].
+pub fn gives_up() -> bool {
+    requested() && !SHIELDED.load(Ordering::Relaxed)
+}
+
+/// Does work that a request to stop does not end: without it, what was done before would be lost.
+pub fn shielded<T>(work: impl FnOnce() -> T) -> T {
+    SHIELDED.store(true, Ordering::Relaxed);
+    let done = work();
+    SHIELDED.store(false, Ordering::Relaxed);
+    done
 }
 
 /// Sleeps until `deadline`, or until the user asks to stop. Returns whether it may go on.

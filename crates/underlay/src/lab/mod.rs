@@ -6,13 +6,13 @@
 //!
 //! A killed execution goes on where it was: runs that finished stay, the one that was under way is done again.
 
-mod abort;
+pub mod abort;
 mod background;
 mod faults;
 mod generator;
 mod host_view;
 mod job;
-mod ladder;
+pub mod ladder;
 mod mix;
 mod phases;
 mod recording;
@@ -23,13 +23,14 @@ mod schedule;
 mod storage_record;
 mod template;
 mod verification;
-mod workload;
 
 pub mod event;
+pub mod external;
 pub mod interrupt;
 pub mod progress;
 pub mod rate_search;
 pub mod records;
+pub mod workload;
 
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -43,6 +44,7 @@ use underlay_record::{
 use underlay_study::{Plan, WorkloadKind, plan_json};
 
 pub use host_view::{installs, with_host_view};
+pub use run::wall_clock_ns;
 
 use crate::lab::abort::Abort;
 use crate::lab::event::{Event, Observer};

@@ -22,7 +22,7 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
-use crate::lab::workload::{Checked, Progress, Subject, load_document};
+use crate::lab::workload::{Access, Checked, Progress, Subject, load_document};
 
 /// Version of the way templates are made. A change makes older ones unused.
 const TEMPLATE_FORMAT: u32 = 1;
@@ -137,7 +137,7 @@ fn load_and_capture<S: Subject>(
         })?;
     }
     let target = target.with_database(database);
-    let loaded = load_watched(&target, spec.subject, observer)?;
+    let loaded = load_watched(access(spec.runtime, &target), spec.subject, observer)?;
     check_loaded(spec, &target)?;
     server.stop(StopMode::Fast).during("stop the database server")?;
     if engine == Engine::Mariadb {
@@ -154,6 +154,12 @@ fn load_and_capture<S: Subject>(
     let (template, _) = Template::capture(&mut server, &spec.directory(), labels)
         .during("keep the loaded database")?;
     Ok((template, loaded))
+}
+
+/// A server that Underlay manages, reached with all processors.
+pub fn access<'a>(runtime: &'a Runtime, target: &'a Target) -> Access<'a> {
+    let parallel = std::thread::available_parallelism().map_or(1, usize::from);
+    Access { runtime, target, parallel }
 }
 
 /// Settings for a load whose result is made durable afterwards.
@@ -186,15 +192,14 @@ fn settings(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
 
 /// Loads on threads of their own, telling the observer meanwhile.
 fn load_watched<S: Subject>(
-    target: &Target,
+    access: Access<'_>,
     subject: &S,
     observer: &mut dyn Observer,
 ) -> Result<LoadReport, Abort> {
     let reached = Mutex::new(Progress { share: 0.0, rows: 0 });
-    let parallel = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let loader = scope.spawn(|| {
-            subject.load(target, parallel, &|progress| {
+            subject.load(access, &|progress| {
                 *reached.lock().unwrap_or_else(PoisonError::into_inner) = progress;
             })
         });
@@ -207,12 +212,13 @@ fn load_watched<S: Subject>(
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-        loader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let loaded = loader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        Ok(loaded?.report)
     })
 }
 
 fn check_loaded<S: Subject>(spec: &TemplateSpec<'_, S>, target: &Target) -> Result<(), Abort> {
-    let results = spec.subject.check(spec.runtime, target, CheckMoment::Before, None)?;
+    let results = spec.subject.check(access(spec.runtime, target), CheckMoment::Before, None)?;
     match results.iter().find(|result| !result.holds()).map(Checked::describe) {
         None => Ok(()),
         Some(broken) => {

@@ -1,41 +1,27 @@
-//! Making the consistency checks of a run and keeping what they found.
+//! Keeping what the consistency checks of a run found.
 
-use tokio::runtime::Runtime;
-use underlay_database::Target;
 use underlay_record::{Check, CheckMoment};
 
-use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::run_log::RunLog;
-use crate::lab::workload::Subject;
+use crate::lab::workload::Checked;
+use crate::stop::{Stop, chain};
 
-/// Makes all checks, writes them to the record and tells the observer. Returns whether all hold.
-pub fn verify<S: Subject>(
-    (subject, runtime): (&S, &Runtime),
-    target: &Target,
-    run: Option<(&S::Before, &S::Accounting)>,
+/// Writes what checks found to the record, and tells the observer.
+pub fn keep(
+    results: &[Checked],
     (log, moment): (RunLog<'_>, CheckMoment),
     observer: &mut dyn Observer,
-) -> Result<Verified, Abort> {
-    let results = subject.check(runtime, target, moment, run)?;
-    for result in &results {
-        log.recorder
-            .lock()
-            .check(&Check {
-                run: log.run,
-                moment,
-                id: result.id.clone(),
-                title: result.title.clone(),
-                outcome: result.outcome.clone(),
-            })
-            .during("write the record")?;
+) -> Result<(), Stop> {
+    for result in results {
+        let Checked { id, title, outcome, .. } = result.clone();
+        log.recorder.lock().check(&Check { run: log.run, moment, id, title, outcome }).map_err(
+            |error| Stop::host(format!("could not write the record: {}", chain(&error))),
+        )?;
     }
     let failed = results.iter().filter(|result| !result.holds()).count();
     observer.notice(&Event::Checked { moment, checks: results.len(), failed });
-    Ok(match results.iter().find(|result| !result.holds()) {
-        None => Verified::Clean,
-        Some(result) => Verified::Broken(result.describe()),
-    })
+    Ok(())
 }
 
 /// Whether the data is right.
@@ -45,4 +31,14 @@ pub enum Verified {
     Clean,
     /// At least one is violated or could not be made; the first in words.
     Broken(String),
+}
+
+impl Verified {
+    /// What checks amount to.
+    pub fn of(checks: &[Checked]) -> Verified {
+        match checks.iter().find(|result| !result.holds()) {
+            None => Verified::Clean,
+            Some(result) => Verified::Broken(result.describe()),
+        }
+    }
 }

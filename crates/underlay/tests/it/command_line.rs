@@ -236,8 +236,13 @@ fn drive_refuses_bad_arguments_before_it_connects() {
         ("sysbench --connections 0", "--connections 0 is not between 1 and"),
         ("sysbench --script read_only --range-size 0", "--range-size 0 is not between 1 and"),
         ("dvdstore --key-think=nan", "--key-think NaN is not between 0 and 100"),
-        ("tpcc --run --warehouses 5 --table-size 3", "--table-size has no meaning for tpcc"),
-        ("warehouse --run --scale 1", "--scale says what --load makes"),
+        ("tpcc --run --warehouses 5", "--warehouses has no effect without --load"),
+        ("tpcc --run --table-size 3", "unexpected argument '--table-size'"),
+        (
+            "tpcc --rate 5 --ramp 20s --duration 10s",
+            "--ramp 20 s is longer than the measured load of 10 s",
+        ),
+        ("warehouse --run --scale 1", "--scale has no effect without --load"),
     ] {
         let url = ["--url", "postgres://ann@127.0.0.1:1/x"];
         let words: Vec<&str> = ["drive"].into_iter().chain(line.split(' ')).chain(url).collect();
@@ -252,19 +257,23 @@ fn drive_refuses_bad_arguments_before_it_connects() {
 fn jobs_with_an_end_refuse_what_has_no_meaning_for_them() {
     let bench = Bench::new();
     let url = "postgres://ann@127.0.0.1:1/x";
-    let ended =
-        bench.run(&["drive", "batch", "--url", url, "--users", "4", "--rate", "10", "--rollback"]);
+    for option in ["--users=4", "--rate=10", "--slo=p99=10ms", "--duration=5s", "--load"] {
+        let ended = bench.run(&["drive", "batch", "--url", url, option]);
+        assert_eq!(ended.code, Some(2), "{option}: {}", ended.stdout);
+        let (name, _) = option.split_once('=').unwrap_or((option, ""));
+        assert!(ended.stderr.contains(name), "{option}: {}", ended.stderr);
+    }
+    let ended = bench.run(&["drive", "batch", "--url", url, "--rows", "0", "--rollback"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    for named in ["--users", "--rate", "--rollback"] {
+    for named in ["--rows 0 is not between", "--rollback needs a transaction"] {
         assert!(ended.stderr.contains(named), "{}", ended.stderr);
     }
-    let ended = bench.run(&["drive", "warehouse", "--url", url, "--noop", "--streams", "101"]);
+    let ended =
+        bench.run(&["drive", "warehouse", "--url", url, "--scale", "1", "--streams", "101"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    assert!(
-        ended.stderr.contains("--noop") && ended.stderr.contains("--streams"),
-        "{}",
-        ended.stderr
-    );
+    for named in ["--scale", "--streams 101"] {
+        assert!(ended.stderr.contains(named), "{}", ended.stderr);
+    }
     let ended = bench.run(&["drive", "warehouse", "--url", url, "--scale", "0.001"]);
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
     assert!(ended.stderr.contains("multiple of 0.01"), "{}", ended.stderr);

@@ -5,6 +5,9 @@
 #[path = "../../../database/tests/it/tls/certificates.rs"]
 mod certificates;
 mod foreign;
+
+#[path = "drive_by_url/gaps.rs"]
+mod gaps;
 mod lost_server;
 mod rights;
 mod stopped;
@@ -350,6 +353,9 @@ fn whole(engine: Engine) {
     a_load_that_is_stopped_is_incomplete(&stranger);
     stopped::what_waits_for_a_lock_can_be_stopped(&stranger);
     too_many_users_are_refused(&stranger);
+    gaps::what_was_not_delivered_ends_with_exit_code_6(&stranger);
+    gaps::tables_of_a_running_load_are_not_dropped(&stranger);
+    gaps::a_run_is_recorded(&stranger);
     what_is_not_ours_stays(&stranger);
     foreign::tables_are_replaced_only_by_name(&stranger);
     foreign::what_is_in_use_is_not_replaced(&stranger);

@@ -1,239 +1,196 @@
-//! Batch insertion on the database of the command: a job with an end, so it has no rate, no users and no mix.
+//! Batch insertion on a database of the user's: a job with an end.
 //!
-//! Running it makes the table anew, fills it, and compares row by row what is there with what was acknowledged. When
-//! the server goes away on the way, it is waited for, and compared then.
-
-use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+//! Running it makes the table, fills it, and compares row by row what is there with what was acknowledged. When
+//! the server goes away meanwhile, it is waited for, and compared then.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use underlay_core::{Histogram, Nanos, RootSeed};
+use std::time::Instant;
+use underlay_core::{Histogram, Nanos};
+use underlay_database::Engine;
 use underlay_database::batch::{
-    BatchError, BatchOptions, BatchReport, SessionEnd, describe, drop_schema, insert,
-    rows_by_server_clock, verify,
+    BatchError, BatchOptions, BatchReport, SessionEnd, describe, drop_schema, rows_by_server_clock,
+    verify,
 };
-use underlay_database::place::Afterwards;
-use underlay_database::{Engine, ErrorClass, Target};
-use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, STUDY_ROWS, Verdict};
+use underlay_database::place::WorkloadTables;
+use underlay_study::{BatchPlan, WorkloadKind};
+use underlay_workload::batch::{MAX_ROWS, Mode, Parameters, STUDY_ROWS};
 
-use super::connection::Sessions;
-use super::{
-    Action, Arguments, MUST_FINISH, RETURN_LIMIT, foreign, given_up, job, may_begin, rights,
-};
+use super::options::{Common, Loading, NOT_RUN, Problems};
+use super::{Action, Command, Dropped, External, carry_out, given_up, run_job, verdict_of_run};
+use crate::lab::external::Checks;
 use crate::lab::interrupt;
-use crate::stop::{Stop, chain};
+use crate::lab::workload::{Access, BatchSubject, Loaded, session_failed, stopped};
+use crate::stop::Stop;
 
 /// Sessions have a thread each.
 const MAX_SESSIONS: u32 = 1024;
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
-/// Arguments of batch insertion.
+/// Arguments of `underlay drive batch`.
 #[derive(Debug, Args)]
-pub(super) struct BatchArguments {
+pub(super) struct Arguments {
+    #[command(flatten)]
+    common: Common,
     /// Transactions of the rows: implicit (each row its own), explicit (one for all rows of a session) or bulk (COPY
-    /// or LOAD DATA, in one) (batch).
-    #[arg(long, value_name = "MODE", default_value = "implicit")]
-    mode: Mode,
-    /// Rows to insert (batch).
-    #[arg(long, value_name = "N", default_value_t = STUDY_ROWS)]
-    rows: u32,
-    /// Sessions that insert side by side, each a part of the rows (batch).
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    sessions: u32,
-    /// Undo at the end instead of committing; not in implicit mode (batch).
+    /// or LOAD DATA, in one) [default: implicit].
+    #[arg(long, value_name = "MODE")]
+    mode: Option<Mode>,
+    /// Rows to insert [default: 1000000].
+    #[arg(long, value_name = "N")]
+    rows: Option<u32>,
+    /// Sessions that insert side by side, each a part of the rows [default: 1].
+    #[arg(long, value_name = "N")]
+    sessions: Option<u32>,
+    /// Undo at the end instead of committing; not in implicit mode.
     #[arg(long)]
     rollback: bool,
 }
 
-/// What the table holds after an insertion.
-struct Compared {
-    verdict: Verdict,
-    /// Second since the first row's, rows.
-    by_server_clock: Vec<(u32, u64)>,
-}
-
 /// Carries out the command.
-pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
-    let target = super::target(arguments)?;
-    let done = carry_out_steps(arguments, &target, &options(arguments));
-    done.map_err(|stop| rights::explain(arguments, &target, stop))
+pub(super) fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let command = Command {
+        common: &arguments.common,
+        loading: &Loading::default(),
+        users: None,
+        name: "batch",
+        tables: WorkloadTables::Batch,
+        foreign_tables: false,
+        foreign_size: (None, None),
+        inserts_in_bulk: false,
+    };
+    let Arguments { mode, rows, sessions, rollback, .. } = arguments;
+    let mut problems = Problems::default();
+    problems.outside("--rows", *rows, 1..=MAX_ROWS);
+    problems.outside("--sessions", *sessions, 1..=MAX_SESSIONS);
+    let options = BatchOptions {
+        parameters: Parameters { rows: rows.unwrap_or(STUDY_ROWS), seed: command.common.seed() },
+        mode: mode.unwrap_or(Mode::Implicit),
+        sessions: sessions.unwrap_or(1),
+        rollback: *rollback,
+    };
+    let has_no_transaction = *rollback && options.mode == Mode::Implicit;
+    problems.refuse(
+        &[("--rollback", has_no_transaction)],
+        "needs a transaction to undo: add --mode explicit or --mode bulk",
+    );
+    if !command.runs() {
+        let of_run = [
+            ("--mode", mode.is_some()),
+            ("--rows", rows.is_some()),
+            ("--sessions", sessions.is_some()),
+            ("--rollback", *rollback),
+        ];
+        problems.refuse(&of_run, NOT_RUN);
+    }
+    Command::refuse(problems, &command)?;
+    carry_out(&command, BatchSubject { options })
 }
 
-fn carry_out_steps(
-    arguments: &Arguments,
-    target: &Target,
-    options: &BatchOptions,
-) -> Result<(), Stop> {
-    let mut result = Map::new();
-    let sessions = Sessions::look(arguments, target)?;
-    result.insert("sessions".to_string(), sessions.json());
-    let mut verdict = Ok(());
-    let is_run = arguments.runs();
-    if is_run {
-        if let Some(replaced) = foreign::replace(arguments, target, Afterwards::Load)? {
-            result.insert("replaced".to_string(), replaced);
-        }
-        let (run, ended) = run(arguments, target, options)?;
-        result.insert("run".to_string(), run);
-        verdict = ended;
+impl External for BatchSubject {
+    fn adopt(&mut self, _: &Command<'_>, _: Access<'_>) -> Result<(), Stop> {
+        Ok(())
     }
-    if arguments.check && may_begin(&mut verdict) {
-        let described = describe(target).map_err(|error| stop(&error))?;
-        let claims = described.claims();
-        let found = verify(target, &described.options.parameters, claims)
-            .map_err(|error| given_up(arguments, Action::Check, stop(&error)))?;
-        let Parameters { rows, seed } = described.options.parameters;
-        let ended = match (described.complete, described.options.rollback) {
+
+    fn drop_population(&self, access: Access<'_>) -> Result<Dropped, Stop> {
+        match drop_schema(access.target) {
+            Ok(()) => Ok(Dropped::Done("the table".to_string())),
+            Err(error) => {
+                let is_absent = matches!(error, BatchError::NotThere);
+                let stop = stopped("drop the table", error);
+                if is_absent { Ok(Dropped::Nothing(stop)) } else { Err(stop) }
+            }
+        }
+    }
+
+    fn describe_load(&self, _: &Loaded) -> (String, Value) {
+        (String::new(), json!({}))
+    }
+
+    fn check_alone(
+        &self,
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop> {
+        let began = Instant::now();
+        let described =
+            describe(access.target).map_err(|error| stopped("read what was inserted", error))?;
+        let BatchOptions { parameters, mode, rollback, .. } = described.options;
+        let found = verify(access.target, &parameters, described.claims())
+            .map_err(|error| stopped("compare the table with what was inserted", error))?;
+        let ended = match (described.complete, rollback) {
             (true, false) => "complete",
             (true, true) => "complete, then undone as asked",
             (false, _) => "not complete",
         };
-        arguments.say(&format!(
-            "an insertion of {rows} rows of seed {}, {}, {ended}",
-            seed.0, described.options.mode
+        command.say(&format!(
+            "an insertion of {} rows of seed {}, {mode}, {ended}",
+            parameters.rows, parameters.seed.0
         ));
-        print_verdict(arguments, &found);
-        result.insert("check".to_string(), verdict_json(&found));
-        verdict = verdict.and(judge(&found));
+        let checks =
+            Checks { results: vec![BatchSubject::checked(&found)], duration: began.elapsed() };
+        print_contents(command, &checks);
+        Ok((contents_json(&checks), checks.verdict("")))
     }
-    if arguments.drop && may_begin(&mut verdict) {
-        let replaced =
-            if is_run { None } else { foreign::replace(arguments, target, Afterwards::Leave)? };
-        match replaced {
-            Some(replaced) => {
-                result.insert("replaced".to_string(), replaced);
+
+    fn run(
+        &self,
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop> {
+        let BatchOptions { parameters, mode, sessions, .. } = self.options;
+        let kind = WorkloadKind::Batch(BatchPlan { rows: parameters.rows, mode, sessions });
+        let finished = run_job(self, command, access, kind, true)?;
+        let verdict = verdict_of_run(&finished, "stopped by the user");
+        let report = match finished.summary.accounting {
+            Some(Ok(report)) => report,
+            Some(Err(error)) => {
+                return Err(given_up(command, Action::Load, stopped("insert", error)));
             }
-            None => drop_schema(target)
-                .map_err(|error| given_up(arguments, Action::Drop, stop(&error)))?,
-        }
-        arguments.say("dropped the table");
-        result.insert("dropped".to_string(), Value::Bool(true));
-    }
-    if arguments.json {
-        outln!("{:#}", Value::from(result));
-    }
-    verdict
-}
-
-/// All that is wrong with the arguments.
-pub(super) fn problems(arguments: &Arguments) -> Vec<String> {
-    let batch = &arguments.batch;
-    let mut wrong = Vec::new();
-    let mut refuse = |is_wrong: bool, text: String| {
-        if is_wrong {
-            wrong.push(text);
-        }
-    };
-    refuse(
-        !(1..=MAX_ROWS).contains(&batch.rows),
-        format!("--rows {} is not between 1 and {MAX_ROWS}", batch.rows),
-    );
-    refuse(
-        !(1..=MAX_SESSIONS).contains(&batch.sessions),
-        format!("--sessions {} is not between 1 and {MAX_SESSIONS}", batch.sessions),
-    );
-    refuse(
-        batch.rollback && batch.mode == Mode::Implicit,
-        "--rollback needs a transaction to undo: add --mode explicit or --mode bulk".to_string(),
-    );
-    refuse(
-        arguments.load,
-        "--load is another word for running a batch insertion: use --run".to_string(),
-    );
-    wrong.extend(job::meaningless_options(arguments, "batch"));
-    wrong
-}
-
-fn options(arguments: &Arguments) -> BatchOptions {
-    let batch = &arguments.batch;
-    BatchOptions {
-        parameters: Parameters { rows: batch.rows, seed: RootSeed(arguments.seed) },
-        mode: batch.mode,
-        sessions: batch.sessions,
-        rollback: batch.rollback,
-    }
-}
-
-fn run(
-    arguments: &Arguments,
-    target: &Target,
-    options: &BatchOptions,
-) -> Result<(Value, Result<(), Stop>), Stop> {
-    let report = insert(target, options, &interrupt::requested)
-        .map_err(|error| given_up(arguments, Action::Load, stop(&error)))?;
-    let failure = report.failure().cloned();
-    if failure.as_ref().is_some_and(|error| error.class == ErrorClass::ConnectionLost) {
-        arguments.say("the server went away; waiting for it to answer, to see what it kept");
-    }
-    // An insertion that was stopped is compared all the same; a comparison that is stopped leaves the insertion's figures.
-    MUST_FINISH.store(interrupt::requested(), Ordering::Relaxed);
-    let compared = verify_when_back(target, options, &report.claims()).and_then(|verdict| {
-        let by_server_clock = rows_by_server_clock(target).map_err(|error| stop(&error))?;
-        Ok(Compared { verdict, by_server_clock })
-    });
-    let compared = compared.map_err(|stop| given_up(arguments, Action::Check, stop));
-    MUST_FINISH.store(false, Ordering::Relaxed);
-    if !arguments.json {
-        print_report(target.engine, &report);
-        match &compared {
-            Ok(compared) => print_verdict(arguments, &compared.verdict),
-            Err(stop) => arguments.say(&format!(
-                "contents: could not be compared, so nothing is said of them: {stop}"
-            )),
-        }
-    }
-    let json = report_json(&report, &compared);
-    let judged = compared.and_then(|compared| judge(&compared.verdict));
-    let failed = match failure {
-        Some(error) => {
-            let text = format!("the insertion ended early: {error}");
-            Err(rights::session_failed(&error, text))
-        }
-        None => Ok(()),
-    };
-    let interrupted =
-        if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
-    Ok((json, judged.and(interrupted).and(failed)))
-}
-
-/// Compares what is there with what was acknowledged, once the server answers.
-fn verify_when_back(
-    target: &Target,
-    options: &BatchOptions,
-    claims: &[Claim],
-) -> Result<Verdict, Stop> {
-    let deadline = Instant::now() + RETURN_LIMIT;
-    loop {
-        match verify(target, &options.parameters, claims.to_vec()) {
-            Err(BatchError::Session(error))
-                if error.class == ErrorClass::ConnectionLost && Instant::now() < deadline =>
-            {
-                if !interrupt::sleep_until(Instant::now() + Duration::from_millis(500)) {
-                    return Err(Stop::interrupted("stopped by the user"));
-                }
+            None => {
+                return Err(Stop::interrupted("stopped by the user before anything was inserted"));
             }
-            verified => return verified.map_err(|error| stop(&error)),
+        };
+        let by_server_clock = interrupt::shielded(|| rows_by_server_clock(access.target)).ok();
+        if !command.common.json {
+            print_report(access.target.engine, &report);
+            match &finished.checked_after {
+                Ok(checks) => print_contents(command, checks),
+                Err(stop) => command.say(&format!(
+                    "contents: could not be compared, so nothing is known of them: {stop}"
+                )),
+            }
         }
+        let check = match &finished.checked_after {
+            Ok(checks) => contents_json(checks),
+            Err(stop) => json!({ "could_not_be_made": stop.to_string() }),
+        };
+        let failed = match report.failure() {
+            Some(error) => {
+                Err(session_failed(error, format!("the insertion ended early: {error}")))
+            }
+            None => Ok(()),
+        };
+        Ok((report_json(&report, by_server_clock, check), verdict.and(failed)))
     }
 }
 
-fn stop(error: &BatchError) -> Stop {
-    match error {
-        BatchError::Session(session) => rights::session_failed(session, chain(error)),
-        BatchError::Thread(_) => Stop::run_failed(chain(error)),
-        _ => Stop::bad_input(chain(error)),
-    }
+fn contents_json(checks: &Checks) -> Value {
+    checks.results.first().map_or(Value::Null, |check| check.detail.clone())
 }
 
-fn judge(verdict: &Verdict) -> Result<(), Stop> {
-    match verdict.violations.first() {
-        None => Ok(()),
-        Some(first) => Err(Stop::check_violated(format!(
-            "the table is not what was inserted, in {} places: {first}",
-            verdict.violation_count
-        ))),
+fn print_contents(command: &Command<'_>, checks: &Checks) {
+    let Some(check) = checks.results.first() else { return };
+    let Value::Object(found) = &check.detail else { return };
+    let text = match found["violation_count"].as_u64() {
+        Some(0) | None => "each as it was generated, none missing, none too many".to_string(),
+        Some(count) => format!("{count} VIOLATIONS"),
+    };
+    let checksum = found["sha256"].as_str().unwrap_or_default();
+    command.say(&format!("contents: {} rows, {text}; SHA-256 {checksum}", found["rows"]));
+    for violation in found["violations"].as_array().into_iter().flatten() {
+        command.say(&format!("  VIOLATED: {}", violation.as_str().unwrap_or_default()));
     }
 }
 
@@ -273,7 +230,7 @@ fn print_report(engine: Engine, report: &BatchReport) {
     }
 }
 
-/// A rate is one of the whole insertion: of one that did not come to its end it is said how far it came, and why no further.
+/// A rate is one of the whole insertion: of an incomplete one it says how far it came, and why it ended.
 fn headline(report: &BatchReport) -> String {
     let seconds = report.duration.as_secs_f64();
     if report.is_complete() {
@@ -302,27 +259,11 @@ fn taken(mode: Mode, rollback: bool) -> &'static str {
     }
 }
 
-fn print_verdict(arguments: &Arguments, verdict: &Verdict) {
-    arguments.say(&format!(
-        "contents: {} rows, {}; SHA-256 {}",
-        verdict.rows,
-        match verdict.violation_count {
-            0 => "each as it was generated, none missing, none too many".to_string(),
-            n => format!("{n} VIOLATIONS"),
-        },
-        verdict.checksum
-    ));
-    for violation in &verdict.violations {
-        arguments.say(&format!("  VIOLATED: {violation}"));
-    }
-}
-
-fn report_json(report: &BatchReport, compared: &Result<Compared, Stop>) -> Value {
-    let check = match compared {
-        Ok(compared) => verdict_json(&compared.verdict),
-        Err(stop) => json!({ "could_not_be_made": stop.to_string() }),
-    };
-    let server = compared.as_ref().ok().map(|compared| &compared.by_server_clock);
+fn report_json(
+    report: &BatchReport,
+    by_server_clock: Option<Vec<(u32, u64)>>,
+    check: Value,
+) -> Value {
     let BatchOptions { parameters, mode, sessions, rollback } = report.options;
     let parts: Vec<Value> = report
         .sessions
@@ -354,7 +295,7 @@ fn report_json(report: &BatchReport, compared: &Result<Compared, Stop>) -> Value
         "duration_ns": Nanos::from(report.duration).0,
         "rows_per_second_mean": report.rate_per_second(),
         "rows_per_second": report.rows_per_second,
-        "rows_by_server_clock": server,
+        "rows_by_server_clock": by_server_clock,
         "insert_latency_ns": histogram_json(&report.insert_latency_ns),
         "commit_latency_ns": histogram_json(&report.commit_latency_ns),
         "session_count": sessions,
@@ -370,14 +311,4 @@ fn histogram_json(histogram: &Histogram) -> Value {
         members.insert(name.to_string(), histogram.quantile(q).into());
     }
     members.into()
-}
-
-fn verdict_json(verdict: &Verdict) -> Value {
-    json!({
-        "rows": verdict.rows,
-        "sha256": verdict.checksum,
-        "sha256_expected": verdict.expected_checksum,
-        "violation_count": verdict.violation_count,
-        "violations": verdict.violations,
-    })
 }

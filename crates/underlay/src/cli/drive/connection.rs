@@ -4,20 +4,23 @@
 
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use tokio::runtime::{Builder, Runtime};
 use underlay_database::connection_limit::connection_limit;
 use underlay_database::tls::{Encryption, TlsMode, Verification, encryption};
 use underlay_database::{Address, Engine, Secret, SessionError, Target, password_file};
 
-use super::{Arguments, URL_VARIABLE, Workload};
+use super::{Command, URL_VARIABLE};
+use crate::lab::interrupt;
+use crate::lab::workload::Access;
 use crate::stop::Stop;
 
 /// The database of the command.
-pub(super) fn target(arguments: &Arguments) -> Result<Target, Stop> {
-    let url = arguments.url.as_deref().unwrap_or_default();
+pub(super) fn target(command: &Command<'_>) -> Result<Target, Stop> {
+    let url = command.common.url.as_deref().ok_or_else(|| {
+        Stop::bad_input(format!("which database? give --url, or set {URL_VARIABLE}"))
+    })?;
     let mut target = Target::from_url(url).map_err(|error| Stop::bad_input(error.to_string()))?;
     if target.engine == Engine::Mariadb && target.database.is_empty() {
-        target.database = default_database(arguments.workload).to_string();
+        target.database = default_database(command).to_string();
     }
     let is_typed = std::env::var(URL_VARIABLE).ok().as_deref() != Some(url);
     if target.password.is_some() && is_typed {
@@ -26,7 +29,7 @@ pub(super) fn target(arguments: &Arguments) -> Result<Target, Stop> {
             variable(target.engine)
         );
     }
-    if let Some(path) = &arguments.password_file {
+    if let Some(path) = &command.common.password_file {
         let text = std::fs::read_to_string(path).map_err(|error| {
             Stop::bad_input(format!("could not read {}: {error}", path.display()))
         })?;
@@ -38,18 +41,20 @@ pub(super) fn target(arguments: &Arguments) -> Result<Target, Stop> {
             .map(Secret::new)
             .or_else(|| listed(&target));
     }
-    Ok(target.with_stop(super::shall_give_up))
+    Ok(target.with_stop(interrupt::gives_up))
 }
 
+/// Sessions beside those of the users: one reads the counts, one says that a run is in progress.
+const OTHER_SESSIONS: u32 = 2;
+/// Sessions that sample a recorded run.
+const SAMPLING_SESSIONS: u32 = 2;
+
 /// Where MariaDB's tables go when the URL names no database: PostgreSQL has schemas of these names.
-fn default_database(workload: Workload) -> &'static str {
-    match workload {
-        Workload::Tpcc => "tpcc",
+fn default_database(command: &Command<'_>) -> &'static str {
+    match command.name {
         // As sysbench itself.
-        Workload::Sysbench => "sbtest",
-        Workload::Dvdstore => "dvdstore",
-        Workload::Batch => "batch",
-        Workload::Warehouse => "warehouse",
+        "sysbench" => "sbtest",
+        name => name,
     }
 }
 
@@ -104,32 +109,33 @@ fn not_connected(target: &Target, error: &SessionError) -> Stop {
 }
 
 /// Refuses a run that needs more sessions than the server lets its user have.
-pub(super) fn refuse_too_many(arguments: &Arguments, target: &Target) -> Result<(), Stop> {
-    let anywhere = server_of(target);
-    let limit = runtime()?.block_on(connection_limit(&anywhere));
-    // Who does not say it says it in the run.
+pub(super) fn refuse_too_many(command: &Command<'_>, access: Access<'_>) -> Result<(), Stop> {
+    let Some(users) = command.users else { return Ok(()) };
+    let limit = access.runtime.block_on(connection_limit(&server_of(access.target)));
+    // A server that does not tell its limit enforces it in the run.
     let Ok(limit) = limit else { return Ok(()) };
-    match too_many(arguments.users(), arguments.connections, limit) {
+    let others =
+        OTHER_SESSIONS + if command.common.record.is_some() { SAMPLING_SESSIONS } else { 0 };
+    match too_many(users.users(), users.connections, limit, others) {
         Some(reason) => Err(Stop::bad_input(reason)),
         None => Ok(()),
     }
 }
 
 /// What is wrong with so many users, if anything.
-fn too_many(users: u32, connections: Option<u32>, limit: u32) -> Option<String> {
+fn too_many(users: u32, connections: Option<u32>, limit: u32, others: u32) -> Option<String> {
     let needed = connections.map_or(users, |connections| connections.min(users));
-    // One more reads the counts meanwhile.
-    if needed < limit {
+    if needed.saturating_add(others) <= limit {
         return None;
     }
-    // Others need some too.
-    let fit = limit.saturating_sub(1 + limit / 16).max(1);
+    // Other programs need some too.
+    let fit = limit.saturating_sub(others + limit / 16).max(1);
     let remedy = match connections {
         Some(_) => format!("ask for --connections {fit}"),
         None => format!("add --connections {fit}"),
     };
     Some(format!(
-        "{users} users need {needed} connections and one to watch, the server allows {limit}: {remedy}, or raise its limit"
+        "{users} users need {needed} connections and {others} more to watch, the server allows {limit}: {remedy}, or raise its limit"
     ))
 }
 
@@ -141,13 +147,6 @@ fn server_of(target: &Target) -> Target {
     }
 }
 
-pub(super) fn runtime() -> Result<Runtime, Stop> {
-    Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Stop::host(format!("could not start threads: {error}")))
-}
-
 /// How the sessions of a command are encrypted: all are opened the same way.
 pub(super) struct Sessions {
     encryption: Option<Encryption>,
@@ -157,13 +156,15 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Opens one and looks; says it to people. What keeps sessions from being opened is an error here, before
     /// anything is touched.
-    pub(super) fn look(arguments: &Arguments, target: &Target) -> Result<Sessions, Stop> {
-        let encryption = runtime()?
+    pub(super) fn look(command: &Command<'_>, access: Access<'_>) -> Result<Sessions, Stop> {
+        let target = access.target;
+        let encryption = access
+            .runtime
             .block_on(encryption(&server_of(target)))
             .map_err(|error| not_connected(target, &error))?;
         let is_socket = matches!(target.address, Address::UnixSocket(_));
         let sessions = Sessions { encryption, is_socket };
-        arguments.say(&sessions.in_words(target.tls.options().mode));
+        command.say(&sessions.in_words(target.tls.options().mode));
         Ok(sessions)
     }
 
@@ -207,14 +208,14 @@ mod tests {
 
     #[test]
     fn users_whom_the_server_has_no_room_for_are_refused_with_what_fits() {
-        let said = too_many(300, None, 97).unwrap();
-        for part in ["300 users need 300 connections", "allows 97", "add --connections 90"] {
+        let said = too_many(300, None, 97, 2).unwrap();
+        for part in ["300 users need 300 connections", "allows 97", "add --connections 89"] {
             assert!(said.contains(part), "{said}");
         }
-        assert!(too_many(300, Some(97), 97).unwrap().contains("ask for --connections 90"));
-        assert_eq!(too_many(300, Some(90), 97), None);
-        assert_eq!((too_many(96, None, 97), too_many(10, Some(200), 97)), (None, None));
-        assert!(too_many(97, None, 97).is_some(), "no room for the counts");
-        assert!(too_many(3, None, 1).unwrap().contains("--connections 1"));
+        assert!(too_many(300, Some(97), 97, 2).unwrap().contains("ask for --connections 89"));
+        assert_eq!(too_many(300, Some(89), 97, 2), None);
+        assert_eq!((too_many(95, None, 97, 2), too_many(10, Some(200), 97, 2)), (None, None));
+        assert!(too_many(96, None, 97, 2).is_some(), "no room for the counts");
+        assert!(too_many(3, None, 1, 2).unwrap().contains("--connections 1"));
     }
 }

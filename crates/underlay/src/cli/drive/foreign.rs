@@ -1,45 +1,16 @@
-//! What somebody else has where the workload's tables go: refused, unless the user repeats the place's name with
-//! `--replace-foreign`; then it is said what goes, and it goes. Also what can be done with such tables as they are.
+//! Tables that Underlay did not create where the workload's tables go: refused, unless the user repeats the place's name with
+//! `--replace-foreign`; then what is dropped is listed, and dropped.
 //!
 //! Nothing is asked: the program runs without a terminal too. The name cannot be a habit, because it holds the
 //! database's.
 
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
-use underlay_database::place::{Afterwards, ForeignPlace, PlaceError, WorkloadTables, clear, look};
-use underlay_database::{Engine, Target};
+use underlay_database::Engine;
+use underlay_database::place::{Afterwards, ForeignPlace, PlaceError, clear, look};
 
-use super::{Action, Arguments, Workload, given_up, rights};
-use crate::stop::{Stop, chain};
-
-/// What is wrong with the options about tables of others.
-pub(super) fn meaningless_options(arguments: &Arguments) -> Vec<String> {
-    let workload = arguments.workload;
-    let mut wrong = Vec::new();
-    if arguments.foreign_tables {
-        let why = match workload {
-            Workload::Sysbench => None,
-            Workload::Tpcc if arguments.check && !arguments.run => None,
-            Workload::Tpcc => Some(
-                "tables of others can be checked only (--check): the transactions need Underlay's functions and \
-                 what its loads draw names and numbers from",
-            ),
-            Workload::Dvdstore | Workload::Batch | Workload::Warehouse => Some(
-                "its checks compare with the rows that Underlay generates, and its runs count on them: tables of others \
-                 can neither be checked nor driven",
-            ),
-        };
-        wrong.extend(why.map(|why| format!("--foreign-tables: {why}")));
-    }
-    let makes_tables = arguments.load || (workload == Workload::Batch && arguments.runs());
-    if arguments.replace_foreign.is_some() && !makes_tables && !arguments.drop {
-        wrong.push(
-            "--replace-foreign says what --load or --drop (of batch: a run) may replace, and neither is asked for"
-                .to_string(),
-        );
-    }
-    wrong
-}
+use super::{Action, Command, given_up};
+use crate::lab::workload::{Access, session_failed, stopped};
+use crate::stop::Stop;
 
 /// Removes what `--replace-foreign` names; what to print of it. None where the option is not given.
 ///
@@ -47,20 +18,20 @@ pub(super) fn meaningless_options(arguments: &Arguments) -> Vec<String> {
 /// Before anything is touched when the name is another one, when there is nothing to replace, and when what is there can
 /// never be replaced.
 pub(super) fn replace(
-    arguments: &Arguments,
-    target: &Target,
+    command: &Command<'_>,
+    Access { runtime, target, .. }: Access<'_>,
     afterwards: Afterwards,
 ) -> Result<Option<Value>, Stop> {
-    let Some(name) = &arguments.replace_foreign else { return Ok(None) };
-    let runtime =
-        Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
-    let workload = tables_of(arguments.workload);
-    let stopped = |stop| given_up(arguments, Action::Drop, stop);
-    let found = runtime.block_on(look(target, workload)).map_err(|error| stopped(stop(error)))?;
+    let Some(name) = &command.common.replace_foreign else { return Ok(None) };
+    let workload = command.tables;
+    let given_up = |stop| given_up(command, Action::Drop, stop);
+    let found = runtime
+        .block_on(look(target, workload))
+        .map_err(|error| given_up(stopped("look for tables", error)))?;
     let found = found.ok_or_else(|| {
         Stop::bad_input(format!(
-            "--replace-foreign {name}: there is nothing of somebody else's where the workload's tables go; leave the \
-             option out"
+            "--replace-foreign {name}: the place of the workload's tables holds nothing that Underlay did not create; \
+             leave the option out"
         ))
     })?;
     if found.name != *name {
@@ -81,12 +52,12 @@ pub(super) fn replace(
                 Engine::Mariadb => "",
             };
             let text = format!("could not remove the tables of {}: {error}{kept}", found.name);
-            rights::session_failed(&error, text)
+            session_failed(&error, text)
         }
-        error => stop(error),
+        error => stopped("remove the tables", error),
     };
     let cleared = runtime.block_on(clear(target, workload, &found, afterwards));
-    cleared.map_err(|error| stopped(refused(error)))?;
+    cleared.map_err(|error| given_up(refused(error)))?;
     Ok(Some(json!({
         "place": found.name,
         "tables": found.tables.iter().map(|table| json!({ "name": table.name, "rows": table.rows }))
@@ -119,23 +90,5 @@ fn kind(engine: Engine) -> &'static str {
     match engine {
         Engine::Postgresql => "schema",
         Engine::Mariadb => "database",
-    }
-}
-
-pub(super) fn tables_of(workload: Workload) -> WorkloadTables {
-    match workload {
-        Workload::Tpcc => WorkloadTables::Tpcc,
-        Workload::Sysbench => WorkloadTables::Sysbench,
-        Workload::Dvdstore => WorkloadTables::Dvdstore,
-        Workload::Batch => WorkloadTables::Batch,
-        Workload::Warehouse => WorkloadTables::Warehouse,
-    }
-}
-
-/// What the user can mend is bad input; a database that does not answer is not.
-fn stop(error: PlaceError) -> Stop {
-    match &error {
-        PlaceError::Session(session) => rights::session_failed(session, chain(&error)),
-        _ => Stop::bad_input(chain(&error)),
     }
 }

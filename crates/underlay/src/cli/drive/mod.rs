@@ -1,339 +1,284 @@
-//! `underlay drive`: only the load generator, against any existing database.
+//! `underlay drive`: the load generator alone, against any existing database.
 //!
-//! Up to four things in this order: load, run (checked before and after), check, drop. Touches nothing in
-//! the database but what Underlay made there.
+//! Up to four steps in this order: load, run (checked before and after), check, drop. Changes nothing in
+//! the database but what Underlay made there. A run is planned here and carried out by the lab
+//! ([`external`](crate::lab::external)), as a run of a study is.
 //!
-//! What is the same for all workloads is here and in [`offer`] (the load), [`page`] (what is printed); what
-//! a workload does by itself is a [`Subject`], one file each.
+//! What is the same for all workloads is here, in [`options`] and in [`page`] (what is printed); each workload has a file
+//! with its options and what only an external database needs of it ([`External`]).
 
 mod batch;
 mod connection;
 mod dvdstore;
-mod effect;
 mod foreign;
-mod job;
-mod loaded;
-mod offer;
 mod options;
 mod page;
+mod recording;
 mod rights;
 mod sysbench;
 mod tpcc;
 mod warehouse;
 
-use crate::cli::studies::Form;
-use crate::cli::whole_number::whole_number;
+use crate::cli::drive::connection::Sessions;
+use crate::cli::drive::options::{Common, Loading, NOT_LOADED, Problems, THREADS, UserLoad};
 use crate::exit_code;
+use crate::lab::external::{self, Checks, CountedSite, ExternalPlan, Finished};
 use crate::lab::interrupt;
+use crate::lab::workload::{Access, Checked, Loaded, Subject, stopped};
 use crate::stop::{Stop, chain};
-use clap::{Args, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::Runtime;
-use underlay_core::{Nanos, RootSeed};
-use underlay_database::Target;
-use underlay_database::place::Afterwards;
-use underlay_database::session::Connector;
-use underlay_database::transaction_counter::{self, EngineCount};
-use underlay_driver::{
-    Arrivals, Delivery, DeliveryVerdict, DriveError, DriveSpec, DriveSummary, DriveTick, Driver,
-    ErrorSample, Objective, Pacing, noop_ceiling,
-};
-use underlay_workload::transactional::{RunAccounting, Workload as WorkloadTrait};
-
-use self::connection::{Sessions, target};
-use self::offer::{Measured, WeightsAt};
-pub(super) use self::options::Given;
-use self::page::After;
+use underlay_core::Nanos;
+use underlay_database::place::{Afterwards, WorkloadTables};
+use underlay_database::run_lock;
+use underlay_driver::noop_ceiling;
+use underlay_record::CheckMoment;
+use underlay_study::{Order, Pacing, ProcedurePlan, WorkloadKind, WorkloadPlan};
+use underlay_workload::transactional::Workload as WorkloadTrait;
 
 /// Environment variable with the database's URL.
 const URL_VARIABLE: &str = "UNDERLAY_URL";
-/// Users of a closed loop, and those that an open loop may keep busy at once.
-const USERS_CLOSED: u32 = 8;
-const USERS_OPEN: u32 = 64;
-/// A server that went away under load is waited for so long.
-const RETURN_LIMIT: Duration = Duration::from_secs(60);
-/// Arrivals that may wait during a search: the target, not the queue, shall end a step.
-const SEARCH_QUEUE: u32 = 100_000;
+/// A job may take so long.
+const LONGEST_JOB: Nanos = Nanos::from_secs(30 * 86_400);
 
 /// What else than a broken database violates a check after a run.
 const NOT_ALONE: &str = "the checks know only what this command was told: another program that wrote to these tables \
      during the run, such as a second `underlay drive`, looks the same";
 
-/// What was run is being checked: a request to stop ends the load, not that.
-static MUST_FINISH: AtomicBool = AtomicBool::new(false);
-
 /// Arguments of `underlay drive`.
 #[derive(Debug, Args)]
 pub struct Arguments {
-    /// The workload.
-    #[arg(value_enum)]
+    #[command(subcommand)]
     workload: Workload,
-    /// The database: postgres://user@host:port/database or mysql://user@host:port/database (also
-    /// mariadb://); TLS by sslmode, sslrootcert, sslcert and sslkey, or ssl-mode, ssl-ca, ssl-cert and ssl-key. The
-    /// password comes from --password-file, PGPASSWORD, ~/.pgpass (or PGPASSFILE) or MYSQL_PWD: everybody on this
-    /// host can read a command line.
-    #[arg(long, env = URL_VARIABLE, hide_env_values = true, required_unless_present = "noop")]
-    url: Option<String>,
-    /// A file whose first line is the password.
-    #[arg(long, value_name = "FILE")]
-    password_file: Option<PathBuf>,
-
-    /// Load the population first.
-    #[arg(long)]
-    load: bool,
-    /// Run the load (the default when nothing else is asked for).
-    #[arg(long)]
-    run: bool,
-    /// Verify the consistency conditions and invariants.
-    #[arg(long)]
-    check: bool,
-    /// Drop the population at the end (with --load: an earlier one first).
-    #[arg(long)]
-    drop: bool,
-
-    /// Replace tables that Underlay did not create. NAME repeats where they are: database.schema on PostgreSQL, the
-    /// database on MariaDB. Tables (and functions) of the workload's names go, after they were named with their rows;
-    /// everything else there stays. With --load; with --drop they go without anything in their place.
-    #[arg(long, value_name = "NAME")]
-    replace_foreign: Option<String>,
-    /// Take tables that Underlay did not create as they are: sysbench runs on them (fewer by --tables and
-    /// --table-size) and checks them, tpcc checks them (in the search path or the schema tpcc; on MariaDB in the URL's database).
-    #[arg(long, conflicts_with_all = ["load", "drop", "replace_foreign"])]
-    foreign_tables: bool,
-
-    /// Seed of the population and of the transactions.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole_number, allow_negative_numbers = true)]
-    seed: u64,
-    /// Loader threads; by default one per processor.
-    #[arg(long, value_name = "N")]
-    loaders: Option<usize>,
-
-    /// Virtual users: 8 by default, in an open loop 64 (which bound what can be in progress at once).
-    #[arg(long, value_name = "N")]
-    users: Option<u32>,
-    /// Length of the measured load; with --slo of each step.
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    duration: Nanos,
-    /// Unmeasured load before it; with --slo before each step.
-    #[arg(long, value_name = "TIME", default_value = "5s")]
-    warm_up: Nanos,
-    /// Open loop: this many transactions per second, whatever the database does. With --slo: the first rate.
-    #[arg(long, value_name = "PER_SECOND", conflicts_with = "key_think")]
-    rate: Option<f64>,
-    /// How the transactions of an open loop are spread.
-    #[arg(long, value_enum, default_value = "poisson")]
-    arrivals: ArrivalKind,
-    /// The rate rises in a straight line over this time (open loop).
-    #[arg(long, value_name = "TIME", default_value = "0s")]
-    ramp: Nanos,
-    /// Search for the highest rate that meets a latency target, such as p99=10ms.
-    #[arg(long, value_name = "TARGET", conflicts_with = "key_think")]
-    slo: Option<Objective>,
-    /// Closed loop with this multiple of the workload's keying and think times; 0 = none.
-    #[arg(long, value_name = "FACTOR", default_value_t = 0.0)]
-    key_think: f64,
-    /// Weights of the types of transactions instead of the prescribed mix: new_order=45,payment=43,...
-    #[arg(long, value_name = "WEIGHTS")]
-    weights: Option<String>,
-    /// Change the weights while the load runs: 30s:new_order=10,payment=90 (from the begin of the measured
-    /// load; may be repeated).
-    #[arg(long, value_name = "TIME:WEIGHTS", conflicts_with = "slo")]
-    weights_at: Vec<String>,
-    /// At most this many connections, shared by the users.
-    #[arg(long, value_name = "N")]
-    connections: Option<u32>,
-    /// Driver threads; by default one per processor.
-    #[arg(long, value_name = "N")]
-    threads: Option<usize>,
-    /// Drive nothing: the generator's own ceiling.
-    #[arg(long, conflicts_with_all = ["load", "check", "drop", "replace_foreign"])]
-    noop: bool,
-
-    #[command(flatten)]
-    tpcc: tpcc::TpccArguments,
-    #[command(flatten)]
-    sysbench: sysbench::SysbenchArguments,
-    #[command(flatten)]
-    dvdstore: dvdstore::DvdStoreArguments,
-    #[command(flatten)]
-    batch: batch::BatchArguments,
-    #[command(flatten)]
-    warehouse: warehouse::WarehouseArguments,
-
-    /// Print the result as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Subcommand)]
 enum Workload {
     /// Order entry, derived from TPC-C.
-    Tpcc,
+    Tpcc(Box<tpcc::Arguments>),
     /// Transactions compatible with sysbench's OLTP scripts.
-    Sysbench,
+    Sysbench(Box<sysbench::Arguments>),
     /// A web shop after DVD Store 3.
-    Dvdstore,
+    Dvdstore(Box<dvdstore::Arguments>),
     /// Insertion of many rows into one table.
-    Batch,
+    Batch(Box<batch::Arguments>),
     /// Decision support, derived from TPC-H.
-    Warehouse,
+    Warehouse(Box<warehouse::Arguments>),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum ArrivalKind {
-    Poisson,
-    Uniform,
+/// A command, as far as all workloads have it.
+struct Command<'a> {
+    common: &'a Common,
+    loading: &'a Loading,
+    /// None of a job with an end.
+    users: Option<&'a UserLoad>,
+    name: &'static str,
+    tables: WorkloadTables,
+    /// Tables that Underlay did not create are taken as they are.
+    foreign_tables: bool,
+    /// Of those so many tables and ids of each; none = all.
+    foreign_size: (Option<u32>, Option<u32>),
+    /// Users may insert in bulk, for which they need tables of their own.
+    inserts_in_bulk: bool,
 }
 
-impl Workload {
-    /// As it is written.
-    fn name(self) -> &'static str {
-        match self {
-            Workload::Tpcc => "tpcc",
-            Workload::Sysbench => "sysbench",
-            Workload::Dvdstore => "dvdstore",
-            Workload::Batch => "batch",
-            Workload::Warehouse => "warehouse",
-        }
-    }
+/// What a workload's database needs that Underlay does not manage.
+trait External: Subject {
+    /// Takes over size and seed of what is there.
+    fn adopt(&mut self, command: &Command<'_>, access: Access<'_>) -> Result<(), Stop>;
 
-    /// Whether it has an end of its own, and neither users nor rates.
-    fn is_job(self) -> bool {
-        matches!(self, Workload::Batch | Workload::Warehouse)
-    }
-}
+    /// Drops the population, also an incomplete one; in words what was dropped.
+    fn drop_population(&self, access: Access<'_>) -> Result<Dropped, Stop>;
 
-/// A workload on the database of the command.
-trait Subject {
-    /// Opens its sessions.
-    type Connector: Connector<Workload: WorkloadTrait<Accounting = Self::Accounting>>;
-    /// What it keeps of a run.
-    type Accounting: RunAccounting;
-    /// What is known before a run and needed after it.
-    type Before;
+    /// What was loaded, in words and as members of the JSON object.
+    fn describe_load(&self, loaded: &Loaded) -> (String, Value);
 
-    /// Where it is.
-    fn target(&self) -> &Target;
-    /// Loads the population.
-    fn load(&self) -> Result<Value, Stop>;
-    /// Drops the population; in words what was dropped.
-    fn drop(&self) -> Result<String, Stop>;
-    /// Drops what an earlier load made, also an incomplete one; nothing there is fine.
-    fn drop_if_there(&self) -> Result<(), Stop>;
-    /// Makes the checks alone.
-    fn check(&self) -> Result<(Value, Result<(), Stop>), Stop>;
-    /// Checks what is there, and remembers what the run will be compared with.
-    fn before(&self) -> Result<Self::Before, Stop>;
-    /// How sessions are opened.
-    fn connector(&self, before: &Self::Before) -> Self::Connector;
-    /// The database's own counts.
-    fn reading(&self) -> Result<Reading, Stop>;
-    /// Checks again, and says what follows.
-    fn after(
+    /// Runs, and reports what came of it.
+    fn run(
         &self,
-        before: Self::Before,
-        summary: &DriveSummary<Self::Accounting>,
-    ) -> Result<After, Stop>;
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop>;
+
+    /// Makes the checks alone.
+    fn check_alone(
+        &self,
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop> {
+        let check = |access| self.check(access, CheckMoment::After, None);
+        check_alone(self, command, check, access)
+    }
+
+    /// Checks as JSON.
+    fn checks_json(&self, checks: &Checks) -> Value {
+        checks.results.iter().map(page::check_json).collect()
+    }
 }
 
-/// The database's own counts at an instant.
-#[derive(Clone, Copy, Debug)]
-struct Reading {
-    at: Instant,
-    /// How many of what the headline counts there have been, by a sequence of the database's own.
-    counted: Option<u64>,
-    /// Transactions as the engine counts them.
-    engine: EngineCount,
+/// Makes checks and prints what each found.
+fn check_alone<'a, S: External + ?Sized>(
+    subject: &S,
+    command: &Command<'_>,
+    check: impl FnOnce(Access<'a>) -> Result<Vec<Checked>, Stop>,
+    access: Access<'a>,
+) -> Result<(Value, Result<(), Stop>), Stop> {
+    let began = Instant::now();
+    let results = check(access)?;
+    let checks = Checks { results, duration: began.elapsed() };
+    for check in &checks.results {
+        command.say(&format!("  {}", page::check_line(check)));
+    }
+    command.say(&format!(
+        "{} checks in {}, {} failed",
+        checks.results.len(),
+        Nanos::from(checks.duration),
+        checks.failed().count()
+    ));
+    Ok((subject.checks_json(&checks), checks.verdict("")))
 }
 
-/// Carries out the command; of the arguments `given` were written.
-pub(super) fn run(arguments: &Arguments, given: &Given) -> Result<(), Stop> {
+/// What a removal found.
+enum Dropped {
+    /// This was dropped.
+    Done(String),
+    /// There was nothing, which is an error where it was the only thing asked for.
+    Nothing(Stop),
+}
+
+/// Carries out the command.
+pub(super) fn run(arguments: &Arguments) -> Result<(), Stop> {
     interrupt::install_for_one();
-    options::check(arguments, given)?;
-    match arguments.workload {
-        Workload::Tpcc if arguments.noop => {
-            let workload = arguments.tpcc.workload(RootSeed(arguments.seed))?;
-            run_noop(arguments, workload)
-        }
-        Workload::Tpcc => {
-            let subject = tpcc::TpccSubject::new(arguments, target(arguments)?)?;
-            carry_out(arguments, &subject)
-        }
-        Workload::Dvdstore if arguments.noop => {
-            let workload = arguments.dvdstore.workload(RootSeed(arguments.seed))?;
-            run_noop(arguments, workload)
-        }
-        Workload::Dvdstore => {
-            let subject = dvdstore::DvdStoreSubject::new(arguments, target(arguments)?)?;
-            carry_out(arguments, &subject)
-        }
-        Workload::Sysbench if arguments.noop => {
-            let workload = arguments.sysbench.workload(RootSeed(arguments.seed))?;
-            run_noop(arguments, workload)
-        }
-        Workload::Sysbench => {
-            let subject = sysbench::SysbenchSubject::new(arguments, target(arguments)?)?;
-            carry_out(arguments, &subject)
-        }
-        Workload::Batch => batch::carry_out(arguments),
-        Workload::Warehouse => warehouse::carry_out(arguments),
+    match &arguments.workload {
+        Workload::Tpcc(arguments) => tpcc::run(arguments),
+        Workload::Sysbench(arguments) => sysbench::run(arguments),
+        Workload::Dvdstore(arguments) => dvdstore::run(arguments),
+        Workload::Batch(arguments) => batch::run(arguments),
+        Workload::Warehouse(arguments) => warehouse::run(arguments),
     }
 }
 
-fn carry_out<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop> {
-    let done = carry_out_steps(arguments, subject);
-    done.map_err(|stop| rights::explain(arguments, subject.target(), stop))
+fn carry_out<S: External>(command: &Command<'_>, mut subject: S) -> Result<(), Stop> {
+    let target = connection::target(command)?;
+    let runtime =
+        Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
+    let access = Access { runtime: &runtime, target: &target, parallel: command.loaders() };
+    let done = carry_out_steps(command, access, &mut subject);
+    done.map_err(|stop| rights::explain(command, access, stop))
 }
 
-fn carry_out_steps<S: Subject>(arguments: &Arguments, subject: &S) -> Result<(), Stop> {
+fn carry_out_steps<S: External>(
+    command: &Command<'_>,
+    access: Access<'_>,
+    subject: &mut S,
+) -> Result<(), Stop> {
     let mut result = Map::new();
-    let sessions = Sessions::look(arguments, subject.target())?;
+    let sessions = Sessions::look(command, access)?;
     result.insert("sessions".to_string(), sessions.json());
-    if arguments.runs() {
-        connection::refuse_too_many(arguments, subject.target())?;
+    if command.runs() {
+        connection::refuse_too_many(command, access)?;
+        recording::refuse_existing(command)?;
     }
-    if arguments.load {
-        if let Some(replaced) = foreign::replace(arguments, subject.target(), Afterwards::Load)? {
-            result.insert("replaced".to_string(), replaced);
-        } else if arguments.drop {
-            subject.drop_if_there().map_err(|stop| given_up(arguments, Action::Drop, stop))?;
+    // Running a job that makes its table replaces an earlier one.
+    let is_made_by_run = command.is_made_by_run();
+    if command.common.drop
+        || command.common.replace_foreign.is_some()
+        || (is_made_by_run && command.runs())
+    {
+        refuse_while_running(command, access)?;
+    }
+    let replaces = command.loading.load || (is_made_by_run && command.runs());
+    let mut replaced = None;
+    if replaces {
+        replaced = foreign::replace(command, access, Afterwards::Load)?;
+    }
+    if command.loading.load {
+        if command.common.drop && replaced.is_none() {
+            subject
+                .drop_population(access)
+                .map_err(|stop| given_up(command, Action::Drop, stop))?;
         }
-        let loaded = subject.load().map_err(|stop| given_up(arguments, Action::Load, stop))?;
-        result.insert("load".to_string(), loaded);
+        let loaded =
+            subject.load(access, &|_| {}).map_err(|stop| given_up(command, Action::Load, stop))?;
+        let (text, members) = subject.describe_load(&loaded);
+        command.say(&format!("loaded {text} in {}", page::load_stages(&loaded.report)));
+        result.insert("load".to_string(), page::load_json(&loaded.report, members));
     }
     let mut verdict = Ok(());
-    if arguments.runs() {
-        let (run, checked) = run_load(arguments, subject)?;
+    if command.runs() {
+        if !is_made_by_run {
+            adopt(command, access, subject)?;
+        }
+        let lock = access.runtime.block_on(run_lock::hold(access.target, command.name));
+        let _lock = match lock {
+            Ok(lock) => Some(lock),
+            // A database that does not exist before the run cannot be locked; nobody drops it meanwhile.
+            Err(_) if is_made_by_run => None,
+            Err(error) => return Err(stopped("lock the tables against removal", error)),
+        };
+        let (run, ended) = subject.run(command, access)?;
         result.insert("run".to_string(), run);
-        verdict = checked;
+        verdict = ended;
     }
-    if arguments.check && may_begin(&mut verdict) {
-        let checked = subject.check().map_err(|stop| given_up(arguments, Action::Check, stop));
-        let (report, checked) = checked?;
+    if command.common.check && may_begin(&mut verdict) {
+        adopt(command, access, subject)?;
+        let checked = subject.check_alone(command, access);
+        let (report, checked) = checked.map_err(|stop| given_up(command, Action::Check, stop))?;
         result.insert("check".to_string(), report);
         verdict = verdict.and(checked);
     }
-    if arguments.drop && !arguments.load && may_begin(&mut verdict) {
+    if command.common.drop && !command.loading.load && may_begin(&mut verdict) {
+        refuse_while_running(command, access)?;
         let mut dropped = "the population".to_string();
-        match foreign::replace(arguments, subject.target(), Afterwards::Leave)? {
-            Some(replaced) => {
-                result.insert("replaced".to_string(), replaced);
-            }
-            None => {
-                let done = subject.drop();
-                dropped = done.map_err(|stop| given_up(arguments, Action::Drop, stop))?;
+        let cleared = match replaced {
+            Some(_) => None,
+            None => foreign::replace(command, access, Afterwards::Leave)?,
+        };
+        if cleared.is_some() {
+            replaced = cleared;
+        } else {
+            match subject.drop_population(access) {
+                Ok(Dropped::Done(what)) => dropped = what,
+                Ok(Dropped::Nothing(stop)) => return Err(stop),
+                Err(stop) => return Err(given_up(command, Action::Drop, stop)),
             }
         }
-        arguments.say(&format!("dropped {dropped}"));
+        command.say(&format!("dropped {dropped}"));
         result.insert("dropped".to_string(), Value::Bool(true));
     }
-    if arguments.form() == Form::Json {
+    if let Some(replaced) = replaced {
+        result.insert("replaced".to_string(), replaced);
+    }
+    if command.common.json {
+        if command.tables == WorkloadTables::Warehouse {
+            result.insert("notice".to_string(), underlay_workload::warehouse::NOTICE.into());
+        }
         outln!("{:#}", Value::from(result));
     }
     verdict
+}
+
+fn adopt<S: External>(
+    command: &Command<'_>,
+    access: Access<'_>,
+    subject: &mut S,
+) -> Result<(), Stop> {
+    subject.adopt(command, access).map_err(|stop| given_up(command, Action::Check, stop))
+}
+
+/// Refuses to remove tables that another command is driving.
+fn refuse_while_running(command: &Command<'_>, access: Access<'_>) -> Result<(), Stop> {
+    match access.runtime.block_on(run_lock::is_held(access.target, command.name)) {
+        Ok(true) => Err(Stop::bad_input(format!(
+            "another `underlay drive {}` is running on these tables: wait for its end, or stop it, before they are removed",
+            command.name
+        ))),
+        Ok(false) => Ok(()),
+        // What keeps sessions from being opened is reported by what follows.
+        Err(_) => Ok(()),
+    }
 }
 
 /// What a command does with a population, besides running the load.
@@ -344,7 +289,7 @@ enum Action {
     Drop,
 }
 
-/// Whether another step may begin; what a user who asked to stop does not get is no success.
+/// Whether another step may begin; a user who asked to stop gets no success for what was left out.
 fn may_begin(verdict: &mut Result<(), Stop>) -> bool {
     let may_begin = !interrupt::requested();
     if !may_begin && verdict.is_ok() {
@@ -353,130 +298,84 @@ fn may_begin(verdict: &mut Result<(), Stop>) -> bool {
     may_begin
 }
 
-/// Whether a load of rows, a check or a removal shall end early.
-fn shall_give_up() -> bool {
-    interrupt::requested() && !MUST_FINISH.load(Ordering::Relaxed)
-}
-
 /// Why a step ended: what the user stopped did not fail.
-fn given_up(arguments: &Arguments, action: Action, stop: Stop) -> Stop {
-    if !shall_give_up() {
+fn given_up(command: &Command<'_>, action: Action, stop: Stop) -> Stop {
+    if !interrupt::gives_up() {
         return stop;
     }
     let stop = Stop::interrupted("stopped by the user");
     match action {
         Action::Load => stop.with_hint(format!(
-            "a load that did not come to its end is removed by `underlay drive {} --drop`",
-            arguments.workload.name()
+            "an incomplete load is removed by `underlay drive {} --drop`",
+            command.name
         )),
         Action::Drop => stop.with_hint(
-            "what the server had begun it may finish by itself; the same command again removes what is left",
+            "the server may finish by itself what it had begun; the same command again removes what is left",
         ),
         Action::Check => stop,
     }
 }
 
-fn run_load<S: Subject>(
-    arguments: &Arguments,
+/// Runs a job: a workload with an end of its own, and neither users nor rates.
+fn run_job<S: External>(
     subject: &S,
-) -> Result<(Value, Result<(), Stop>), Stop> {
-    // What is wrong in the arguments must be said before anything is touched.
-    let before = subject.before().map_err(|stop| given_up(arguments, Action::Check, stop))?;
-    let connector = subject.connector(&before);
-    let shape = connector.workload().shape();
-    let changes =
-        arguments.weights_at(shape).map_err(|problems| Stop::bad_input(problems.join("\n")))?;
-    let spec = arguments.spec();
-    let driver = Driver::start(spec, connector, Instant::now()).map_err(|error| {
-        let text = chain(&error);
-        match error {
-            DriveError::Connect(error) => rights::session_failed(&error, text),
-            _ => Stop::run_failed(text),
-        }
-    })?;
-    if let Some(change) = changes.first().filter(|change| change.after.is_none()) {
-        offer::set(&driver, change)?;
-    }
-    let measured = match &arguments.slo {
-        Some(objective) => offer::search(arguments, *objective, &driver)?,
-        None => offer::measure(arguments, &changes, subject, &driver)?,
+    command: &Command<'_>,
+    access: Access<'_>,
+    kind: WorkloadKind,
+    checks: bool,
+) -> Result<Finished<S>, Stop> {
+    let sessions = kind.job_sessions().unwrap_or(1);
+    let plan = ExternalPlan {
+        workload: WorkloadPlan {
+            kind,
+            pacing: Pacing::Job,
+            seed: command.common.seed(),
+            statement_timeout: Nanos::ZERO,
+        },
+        procedure: ProcedurePlan {
+            users: vec![sessions],
+            settle: Nanos::ZERO,
+            warm_up: Nanos::ZERO,
+            ramp_up: Nanos::ZERO,
+            measure: LONGEST_JOB,
+            search: None,
+            repeats: 1,
+            order: Order::Abba,
+        },
+        mix: None,
+        weights: Vec::new(),
+        connections: None,
+        threads: None,
+        ramp: Nanos::ZERO,
+        checks,
     };
-    let summary = driver.stop();
-    // Without what is read and checked now, the run would be lost.
-    MUST_FINISH.store(true, Ordering::Relaxed);
-    wait_for_the_server(arguments, subject);
-    let mut after = subject.after(before, &summary).unwrap_or_else(After::unjudged);
-    after.verdict = after.verdict.map_err(|stop| match stop.code() {
-        exit_code::CHECK_VIOLATED => stop.with_hint(NOT_ALONE),
-        _ => stop,
-    });
-    MUST_FINISH.store(false, Ordering::Relaxed);
-    if arguments.form() == Form::Text {
-        page::print(arguments, &measured, &summary, &after, &changes);
-    }
-    let mut json = page::json(&measured, &summary, &after, &changes);
-    json["asked"] = arguments.asked();
-    let delivered = match Delivery::of(&measured.tick).map(|delivery| delivery.verdict) {
-        Some(DeliveryVerdict::Missed) if measured.search.is_none() => {
-            Err(Stop::load_not_delivered(
-                "the requested rate was not delivered: latencies are those of a lower load",
-            ))
-        }
-        _ => Ok(()),
+    let recorder = recording::create(command, access, subject, &plan)?;
+    let mut site = CountedSite { ask: &|| None, first: None, last: None };
+    let mut console = page::Console { prints_seconds: false, is_job: true };
+    external::carry_out(subject, access, &plan, recorder, &mut site, &mut console)
+}
+
+/// The verdict of a run, from the first reason that makes it no result to the last.
+fn verdict_of_run<S: Subject>(finished: &Finished<S>, interrupted: &str) -> Result<(), Stop> {
+    let checked = match &finished.checked_after {
+        Ok(checks) => checks.verdict(" after the run").map_err(|stop| match stop.code() {
+            exit_code::CHECK_VIOLATED => stop.with_hint(NOT_ALONE),
+            _ => stop,
+        }),
+        Err(stop) => Err(stop.clone()),
     };
     let interrupted =
-        if interrupt::requested() { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
-    let away = match &measured.search {
-        Some(search) if search.is_away => {
-            Err(Stop::run_failed("the search ended without a result: the database went away"))
-        }
-        _ => Ok(()),
-    };
-    let verdict =
-        after.verdict.and(interrupted).and(nothing_done(&measured)).and(away).and(delivered);
-    Ok((json, verdict))
+        if interrupt::requested() { Err(Stop::interrupted(interrupted)) } else { Ok(()) };
+    checked.and(interrupted)
 }
 
-/// A run that was cut short because the user may not do what it does, or in which nothing came to its end, is no result.
-fn nothing_done(measured: &Measured) -> Result<(), Stop> {
-    let tick = &measured.tick;
-    if let Some(denied) = denial(tick) {
-        return Err(Stop::denied(format!("the transactions are not allowed: {}", denied.message)));
-    }
-    match tick.samples.iter().next() {
-        Some(sample) if tick.completed() == 0 => Err(Stop::run_failed(format!(
-            "no transaction came to its end in the measured load: {}",
-            sample.message
-        ))),
-        _ => Ok(()),
-    }
-}
-
-/// What the users of a run have no right to, if anything.
-fn denial(tick: &DriveTick) -> Option<&ErrorSample> {
-    tick.samples.iter().find(|sample| sample.is_denial)
-}
-
-/// A server that went away under load may come back, and can then be judged.
-fn wait_for_the_server<S: Subject>(arguments: &Arguments, subject: &S) {
-    let deadline = Instant::now() + RETURN_LIMIT;
-    let mut is_said = false;
-    while subject.reading().is_err() && Instant::now() < deadline {
-        if !std::mem::replace(&mut is_said, true) {
-            arguments.say("the database does not answer; waiting for it, to see what it kept");
-        }
-        if !interrupt::sleep_until(Instant::now() + Duration::from_millis(500)) {
-            return;
-        }
-    }
-}
-
-fn run_noop<W: WorkloadTrait>(arguments: &Arguments, workload: W) -> Result<(), Stop> {
+fn run_noop<W: WorkloadTrait>(command: &Command<'_>, workload: W) -> Result<(), Stop> {
+    let Some(users) = command.users else { return Ok(()) };
     let shape = workload.shape();
-    let seed = RootSeed(arguments.seed);
-    let ceiling = noop_ceiling(workload, seed, arguments.users(), arguments.duration.into())
+    let seed = command.common.seed();
+    let ceiling = noop_ceiling(workload, seed, users.users(), users.duration().into())
         .map_err(|error| Stop::bad_input(chain(&error)))?;
-    if arguments.json {
+    if command.common.json {
         outln!(
             "{:#}",
             json!({
@@ -497,127 +396,209 @@ fn run_noop<W: WorkloadTrait>(arguments: &Arguments, workload: W) -> Result<(), 
     Ok(())
 }
 
-impl Arguments {
-    fn form(&self) -> Form {
-        if self.json { Form::Json } else { Form::Text }
-    }
-
+impl Command<'_> {
     /// Whether the load runs: also when nothing else is asked for.
     fn runs(&self) -> bool {
-        self.run || !(self.load || self.check || self.drop)
+        let Common { run, check, drop, .. } = *self.common;
+        run || !(self.loading.load || check || drop)
     }
 
-    fn is_open(&self) -> bool {
-        self.rate.is_some() || self.slo.is_some()
+    fn is_noop(&self) -> bool {
+        self.users.is_some_and(|users| users.noop)
     }
 
-    fn users(&self) -> u32 {
-        self.users.unwrap_or(if self.is_open() { USERS_OPEN } else { USERS_CLOSED })
+    /// Whether a run makes what it needs, instead of a load.
+    fn is_made_by_run(&self) -> bool {
+        self.tables == WorkloadTables::Batch
     }
 
     fn loaders(&self) -> usize {
-        self.loaders
-            .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-            .max(1)
+        let all = || std::thread::available_parallelism().map_or(1, usize::from);
+        self.loading.loaders.unwrap_or_else(all).max(1)
     }
 
     /// A line for people; nothing for programs.
     fn say(&self, text: &str) {
-        if self.form() == Form::Text {
+        if !self.common.json {
             outln!("{text}");
         }
     }
 
-    fn arrivals(&self) -> Arrivals {
-        match self.arrivals {
-            ArrivalKind::Poisson => Arrivals::Poisson,
-            ArrivalKind::Uniform => Arrivals::Uniform,
+    /// Notes what is wrong with the options that it knows.
+    fn problems(&self, problems: &mut Problems) {
+        problems.outside("--loaders", self.loading.loaders, THREADS);
+        if let Some(users) = self.users {
+            users.problems(self.runs(), problems);
         }
-    }
-
-    /// What tells this run from another one of the same workload.
-    fn asked(&self) -> Value {
-        let arrivals = self.is_open().then_some(match self.arrivals {
-            ArrivalKind::Poisson => "poisson",
-            ArrivalKind::Uniform => "uniform",
-        });
-        json!({
-            "users": self.users(),
-            "connections": self.connections,
-            "threads": self.threads,
-            "duration_ns": self.duration.0,
-            "warm_up_ns": self.warm_up.0,
-            "rate_per_second": self.rate,
-            "arrivals": arrivals,
-            "ramp_ns": self.ramp.0,
-            "key_think": (!self.is_open()).then_some(self.key_think),
-        })
-    }
-
-    fn spec(&self) -> DriveSpec {
-        let mut spec = DriveSpec::new(RootSeed(self.seed), self.users());
-        spec.connections = self.connections;
-        spec.threads = self.threads;
-        spec.pacing = match (self.slo, self.rate) {
-            (Some(_), _) => Pacing::Open {
-                rate_per_second: self.first_rate(),
-                arrivals: self.arrivals(),
-                ramp: Nanos::ZERO,
-                queue_limit: SEARCH_QUEUE,
-            },
-            (None, Some(rate)) => {
-                let mut pacing = Pacing::open(rate, self.arrivals());
-                if let Pacing::Open { ramp, .. } = &mut pacing {
-                    *ramp = self.ramp;
-                }
-                pacing
-            }
-            (None, None) => Pacing::Closed { key_think: self.key_think },
-        };
-        spec
-    }
-
-    /// Where a search begins.
-    fn first_rate(&self) -> f64 {
-        self.rate.unwrap_or(100.0)
-    }
-
-    /// The weights to begin with, if any, and their changes in order; or all that is wrong with them.
-    fn weights_at(
-        &self,
-        shape: &'static underlay_workload::transactional::Shape,
-    ) -> Result<Vec<WeightsAt>, Vec<String>> {
-        let first = self.weights.iter().map(|weights| WeightsAt::parse(None, weights, shape));
-        let later = self.weights_at.iter().map(|text| {
-            let (at, weights) = text.split_once(':').ok_or_else(|| {
-                format!(
-                    "`{text}` is no change of weights; write for example 30s:{}=10",
-                    shape.types.first().unwrap_or(&"type")
-                )
-            })?;
-            let at: Nanos =
-                at.parse().map_err(|error| format!("`{at}` in `{text}` is no time: {error}"))?;
-            WeightsAt::parse(Some(at), weights, shape)
-        });
-        let (mut changes, mut wrong) = (Vec::new(), Vec::new());
-        for parsed in first.chain(later) {
-            match parsed {
-                Ok(change) => changes.push(change),
-                Err(problem) => wrong.push(problem),
-            }
+        let of_run = [("--record", self.common.record.is_some())];
+        let of_connections = [
+            ("--loaders", self.loading.loaders.is_some()),
+            ("--password-file", self.common.password_file.is_some()),
+            ("--foreign-tables", self.foreign_tables),
+        ];
+        if self.is_noop() {
+            let why = "has no effect with --noop, which drives nothing";
+            problems.refuse(&of_connections, why);
+            problems.refuse(&of_run, why);
+            return;
         }
-        if !wrong.is_empty() {
-            return Err(wrong);
+        if !self.runs() {
+            problems.refuse(&of_run, options::NOT_RUN);
         }
-        changes.sort_by_key(|change| change.after);
-        Ok(changes)
+        let replaces =
+            self.loading.load || self.common.drop || (self.is_made_by_run() && self.runs());
+        let replace = [("--replace-foreign", self.common.replace_foreign.is_some() && !replaces)];
+        problems.refuse(&replace, "has no effect without --load or --drop (of batch: a run)");
+        // What a warehouse's queries ask follows from the seed that it was loaded with.
+        let draws = self.loading.load || (self.runs() && self.tables != WorkloadTables::Warehouse);
+        let seed = [("--seed", self.common.seed.is_some() && !draws)];
+        problems
+            .refuse(&seed, "has no effect where nothing is generated: what is there has its own");
+        // TPC-C's checks are made in parallel too.
+        let checks = self.tables == WorkloadTables::Tpcc && (self.runs() || self.common.check);
+        let loaders = self.loading.loaders.is_some() && !(self.loading.load || checks);
+        problems.refuse(&[("--loaders", loaders)], NOT_LOADED);
+    }
+
+    /// Refuses what cannot be, and what would have no effect.
+    fn refuse(mut problems: Problems, command: &Command<'_>) -> Result<(), Stop> {
+        command.problems(&mut problems);
+        let wrong = problems.0;
+        if wrong.is_empty() { Ok(()) } else { Err(Stop::bad_input(wrong.join("\n"))) }
     }
 }
 
-/// The engine's count now, beside what the workload's own sequence says.
-fn reading(runtime: &Runtime, target: &Target, counted: Option<u64>) -> Result<Reading, Stop> {
-    let engine = runtime.block_on(transaction_counter::count(target)).map_err(|error| {
-        rights::session_failed(&error, format!("could not read the transactions: {error}"))
-    })?;
-    Ok(Reading { at: Instant::now(), counted, engine })
+#[cfg(test)]
+mod tests {
+    use clap::{Args, FromArgMatches};
+
+    use super::{Arguments, run};
+    use crate::exit_code;
+
+    /// What is wrong with a command line, a line per problem. Nothing listens at the port: what is right ends there.
+    fn wrong(line: &str) -> Vec<String> {
+        let command = Arguments::augment_args(clap::Command::new("drive"));
+        let words = ["drive"].into_iter().chain(line.split(' '));
+        let matches =
+            command.get_matches_from(words.chain(["--url", "postgres://a@127.0.0.1:1/x"]));
+        let arguments = Arguments::from_arg_matches(&matches).unwrap();
+        match run(&arguments) {
+            Err(stop) if stop.code() == exit_code::BAD_INPUT => {
+                stop.to_string().lines().map(str::to_string).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    #[test]
+    fn numbers_have_their_ranges() {
+        for option in [
+            "--users=0",
+            "--users=100001",
+            "--connections=0",
+            "--threads=0",
+            "--loaders=0",
+            "--rate=0",
+            "--rate=-5",
+            "--rate=nan",
+            "--rate=inf",
+            "--rate=1e9",
+            "--key-think=nan",
+            "--duration=0s",
+            "--warm-up=169h",
+        ] {
+            let (name, _) = option.split_once('=').unwrap();
+            for workload in ["tpcc", "sysbench", "dvdstore"] {
+                let said = wrong(&format!("{workload} --load --run {option}"));
+                assert_eq!(said.len(), 1, "{option}: {said:?}");
+                assert!(said[0].starts_with(name) && said[0].contains(" and "), "{said:?}");
+            }
+        }
+        assert_eq!(wrong("tpcc --users 0 --connections 0 --duration 1ms").len(), 3);
+        for fine in ["--rate 0.001", "--rate 1e7", "--key-think 0.5", "--duration 1s --warm-up 0s"]
+        {
+            assert_eq!(wrong(&format!("tpcc {fine}")), Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn what_would_have_no_effect_is_refused() {
+        for (line, named) in [
+            ("tpcc --ramp 3s --arrivals uniform", &["--arrivals", "--ramp"][..]),
+            ("tpcc --slo p99=10ms --ramp 3s", &["--ramp"]),
+            ("tpcc --rate 5 --ramp 61s", &["--ramp 61 s is longer"]),
+            ("tpcc --run --warehouses 5", &["--warehouses"]),
+            ("sysbench --run --table-size 5", &["--table-size"]),
+            ("dvdstore --check --db-size 1GB --n-searches 4", &["--db-size", "--n-searches"]),
+            ("warehouse --run --scale 1", &["--scale"]),
+            ("warehouse --load --scale 1 --streams 2", &["--streams"]),
+            ("warehouse --streams 0 --power-runs 0", &["--power-runs"]),
+            ("warehouse --run --seed 5 --loaders 3", &["--seed", "--loaders"]),
+            ("batch --check --rows 5 --seed 3", &["--rows", "--seed"]),
+            ("batch --rows 0", &["--rows"]),
+            ("tpcc --drop --seed 3 --loaders 2", &["--seed", "--loaders"]),
+            ("tpcc --drop --record x.sqlite", &["--record"]),
+            ("sysbench --check --loaders 2 --rand-type pareto", &["--rand-type", "--loaders"]),
+            ("sysbench --key-think 1", &["--key-think"]),
+            ("sysbench --script insert --range-size 5", &["--range-size"]),
+            ("sysbench --script insert --weights insert=1", &["--script"]),
+            ("sysbench --script bulk_insert --rand-type pareto", &["--rand-type"]),
+            ("tpcc --noop --entropy 5", &["--entropy"]),
+            ("tpcc --noop --rate 10", &["--rate"]),
+            (
+                "dvdstore --ds2-mode --n-reviews 4 --pct-newmember 3 --pct-newreviews 1 --pct-newhelpfulness 1 \
+                 --search-depth 9",
+                &[
+                    "--pct-newmember",
+                    "--n-reviews",
+                    "--pct-newreviews",
+                    "--pct-newhelpfulness",
+                    "--search-depth",
+                ],
+            ),
+            (
+                "dvdstore --weights login=1 --n-searches 4 --ds2-mode --n-line-items 5 --search-batch-size 2",
+                &["--n-searches", "--ds2-mode", "--search-batch-size", "--n-line-items"],
+            ),
+            (
+                "dvdstore --check --db-size 1GB --pct-newmember 101",
+                &["pct_newmember", "--db-size", "--pct-newmember"],
+            ),
+            (
+                "tpcc --weights a=1 --weights-at 2s:b=1 --weights-at soon:payment=1 --ramp 1s",
+                &["`a`", "`b`", "`soon`", "--ramp"],
+            ),
+            ("tpcc --foreign-tables --run --users 0", &["--foreign-tables", "--users"]),
+            ("tpcc --load --users 4", &["--users"]),
+            ("tpcc --duration 2s --weights-at 30s:payment=1", &["--weights-at"]),
+        ] {
+            let said = wrong(line);
+            assert_eq!(said.len(), named.len(), "{line}: {said:?}");
+            for (said, named) in said.iter().zip(named) {
+                assert!(said.starts_with(named), "{line}: {said}");
+            }
+        }
+        for fine in [
+            "tpcc --load --run --warehouses 5 --users 4 --rate 10 --ramp 1s --arrivals uniform",
+            "tpcc --rate 5 --ramp 60s",
+            "tpcc --noop --users 3 --warehouses 4 --duration 1s",
+            "sysbench --foreign-tables --tables 2 --table-size 5 --script insert",
+            "tpcc --slo p99=10ms --rate 5 --arrivals uniform",
+            "tpcc --duration 31s --weights-at 30s:payment=1",
+            "dvdstore --load --db-size 1GB --loaders 2",
+            "warehouse --load --run --scale 1 --streams 2 --seed 3 --loaders 2",
+            "warehouse --streams 0",
+            "batch --run --rows 5 --seed 3",
+            "tpcc --check --loaders 2",
+            "tpcc --seed 4 --weights new_order=1",
+            "sysbench --load --rand-type pareto",
+            "sysbench --script read_only --range-size 5 --rand-type pareto",
+            "sysbench --weights point_select=1 --weights-at 3s:read_only=1 --range-size 5",
+            "dvdstore --ds2-mode --n-searches 4 --n-line-items 2 --search-batch-size 3",
+            "dvdstore --ds2-mode --weights-at 3s:reviews_by_title=1 --search-depth 5",
+            "dvdstore --weights reviews_by_title=1,purchase=1 --search-depth 5 --n-line-items 2",
+        ] {
+            assert_eq!(wrong(fine), Vec::<String>::new(), "{fine}");
+        }
+    }
 }

@@ -1,382 +1,372 @@
-//! What is wrong with the options of the command, all of it at once and before anything is touched: numbers out of their
-//! range, and options that would have no effect.
+//! Options that several workloads share, and what is wrong with them: numbers out of their range, and options that would have
+//! no effect beside the others. All of it is reported at once, before anything is touched.
 //!
-//! What a number may be follows the study format, where it has the same one.
+//! Each workload has the options that mean something for it and no others. An option without a value was not given; its
+//! default is filled in where it is read. What a number may be follows the study format, where it has the same one.
 
-use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
-use clap::ArgMatches;
-use clap::parser::ValueSource;
-use underlay_core::Nanos;
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+use underlay_core::{Nanos, RootSeed};
+use underlay_driver::{Objective, Weights};
+use underlay_study::{Arrivals, FaultPhase, Order, Pacing, ProcedurePlan, SearchPlan, WeightsPlan};
+use underlay_workload::transactional::Shape;
 
-use super::{Arguments, Workload, batch, effect, foreign, job, warehouse};
-use crate::stop::Stop;
+use super::URL_VARIABLE;
+use crate::cli::whole_number::whole_number;
+
+/// Users of a closed loop, and those that an open loop may keep busy at once.
+const USERS_CLOSED: u32 = 8;
+const USERS_OPEN: u32 = 64;
+/// Where a search begins, transactions per second.
+const FIRST_RATE: f64 = 100.0;
+/// How near the highest rate that holds and the lowest that fails come, as a share of the former.
+const RESOLUTION: f64 = 0.05;
 
 const USERS: RangeInclusive<u32> = 1..=100_000;
-const THREADS: RangeInclusive<usize> = 1..=1024;
+pub(super) const THREADS: RangeInclusive<usize> = 1..=1024;
 const RATE_PER_SECOND: RangeInclusive<f64> = 0.001..=10_000_000.0;
 const KEY_THINK: RangeInclusive<f64> = 0.0..=100.0;
 const LONGEST: Nanos = Nanos::from_secs(7 * 86_400);
 const DURATION: RangeInclusive<Nanos> = Nanos::from_secs(1)..=LONGEST;
 const UNMEASURED: RangeInclusive<Nanos> = Nanos::ZERO..=LONGEST;
 
-/// Options of one workload, by their names in [`Arguments`].
-const TPCC: [&str; 4] = ["warehouses", "entropy", "profile", "statements"];
-const SYSBENCH: [&str; 5] = ["script", "tables", "table_size", "rand_type", "range_size"];
-const DVDSTORE: [&str; 11] = [
-    "db_size",
-    "pct_newcustomers",
-    "pct_newmember",
-    "n_searches",
-    "search_batch_size",
-    "search_depth",
-    "n_reviews",
-    "pct_newreviews",
-    "pct_newhelpfulness",
-    "n_line_items",
-    "ds2_mode",
-];
-const BATCH: [&str; 4] = ["mode", "rows", "sessions", "rollback"];
-const WAREHOUSE: [&str; 3] = ["scale", "streams", "power_runs"];
+/// Options of every workload.
+#[derive(Debug, Args)]
+pub(super) struct Common {
+    /// The database: postgres://user@host:port/database or mysql://user@host:port/database (also
+    /// mariadb://); TLS by sslmode, sslrootcert, sslcert and sslkey, or ssl-mode, ssl-ca, ssl-cert and ssl-key. The
+    /// password comes from --password-file, PGPASSWORD, ~/.pgpass (or PGPASSFILE) or MYSQL_PWD: everybody on this
+    /// host can read a command line.
+    #[arg(long, env = URL_VARIABLE, hide_env_values = true)]
+    pub(super) url: Option<String>,
+    /// A file whose first line is the password.
+    #[arg(long, value_name = "FILE")]
+    pub(super) password_file: Option<PathBuf>,
+    /// Run the load (the default when nothing else is asked for).
+    #[arg(long)]
+    pub(super) run: bool,
+    /// Verify the consistency conditions and invariants.
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Drop the population at the end (with --load: an earlier one first).
+    #[arg(long)]
+    pub(super) drop: bool,
+    /// Replace tables that Underlay did not create. NAME repeats where they are: database.schema on PostgreSQL, the
+    /// database on MariaDB. Tables (and functions) of the workload's names are dropped, after they were listed with their
+    /// rows; everything else there stays. With --drop nothing takes their place.
+    #[arg(long, value_name = "NAME")]
+    pub(super) replace_foreign: Option<String>,
+    /// Seed of the population and of the transactions [default: 1].
+    #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
+    pub(super) seed: Option<u64>,
+    /// Keep the run as a record for `underlay show`, `report`, `compare` and `export`.
+    #[arg(long, value_name = "FILE")]
+    pub(super) record: Option<PathBuf>,
+    /// Print the result as JSON.
+    #[arg(long)]
+    pub(super) json: bool,
+}
 
-/// What only a load of the population heeds; what is there has its own.
-const OF_LOAD: [&str; 6] = ["warehouses", "entropy", "db_size", "tables", "table_size", "scale"];
-/// What only a run heeds, besides options of the shop's visits.
-const OF_RUN: [&str; 17] = [
-    "users",
-    "duration",
-    "warm_up",
-    "rate",
-    "arrivals",
-    "ramp",
-    "slo",
-    "key_think",
-    "weights",
-    "weights_at",
-    "connections",
-    "threads",
-    "profile",
-    "statements",
-    "script",
-    "range_size",
-    "power_runs",
-];
-/// What a generator that drives nothing does not heed.
-const NOT_OF_NOOP: [&str; 15] = [
-    "warm_up",
-    "rate",
-    "arrivals",
-    "ramp",
-    "slo",
-    "key_think",
-    "weights",
-    "weights_at",
-    "connections",
-    "threads",
-    "statements",
-    "loaders",
-    "password_file",
-    "foreign_tables",
-    "entropy",
-];
+/// Options of workloads whose population is loaded first.
+#[derive(Debug, Default, Args)]
+pub(super) struct Loading {
+    /// Load the population first.
+    #[arg(long)]
+    pub(super) load: bool,
+    /// Loader threads; by default one per processor.
+    #[arg(long, value_name = "N")]
+    pub(super) loaders: Option<usize>,
+}
 
-/// The options that were written, by their names in [`Arguments`]; defaults are not among them.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Given(BTreeSet<String>);
+/// Options of the load of users.
+#[derive(Debug, Args)]
+pub(super) struct UserLoad {
+    /// Virtual users: 8 by default, in an open loop 64 (which bound what can be in progress at once).
+    #[arg(long, value_name = "N")]
+    pub(super) users: Option<u32>,
+    /// Length of the measured load; with --slo of each step [default: 60s].
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Nanos>,
+    /// Unmeasured load before it; with --slo before each step [default: 5s].
+    #[arg(long, value_name = "TIME")]
+    warm_up: Option<Nanos>,
+    /// Open loop: this many transactions per second, whatever the database does. With --slo: the first rate.
+    #[arg(long, value_name = "PER_SECOND", conflicts_with = "key_think")]
+    rate: Option<f64>,
+    /// How the transactions of an open loop are spread [default: poisson].
+    #[arg(long, value_enum)]
+    arrivals: Option<ArrivalKind>,
+    /// The rate rises in a straight line over this time (open loop) [default: 0s].
+    #[arg(long, value_name = "TIME")]
+    ramp: Option<Nanos>,
+    /// Search for the highest rate that meets a latency target, such as p99=10ms; the result is then measured once more.
+    #[arg(long, value_name = "TARGET", conflicts_with = "key_think")]
+    pub(super) slo: Option<Objective>,
+    /// Closed loop with this multiple of the workload's keying and think times [default: 0].
+    #[arg(long, value_name = "FACTOR")]
+    pub(super) key_think: Option<f64>,
+    /// Weights of the types of transactions instead of the prescribed mix: new_order=45,payment=43,...
+    #[arg(long, value_name = "WEIGHTS")]
+    pub(super) weights: Option<String>,
+    /// Change the weights while the load runs: 30s:new_order=10,payment=90 (from the beginning of the measured
+    /// load; may be repeated).
+    #[arg(long, value_name = "TIME:WEIGHTS", conflicts_with = "slo")]
+    pub(super) weights_at: Vec<String>,
+    /// At most this many connections, shared by the users.
+    #[arg(long, value_name = "N")]
+    pub(super) connections: Option<u32>,
+    /// Driver threads; by default one per processor.
+    #[arg(long, value_name = "N")]
+    pub(super) threads: Option<usize>,
+    /// Drive nothing: the generator's own ceiling.
+    #[arg(long, conflicts_with_all = ["load", "check", "drop", "replace_foreign"])]
+    pub(super) noop: bool,
+}
 
-impl Given {
-    /// Those of the command's part of the command line.
-    pub(crate) fn of(matches: &ArgMatches) -> Given {
-        let is_written =
-            |id: &&clap::Id| matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-        Given(matches.ids().filter(is_written).map(|id| id.as_str().to_string()).collect())
+/// How the transactions of an open loop are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ArrivalKind {
+    Poisson,
+    Uniform,
+}
+
+/// The weights that a command sets.
+pub(super) struct Mixes {
+    /// From the beginning; `None` = the workload's own mix.
+    pub(super) first: Option<Weights>,
+    /// Later.
+    pub(super) later: Vec<WeightsPlan>,
+}
+
+/// Problems of a command line, collected.
+#[derive(Default)]
+pub(super) struct Problems(pub(super) Vec<String>);
+
+impl Problems {
+    /// Notes each of `options` that was given, with what is wrong with it.
+    pub(super) fn refuse(&mut self, options: &[(&str, bool)], why: &str) {
+        let given = options.iter().filter(|(_, is_given)| *is_given);
+        self.0.extend(given.map(|(name, _)| format!("{name} {why}")));
     }
 
-    /// Whether this one was written.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.0.contains(name)
-    }
-
-    /// Those of `names` that were written.
-    pub(super) fn among<'a>(&self, names: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
-        names.iter().copied().filter(|name| self.0.contains(*name))
+    /// Notes a number that is not in its range; what is no number is in none.
+    pub(super) fn outside<T: PartialOrd + Display>(
+        &mut self,
+        option: &str,
+        value: Option<T>,
+        range: RangeInclusive<T>,
+    ) {
+        let value = value.filter(|value| !range.contains(value));
+        self.0.extend(value.map(|value| {
+            format!("{option} {value} is not between {} and {}", range.start(), range.end())
+        }));
     }
 }
 
-/// Refuses what cannot be, and what would have no effect.
-pub(super) fn check(arguments: &Arguments, given: &Given) -> Result<(), Stop> {
-    let mut wrong = out_of_range(arguments);
-    let (others, given) = of_others(arguments.workload, given);
-    wrong.extend(others);
-    wrong.extend(foreign::meaningless_options(arguments));
-    if !arguments.workload.is_job() {
-        wrong.extend(without_effect(arguments, &given));
-        wrong.extend(effect::of_users(arguments, &given));
-    } else {
-        wrong.extend(match arguments.workload {
-            Workload::Batch => batch::problems(arguments),
-            _ => warehouse::problems(arguments),
-        });
-        wrong.extend(effect::of_jobs(arguments, &given));
-        let of_runs = given.among(&["duration", "warm_up", "arrivals", "ramp"]);
-        wrong.extend(
-            of_runs.map(|name| job::meaningless(&written(name), arguments.workload.name())),
-        );
-        if arguments.workload == Workload::Warehouse && !arguments.load {
-            wrong.extend(given.among(&["scale"]).map(not_loaded));
+impl Common {
+    /// The seed that was given, or the default.
+    pub(super) fn seed(&self) -> RootSeed {
+        RootSeed(self.seed.unwrap_or(1))
+    }
+}
+
+impl UserLoad {
+    /// How long the load is measured.
+    pub(super) fn duration(&self) -> Nanos {
+        self.duration.unwrap_or(Nanos::from_secs(60))
+    }
+
+    fn warm_up(&self) -> Nanos {
+        self.warm_up.unwrap_or(Nanos::from_secs(5))
+    }
+
+    /// How long the rate of an open loop rises.
+    pub(super) fn ramp(&self) -> Nanos {
+        self.ramp.unwrap_or(Nanos::ZERO)
+    }
+
+    fn key_think(&self) -> f64 {
+        self.key_think.unwrap_or(0.0)
+    }
+
+    /// Whether users begin with thinking.
+    pub(super) fn thinks(&self) -> bool {
+        !self.is_open() && self.key_think() > 0.0
+    }
+
+    fn is_open(&self) -> bool {
+        self.rate.is_some() || self.slo.is_some()
+    }
+
+    /// Users at once.
+    pub(super) fn users(&self) -> u32 {
+        self.users.unwrap_or(if self.is_open() { USERS_OPEN } else { USERS_CLOSED })
+    }
+
+    fn arrivals(&self) -> Arrivals {
+        match self.arrivals {
+            None | Some(ArrivalKind::Poisson) => Arrivals::Poisson,
+            Some(ArrivalKind::Uniform) => Arrivals::Uniform,
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(Stop::bad_input(wrong.join("\n"))) }
-}
 
-fn out_of_range(arguments: &Arguments) -> Vec<String> {
-    let durations = [
-        ("--duration", arguments.duration, DURATION),
-        ("--warm-up", arguments.warm_up, UNMEASURED),
-        ("--ramp", arguments.ramp, UNMEASURED),
-    ];
-    [
-        outside("--users", arguments.users, USERS),
-        outside("--connections", arguments.connections, USERS),
-        outside("--threads", arguments.threads, THREADS),
-        outside("--loaders", arguments.loaders, THREADS),
-        outside("--rate", arguments.rate, RATE_PER_SECOND),
-        outside("--key-think", Some(arguments.key_think), KEY_THINK),
-    ]
-    .into_iter()
-    .chain(durations.map(|(name, value, range)| outside(name, Some(value), range)))
-    .flatten()
-    .collect()
-}
-
-/// What is wrong with a number that is not in its range; what is no number is in none.
-fn outside<T: PartialOrd + Display>(
-    option: &str,
-    value: Option<T>,
-    range: RangeInclusive<T>,
-) -> Option<String> {
-    let value = value.filter(|value| !range.contains(value))?;
-    Some(format!("{option} {value} is not between {} and {}", range.start(), range.end()))
-}
-
-/// What is wrong with the options of other workloads, and the options without them.
-fn of_others(workload: Workload, given: &Given) -> (Vec<String>, Given) {
-    let mut own = given.clone();
-    let mut wrong = Vec::new();
-    for (whose, names) in [
-        (Workload::Tpcc, &TPCC[..]),
-        (Workload::Sysbench, &SYSBENCH),
-        (Workload::Dvdstore, &DVDSTORE),
-        (Workload::Batch, &BATCH),
-        (Workload::Warehouse, &WAREHOUSE),
-    ] {
-        if whose == workload {
-            continue;
+    /// What makes users begin transactions.
+    pub(super) fn pacing(&self) -> Pacing {
+        match (self.slo, self.rate) {
+            (None, None) => Pacing::Closed { key_think: self.key_think() },
+            (_, rate) => Pacing::Open {
+                rate_per_second: rate.unwrap_or(FIRST_RATE),
+                arrivals: self.arrivals(),
+            },
         }
-        for name in given.among(names) {
-            own.0.remove(name);
-            wrong.push(format!(
-                "{} has no meaning for {}: it is an option of {}",
-                written(name),
-                workload.name(),
-                whose.name()
+    }
+
+    /// How it is measured: one rung with all users, warmed up at full load.
+    pub(super) fn procedure(&self) -> ProcedurePlan {
+        let (settle, measure) = (self.warm_up(), self.duration());
+        ProcedurePlan {
+            users: vec![self.users()],
+            settle: Nanos::ZERO,
+            warm_up: Nanos::ZERO,
+            ramp_up: settle,
+            measure,
+            search: self.slo.map(|objective| SearchPlan {
+                objective,
+                resolution: RESOLUTION,
+                settle,
+                measure,
+            }),
+            repeats: 1,
+            order: Order::Abba,
+        }
+    }
+
+    /// What distinguishes this run from another one of the same workload.
+    pub(super) fn asked(&self) -> Value {
+        json!({
+            "users": self.users(),
+            "connections": self.connections,
+            "threads": self.threads,
+            "duration_ns": self.duration().0,
+            "warm_up_ns": self.warm_up().0,
+            "rate_per_second": self.rate,
+            "arrivals": self.is_open().then(|| self.arrivals().as_str()),
+            "ramp_ns": self.ramp().0,
+            "key_think": (!self.is_open()).then(|| self.key_think()),
+        })
+    }
+
+    /// The weights that it sets.
+    ///
+    /// # Errors
+    /// All that is wrong with them.
+    pub(super) fn mixes(&self, shape: &'static Shape) -> Result<Mixes, Vec<String>> {
+        let mut wrong = Vec::new();
+        let mut keep =
+            |parsed: Result<Weights, String>| parsed.map_err(|problem| wrong.push(problem)).ok();
+        let parse = |text: &str| Weights::parse(text, shape).map_err(|error| error.to_string());
+        let first = self.weights.as_deref().and_then(|text| keep(parse(text)));
+        let mut later = Vec::new();
+        for text in &self.weights_at {
+            let change = text.split_once(':').ok_or_else(|| {
+                format!(
+                    "`{text}` is not a weight change; write for example 30s:{}=10",
+                    shape.types.first().unwrap_or(&"type")
+                )
+            });
+            let parsed = change.and_then(|(at, weights)| {
+                let time = at.parse::<Nanos>();
+                let time =
+                    time.map_err(|error| format!("`{at}` in `{text}` is not a time: {error}"))?;
+                Ok((time, weights, parse(weights)?))
+            });
+            match parsed {
+                Ok((at, text, weights)) => later.push(WeightsPlan {
+                    weights,
+                    text: text.to_string(),
+                    at,
+                    phase: FaultPhase::Measure,
+                    users: None,
+                    lasts: None,
+                    designs: vec![0],
+                    line: 0,
+                }),
+                Err(problem) => {
+                    keep(Err(problem));
+                }
+            }
+        }
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        later.sort_by_key(|change| change.at);
+        Ok(Mixes { first, later })
+    }
+
+    /// What is wrong with the options of the load; `runs` says whether it runs.
+    pub(super) fn problems(&self, runs: bool, problems: &mut Problems) {
+        problems.outside("--users", self.users, USERS);
+        problems.outside("--connections", self.connections, USERS);
+        problems.outside("--threads", self.threads, THREADS);
+        problems.outside("--rate", self.rate, RATE_PER_SECOND);
+        problems.outside("--key-think", self.key_think, KEY_THINK);
+        problems.outside("--duration", self.duration, DURATION);
+        problems.outside("--warm-up", self.warm_up, UNMEASURED);
+        problems.outside("--ramp", self.ramp, UNMEASURED);
+        let paced = [
+            ("--warm-up", self.warm_up.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--arrivals", self.arrivals.is_some()),
+            ("--ramp", self.ramp.is_some()),
+            ("--slo", self.slo.is_some()),
+            ("--key-think", self.key_think.is_some()),
+            ("--weights", self.weights.is_some()),
+            ("--weights-at", !self.weights_at.is_empty()),
+            ("--connections", self.connections.is_some()),
+            ("--threads", self.threads.is_some()),
+        ];
+        if self.noop {
+            problems.refuse(&paced, "has no effect with --noop, which drives nothing");
+            return;
+        }
+        if !runs {
+            let any = [("--users", self.users.is_some()), ("--duration", self.duration.is_some())];
+            problems.refuse(&any, NOT_RUN);
+            problems.refuse(&paced, NOT_RUN);
+            return;
+        }
+        let arrivals = self.arrivals.is_some() && !self.is_open();
+        problems.refuse(&[("--arrivals", arrivals)], "has no effect in a closed loop: add --rate");
+        let ramp = self.ramp.is_some() && (self.rate.is_none() || self.slo.is_some());
+        problems.refuse(&[("--ramp", ramp)], "has no effect without a --rate (without --slo)");
+        if !ramp && self.ramp() > self.duration() {
+            problems.0.push(format!(
+                "--ramp {} is longer than the measured load of {}: the rate would never be reached",
+                self.ramp(),
+                self.duration()
             ));
         }
-    }
-    (wrong, own)
-}
-
-fn without_effect(arguments: &Arguments, given: &Given) -> Vec<String> {
-    if arguments.noop {
-        let said =
-            |name| format!("{} has no meaning with --noop, which drives nothing", written(name));
-        return given.among(&NOT_OF_NOOP).map(said).collect();
-    }
-    let mut wrong = Vec::new();
-    if !arguments.load && !arguments.foreign_tables {
-        wrong.extend(given.among(&OF_LOAD).map(not_loaded));
-    }
-    if !arguments.runs() {
-        let of_run = given.among(&OF_RUN).chain(given.among(&DVDSTORE[1..]));
-        wrong.extend(of_run.map(|name| {
+        // What is not a time is refused where it is read.
+        let is_late = |text: &&String| {
+            let at = text.split_once(':').and_then(|(at, _)| at.parse::<Nanos>().ok());
+            at.is_some_and(|at| at >= self.duration())
+        };
+        problems.0.extend(self.weights_at.iter().filter(is_late).map(|text| {
             format!(
-                "{} says how the load runs, and none is run: add --run, or leave it out",
-                written(name)
+                "--weights-at {text} comes after the measured load of {}: make --duration longer than {}",
+                self.duration(),
+                text.split_once(':').map_or("that", |(at, _)| at)
             )
         }));
-        return wrong;
-    }
-    if given.0.contains("arrivals") && !arguments.is_open() {
-        wrong.push("--arrivals is about an open loop: add --rate, or leave it out".to_string());
-    }
-    if given.0.contains("ramp") && (arguments.rate.is_none() || arguments.slo.is_some()) {
-        wrong
-            .push("--ramp leads to a --rate (without --slo): add one, or leave it out".to_string());
-    }
-    // What is no time is refused where it is read.
-    let late = |text: &&String| {
-        let at = text.split_once(':').and_then(|(at, _)| at.parse::<Nanos>().ok());
-        at.is_some_and(|at| at >= arguments.duration)
-    };
-    wrong.extend(arguments.weights_at.iter().filter(late).map(|text| {
-        format!(
-            "--weights-at {text} comes after the measured load of {}: make --duration longer than {}",
-            arguments.duration,
-            text.split_once(':').map_or("that", |(at, _)| at)
-        )
-    }));
-    wrong
-}
-
-fn not_loaded(name: &str) -> String {
-    format!(
-        "{} says what --load makes, and what is there already has its own: add --load, or leave it out",
-        written(name)
-    )
-}
-
-/// An option as it is written.
-pub(super) fn written(name: &str) -> String {
-    format!("--{}", name.replace('_', "-"))
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::{Args, FromArgMatches};
-
-    use super::{Given, check};
-    use crate::cli::drive::Arguments;
-
-    /// What is wrong with a command line, a line per problem.
-    fn wrong(line: &str) -> Vec<String> {
-        let command = Arguments::augment_args(clap::Command::new("drive"));
-        let words = ["drive"].into_iter().chain(line.split(' '));
-        let matches = command.get_matches_from(words.chain(["--url", "postgres://a@h/x"]));
-        let arguments = Arguments::from_arg_matches(&matches).unwrap();
-        match check(&arguments, &Given::of(&matches)) {
-            Ok(()) => Vec::new(),
-            Err(stop) => {
-                assert_eq!(stop.code(), crate::exit_code::BAD_INPUT);
-                stop.to_string().lines().map(str::to_string).collect()
-            }
-        }
-    }
-
-    #[test]
-    fn numbers_have_their_ranges() {
-        for option in [
-            "--users=0",
-            "--users=100001",
-            "--connections=0",
-            "--threads=0",
-            "--loaders=0",
-            "--rate=0",
-            "--rate=-5",
-            "--rate=nan",
-            "--rate=inf",
-            "--rate=1e9",
-            "--key-think=-1",
-            "--key-think=nan",
-            "--duration=0s",
-            "--warm-up=169h",
-        ] {
-            let (name, _) = option.split_once('=').unwrap();
-            for workload in ["tpcc", "sysbench", "dvdstore"] {
-                let said = wrong(&format!("{workload} --load --run {option}"));
-                assert_eq!(said.len(), 1, "{option}: {said:?}");
-                assert!(said[0].starts_with(name) && said[0].contains(" and "), "{said:?}");
-            }
-        }
-        let both = "tpcc --users 0 --connections 0 --duration 1ms";
-        assert_eq!(wrong(both).len(), 3);
-        for fine in ["--rate 0.001", "--rate 1e7", "--key-think 0.5", "--duration 1s --warm-up 0s"]
-        {
-            assert_eq!(wrong(&format!("tpcc {fine}")), Vec::<String>::new());
-        }
-    }
-
-    #[test]
-    fn what_would_have_no_effect_is_refused() {
-        for (line, named) in [
-            ("tpcc --table-size 5 --script insert", &["--script", "--table-size"][..]),
-            ("sysbench --rows 5", &["--rows"]),
-            ("warehouse --warehouses 3", &["--warehouses"]),
-            ("tpcc --ramp 3s --arrivals uniform", &["--arrivals", "--ramp"]),
-            ("tpcc --slo p99=10ms --ramp 3s", &["--ramp"]),
-            ("tpcc --run --warehouses 5", &["--warehouses"]),
-            ("sysbench --run --table-size 5", &["--table-size"]),
-            ("dvdstore --check --db-size 1GB --n-searches 4", &["--db-size", "--n-searches"]),
-            ("warehouse --run --scale 1", &["--scale"]),
-            ("warehouse --load --scale 1 --streams 2", &["--streams"]),
-            ("warehouse --streams 0 --power-runs 0", &["--power-runs"]),
-            ("warehouse --run --seed 5 --loaders 3", &["--seed", "--loaders"]),
-            ("batch --check --rows 5 --seed 3", &["--rows", "--seed"]),
-            ("batch --loaders 2 --rows 0", &["--rows", "--loaders"]),
-            ("tpcc --drop --seed 3 --loaders 2", &["--seed", "--loaders"]),
-            ("sysbench --check --loaders 2 --rand-type pareto", &["--rand-type", "--loaders"]),
-            ("sysbench --key-think 1", &["--key-think"]),
-            ("sysbench --script insert --range-size 5", &["--range-size"]),
-            ("sysbench --script insert --weights insert=1", &["--script"]),
-            ("sysbench --script bulk_insert --rand-type pareto", &["--rand-type"]),
-            ("tpcc --noop --entropy 5", &["--entropy"]),
-            (
-                "dvdstore --ds2-mode --n-reviews 4 --pct-newmember 3 --pct-newreviews 1 --pct-newhelpfulness 1 \
-                 --search-depth 9",
-                &[
-                    "--pct-newmember",
-                    "--n-reviews",
-                    "--pct-newreviews",
-                    "--pct-newhelpfulness",
-                    "--search-depth",
-                ],
-            ),
-            (
-                "dvdstore --weights login=1 --n-searches 4 --ds2-mode --n-line-items 5 --search-batch-size 2",
-                &["--n-searches", "--ds2-mode", "--search-batch-size", "--n-line-items"],
-            ),
-            // What cannot be is said together with what has no effect.
-            (
-                "dvdstore --check --db-size 1GB --pct-newmember 101",
-                &["--db-size", "--pct-newmember", "pct_newmember"],
-            ),
-            (
-                "tpcc --weights a=1 --weights-at 2s:b=1 --weights-at soon:payment=1 --ramp 1s",
-                &["--ramp", "`a`", "`b`", "`soon`"],
-            ),
-            ("tpcc --foreign-tables --run --users 0", &["--users", "--foreign-tables"]),
-            ("tpcc --load --users 4", &["--users"]),
-            ("tpcc --duration 2s --weights-at 30s:payment=1", &["--weights-at"]),
-            ("tpcc --noop --rate 10", &["--rate"]),
-            ("batch --duration 5s", &["--duration"]),
-        ] {
-            let said = wrong(line);
-            assert_eq!(said.len(), named.len(), "{line}: {said:?}");
-            for (said, named) in said.iter().zip(named) {
-                assert!(said.starts_with(named), "{line}: {said}");
-            }
-        }
-        for fine in [
-            "tpcc --load --run --warehouses 5 --users 4 --rate 10 --ramp 1s --arrivals uniform",
-            "tpcc --noop --users 3 --warehouses 4 --duration 2s",
-            "sysbench --foreign-tables --tables 2 --table-size 5 --script insert",
-            "tpcc --slo p99=10ms --rate 5 --arrivals uniform",
-            "tpcc --duration 31s --weights-at 30s:payment=1",
-            "dvdstore --load --db-size 1GB --loaders 2",
-            "warehouse --load --run --scale 1 --streams 2 --seed 3 --loaders 2",
-            "warehouse --streams 0",
-            "batch --run --rows 5 --seed 3",
-            "tpcc --check --loaders 2",
-            "tpcc --seed 4 --weights new_order=1",
-            "sysbench --load --rand-type pareto",
-            "sysbench --script read_only --range-size 5 --rand-type pareto",
-            "sysbench --weights point_select=1 --weights-at 3s:read_only=1 --range-size 5",
-            "dvdstore --ds2-mode --n-searches 4 --n-line-items 2 --search-batch-size 3",
-            "dvdstore --ds2-mode --weights-at 3s:reviews_by_title=1 --search-depth 5",
-            "dvdstore --weights reviews_by_title=1,purchase=1 --search-depth 5 --n-line-items 2",
-        ] {
-            assert_eq!(wrong(fine), Vec::<String>::new(), "{fine}");
-        }
     }
 }
+
+/// Why an option of a run is refused.
+pub(super) const NOT_RUN: &str = "has no effect without --run, and no load runs";
+/// Why an option of a load is refused.
+pub(super) const NOT_LOADED: &str =
+    "has no effect without --load: what is there already has its own";

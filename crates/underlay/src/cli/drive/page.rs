@@ -1,58 +1,251 @@
-//! What is printed of a run: for people and as JSON.
+//! What is printed of a run of users: for people and as JSON. Jobs print what they did themselves.
 
 use serde_json::{Map, Value, json};
 use underlay_core::{Histogram, Nanos};
+use underlay_database::load_report::LoadReport;
 use underlay_driver::{
-    DriveSummary, ErrorSample, Found, Saturation, SaturationVerdict, StepTaken, TypeTick,
+    Delivery, DeliveryVerdict, DriveSummary, ErrorSample, Found, Saturation, SaturationVerdict,
+    StepTaken, TypeTick,
 };
+use underlay_record::{CheckOutcome, PhaseKind, Severity};
+use underlay_study::{WorkloadKind, WorkloadPlan};
 
-use super::Arguments;
-use super::offer::{Measured, Search, WeightsAt, too_early};
-use crate::lab::rate_search::describe;
+use super::options::{Mixes, UserLoad};
+use super::{Command, External, recording, verdict_of_run};
+use crate::lab::abort::Abort;
+use crate::lab::event::{Event, Observer};
+use crate::lab::external::{CountedSite, ExternalPlan, Finished, Reading, carry_out, reading};
+use crate::lab::interrupt;
+use crate::lab::ladder::{Window, denial};
+use crate::lab::rate_search::{Searched, describe};
+use crate::lab::workload::{Access, Checked};
 use crate::stop::Stop;
 
 /// What a workload adds to the page.
-pub(super) struct After {
+#[derive(Default)]
+pub(super) struct Added {
     /// Lines after the headline.
     pub(super) said: Vec<String>,
     /// Lines at the end: checks, identity, size.
     pub(super) ended: Vec<String>,
     /// Members of the JSON object.
     pub(super) members: Map<String, Value>,
-    /// Whether the data is right.
-    pub(super) verdict: Result<(), Stop>,
 }
 
-impl After {
-    /// Of a database that could not be asked any more: what the users saw is known all the same.
-    pub(super) fn unjudged(stop: Stop) -> After {
-        let mut members = Map::new();
-        members.insert("checks".to_string(), json!({ "could_not_be_made": stop.to_string() }));
-        After {
-            said: Vec::new(),
-            ended: vec![format!(
-                "checks: could not be made, so nothing is said of the data: {stop}"
-            )],
-            members,
-            verdict: Err(stop),
+/// How the database counts what the headline counts, by a sequence of its own.
+pub(super) type Counter<'a> = &'a dyn Fn() -> Result<Option<u64>, Stop>;
+
+/// A run of users, as the page needs it.
+struct Shown<'a> {
+    users: &'a UserLoad,
+    window: &'a Window,
+    search: Option<&'a Searched>,
+    readings: Option<(Reading, Reading)>,
+    mixes: &'a Mixes,
+    /// Of users who think: the transactions that had ended when the window began, where those were fewer than users.
+    early: Option<u64>,
+}
+
+/// Says on standard error what happens meanwhile, a line per second.
+pub(super) struct Console {
+    /// Whether seconds are printed: those of a measured window of users.
+    pub(super) prints_seconds: bool,
+    /// A job's seconds are no headline.
+    pub(super) is_job: bool,
+}
+
+impl Observer for Console {
+    fn notice(&mut self, event: &Event<'_>) {
+        match event {
+            Event::PhaseBegan { kind, .. } => {
+                self.prints_seconds = *kind == PhaseKind::Measure && !self.is_job;
+            }
+            Event::Second { .. } if !self.prints_seconds => {}
+            Event::Second { headline, unit, response_p99, errors, .. } => errln!(
+                "{headline:>8.0} {unit}  p99 {:>8}  {errors} errors",
+                response_p99.map_or("-".to_string(), |p99| p99.to_string()),
+            ),
+            Event::Found { severity, text } if *severity != Severity::Invalid => errln!("{text}"),
+            _ => {}
         }
     }
+}
+
+/// Runs users of `subject` and prints what came of it.
+pub(super) fn run_users<S: External>(
+    subject: &S,
+    command: &Command<'_>,
+    access: Access<'_>,
+    kind: WorkloadKind,
+    counter: Counter<'_>,
+    conclude: impl FnOnce(&Finished<S>) -> Result<Added, Stop>,
+) -> Result<(Value, Result<(), Stop>), Stop> {
+    let Some(users) = command.users else { return Ok((Value::Null, Ok(()))) };
+    let shape = kind.shape();
+    let mixes = users.mixes(shape).map_err(|problems| Stop::bad_input(problems.join("\n")))?;
+    let plan = ExternalPlan {
+        workload: WorkloadPlan {
+            kind,
+            pacing: users.pacing(),
+            seed: command.common.seed(),
+            statement_timeout: Nanos::from_secs(60),
+        },
+        procedure: users.procedure(),
+        mix: mixes.first.clone(),
+        weights: mixes.later.clone(),
+        connections: users.connections,
+        threads: users.threads,
+        ramp: users.ramp(),
+        checks: true,
+    };
+    let ask = || {
+        let read = counter().and_then(|counted| reading(access, counted));
+        read.inspect_err(|stop| errln!("{stop}")).ok()
+    };
+    let mut site = CountedSite { ask: &ask, first: None, last: None };
+    let recorder = recording::create(command, access, subject, &plan)?;
+    let finished = carry_out(
+        subject,
+        access,
+        &plan,
+        recorder,
+        &mut site,
+        &mut Console { prints_seconds: false, is_job: false },
+    )?;
+    let readings = site.first.zip(site.last);
+    let none = Window::default();
+    let search = finished.measured.search.as_ref();
+    let Some(window) = finished.measured.windows.last().or(search.map(|search| &search.last))
+    else {
+        return Err(match finished.ended {
+            Err(Abort::Failed(reason)) => Stop::run_failed(reason),
+            _ => Stop::interrupted("stopped by the user before anything was measured"),
+        });
+    };
+    let window = if window.tick.types.is_empty() { &none } else { window };
+    let early = (users.thinks() && shape.name != "sysbench" && search.is_none())
+        .then_some(window.ended_before)
+        .filter(|ended| *ended < u64::from(users.users()));
+    let added = match &finished.checked_after {
+        Ok(_) => interrupt::shielded(|| conclude(&finished)),
+        Err(stop) => Err(stop.clone()),
+    };
+    let added = added.unwrap_or_else(unjudged);
+    let shown = Shown { users, window, search, readings, mixes: &mixes, early };
+    if !command.common.json {
+        print(&shown, &finished.summary, &added);
+    }
+    let mut json = run_json(&shown, &finished.summary, &added);
+    json["asked"] = users.asked();
+    let verdict = verdict_of_run(&finished, "stopped by the user")
+        .and(nothing_done(&shown, &finished.ended))
+        .and(delivered(&shown));
+    Ok((json, verdict))
+}
+
+/// Of a database that could not be asked any more: what the users saw is known all the same.
+fn unjudged(stop: Stop) -> Added {
+    let mut members = Map::new();
+    members.insert("checks".to_string(), json!({ "could_not_be_made": stop.to_string() }));
+    let text = format!("checks: could not be made, so nothing is known of the data: {stop}");
+    Added { said: Vec::new(), ended: vec![text], members }
+}
+
+/// A run that was cut short, or in which nothing came to its end, is no result.
+fn nothing_done(shown: &Shown<'_>, ended: &Result<(), Abort>) -> Result<(), Stop> {
+    let tick = &shown.window.tick;
+    if let Some(denied) = denial(tick) {
+        return Err(Stop::denied(format!("the transactions are not allowed: {denied}")));
+    }
+    if let Err(Abort::Failed(reason)) = ended {
+        return Err(Stop::run_failed(reason.clone()));
+    }
+    match tick.samples.iter().next() {
+        Some(sample) if tick.completed() == 0 => Err(Stop::run_failed(format!(
+            "no transaction was completed in the measured load: {}",
+            sample.message
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether the load was delivered, or a rate found.
+fn delivered(shown: &Shown<'_>) -> Result<(), Stop> {
+    if let Some(search) = shown.search {
+        return match search.rate() {
+            Some(_) => Ok(()),
+            None => Err(Stop::load_not_delivered(conclusion(search))),
+        };
+    }
+    match Delivery::of(&shown.window.tick) {
+        Some(delivery) if delivery.verdict == DeliveryVerdict::Missed => {
+            Err(Stop::load_not_delivered(missed(&delivery)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What of a requested load was delivered.
+fn missed(delivery: &Delivery) -> String {
+    let Delivery { requested, completed, overflowed, queued, .. } = *delivery;
+    let share = completed as f64 * 100.0 / requested.max(1) as f64;
+    format!(
+        "the requested rate was not delivered: {share:.1} % of the load was completed ({completed} of {requested} \
+         transactions; {queued} still waited at the end, {overflowed} were dropped); latencies are those of a lower load"
+    )
+}
+
+/// A check and what it found, in one line.
+pub(super) fn check_line(check: &Checked) -> String {
+    let text = match &check.outcome {
+        CheckOutcome::Ok => "ok".to_string(),
+        CheckOutcome::Violated { rows: 0, example } => format!("VIOLATED: {example}"),
+        CheckOutcome::Violated { rows, example } => format!("VIOLATED by {rows} rows: {example}"),
+        CheckOutcome::Failed { error } => format!("COULD NOT BE MADE: {error}"),
+    };
+    format!("{:7} {}: {text}", check.id, check.title)
+}
+
+/// The same as JSON.
+pub(super) fn check_json(check: &Checked) -> Value {
+    let (outcome, rows, detail) = match &check.outcome {
+        CheckOutcome::Ok => ("ok", 0, None),
+        CheckOutcome::Violated { rows, example } => ("violated", *rows, Some(example)),
+        CheckOutcome::Failed { error } => ("failed", 0, Some(error)),
+    };
+    json!({ "id": check.id, "title": check.title, "outcome": outcome, "rows": rows, "detail": detail })
+}
+
+/// How long a load took, in all and by stages.
+pub(super) fn load_stages(report: &LoadReport) -> String {
+    format!(
+        "{} (rows {}, keys {}, settling {})",
+        Nanos::from(report.duration()),
+        Nanos::from(report.rows_duration),
+        Nanos::from(report.keys_duration),
+        Nanos::from(report.settle_duration),
+    )
+}
+
+/// The members of every load, after those of `own`, an object that says what was loaded.
+pub(super) fn load_json(report: &LoadReport, mut own: Value) -> Value {
+    own["rows"] = report.rows.into();
+    own["bytes"] = report.bytes.into();
+    own["rows_ns"] = Nanos::from(report.rows_duration).0.into();
+    own["keys_ns"] = Nanos::from(report.keys_duration).0.into();
+    own["settle_ns"] = Nanos::from(report.settle_duration).0.into();
+    own
 }
 
 const QUANTILES: [(&str, f64); 5] =
     [("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("p99.9", 0.999), ("max", 1.0)];
 
 /// Prints a run for people.
-pub(super) fn print<B>(
-    arguments: &Arguments,
-    measured: &Measured,
-    summary: &DriveSummary<B>,
-    after: &After,
-    changes: &[WeightsAt],
-) {
+fn print<B>(shown: &Shown<'_>, summary: &DriveSummary<B>, after: &Added) {
+    let measured = shown.window;
     let headline = &measured.tick.shape.headline;
     outln!();
-    if let Some(search) = &measured.search {
+    if let Some(search) = shown.search {
         print_search(search);
     }
     outln!(
@@ -65,7 +258,7 @@ pub(super) fn print<B>(
     if let Some(rate) = rate_with_rollbacks(measured) {
         outln!("{} {rate:.0} when intended rollbacks are counted too", headline.unit);
     }
-    match database_rates(measured, summary) {
+    match database_rates(shown, summary) {
         Some(DatabaseRates { headline: counted, tpm, tpm_is }) => {
             if let Some(counted) = counted {
                 outln!("{} {counted:.0} by the database's own sequence", headline.unit);
@@ -77,20 +270,24 @@ pub(super) fn print<B>(
                 ),
             }
         }
-        None if measured.search.is_none() => {
+        None if shown.search.is_none() => {
             outln!("TPM unknown: the database could not be asked")
         }
         None => {}
     }
-    if let Some(through) = measured.early {
-        outln!("{}", too_early(through, arguments.users()));
+    if let Some(through) = shown.early {
+        outln!(
+            "warning: {through} transactions of {} users were through when the measured load began: users begin with \
+             thinking and keying, so it shows less than they do later; make --warm-up longer",
+            shown.users.users()
+        );
     }
     after.said.iter().for_each(|line| outln!("{line}"));
-    for change in changes {
-        match change.after {
-            None => outln!("weights, not the prescribed mix: {}", change.text),
-            Some(at) => outln!("weights from {at} of the measured load on: {}", change.text),
-        }
+    if let Some(text) = &shown.users.weights {
+        outln!("weights, not the prescribed mix: {text}");
+    }
+    for change in &shown.mixes.later {
+        outln!("weights from {} of the measured load on: {}", change.at, change.text);
     }
     print_types(measured);
     measured.tick.samples.iter().for_each(|sample| {
@@ -117,30 +314,25 @@ pub(super) fn print<B>(
     outln!("{}", measured.tick.shape.notice);
 }
 
-fn print_search(search: &Search) {
+fn print_search(search: &Searched) {
     outln!("search for the highest rate with {}:", search.objective);
     for step in &search.steps {
         outln!("  {}", describe(step, &search.objective));
     }
     outln!("{}", conclusion(search));
-    match search.steps.last() {
-        Some(last) => outln!("{}", about_the_last(search, last)),
-        None => outln!("no step was completed: what follows counts nothing"),
+    match (search.rate(), search.steps.last()) {
+        (Some(rate), _) => {
+            outln!("what follows is the result, {rate:.1} transactions/s, measured once more:")
+        }
+        (None, Some(last)) => outln!(
+            "what follows is of the last step, at {:.1} transactions/s, which is not a result:",
+            last.step.rate_per_second
+        ),
+        (None, None) => outln!("no step was completed: what follows counts nothing"),
     }
 }
 
-/// What the figures after a search are of: nearly always its result, seen once more, for longer.
-fn about_the_last(search: &Search, last: &StepTaken) -> String {
-    let rate = last.step.rate_per_second;
-    let is_result = match search.found {
-        Some(Found::Rate { holds, .. } | Found::AtLeast { holds }) => holds == rate,
-        Some(Found::Nothing { .. }) | None => false,
-    };
-    let which = if is_result { "the result" } else { "which is not the result" };
-    format!("what follows is of the last step, at {rate:.1} transactions/s, {which}:")
-}
-
-fn conclusion(search: &Search) -> String {
+fn conclusion(search: &Searched) -> String {
     let objective = search.objective;
     match search.found {
         Some(Found::Rate { holds, fails }) => {
@@ -186,12 +378,12 @@ fn conclusion(search: &Search) -> String {
 }
 
 /// The lowest rate that was seen to fail, if any.
-fn lowest_failed(search: &Search) -> Option<f64> {
+fn lowest_failed(search: &Searched) -> Option<f64> {
     let failed = search.steps.iter().filter(|taken| taken.holds == Some(false));
     failed.map(|taken| taken.step.rate_per_second).min_by(f64::total_cmp)
 }
 
-fn print_types(measured: &Measured) {
+fn print_types(measured: &Window) {
     outln!(
         "{:16} {:>10} {:>8} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}",
         "transaction",
@@ -224,7 +416,7 @@ fn print_types(measured: &Measured) {
 }
 
 /// How often users met errors of a class in the measured load, and what the first one said.
-fn error_text(measured: &Measured, sample: &ErrorSample) -> String {
+fn error_text(measured: &Window, sample: &ErrorSample) -> String {
     let tick = &measured.tick;
     let class = sample.class;
     let of_types: u64 = tick.types.iter().map(|counts| counts.errors.of(class)).sum();
@@ -241,7 +433,7 @@ fn error_text(measured: &Measured, sample: &ErrorSample) -> String {
     )
 }
 
-fn print_generator(measured: &Measured) {
+fn print_generator(measured: &Window) {
     let saturation = Saturation::of(&measured.tick);
     outln!(
         "driver: {:.1} % of one CPU, busiest thread awake {:.0} %, dispatch lag p99 {}{}",
@@ -258,7 +450,7 @@ fn print_generator(measured: &Measured) {
 }
 
 /// The headline with what was rolled back as the workload intends it, where there was any: some peers count so.
-fn rate_with_rollbacks(measured: &Measured) -> Option<f64> {
+fn rate_with_rollbacks(measured: &Window) -> Option<f64> {
     let headline = &measured.tick.shape.headline;
     let types = || headline.types.iter().filter_map(|kind| measured.tick.types.get(*kind));
     let rolled_back: u64 = types().map(|kind| kind.rolled_back).sum();
@@ -277,8 +469,9 @@ struct DatabaseRates {
 }
 
 /// None where it could not be asked at both ends.
-fn database_rates<B>(measured: &Measured, summary: &DriveSummary<B>) -> Option<DatabaseRates> {
-    let (first, last) = measured.readings.as_ref()?;
+fn database_rates<B>(shown: &Shown<'_>, summary: &DriveSummary<B>) -> Option<DatabaseRates> {
+    let (first, last) = shown.readings.as_ref()?;
+    let measured = shown.window;
     let length: Nanos = last.at.saturating_duration_since(first.at).into();
     let headline = &measured.tick.shape.headline;
     let counted = last
@@ -296,12 +489,8 @@ fn database_rates<B>(measured: &Measured, summary: &DriveSummary<B>) -> Option<D
 }
 
 /// The run as JSON.
-pub(super) fn json<B>(
-    measured: &Measured,
-    summary: &DriveSummary<B>,
-    after: &After,
-    changes: &[WeightsAt],
-) -> Value {
+fn run_json<B>(shown: &Shown<'_>, summary: &DriveSummary<B>, after: &Added) -> Value {
+    let measured = shown.window;
     let shape = measured.tick.shape;
     let mut run = after.members.clone();
     let mut put = |name: &str, value: Value| run.insert(name.to_string(), value);
@@ -312,7 +501,7 @@ pub(super) fn json<B>(
         let name = format!("{}_with_rollbacks", shape.headline.unit.to_lowercase());
         put(&name, json!(rate));
     }
-    if let Some(rates) = database_rates(measured, summary) {
+    if let Some(rates) = database_rates(shown, summary) {
         let DatabaseRates { headline, tpm, tpm_is } = rates;
         put("by_the_database", json!({ "headline": headline, "tpm": tpm, "tpm_is": tpm_is }));
     }
@@ -342,7 +531,7 @@ pub(super) fn json<B>(
     put("outages", outages_json(summary));
     // On the clock of the outages.
     put("measured_from_ns", json!(measured.tick.begin.0));
-    put("warm_up_too_short", json!(measured.early.is_some()));
+    put("warm_up_too_short", json!(shown.early.is_some()));
     let saturation = Saturation::of(&measured.tick);
     put(
         "driver",
@@ -353,23 +542,21 @@ pub(super) fn json<B>(
             "memory_bytes": measured.tick.memory.0,
         }),
     );
-    if !changes.is_empty() {
-        let changes: Vec<Value> = changes
-            .iter()
-            .map(
-                |change| json!({ "after_ns": change.after.map(|at| at.0), "weights": change.text }),
-            )
-            .collect();
-        put("weights", json!(changes));
+    let first = shown.users.weights.iter().map(|text| json!({ "after_ns": null, "weights": text }));
+    let later = shown.mixes.later.iter();
+    let later = later.map(|change| json!({ "after_ns": change.at.0, "weights": change.text }));
+    let weights: Vec<Value> = first.chain(later).collect();
+    if !weights.is_empty() {
+        put("weights", json!(weights));
     }
-    if let Some(search) = &measured.search {
+    if let Some(search) = shown.search {
         put("search", search_json(search));
     }
     put("note", json!(shape.notice));
     Value::from(run)
 }
 
-fn types_json(measured: &Measured) -> Value {
+fn types_json(measured: &Window) -> Value {
     let quantiles = |histogram: &Histogram| -> Map<String, Value> {
         QUANTILES
             .iter()
@@ -420,7 +607,7 @@ fn outages_json<B>(summary: &DriveSummary<B>) -> Value {
         .collect()
 }
 
-fn search_json(search: &Search) -> Value {
+fn search_json(search: &Searched) -> Value {
     let step = |taken: &StepTaken| {
         let judgement = &taken.judgement;
         json!({
@@ -456,12 +643,13 @@ fn search_json(search: &Search) -> Value {
 #[cfg(test)]
 mod tests {
     use underlay_core::Nanos;
-    use underlay_driver::{Judgement, RateSearch, SearchSpec, Verdict};
+    use underlay_driver::{Delivery, DeliveryVerdict, Judgement, RateSearch, SearchSpec, Verdict};
 
-    use super::{Search, about_the_last, conclusion};
+    use super::{Searched, conclusion, missed};
+    use crate::lab::ladder::Window;
 
     /// A search on a database that holds a little more than 100 per second, as its steps were judged.
-    fn searched(verdict: impl Fn(f64) -> Verdict) -> Search {
+    fn searched(verdict: impl Fn(f64) -> Verdict) -> Searched {
         let objective = "p99=10ms".parse().unwrap();
         let mut search = RateSearch::new(SearchSpec {
             objective,
@@ -483,7 +671,13 @@ mod tests {
             };
             search.observe(step, judgement);
         }
-        Search { objective, steps: search.taken().to_vec(), found: search.found(), is_away: false }
+        Searched {
+            objective,
+            steps: search.taken().to_vec(),
+            found: search.found(),
+            is_away: false,
+            last: Window::default(),
+        }
     }
 
     #[test]
@@ -517,13 +711,25 @@ mod tests {
     }
 
     #[test]
-    fn what_follows_a_search_is_said_to_be_what_it_is() {
-        let mut search =
-            searched(|rate| if rate < 101.0 { Verdict::Met } else { Verdict::Exceeded });
-        let last = *search.steps.last().unwrap();
-        let said = about_the_last(&search, &last);
-        assert!(said.contains("at 100.0 transactions/s, the result:"), "{said}");
-        search.found = None;
-        assert!(about_the_last(&search, &last).contains("not the result"));
+    fn a_load_that_was_not_delivered_is_told_by_its_share() {
+        let delivery = Delivery {
+            requested: 2000,
+            completed: 1500,
+            overflowed: 100,
+            queued: 380,
+            shortfall: 0.25,
+            verdict: DeliveryVerdict::Missed,
+        };
+        let said = missed(&delivery);
+        assert!(said.contains("75.0 % of the load was completed (1500 of 2000"), "{said}");
+        assert!(said.contains("380 still waited at the end, 100 were dropped"), "{said}");
+    }
+
+    #[test]
+    fn a_search_without_a_rate_has_none() {
+        assert_eq!(searched(|_| Verdict::Exceeded).rate(), None);
+        assert_eq!(searched(|_| Verdict::GeneratorSaturated).rate(), None);
+        let decided = |rate: f64| if rate < 101.0 { Verdict::Met } else { Verdict::Exceeded };
+        assert_eq!(searched(decided).rate(), Some(100.0));
     }
 }

@@ -1,314 +1,248 @@
-//! TPC-C on any engine, as `underlay drive` sees it.
+//! TPC-C on a database of the user's.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
+use underlay_database::place::WorkloadTables;
 use underlay_database::tpcc::{
-    CheckMoment, CheckOptions, CheckOutcome, CheckReport, CheckResult, LoadOptions, Mode,
-    OrderNumbers, TableNames, TpccConnector, TpccError, check, describe, drop_schema, identity_for,
-    load, order_numbers, others,
+    Mode, OrderNumbers, TableNames, TpccError, describe, drop_schema, order_numbers, others,
 };
-use underlay_database::{SessionError, Target};
-use underlay_driver::DriveSummary;
-use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Profile, Tpcc, TpccAccounting};
+use underlay_record::CheckMoment;
+use underlay_study::{TpccPlan, WorkloadKind};
+use underlay_workload::tpcc::{Entropy, Parameters, Profile, SHAPE, Tpcc};
 
-use super::page::After;
-use super::{Arguments, Reading, Subject, loaded, rights};
-use crate::stop::{Stop, chain};
+use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems, UserLoad};
+use super::page::{self, Added};
+use super::{Command, Dropped, External, carry_out, run_noop};
+use crate::lab::external::{Checks, Finished};
+use crate::lab::workload::{Access, Loaded, Subject, TpccSubject, stopped};
+use crate::stop::Stop;
 
-/// Arguments of TPC-C.
+/// Arguments of `underlay drive tpcc`.
 #[derive(Debug, Args)]
-pub(super) struct TpccArguments {
-    /// Warehouses to load (tpcc).
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    warehouses: u32,
-    /// Random share of generated text in percent; 100 does not compress (tpcc).
-    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
-    entropy: u8,
+pub(super) struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    loading: Loading,
+    #[command(flatten)]
+    users: UserLoad,
+    /// Check tables that Underlay did not create (in the search path or the schema tpcc; on MariaDB in the URL's
+    /// database).
+    #[arg(long, conflicts_with_all = ["load", "drop", "replace_foreign"])]
+    foreign_tables: bool,
+    /// Warehouses to load [default: 1].
+    #[arg(long, value_name = "N")]
+    warehouses: Option<u32>,
+    /// Random share of generated text in percent; 100 does not compress [default: 100].
+    #[arg(long, value_name = "PERCENT")]
+    entropy: Option<u8>,
     /// Whose rules the users follow: `specification`, or `hammerdb-like` for HammerDB's declared deviations,
-    /// which every result then names (tpcc).
-    #[arg(long, value_name = "PROFILE", default_value = "specification")]
-    profile: Profile,
-    /// Issue statements one by one instead of calling functions (tpcc).
+    /// which every result then names [default: specification].
+    #[arg(long, value_name = "PROFILE")]
+    profile: Option<Profile>,
+    /// Send statements one by one instead of calling functions.
     #[arg(long)]
     statements: bool,
 }
 
-impl TpccArguments {
-    fn mode(&self) -> Mode {
-        if self.statements { Mode::Statements } else { Mode::Procedures }
+impl Arguments {
+    fn profile(&self) -> Profile {
+        self.profile.unwrap_or(Profile::Specification)
     }
 
-    fn parameters(&self, seed: RootSeed) -> Result<Parameters, Stop> {
-        Entropy::new(self.entropy)
-            .and_then(|entropy| Parameters::new(self.warehouses, seed, entropy))
-            .map_err(|error| Stop::bad_input(error.to_string()))
+    /// The population that would be loaded.
+    fn parameters(&self, seed: RootSeed) -> Result<Parameters, String> {
+        Entropy::new(self.entropy.unwrap_or(100))
+            .and_then(|entropy| Parameters::new(self.warehouses.unwrap_or(1), seed, entropy))
+            .map_err(|error| error.to_string())
     }
 
-    /// What does not go together.
-    pub(super) fn contradiction(&self) -> Option<String> {
-        (self.statements && self.profile != Profile::Specification).then(|| {
-            format!(
+    fn problems(&self, command: &Command<'_>) -> Problems {
+        let mut problems = Problems::default();
+        let of_load =
+            [("--warehouses", self.warehouses.is_some()), ("--entropy", self.entropy.is_some())];
+        let of_run = [("--profile", self.profile.is_some()), ("--statements", self.statements)];
+        if command.is_noop() {
+            let why = "has no effect with --noop, which drives nothing";
+            problems.refuse(&[of_load[1], of_run[1]], why);
+            return problems;
+        }
+        if !self.loading.load {
+            problems.refuse(&of_load, NOT_LOADED);
+        }
+        if !command.runs() {
+            problems.refuse(&of_run, NOT_RUN);
+        } else if self.statements && self.profile() != Profile::Specification {
+            problems.0.push(format!(
                 "the profile {} draws lines in the database: it needs functions, so leave --statements out",
-                self.profile
-            )
+                self.profile()
+            ));
+        }
+        let runs = command.runs() || !self.common.check;
+        problems.refuse(
+            &[("--foreign-tables", self.foreign_tables && runs)],
+            "takes such tables for --check only: the transactions need Underlay's functions and what its loads draw names \
+             and numbers from",
+        );
+        problems
+    }
+}
+
+/// Carries out the command.
+pub(super) fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let command = Command {
+        common: &arguments.common,
+        loading: &arguments.loading,
+        users: Some(&arguments.users),
+        name: "tpcc",
+        tables: WorkloadTables::Tpcc,
+        foreign_tables: arguments.foreign_tables,
+        foreign_size: (None, None),
+        inserts_in_bulk: false,
+    };
+    let mut problems = arguments.problems(&command);
+    problems.0.extend(arguments.users.mixes(&SHAPE).err().unwrap_or_default());
+    let parameters = arguments.parameters(arguments.common.seed());
+    problems.0.extend(parameters.as_ref().err().cloned());
+    Command::refuse(problems, &command)?;
+    let parameters = parameters.map_err(Stop::bad_input)?;
+    let profile = arguments.profile();
+    if command.is_noop() {
+        return run_noop(&command, Tpcc { profile, ..Tpcc::new(parameters) });
+    }
+    let mode = if arguments.statements { Mode::Statements } else { Mode::Procedures };
+    carry_out(&command, TpccSubject { parameters, mode, profile })
+}
+
+fn numbers(access: Access<'_>) -> Result<OrderNumbers, Stop> {
+    let tables = TableNames::of(access.target.engine);
+    let numbers = access.runtime.block_on(order_numbers(access.target, &tables));
+    numbers.map_err(|error| stopped("read the order numbers", error))
+}
+
+impl External for TpccSubject {
+    fn adopt(&mut self, command: &Command<'_>, access: Access<'_>) -> Result<(), Stop> {
+        if !command.foreign_tables {
+            let described = access.runtime.block_on(describe(access.target));
+            let described = described.map_err(|error| stopped("read what is loaded", error))?;
+            self.parameters = described.parameters;
+        }
+        Ok(())
+    }
+
+    fn drop_population(&self, access: Access<'_>) -> Result<Dropped, Stop> {
+        match access.runtime.block_on(drop_schema(access.target)) {
+            Ok(()) => Ok(Dropped::Done("the population".to_string())),
+            Err(error) => {
+                let is_absent = matches!(error, TpccError::NotLoaded);
+                let stop = stopped("drop the population", error);
+                if is_absent { Ok(Dropped::Nothing(stop)) } else { Err(stop) }
+            }
+        }
+    }
+
+    fn describe_load(&self, loaded: &Loaded) -> (String, Value) {
+        let warehouses = self.parameters.warehouses;
+        let text = format!("{warehouses} warehouses: {} rows", loaded.report.rows);
+        (text, json!({ "warehouses": warehouses }))
+    }
+
+    fn check_alone(
+        &self,
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop> {
+        if !command.foreign_tables {
+            return super::check_alone(
+                self,
+                command,
+                |access| self.check(access, CheckMoment::After, None),
+                access,
+            );
+        }
+        let found = access.runtime.block_on(others(access.target));
+        let (tables, warehouses) = found.map_err(|error| stopped("look for tables", error))?;
+        command.say(&format!(
+            "{warehouses} warehouses that underlay did not load; what its columns differ in cannot be checked"
+        ));
+        let parameters = Parameters { warehouses, ..self.parameters };
+        let theirs = TpccSubject { parameters, mode: self.mode, profile: self.profile };
+        super::check_alone(
+            self,
+            command,
+            |access| theirs.check_tables(access, &tables, CheckMoment::After, None),
+            access,
+        )
+    }
+
+    fn checks_json(&self, checks: &Checks) -> Value {
+        let results: Vec<Value> = checks.results.iter().map(page::check_json).collect();
+        json!({ "duration_ns": Nanos::from(checks.duration).0, "results": results })
+    }
+
+    fn run(
+        &self,
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop> {
+        let kind = WorkloadKind::Tpcc(TpccPlan {
+            warehouses: self.parameters.warehouses,
+            mode: self.mode,
+            profile: self.profile,
+            entropy: self.parameters.entropy.percent(),
+        });
+        let counter = || Ok(Some(numbers(access)?.sum()));
+        page::run_users(self, command, access, kind, &counter, |finished| {
+            self.conclude(access, finished)
         })
     }
-
-    /// The workload as it would be loaded.
-    pub(super) fn workload(&self, seed: RootSeed) -> Result<Tpcc, Stop> {
-        Ok(Tpcc { profile: self.profile, ..Tpcc::new(self.parameters(seed)?) })
-    }
 }
 
-/// TPC-C on the database of the command.
-pub(super) struct TpccSubject<'a> {
-    arguments: &'a Arguments,
-    target: Target,
-    runtime: Runtime,
-}
-
-/// What is known before a run.
-pub(super) struct Before {
-    parameters: Parameters,
-    checked: CheckReport,
-    numbers: OrderNumbers,
-}
-
-impl<'a> TpccSubject<'a> {
-    pub(super) fn new(arguments: &'a Arguments, target: Target) -> Result<TpccSubject<'a>, Stop> {
-        let runtime = Runtime::new()
-            .map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
-        Ok(TpccSubject { arguments, target, runtime })
-    }
-
-    fn described(&self) -> Result<Parameters, Stop> {
-        let described = self
-            .runtime
-            .block_on(describe(&self.target))
-            .map_err(|error| refusal("could not read what is loaded", error))?;
-        Ok(described.parameters)
-    }
-
-    fn numbers(&self) -> Result<OrderNumbers, Stop> {
-        let tables = TableNames::of(self.target.engine);
-        self.runtime
-            .block_on(order_numbers(&self.target, &tables))
-            .map_err(|error| session_failed("could not read the order numbers", &error))
-    }
-
-    fn verify(
+impl TpccSubject {
+    fn conclude(
         &self,
-        parameters: &Parameters,
-        ledger: Option<(&Ledger, &OrderNumbers)>,
-    ) -> Result<CheckReport, Stop> {
-        let tables = TableNames::of(self.target.engine);
-        self.verify_tables(&tables, parameters.warehouses, ledger)
-    }
-
-    fn verify_tables(
-        &self,
-        tables: &TableNames,
-        warehouses: u32,
-        ledger: Option<(&Ledger, &OrderNumbers)>,
-    ) -> Result<CheckReport, Stop> {
-        let options = CheckOptions {
-            warehouses,
-            parallel: self.arguments.loaders(),
-            moment: CheckMoment::AfterRun,
-            ledger,
-            tables,
-        };
-        self.runtime
-            .block_on(check(&self.target, options))
-            .map_err(|error| session_failed("could not make the checks", &error))
-    }
-}
-
-impl Subject for TpccSubject<'_> {
-    type Connector = TpccConnector;
-    type Accounting = TpccAccounting;
-    type Before = Before;
-
-    fn target(&self) -> &Target {
-        &self.target
-    }
-
-    fn load(&self) -> Result<Value, Stop> {
-        let parameters = self.arguments.tpcc.parameters(RootSeed(self.arguments.seed))?;
-        let options = LoadOptions { parallel: self.arguments.loaders(), progress: &|_| {} };
-        let report = load(&self.target, &parameters, &options)
-            .map_err(|error| refusal("could not load the population", error))?;
-        self.arguments.say(&format!(
-            "loaded {} warehouses: {} rows in {}",
-            parameters.warehouses,
-            report.rows,
-            loaded::in_words(&report),
-        ));
-        Ok(loaded::json(&report, json!({ "warehouses": parameters.warehouses })))
-    }
-
-    fn drop(&self) -> Result<String, Stop> {
-        self.runtime
-            .block_on(drop_schema(&self.target))
-            .map_err(|error| refusal("could not drop the population", error))?;
-        Ok("the population".to_string())
-    }
-
-    fn drop_if_there(&self) -> Result<(), Stop> {
-        match self.runtime.block_on(drop_schema(&self.target)) {
-            Ok(()) | Err(TpccError::NotLoaded) => Ok(()),
-            Err(error) => Err(refusal("could not drop the population", error)),
-        }
-    }
-
-    fn check(&self) -> Result<(Value, Result<(), Stop>), Stop> {
-        let report = if self.arguments.foreign_tables {
-            let (tables, warehouses) = self
-                .runtime
-                .block_on(others(&self.target))
-                .map_err(|error| refusal("could not look for tables", error))?;
-            self.arguments.say(&format!(
-                "{warehouses} warehouses that underlay did not load; what its columns differ in cannot be checked"
-            ));
-            self.verify_tables(&tables, warehouses, None)?
-        } else {
-            self.verify(&self.described()?, None)?
-        };
-        for result in &report.results {
-            let text = match &result.outcome {
-                CheckOutcome::Ok => "ok".to_string(),
-                CheckOutcome::Violated { rows, example } => {
-                    format!("VIOLATED by {rows} rows: {example}")
-                }
-                CheckOutcome::Failed { error } => format!("COULD NOT BE MADE: {error}"),
-            };
-            self.arguments.say(&format!("  {:7} {}: {text}", result.id, result.title));
-        }
-        self.arguments.say(&format!(
-            "{} checks in {}, {} failed",
-            report.results.len(),
-            Nanos::from(report.duration),
-            report.failures().count()
-        ));
-        Ok((report_json(&report), verdict_of("", &report)))
-    }
-
-    fn before(&self) -> Result<Before, Stop> {
-        let parameters = self.described()?;
-        let checked = self.verify(&parameters, None)?;
-        // What is wrong already cannot be told apart from what the run breaks.
-        verdict_of(" before the run", &checked)?;
-        Ok(Before { parameters, checked, numbers: self.numbers()? })
-    }
-
-    fn connector(&self, before: &Before) -> TpccConnector {
-        let target = self.target.with_application_name("underlay-drive");
-        TpccConnector::new(target, before.parameters, self.arguments.tpcc.mode())
-            .with_profile(self.arguments.tpcc.profile)
-    }
-
-    fn reading(&self) -> Result<Reading, Stop> {
-        let counted = self.numbers()?.sum();
-        super::reading(&self.runtime, &self.target, Some(counted))
-    }
-
-    fn after(&self, before: Before, summary: &DriveSummary<TpccAccounting>) -> Result<After, Stop> {
-        let Before { parameters, checked, numbers } = before;
-        let orders = self.numbers()?.sum().saturating_sub(numbers.sum());
-        let ledger = &summary.accounting.ledger;
-        let after = self.verify(&parameters, Some((ledger, &numbers)))?;
-        let profile = self.arguments.tpcc.profile;
-        let workload = Tpcc { profile, ..Tpcc::new(parameters) };
-        let identity =
-            identity_for(self.target.engine, &workload, self.arguments.tpcc.mode()).to_string();
+        access: Access<'_>,
+        finished: &Finished<TpccSubject>,
+    ) -> Result<Added, Stop> {
+        let Parameters { warehouses, seed, .. } = self.parameters;
+        let orders = numbers(access)?.sum().saturating_sub(finished.before.sum());
+        let ledger = &finished.summary.accounting.ledger;
+        let (acknowledged, unknown) = (ledger.acknowledged_count(), ledger.unknown_count());
+        let none = Checks::default();
+        let after = finished.checked_after.as_ref().unwrap_or(&none);
+        let identity = self.identity(access.target.engine);
         let members = json!({
             "identity": identity,
-            "warehouses": parameters.warehouses,
-            "seed": parameters.seed.0,
-            "mode": self.arguments.tpcc.mode().as_str(),
-            "profile": profile.as_str(),
-            "deviations": profile.deviations(),
+            "warehouses": warehouses,
+            "seed": seed.0,
+            "mode": self.mode.as_str(),
+            "profile": self.profile.as_str(),
+            "deviations": self.profile.deviations(),
             "new_orders": {
-                "acknowledged": ledger.acknowledged_count(),
+                "acknowledged": acknowledged,
                 "by_order_numbers": orders,
-                "unknown": ledger.unknown_count(),
+                "unknown": unknown,
             },
-            "checks": { "before": report_json(&checked), "after": report_json(&after) },
+            "checks": {
+                "before": self.checks_json(&finished.checked_before),
+                "after": self.checks_json(after),
+            },
         });
-        Ok(After {
+        let checks = format!(
+            "checks: {} made, {} failed; workload {identity}, {warehouses} warehouses, seed {}",
+            after.results.len(),
+            after.failed().count(),
+            seed.0
+        );
+        let deviations = self.profile.deviations().iter().map(|text| (*text).to_string());
+        Ok(Added {
             said: vec![format!(
-                "new orders of the whole run: {} acknowledged, {orders} by the database's order numbers, {} of \
-                 unknown outcome",
-                ledger.acknowledged_count(),
-                ledger.unknown_count()
+                "new orders of the whole run: {acknowledged} acknowledged, {orders} by the database's order numbers, \
+                 {unknown} of unknown outcome"
             )],
-            ended: std::iter::once(format!(
-                "checks: {} made, {} failed; workload {identity}, {} warehouses, seed {}",
-                after.results.len(),
-                after.failures().count(),
-                parameters.warehouses,
-                parameters.seed.0
-            ))
-            .chain(profile.deviations().iter().map(|text| (*text).to_string()))
-            .collect(),
+            ended: std::iter::once(checks).chain(deviations).collect(),
             members: members.as_object().cloned().unwrap_or_else(Map::new),
-            verdict: verdict_of(" after the run", &after),
         })
     }
-}
-
-fn session_failed(what: &str, error: &SessionError) -> Stop {
-    rights::session_failed(error, format!("{what}: {error}"))
-}
-
-/// What the user can mend is bad input; a database that does not answer is not.
-fn refusal(what: &str, error: TpccError) -> Stop {
-    match error {
-        TpccError::Session(error) => session_failed(what, &error),
-        TpccError::Thread(_) => Stop::run_failed(format!("{what}: {error}")),
-        error => Stop::bad_input(chain(&error)),
-    }
-}
-
-fn verdict_of(when: &str, report: &CheckReport) -> Result<(), Stop> {
-    let is_violated =
-        |result: &&CheckResult| matches!(result.outcome, CheckOutcome::Violated { .. });
-    let said = |result: &CheckResult| {
-        format!("consistency{when}: {}", in_words(result.id, result.title, &result.outcome))
-    };
-    match (report.failures().find(is_violated), report.failures().next()) {
-        (Some(violated), _) => Err(Stop::check_violated(said(violated))),
-        // What nobody could look at may well be right.
-        (None, Some(not_made)) => Err(Stop::run_failed(said(not_made))),
-        (None, None) => Ok(()),
-    }
-}
-
-/// A check in one line.
-fn in_words(id: &str, title: &str, outcome: &CheckOutcome) -> String {
-    match outcome {
-        CheckOutcome::Ok => format!("{id} ({title}) holds"),
-        CheckOutcome::Violated { rows, example } => {
-            format!("{id} ({title}) is violated by {rows} rows, for example {example}")
-        }
-        CheckOutcome::Failed { error } => format!("{id} ({title}) could not be made: {error}"),
-    }
-}
-
-fn report_json(report: &CheckReport) -> Value {
-    let results: Vec<Value> = report
-        .results
-        .iter()
-        .map(|result| {
-            let (outcome, rows, detail) = match &result.outcome {
-                CheckOutcome::Ok => ("ok", 0, String::new()),
-                CheckOutcome::Violated { rows, example } => ("violated", *rows, example.clone()),
-                CheckOutcome::Failed { error } => ("failed", 0, error.clone()),
-            };
-            json!({ "id": result.id, "title": result.title, "outcome": outcome, "rows": rows, "detail": detail })
-        })
-        .collect();
-    json!({ "duration_ns": Nanos::from(report.duration).0, "results": results })
 }

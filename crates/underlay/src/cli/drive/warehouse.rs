@@ -1,185 +1,172 @@
-//! The data warehouse on the database of the command: a power run, a throughput run, and answers that are verified.
+//! The data warehouse on a database of the user's: a power run, a throughput run, and answers that are verified.
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use underlay_core::{Nanos, RootSeed};
-use underlay_database::Target;
-use underlay_database::place::Afterwards;
-use underlay_database::warehouse::{
-    Checked, Measured, Step, WarehouseError, check, describe, drop_schema, load, power_run,
-    throughput_run,
-};
+use underlay_core::Nanos;
+use underlay_database::place::WorkloadTables;
+use underlay_database::warehouse::{Measured, Step, WarehouseError, describe, drop_schema};
+use underlay_record::CheckMoment;
+use underlay_study::{WarehousePlan, WorkloadKind};
 use underlay_workload::warehouse::{NOTICE, Population, Scale};
 
-use super::connection::Sessions;
-use super::{Action, Arguments, foreign, given_up, job, loaded, may_begin, rights};
-use crate::lab::interrupt;
-use crate::stop::{Stop, chain};
+use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems};
+use super::page;
+use super::{Command, Dropped, External, carry_out, run_job, verdict_of_run};
+use crate::lab::external::Checks;
+use crate::lab::workload::{Access, Asked, Loaded, Subject, WarehouseSubject, stopped};
+use crate::stop::Stop;
 
 /// Streams have a thread and a connection each.
 const MAX_STREAMS: u32 = 100;
+/// Power runs, one after the other.
+const MAX_POWER_RUNS: u32 = 1000;
 
-/// Arguments of the warehouse.
+/// Arguments of `underlay drive warehouse`.
 #[derive(Debug, Args)]
-pub(super) struct WarehouseArguments {
-    /// Scale factor to load, a multiple of 0.01; 1 is about 1 GB of rows (warehouse).
-    #[arg(long, value_name = "FACTOR", default_value = "1")]
-    scale: Scale,
+pub(super) struct Arguments {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    loading: Loading,
+    /// Scale factor to load, a multiple of 0.01; 1 is about 1 GB of rows [default: 1].
+    #[arg(long, value_name = "FACTOR")]
+    scale: Option<Scale>,
     /// Query streams of the throughput run; 0 makes none. By default as many as the specification wants for the scale
-    /// factor (warehouse).
+    /// factor.
     #[arg(long, value_name = "N")]
     streams: Option<u32>,
-    /// Power runs, one after the other; 0 makes none (warehouse).
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    power_runs: u32,
-}
-
-impl WarehouseArguments {
-    /// Whether a run would have neither part.
-    pub(super) fn does_nothing(&self) -> bool {
-        self.power_runs == 0 && self.streams == Some(0)
-    }
-}
-
-/// All that is wrong with the arguments.
-pub(super) fn problems(arguments: &Arguments) -> Vec<String> {
-    let mut wrong = job::meaningless_options(arguments, "warehouse");
-    if arguments.warehouse.streams.is_some_and(|streams| streams > MAX_STREAMS) {
-        wrong.push(format!("--streams may be {MAX_STREAMS} at most"));
-    }
-    wrong
+    /// Power runs, one after the other; 0 makes none [default: 1].
+    #[arg(long, value_name = "N")]
+    power_runs: Option<u32>,
 }
 
 /// Carries out the command.
-pub(super) fn carry_out(arguments: &Arguments) -> Result<(), Stop> {
-    let target = super::target(arguments)?;
-    let done = carry_out_steps(arguments, &target);
-    done.map_err(|stop| rights::explain(arguments, &target, stop))
+pub(super) fn run(arguments: &Arguments) -> Result<(), Stop> {
+    let command = Command {
+        common: &arguments.common,
+        loading: &arguments.loading,
+        users: None,
+        name: "warehouse",
+        tables: WorkloadTables::Warehouse,
+        foreign_tables: false,
+        foreign_size: (None, None),
+        inserts_in_bulk: false,
+    };
+    let Arguments { scale, streams, power_runs, .. } = arguments;
+    let mut problems = Problems::default();
+    problems.outside("--streams", *streams, 0..=MAX_STREAMS);
+    problems.outside("--power-runs", *power_runs, 0..=MAX_POWER_RUNS);
+    if !arguments.loading.load {
+        problems.refuse(&[("--scale", scale.is_some())], NOT_LOADED);
+    }
+    if !command.runs() {
+        let of_run = [("--streams", streams.is_some()), ("--power-runs", power_runs.is_some())];
+        problems.refuse(&of_run, NOT_RUN);
+    }
+    let nothing = *power_runs == Some(0) && *streams == Some(0) && command.runs();
+    problems.refuse(&[("--power-runs 0", nothing)], "and --streams 0 leave nothing to run");
+    Command::refuse(problems, &command)?;
+    let scale = match scale {
+        Some(scale) => *scale,
+        None => "1".parse().map_err(|error| Stop::bad_input(format!("{error}")))?,
+    };
+    let population = Population { scale, seed: command.common.seed() };
+    let power_runs = power_runs.unwrap_or(1);
+    carry_out(&command, WarehouseSubject { population, power_runs, streams: *streams })
 }
 
-fn carry_out_steps(arguments: &Arguments, target: &Target) -> Result<(), Stop> {
-    let mut result = Map::new();
-    let sessions = Sessions::look(arguments, target)?;
-    result.insert("sessions".to_string(), sessions.json());
-    let mut verdict = Ok(());
-    if arguments.load {
-        if let Some(replaced) = foreign::replace(arguments, target, Afterwards::Load)? {
-            result.insert("replaced".to_string(), replaced);
-        } else if arguments.drop {
-            match drop_schema(target) {
-                Ok(()) | Err(WarehouseError::NotLoaded) => {}
-                Err(error) => return Err(given_up(arguments, Action::Drop, stop(&error))),
+impl External for WarehouseSubject {
+    fn adopt(&mut self, _: &Command<'_>, access: Access<'_>) -> Result<(), Stop> {
+        let described = describe(access.target)
+            .map_err(|error| stopped("read what the warehouse holds", error))?;
+        self.population = described.population;
+        Ok(())
+    }
+
+    fn drop_population(&self, access: Access<'_>) -> Result<Dropped, Stop> {
+        match drop_schema(access.target) {
+            Ok(()) => Ok(Dropped::Done("the warehouse".to_string())),
+            Err(error) => {
+                let is_absent = matches!(error, WarehouseError::NotLoaded);
+                let stop = stopped("drop the warehouse", error);
+                if is_absent { Ok(Dropped::Nothing(stop)) } else { Err(stop) }
             }
         }
-        result.insert("load".to_string(), load_population(arguments, target)?);
     }
-    if arguments.runs() {
-        let (run, ended) = run(arguments, target)?;
-        result.insert("run".to_string(), run);
-        verdict = ended;
+
+    fn describe_load(&self, loaded: &Loaded) -> (String, Value) {
+        let Population { scale, seed } = self.population;
+        let text = format!("scale factor {scale}: {} rows", loaded.report.rows);
+        (text, json!({ "scale": scale.factor(), "seed": seed.0 }))
     }
-    if arguments.check && may_begin(&mut verdict) {
-        let described = describe(target).map_err(|error| stop(&error))?;
-        let checked = check(target, &described)
-            .map_err(|error| given_up(arguments, Action::Check, stop(&error)))?;
-        print_checks(arguments, &checked);
-        result.insert("check".to_string(), checks_json(&checked));
-        verdict = verdict.and(judge(&checked));
-    }
-    if arguments.drop && !arguments.load && may_begin(&mut verdict) {
-        match foreign::replace(arguments, target, Afterwards::Leave)? {
-            Some(replaced) => {
-                result.insert("replaced".to_string(), replaced);
-            }
-            None => drop_schema(target)
-                .map_err(|error| given_up(arguments, Action::Drop, stop(&error)))?,
+
+    fn check_alone(
+        &self,
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop> {
+        let results = self.check(access, CheckMoment::After, None)?;
+        let checks = Checks { results, ..Checks::default() };
+        for check in checks.failed() {
+            command.say(&format!("  {}", page::check_line(check)));
         }
-        arguments.say("dropped the warehouse");
-        result.insert("dropped".to_string(), Value::Bool(true));
+        command.say(&format!(
+            "checks: {} made, including the answers to all 22 queries against those computed from the rows; {} failed",
+            checks.results.len(),
+            checks.failed().count()
+        ));
+        Ok((json!({ "results": self.checks_json(&checks) }), checks.verdict("")))
     }
-    if arguments.json {
-        result.insert("notice".to_string(), NOTICE.into());
-        outln!("{:#}", Value::from(result));
-    }
-    verdict
-}
 
-fn stop(error: &WarehouseError) -> Stop {
-    match error {
-        WarehouseError::Session { error: session, .. } => {
-            rights::session_failed(session, chain(error))
+    fn run(
+        &self,
+        command: &Command<'_>,
+        access: Access<'_>,
+    ) -> Result<(Value, Result<(), Stop>), Stop> {
+        let Population { scale, seed } = self.population;
+        let streams = self.streams();
+        command.say(&format!("scale factor {scale}, seed {}, {}", seed.0, access.target.engine));
+        let kind = WorkloadKind::Warehouse(WarehousePlan { scale, streams });
+        // Its checks take far longer than a run; --check makes them.
+        let finished = run_job(self, command, access, kind, false)?;
+        let verdict = verdict_of_run(&finished, "stopped by the user");
+        let Asked { power, throughput } = match finished.summary.accounting {
+            Some(Ok(asked)) => asked,
+            Some(Err(error)) => return Err(stopped("run the queries", error)),
+            None => return Err(Stop::interrupted("stopped by the user before anything was run")),
+        };
+        for (number, measured) in (1..).zip(&power) {
+            command.say(&power_text(number, measured));
         }
-        WarehouseError::Thread(_) => Stop::run_failed(chain(error)),
-        _ => Stop::bad_input(chain(error)),
-    }
-}
-
-fn load_population(arguments: &Arguments, target: &Target) -> Result<Value, Stop> {
-    let population =
-        Population { scale: arguments.warehouse.scale, seed: RootSeed(arguments.seed) };
-    let report = load(target, &population, arguments.loaders())
-        .map_err(|error| given_up(arguments, Action::Load, stop(&error)))?;
-    arguments.say(&format!(
-        "loaded scale factor {}: {} rows in {}",
-        population.scale,
-        report.rows,
-        loaded::in_words(&report),
-    ));
-    let own = json!({ "scale": population.scale.factor(), "seed": population.seed.0 });
-    Ok(loaded::json(&report, own))
-}
-
-fn run(arguments: &Arguments, target: &Target) -> Result<(Value, Result<(), Stop>), Stop> {
-    let population = describe(target).map_err(|error| stop(&error))?.population;
-    let scale = population.scale;
-    let streams = arguments.warehouse.streams.unwrap_or(scale.least_streams());
-    arguments.say(&format!("scale factor {scale}, seed {}, {}", population.seed.0, target.engine));
-    let mut power = Vec::new();
-    let mut is_stopped = false;
-    for number in 1..=arguments.warehouse.power_runs {
-        let measured = power_run(target, &population, &interrupt::requested);
-        let measured = measured.map_err(|error| stop(&error))?;
-        is_stopped |= measured.is_stopped;
-        arguments.say(&power_text(number, &measured));
-        power.push(measured);
-    }
-    let throughput = match streams {
-        0 => None,
-        _ if is_stopped => None,
-        streams => {
-            let measured = throughput_run(target, &population, streams, &interrupt::requested);
-            let measured = measured.map_err(|error| stop(&error))?;
-            is_stopped |= measured.is_stopped;
-            arguments.say(&format!(
+        if let Some(measured) = &throughput {
+            command.say(&format!(
                 "throughput run: {} queries of {streams} streams in {:.2} s, {:.0} queries/h",
                 measured.queries(),
                 measured.duration.as_secs_f64(),
-                queries_per_hour(&measured)
+                queries_per_hour(measured)
             ));
-            Some(measured)
         }
-    };
-    let all: Vec<&Measured> = power.iter().chain(&throughput).collect();
-    if !arguments.json {
-        print_steps("power", &power.iter().collect::<Vec<_>>());
-        print_steps("throughput", &throughput.iter().collect::<Vec<_>>());
-        outln!("{NOTICE}");
+        let all: Vec<&Measured> = power.iter().chain(&throughput).collect();
+        if !command.common.json {
+            print_steps("power", &power.iter().collect::<Vec<_>>());
+            print_steps("throughput", &throughput.iter().collect::<Vec<_>>());
+            outln!("{NOTICE}");
+        }
+        let json = json!({
+            "scale": scale.factor(),
+            "seed": seed.0,
+            "power": power.iter().map(power_json).collect::<Vec<_>>(),
+            "throughput": throughput.as_ref().map(|measured| json!({
+                "streams": streams,
+                "duration_ns": Nanos::from(measured.duration).0,
+                "queries": measured.queries(),
+                "queries_per_hour": queries_per_hour(measured),
+                "steps": steps_json(measured),
+            })),
+            "latency_ns": latency_json(&all),
+        });
+        Ok((json, verdict))
     }
-    let json = json!({
-        "scale": scale.factor(),
-        "seed": population.seed.0,
-        "power": power.iter().map(power_json).collect::<Vec<_>>(),
-        "throughput": throughput.as_ref().map(|measured| json!({
-            "streams": streams,
-            "duration_ns": Nanos::from(measured.duration).0,
-            "queries": measured.queries(),
-            "queries_per_hour": queries_per_hour(measured),
-            "steps": steps_json(measured),
-        })),
-        "latency_ns": latency_json(&all),
-    });
-    let verdict = if is_stopped { Err(Stop::interrupted("stopped by the user")) } else { Ok(()) };
-    Ok((json, verdict))
 }
 
 fn queries_per_hour(measured: &Measured) -> f64 {
@@ -263,38 +250,4 @@ fn latency_json(runs: &[&Measured]) -> Value {
         );
     }
     steps.into()
-}
-
-fn print_checks(arguments: &Arguments, checked: &[Checked]) {
-    for result in checked {
-        if let Some(violation) = &result.violation {
-            arguments.say(&format!("  VIOLATED: {}: {violation}", result.title));
-        }
-    }
-    let failed = checked.iter().filter(|result| result.violation.is_some()).count();
-    arguments.say(&format!(
-        "checks: {} made, among them the answers to all 22 queries against those computed from the rows; {failed} failed",
-        checked.len()
-    ));
-}
-
-fn checks_json(checked: &[Checked]) -> Value {
-    let result = |result: &Checked| {
-        json!({
-            "title": result.title,
-            "outcome": if result.violation.is_none() { "ok" } else { "violated" },
-            "detail": result.violation,
-        })
-    };
-    json!({ "results": checked.iter().map(result).collect::<Vec<_>>() })
-}
-
-fn judge(checked: &[Checked]) -> Result<(), Stop> {
-    let violated = checked.iter().find_map(|result| {
-        result.violation.as_ref().map(|violation| format!("{}: {violation}", result.title))
-    });
-    match violated {
-        None => Ok(()),
-        Some(violation) => Err(Stop::check_violated(violation)),
-    }
 }

@@ -24,7 +24,8 @@ use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
-use crate::lab::verification::{Verified, verify};
+use crate::lab::template::access;
+use crate::lab::verification::{Verified, keep};
 use crate::lab::workload::Subject;
 
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
@@ -36,10 +37,11 @@ impl<S: Subject> ActiveRun<'_, S> {
         target: &Target,
         observer: &mut dyn Observer,
     ) -> Result<S::Before, Abort> {
-        let kept = (self.log, CheckMoment::Before);
-        let (subject, runtime) = (self.bench.subject, self.bench.runtime);
-        match verify((subject, runtime), target, None, kept, observer)? {
-            Verified::Clean => subject.before(runtime, target, self.users()),
+        let (subject, access) = (self.bench.subject, access(self.bench.runtime, target));
+        let checks = subject.check(access, CheckMoment::Before, None)?;
+        keep(&checks, (self.log, CheckMoment::Before), observer)?;
+        match Verified::of(&checks) {
+            Verified::Clean => Ok(subject.before(access, self.users())?),
             Verified::Broken(check) => {
                 Err(Abort::Failed(format!("the restored database is not consistent: {check}")))
             }
@@ -50,6 +52,7 @@ impl<S: Subject> ActiveRun<'_, S> {
     pub(super) fn drive(
         &mut self,
         running: Running<'_, '_>,
+        before: &S::Before,
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
     ) -> Result<DriveSummary<S::Accounting>, Abort> {
@@ -57,7 +60,8 @@ impl<S: Subject> ActiveRun<'_, S> {
         let (log, plan) = (self.log, self.bench.plan);
         let target = server.target().with_database(self.bench.subject.database());
         let gauge = DriverGauge::default();
-        let driver = self.bench.subject.start(self.drive_spec(), target.clone(), log.origin)?;
+        let driver =
+            self.bench.subject.start(self.drive_spec(), target.clone(), log.origin, before)?;
         let writer = TelemetryWriter::start(log.recorder.clone(), log.run)
             .during("start the thread of the record")?;
         let mut targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);

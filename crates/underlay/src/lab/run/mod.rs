@@ -27,10 +27,12 @@ use crate::lab::phases::Phases;
 use crate::lab::recording::SharedRecorder;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
-use crate::lab::verification::{Verified, verify};
+use crate::lab::template::access;
+use crate::lab::verification::{Verified, keep};
 use crate::lab::workload::Subject;
 
-pub use load::process_name;
+pub use load::{drive_spec, first_rate, process_name};
+pub use outcome::keep_summary;
 use provision::close;
 
 /// What all runs of an execution share.
@@ -175,7 +177,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             faults: &mut faults,
             background: &mut background,
         };
-        let driven = self.drive(running, &mut phases, observer);
+        let driven = self.drive(running, &before, &mut phases, observer);
         self.keep_timing(&datastore, observer)?;
         let summary = match driven {
             Err(Abort::Failed(reason)) if faults.lost().is_some() => {
@@ -199,9 +201,10 @@ impl<S: Subject> ActiveRun<'_, S> {
             phases.carry_out(PhaseKind::Check, observer, |observer| {
                 self.set_timing(&datastore, Timing::Off)?;
                 let known = Some((&before, &summary.accounting));
-                let kept = (log, CheckMoment::After);
-                let with = (self.bench.subject, self.bench.runtime);
-                self.verified = Some(verify(with, &target, known, kept, observer)?);
+                let access = access(self.bench.runtime, &target);
+                let checks = self.bench.subject.check(access, CheckMoment::After, known)?;
+                keep(&checks, (log, CheckMoment::After), observer)?;
+                self.verified = Some(Verified::of(&checks));
                 Ok(())
             })?;
         }

@@ -4,7 +4,6 @@
 
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::batch::{BatchError, BatchOptions, BatchReport, insert_watched, verify};
 use underlay_database::load_report::LoadReport;
@@ -12,16 +11,18 @@ use underlay_database::{Engine, Target};
 use underlay_driver::DriveSpec;
 use underlay_record::{CheckMoment, CheckOutcome};
 use underlay_study::BatchPlan;
-use underlay_workload::batch::{Parameters, SHAPE};
+use underlay_workload::batch::{Parameters, SHAPE, Verdict};
 use underlay_workload::identity::identity_of;
 
-use super::{Checked, Progress, Subject};
-use crate::lab::abort::{Abort, During};
+use super::{Access, Checked, Loaded, Progress, Subject, stopped};
+use crate::lab::abort::Abort;
 use crate::lab::job::JobRunner;
+use crate::stop::Stop;
 
 /// The insertion of some number of rows.
 pub struct BatchSubject {
-    options: BatchOptions,
+    /// Which rows, and how they are inserted.
+    pub options: BatchOptions,
 }
 
 /// What it comes to.
@@ -33,6 +34,29 @@ impl BatchSubject {
         let BatchPlan { rows, mode, sessions } = *plan;
         let parameters = Parameters { rows, seed };
         BatchSubject { options: BatchOptions { parameters, mode, sessions, rollback: false } }
+    }
+}
+
+impl BatchSubject {
+    /// What a comparison found.
+    pub fn checked(verdict: &Verdict) -> Checked {
+        Checked {
+            id: "rows".to_string(),
+            title: "every row as it was generated, none missing, none too many".to_string(),
+            outcome: match verdict.violations.first() {
+                None => CheckOutcome::Ok,
+                Some(first) => {
+                    CheckOutcome::Violated { rows: verdict.violation_count, example: first.clone() }
+                }
+            },
+            detail: json!({
+                "rows": verdict.rows,
+                "sha256": verdict.checksum,
+                "sha256_expected": verdict.expected_checksum,
+                "violation_count": verdict.violation_count,
+                "violations": verdict.violations,
+            }),
+        }
     }
 }
 
@@ -59,51 +83,42 @@ impl Subject for BatchSubject {
         identity_of(&["underlay batch 1", &format!("{engine}"), mode.as_str(), &numbers])
     }
 
-    fn load(
-        &self,
-        _: &Target,
-        _: usize,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<LoadReport, Abort> {
+    fn load(&self, _: Access<'_>, progress: &(dyn Fn(Progress) + Sync)) -> Result<Loaded, Stop> {
         progress(Progress { share: 1.0, rows: 0 });
         let none = Duration::ZERO;
         let (rows_duration, keys_duration, settle_duration) = (none, none, none);
-        Ok(LoadReport { rows: 0, bytes: 0, rows_duration, keys_duration, settle_duration })
+        Ok(LoadReport { rows: 0, bytes: 0, rows_duration, keys_duration, settle_duration }.into())
     }
 
-    fn before(&self, _: &Runtime, _: &Target, _: u32) -> Result<(), Abort> {
+    fn before(&self, _: Access<'_>, _: u32) -> Result<(), Stop> {
         Ok(())
     }
 
     fn check(
         &self,
-        _: &Runtime,
-        target: &Target,
+        access: Access<'_>,
         _: CheckMoment,
         run: Option<(&(), &Option<Inserted>)>,
-    ) -> Result<Vec<Checked>, Abort> {
+    ) -> Result<Vec<Checked>, Stop> {
         let Some(((), Some(Ok(report)))) = run else { return Ok(Vec::new()) };
-        let verdict = verify(target, &self.options.parameters, report.claims());
-        let verdict = verdict.during("compare the table with what was inserted")?;
-        Ok(vec![Checked {
-            id: "rows".to_string(),
-            title: "every row as it was generated, none missing, none too many".to_string(),
-            outcome: match verdict.violations.first() {
-                None => CheckOutcome::Ok,
-                Some(first) => {
-                    CheckOutcome::Violated { rows: verdict.violation_count, example: first.clone() }
-                }
-            },
-        }])
+        let verdict = verify(access.target, &self.options.parameters, report.claims())
+            .map_err(|error| stopped("compare the table with what was inserted", error))?;
+        Ok(vec![BatchSubject::checked(&verdict)])
     }
 
-    fn start(&self, _: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
+    fn start(
+        &self,
+        _: DriveSpec,
+        target: Target,
+        origin: Instant,
+        (): &(),
+    ) -> Result<Self::Load, Stop> {
         let options = self.options;
         let job = JobRunner::start(&SHAPE, options.sessions, origin, move |progress| {
             let took = |rows| progress.completed(0, rows, None);
             insert_watched(&target, &options, &|| progress.is_to_stop(), &took)
         });
-        job.during("start the job")
+        job.map_err(|error| Stop::host(format!("could not start a thread: {error}")))
     }
 
     fn outcome(&self, accounting: &Option<Inserted>) -> Result<Option<Value>, Abort> {

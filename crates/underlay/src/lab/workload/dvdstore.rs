@@ -1,24 +1,23 @@
-//! The web shop after DVD Store 3 in a study.
+//! The web shop after DVD Store 3: its population, its visitors, its checks.
 
 use std::time::Instant;
-use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
 use underlay_database::dvdstore::{
     DvdStoreConnector, Tally, check, identity, load, population_identity, tally,
 };
-use underlay_database::load_report::LoadReport;
 use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
-use underlay_record::{CheckMoment, CheckOutcome};
+use underlay_record::CheckMoment;
 use underlay_study::DvdstorePlan;
 use underlay_workload::dvdstore::{DvdStore, DvdStoreAccounting, Parameters};
 
-use super::{Checked, Progress, Subject};
-use crate::lab::abort::{Abort, During};
+use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
+use crate::stop::Stop;
 
 /// The shop of some size, whose visitors behave as the plan says.
 pub struct DvdStoreSubject {
-    parameters: Parameters,
+    /// Size and seed of the population, and what visitors do.
+    pub parameters: Parameters,
 }
 
 impl DvdStoreSubject {
@@ -52,43 +51,44 @@ impl Subject for DvdStoreSubject {
 
     fn load(
         &self,
-        target: &Target,
-        parallel: usize,
+        access: Access<'_>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<LoadReport, Abort> {
+    ) -> Result<Loaded, Stop> {
         progress(Progress { share: 0.0, rows: 0 });
-        let shop = load(target, &self.parameters, parallel).during("load the population")?;
-        Ok(shop.report)
+        let shop = load(access.target, &self.parameters, access.parallel)
+            .map_err(|error| stopped("load the population", error))?;
+        Ok(Loaded { report: shop.report, stored_bytes: Some(shop.stored_bytes) })
     }
 
-    fn before(&self, runtime: &Runtime, target: &Target, _: u32) -> Result<Tally, Abort> {
-        runtime.block_on(tally(target)).during("count the rows")
+    fn before(&self, access: Access<'_>, _: u32) -> Result<Tally, Stop> {
+        let counted = access.runtime.block_on(tally(access.target));
+        counted.map_err(|error| stopped("count the rows", error))
     }
 
     fn check(
         &self,
-        runtime: &Runtime,
-        target: &Target,
+        Access { runtime, target, .. }: Access<'_>,
         _: CheckMoment,
         run: Option<(&Tally, &DvdStoreAccounting)>,
-    ) -> Result<Vec<Checked>, Abort> {
+    ) -> Result<Vec<Checked>, Stop> {
         let results = runtime
             .block_on(check(target, &self.parameters, run))
-            .during("make the consistency checks")?;
-        let checked = results.into_iter().map(|result| Checked {
-            id: result.id.to_string(),
-            title: result.title.to_string(),
-            outcome: match result.violation {
-                None => CheckOutcome::Ok,
-                Some(example) => CheckOutcome::Violated { rows: 0, example },
-            },
-        });
+            .map_err(|error| stopped("make the consistency checks", error))?;
+        let checked = results
+            .into_iter()
+            .map(|result| Checked::simple(result.id, result.title, result.violation));
         Ok(checked.collect())
     }
 
-    /// Every run starts from the template, whose customers are those of the load.
-    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
-        let connector = DvdStoreConnector::new(target, DvdStore::new(self.parameters));
-        Driver::start(spec, connector, origin).during("start the load")
+    fn start(
+        &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        before: &Tally,
+    ) -> Result<Self::Load, Stop> {
+        let first_new_customer = before.last_customer + 1;
+        let workload = DvdStore { parameters: self.parameters, first_new_customer };
+        Driver::start(spec, DvdStoreConnector::new(target, workload), origin).map_err(not_started)
     }
 }

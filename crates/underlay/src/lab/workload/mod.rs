@@ -10,24 +10,43 @@ mod tpcc;
 mod warehouse;
 
 use serde_json::{Value, json};
+use std::error::Error;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use underlay_core::Nanos;
+use underlay_database::batch::BatchError;
+use underlay_database::dvdstore::DvdStoreError;
 use underlay_database::load_report::LoadReport;
-use underlay_database::{Engine, Target};
-use underlay_driver::DriveSpec;
+use underlay_database::place::PlaceError;
+use underlay_database::sysbench::SysbenchError;
+use underlay_database::tpcc::TpccError;
+use underlay_database::warehouse::WarehouseError;
+use underlay_database::{Engine, SessionError, Target};
+use underlay_driver::{DriveError, DriveSpec};
 use underlay_record::{CheckMoment, CheckOutcome};
 
 use crate::lab::abort::Abort;
 use crate::lab::generator::RunningLoad;
+use crate::stop::{Stop, chain};
 
 pub use batch::BatchSubject;
 pub use dvdstore::DvdStoreSubject;
 pub use sysbench::SysbenchSubject;
 pub use tpcc::TpccSubject;
-pub use warehouse::WarehouseSubject;
+pub use warehouse::{Asked, WarehouseSubject};
 
-/// A workload with its size, as a study uses it.
+/// The database that a workload uses, and how it is reached.
+#[derive(Clone, Copy)]
+pub struct Access<'a> {
+    /// For what waits for the database.
+    pub runtime: &'a Runtime,
+    /// Where it is.
+    pub target: &'a Target,
+    /// Connections of a load, and of checks that are made side by side.
+    pub parallel: usize,
+}
+
+/// A workload with its size.
 pub trait Subject: Sync {
     /// What loads the server: users that are driven, or a job.
     type Load: RunningLoad<Accounting = Self::Accounting>;
@@ -48,34 +67,134 @@ pub trait Subject: Sync {
     /// What tells population and transactions from any other, on this engine.
     fn identity(&self, engine: Engine) -> String;
 
-    /// Loads the population on `parallel` connections. Blocks; called outside of any runtime.
+    /// Loads the population. Blocks; called outside of any runtime.
     fn load(
         &self,
-        target: &Target,
-        parallel: usize,
+        access: Access<'_>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<LoadReport, Abort>;
+    ) -> Result<Loaded, Stop>;
 
     /// What is known before a run of at most `users`.
-    fn before(&self, runtime: &Runtime, target: &Target, users: u32)
-    -> Result<Self::Before, Abort>;
+    fn before(&self, access: Access<'_>, users: u32) -> Result<Self::Before, Stop>;
 
-    /// Makes all checks, after a run also against what it was told.
+    /// Makes all checks, after a run also against what it was told. `Before` is for a population that nothing has
+    /// changed since its load.
     fn check(
         &self,
-        runtime: &Runtime,
-        target: &Target,
+        access: Access<'_>,
         moment: CheckMoment,
         run: Option<(&Self::Before, &Self::Accounting)>,
-    ) -> Result<Vec<Checked>, Abort>;
+    ) -> Result<Vec<Checked>, Stop>;
 
     /// Makes the load ready; it begins when users are set. Instants are counted from `origin`.
-    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort>;
+    fn start(
+        &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        before: &Self::Before,
+    ) -> Result<Self::Load, Stop>;
 
-    /// What the run came to, for the record's document of that name, where the headline is not counted: a job's.
+    /// The result of the run, for the record's document of that name, where the headline is not counted: a job's.
     fn outcome(&self, accounting: &Self::Accounting) -> Result<Option<Value>, Abort> {
         let _ = accounting;
         Ok(None)
+    }
+}
+
+/// An error of a workload's database, whose cause decides how a command ends.
+pub trait Cause: Error + 'static {
+    /// The session that failed, if one did.
+    fn session(&self) -> Option<&SessionError>;
+    /// Whether the host had no thread left.
+    fn is_thread(&self) -> bool;
+}
+
+macro_rules! cause {
+    ($($error:ident => $session:pat => $found:expr),* $(,)?) => {$(
+        impl Cause for $error {
+            fn session(&self) -> Option<&SessionError> {
+                match self {
+                    $session => $found,
+                    _ => None,
+                }
+            }
+
+            fn is_thread(&self) -> bool {
+                matches!(self, $error::Thread(_))
+            }
+        }
+    )*};
+}
+
+cause! {
+    TpccError => TpccError::Session(error) => Some(error),
+    SysbenchError => SysbenchError::Session(error) => Some(error),
+    DvdStoreError => DvdStoreError::Session(error) => Some(error),
+    BatchError => BatchError::Session(error) => Some(error),
+    WarehouseError => WarehouseError::Session { error, .. } => Some(error),
+}
+
+impl Cause for PlaceError {
+    fn session(&self) -> Option<&SessionError> {
+        match self {
+            PlaceError::Session(error) => Some(error),
+            _ => None,
+        }
+    }
+
+    fn is_thread(&self) -> bool {
+        false
+    }
+}
+
+impl Cause for SessionError {
+    fn session(&self) -> Option<&SessionError> {
+        Some(self)
+    }
+
+    fn is_thread(&self) -> bool {
+        false
+    }
+}
+
+/// What ends because of `error` while `doing` ("load the population"): what the user can correct is bad input, a database that
+/// does not answer is not.
+pub fn stopped<E: Cause>(doing: &str, error: E) -> Stop {
+    match error.session() {
+        Some(session) => session_failed(session, format!("could not {doing}: {}", chain(&error))),
+        None if error.is_thread() => {
+            Stop::run_failed(format!("could not {doing}: {}", chain(&error)))
+        }
+        None => Stop::bad_input(chain(&error)),
+    }
+}
+
+/// An error of a session, which `text` says; remembers whether a right is lacking.
+pub fn session_failed(error: &SessionError, text: String) -> Stop {
+    if error.is_denial() { Stop::denied(text) } else { Stop::run_failed(text) }
+}
+
+/// Why the load of users did not start.
+fn not_started(error: DriveError) -> Stop {
+    let text = chain(&error);
+    match error {
+        DriveError::Connect(error) => session_failed(&error, text),
+        _ => Stop::run_failed(text),
+    }
+}
+
+/// A population that was loaded.
+pub struct Loaded {
+    /// How long it took, and how much it was.
+    pub report: LoadReport,
+    /// What it takes in the database, where that is known.
+    pub stored_bytes: Option<u64>,
+}
+
+impl From<LoadReport> for Loaded {
+    fn from(report: LoadReport) -> Loaded {
+        Loaded { report, stored_bytes: None }
     }
 }
 
@@ -109,9 +228,20 @@ pub struct Checked {
     pub title: String,
     /// What it found.
     pub outcome: CheckOutcome,
+    /// More of it, for programs.
+    pub detail: Value,
 }
 
 impl Checked {
+    /// A check that knows only whether something is wrong.
+    fn simple(id: &str, title: &str, violation: Option<String>) -> Checked {
+        let outcome = match violation {
+            None => CheckOutcome::Ok,
+            Some(example) => CheckOutcome::Violated { rows: 0, example },
+        };
+        Checked { id: id.to_string(), title: title.to_string(), outcome, detail: Value::Null }
+    }
+
     /// Whether it holds.
     pub fn holds(&self) -> bool {
         self.outcome == CheckOutcome::Ok
@@ -119,7 +249,7 @@ impl Checked {
 
     /// In one line.
     pub fn describe(&self) -> String {
-        let Checked { id, title, outcome } = self;
+        let Checked { id, title, outcome, .. } = self;
         match outcome {
             CheckOutcome::Ok => format!("{id} ({title}) holds"),
             // Checks over sums know no row that is wrong.
@@ -142,7 +272,8 @@ mod tests {
     #[test]
     fn a_check_says_what_it_found() {
         let says = |outcome| {
-            Checked { id: "c1".to_string(), title: "sums".to_string(), outcome }.describe()
+            let (id, title) = ("c1".to_string(), "sums".to_string());
+            Checked { id, title, outcome, detail: serde_json::Value::Null }.describe()
         };
         let example = "warehouse 1".to_string();
         assert_eq!(says(CheckOutcome::Ok), "c1 (sums) holds");

@@ -1,25 +1,25 @@
-//! Sysbench's OLTP scripts in a study.
+//! Sysbench's OLTP transactions: their tables, users and checks.
 
 use std::time::Instant;
-use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
-use underlay_database::load_report::LoadReport;
 use underlay_database::sysbench::{
     SysbenchConnector, Tally, check, identity, load, prepare_bulk, tally,
 };
 use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
-use underlay_record::{CheckMoment, CheckOutcome};
+use underlay_record::CheckMoment;
 use underlay_study::SysbenchPlan;
 use underlay_workload::sysbench::{Parameters, Script, SysbenchAccounting};
 
-use super::{Checked, Progress, Subject};
-use crate::lab::abort::{Abort, During};
+use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
 use crate::stop::Stop;
 
 /// The scripts on tables of some size.
 pub struct SysbenchSubject {
-    parameters: Parameters,
+    /// Tables, rows and transactions.
+    pub parameters: Parameters,
+    /// Whether users may insert in bulk, for which they need tables of their own.
+    pub inserts_in_bulk: bool,
 }
 
 impl SysbenchSubject {
@@ -29,7 +29,8 @@ impl SysbenchSubject {
         let mut parameters = Parameters::new(tables, table_size, seed, distribution, script)
             .map_err(|error| Stop::bad_input(error.to_string()))?;
         parameters.composition.range_size = range_size;
-        Ok(SysbenchSubject { parameters })
+        let inserts_in_bulk = script == Script::BulkInsert;
+        Ok(SysbenchSubject { parameters, inserts_in_bulk })
     }
 }
 
@@ -51,7 +52,7 @@ impl Subject for SysbenchSubject {
         let script = Script::ReadWrite;
         let composition = Default::default();
         let population = Parameters { script, composition, ..self.parameters };
-        SysbenchSubject { parameters: population }.identity(engine)
+        identity(engine, &population)
     }
 
     fn identity(&self, engine: Engine) -> String {
@@ -60,48 +61,49 @@ impl Subject for SysbenchSubject {
 
     fn load(
         &self,
-        target: &Target,
-        parallel: usize,
+        access: Access<'_>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<LoadReport, Abort> {
+    ) -> Result<Loaded, Stop> {
         progress(Progress { share: 0.0, rows: 0 });
-        load(target, &self.parameters, parallel).during("load the population")
+        let loaded = load(access.target, &self.parameters, access.parallel);
+        loaded.map(Loaded::from).map_err(|error| stopped("load the population", error))
     }
 
-    fn before(&self, runtime: &Runtime, target: &Target, users: u32) -> Result<Tally, Abort> {
+    fn before(&self, access: Access<'_>, users: u32) -> Result<Tally, Stop> {
+        let Access { runtime, target, .. } = access;
         runtime
             .block_on(async {
-                if self.parameters.script == Script::BulkInsert {
+                if self.inserts_in_bulk {
                     prepare_bulk(target, users).await?;
                 }
                 tally(target, &self.parameters).await
             })
-            .during("count the rows")
+            .map_err(|error| stopped("count the rows", error))
     }
 
     fn check(
         &self,
-        runtime: &Runtime,
-        target: &Target,
+        Access { runtime, target, .. }: Access<'_>,
         _: CheckMoment,
         run: Option<(&Tally, &SysbenchAccounting)>,
-    ) -> Result<Vec<Checked>, Abort> {
+    ) -> Result<Vec<Checked>, Stop> {
         let results = runtime
             .block_on(check(target, &self.parameters, run))
-            .during("make the consistency checks")?;
-        let checked = results.into_iter().map(|result| Checked {
-            id: result.check.id().to_string(),
-            title: result.check.title().to_string(),
-            outcome: match result.violation {
-                None => CheckOutcome::Ok,
-                Some(example) => CheckOutcome::Violated { rows: 0, example },
-            },
+            .map_err(|error| stopped("make the consistency checks", error))?;
+        let checked = results.into_iter().map(|result| {
+            Checked::simple(result.check.id(), result.check.title(), result.violation)
         });
         Ok(checked.collect())
     }
 
-    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
+    fn start(
+        &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        _: &Tally,
+    ) -> Result<Self::Load, Stop> {
         let connector = SysbenchConnector::new(target, self.parameters);
-        Driver::start(spec, connector, origin).during("start the load")
+        Driver::start(spec, connector, origin).map_err(not_started)
     }
 }

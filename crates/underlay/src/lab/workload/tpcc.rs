@@ -1,9 +1,8 @@
-//! TPC-C in a study.
+//! TPC-C: its population, its users, its checks.
 
+use serde_json::Value;
 use std::time::Instant;
-use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
-use underlay_database::load_report::LoadReport;
 use underlay_database::tpcc::{
     CheckMoment as DatabaseMoment, CheckOptions, LoadOptions, LoadStage, Mode, OrderNumbers,
     TableNames, TpccConnector, check, identity, identity_for, load, order_numbers,
@@ -14,15 +13,17 @@ use underlay_record::CheckMoment;
 use underlay_study::TpccPlan;
 use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccAccounting};
 
-use super::{Checked, Progress, Subject};
-use crate::lab::abort::{Abort, During};
+use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
 use crate::stop::Stop;
 
 /// TPC-C of some size.
 pub struct TpccSubject {
-    parameters: Parameters,
-    mode: Mode,
-    profile: Profile,
+    /// Size and seed of the population.
+    pub parameters: Parameters,
+    /// How transactions are sent.
+    pub mode: Mode,
+    /// Whose rules the users follow.
+    pub profile: Profile,
 }
 
 impl TpccSubject {
@@ -59,12 +60,11 @@ impl Subject for TpccSubject {
 
     fn load(
         &self,
-        target: &Target,
-        parallel: usize,
+        access: Access<'_>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<LoadReport, Abort> {
+    ) -> Result<Loaded, Stop> {
         let options = LoadOptions {
-            parallel,
+            parallel: access.parallel,
             progress: &|at| {
                 let copied = (at.rows as f64 / at.rows_expected.max(1) as f64).min(1.0);
                 let share = match at.stage {
@@ -75,46 +75,68 @@ impl Subject for TpccSubject {
                 progress(Progress { share, rows: at.rows });
             },
         };
-        load(target, &self.parameters, &options).during("load the population")
+        let loaded = load(access.target, &self.parameters, &options);
+        loaded.map(Loaded::from).map_err(|error| stopped("load the population", error))
     }
 
-    fn before(&self, runtime: &Runtime, target: &Target, _: u32) -> Result<OrderNumbers, Abort> {
+    fn before(&self, access: Access<'_>, _: u32) -> Result<OrderNumbers, Stop> {
+        let Access { runtime, target, .. } = access;
         runtime
             .block_on(order_numbers(target, &TableNames::of(target.engine)))
-            .during("read the order numbers")
+            .map_err(|error| stopped("read the order numbers", error))
     }
 
     fn check(
         &self,
-        runtime: &Runtime,
-        target: &Target,
+        access: Access<'_>,
         moment: CheckMoment,
         run: Option<(&OrderNumbers, &TpccAccounting)>,
-    ) -> Result<Vec<Checked>, Abort> {
-        let tables = TableNames::of(target.engine);
+    ) -> Result<Vec<Checked>, Stop> {
+        let tables = TableNames::of(access.target.engine);
+        self.check_tables(access, &tables, moment, run)
+    }
+
+    fn start(
+        &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        _: &OrderNumbers,
+    ) -> Result<Self::Load, Stop> {
+        let connector =
+            TpccConnector::new(target, self.parameters, self.mode).with_profile(self.profile);
+        Driver::start(spec, connector, origin).map_err(not_started)
+    }
+}
+
+impl TpccSubject {
+    /// Checks tables of these names.
+    pub fn check_tables(
+        &self,
+        Access { runtime, target, parallel }: Access<'_>,
+        tables: &TableNames,
+        moment: CheckMoment,
+        run: Option<(&OrderNumbers, &TpccAccounting)>,
+    ) -> Result<Vec<Checked>, Stop> {
         let options = CheckOptions {
             warehouses: self.parameters.warehouses,
-            parallel: std::thread::available_parallelism().map_or(1, usize::from),
+            parallel,
             moment: match moment {
                 CheckMoment::Before => DatabaseMoment::AfterLoad,
                 CheckMoment::After => DatabaseMoment::AfterRun,
             },
             ledger: run.map(|(before, accounting)| (&accounting.ledger, before)),
-            tables: &tables,
+            tables,
         };
-        let report =
-            runtime.block_on(check(target, options)).during("make the consistency checks")?;
+        let report = runtime
+            .block_on(check(target, options))
+            .map_err(|error| stopped("make the consistency checks", error))?;
         let checked = report.results.into_iter().map(|result| Checked {
             id: result.id.to_string(),
             title: result.title.to_string(),
             outcome: result.outcome,
+            detail: Value::Null,
         });
         Ok(checked.collect())
-    }
-
-    fn start(&self, spec: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
-        let connector =
-            TpccConnector::new(target, self.parameters, self.mode).with_profile(self.profile);
-        Driver::start(spec, connector, origin).during("start the load")
     }
 }

@@ -2,43 +2,60 @@
 
 use serde_json::{Value, json};
 use std::time::Instant;
-use tokio::runtime::Runtime;
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::load_report::LoadReport;
 use underlay_database::warehouse::{
     Measured, Step, WarehouseError, check, describe, load, power_run_watched,
     throughput_run_watched,
 };
 use underlay_database::{Engine, Target};
 use underlay_driver::DriveSpec;
-use underlay_record::{CheckMoment, CheckOutcome};
+use underlay_record::CheckMoment;
 use underlay_study::WarehousePlan;
 use underlay_workload::identity::identity_of;
 use underlay_workload::warehouse::{
     Population, SHAPE, composite_per_hour, power_per_hour, throughput_per_hour,
 };
 
-use super::{Checked, Progress, Subject};
-use crate::lab::abort::{Abort, During};
+use super::{Access, Checked, Loaded, Progress, Subject, stopped};
+use crate::lab::abort::Abort;
 use crate::lab::job::{JobProgress, JobRunner};
+use crate::stop::Stop;
 
 /// A warehouse of some size.
 pub struct WarehouseSubject {
-    population: Population,
-    streams: u32,
+    /// Size and seed.
+    pub population: Population,
+    /// Power runs, one after the other.
+    pub power_runs: u32,
+    /// Query streams of the throughput run; 0 = there is none, `None` = what the specification asks for.
+    pub streams: Option<u32>,
 }
 
-/// What the two runs took.
+/// What the runs took.
 pub struct Asked {
-    power: Measured,
-    throughput: Option<Measured>,
+    /// Power runs, in their order.
+    pub power: Vec<Measured>,
+    /// The throughput run.
+    pub throughput: Option<Measured>,
+}
+
+impl Asked {
+    /// Whether a run was stopped before its end.
+    pub fn is_stopped(&self) -> bool {
+        self.power.iter().chain(&self.throughput).any(|run| run.is_stopped)
+    }
 }
 
 impl WarehouseSubject {
     /// As the plan has it.
     pub fn new(plan: &WarehousePlan, seed: RootSeed) -> WarehouseSubject {
         let population = Population { scale: plan.scale, seed };
-        WarehouseSubject { population, streams: plan.streams }
+        WarehouseSubject { population, power_runs: 1, streams: Some(plan.streams) }
+    }
+
+    /// Query streams of the throughput run.
+    pub fn streams(&self) -> u32 {
+        self.streams.unwrap_or(self.population.scale.least_streams())
     }
 }
 
@@ -63,49 +80,51 @@ impl Subject for WarehouseSubject {
 
     fn identity(&self, engine: Engine) -> String {
         let population = self.population_identity(engine);
-        identity_of(&["underlay warehouse 1", &population, &self.streams.to_string()])
+        identity_of(&["underlay warehouse 1", &population, &self.streams().to_string()])
     }
 
     fn load(
         &self,
-        target: &Target,
-        parallel: usize,
+        access: Access<'_>,
         progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<LoadReport, Abort> {
+    ) -> Result<Loaded, Stop> {
         progress(Progress { share: 0.0, rows: 0 });
-        load(target, &self.population, parallel).during("load the population")
+        let loaded = load(access.target, &self.population, access.parallel);
+        loaded.map(Loaded::from).map_err(|error| stopped("load the population", error))
     }
 
-    fn before(&self, _: &Runtime, _: &Target, _: u32) -> Result<(), Abort> {
+    fn before(&self, _: Access<'_>, _: u32) -> Result<(), Stop> {
         Ok(())
     }
 
     fn check(
         &self,
-        _: &Runtime,
-        target: &Target,
+        Access { target, .. }: Access<'_>,
         _: CheckMoment,
         _: Option<(&(), &Self::Accounting)>,
-    ) -> Result<Vec<Checked>, Abort> {
-        let described = describe(target).during("read what the warehouse holds")?;
-        let results = check(target, &described).during("make the consistency checks")?;
-        let checked = results.into_iter().enumerate().map(|(number, result)| Checked {
-            id: format!("w{}", number + 1),
-            title: result.title,
-            outcome: match result.violation {
-                None => CheckOutcome::Ok,
-                Some(example) => CheckOutcome::Violated { rows: 0, example },
-            },
+    ) -> Result<Vec<Checked>, Stop> {
+        let described =
+            describe(target).map_err(|error| stopped("read what the warehouse holds", error))?;
+        let results = check(target, &described)
+            .map_err(|error| stopped("make the consistency checks", error))?;
+        let checked = results.into_iter().enumerate().map(|(number, result)| {
+            Checked::simple(&format!("w{}", number + 1), &result.title, result.violation)
         });
         Ok(checked.collect())
     }
 
-    fn start(&self, _: DriveSpec, target: Target, origin: Instant) -> Result<Self::Load, Abort> {
-        let (population, streams) = (self.population, self.streams);
+    fn start(
+        &self,
+        _: DriveSpec,
+        target: Target,
+        origin: Instant,
+        (): &(),
+    ) -> Result<Self::Load, Stop> {
+        let (population, power_runs, streams) = (self.population, self.power_runs, self.streams());
         let job = JobRunner::start(&SHAPE, streams.max(1), origin, move |progress| {
-            ask(&target, &population, streams, progress)
+            ask(&target, &population, (power_runs, streams), progress)
         });
-        job.during("start the job")
+        job.map_err(|error| Stop::host(format!("could not start a thread: {error}")))
     }
 
     fn outcome(&self, accounting: &Self::Accounting) -> Result<Option<Value>, Abort> {
@@ -118,12 +137,12 @@ impl Subject for WarehouseSubject {
         };
         let scale = self.population.scale;
         let Asked { power, throughput } = asked;
-        let stopped = power.is_stopped || throughput.as_ref().is_some_and(|run| run.is_stopped);
-        let Some(mean) = power.geometric_mean().filter(|_| !stopped) else { return Ok(None) };
+        let Some(power) = power.last().filter(|_| !asked.is_stopped()) else { return Ok(None) };
+        let Some(mean) = power.geometric_mean() else { return Ok(None) };
         let power_rate = power_per_hour(scale, mean.as_secs_f64());
         let throughput_rate = throughput
             .as_ref()
-            .map(|run| throughput_per_hour(scale, self.streams, run.duration.as_secs_f64()));
+            .map(|run| throughput_per_hour(scale, self.streams(), run.duration.as_secs_f64()));
         Ok(Some(json!({
             "value": composite_per_hour(power_rate, throughput_rate),
             "power_per_hour": power_rate,
@@ -138,14 +157,18 @@ impl Subject for WarehouseSubject {
 fn ask(
     target: &Target,
     population: &Population,
-    streams: u32,
+    (power_runs, streams): (u32, u32),
     progress: &JobProgress,
 ) -> Result<Asked, WarehouseError> {
     let stop = || progress.is_to_stop();
     let took = |step, time| progress.completed(index(step), 1, Some(time));
-    let power = power_run_watched(target, population, &stop, &took)?;
+    let mut power = Vec::new();
+    for _ in 0..power_runs {
+        power.push(power_run_watched(target, population, &stop, &took)?);
+    }
     let throughput = match streams {
         0 => None,
+        _ if power.iter().any(|run| run.is_stopped) => None,
         streams => Some(throughput_run_watched(target, population, streams, (&stop, &took))?),
     };
     Ok(Asked { power, throughput })
