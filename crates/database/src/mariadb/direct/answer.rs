@@ -62,8 +62,6 @@ pub(super) struct Answer {
     columns: Vec<Column>,
     /// They came with this answer.
     is_described: bool,
-    /// It consists of several results.
-    has_parts: bool,
     completed: Completed,
     /// Number and parameters of what is being prepared.
     prepared: (u32, u16),
@@ -101,7 +99,6 @@ impl Answer {
             is_binary: false,
             columns: Vec::new(),
             is_described: false,
-            has_parts: false,
             completed: Completed::default(),
             prepared: (0, 0),
         }
@@ -115,11 +112,6 @@ impl Answer {
     /// Columns, when they were described in the answer that has ended.
     pub(super) fn described(&self) -> Option<&[Column]> {
         self.is_described.then_some(&self.columns)
-    }
-
-    /// Whether the answer that has ended consisted of several results.
-    pub(super) fn has_parts(&self) -> bool {
-        self.has_parts
     }
 
     /// COM_STMT_PREPARE was sent.
@@ -144,7 +136,6 @@ impl Answer {
         self.columns.clear();
         self.columns.extend_from_slice(columns);
         self.is_described = false;
-        self.has_parts = false;
         self.completed = Completed::default();
     }
 
@@ -275,7 +266,6 @@ impl Answer {
     fn end_of_result(&mut self, status: u16) -> Step<'_> {
         if status & MORE_RESULTS != 0 {
             self.expected = Expected::Result;
-            self.has_parts = true;
             return Step::More;
         }
         self.expected = Expected::Nothing;

@@ -66,8 +66,6 @@ struct Known {
     parameters: u16,
     /// How its rows were described last.
     columns: Vec<Column>,
-    /// Its last answer consisted of several results, each of which the server sends by itself.
-    has_parts: bool,
 }
 
 /// A statement that this connection has prepared: its place among them.
@@ -129,7 +127,7 @@ impl Direct {
             unreachable!("a preparation ends in a statement");
         };
         let columns = self.answer.described().unwrap_or_default().to_vec();
-        self.statements.push(Known { number, parameters, columns, has_parts: false });
+        self.statements.push(Known { number, parameters, columns });
         Ok(Prepared(self.statements.len() - 1))
     }
 
@@ -260,18 +258,11 @@ impl Direct {
         &mut self,
         look: &mut dyn FnMut(Row<'_>),
     ) -> Result<Result<End, Error>, Error> {
-        // The server sends each result of a call by itself.
-        let has_parts =
-            self.executed.is_some_and(|statement| self.statements[statement.0].has_parts);
         loop {
             let body = match body(self.transport.received(), self.sequence) {
                 Ok(Some(body)) => body,
                 Ok(None) => {
-                    match has_parts {
-                        true => self.transport.peek().await,
-                        false => self.transport.receive().await,
-                    }
-                    .map_err(broken)?;
+                    self.transport.receive().await.map_err(broken)?;
                     continue;
                 }
                 Err(error) => {
@@ -310,7 +301,6 @@ impl Direct {
     fn learn(&mut self) {
         let Some(statement) = self.executed.take() else { return };
         let known = &mut self.statements[statement.0];
-        known.has_parts = self.answer.has_parts();
         if let Some(columns) = self.answer.described() {
             known.columns.clear();
             known.columns.extend_from_slice(columns);
