@@ -61,6 +61,7 @@ impl TimingReport {
     /// Judges what was observed: valid unless lateness p99 exceeds [`LATENESS_SHARE_MAX`] of the
     /// median modelled latency of the delayed requests.
     pub(crate) fn judge(observed: Observed) -> TimingReport {
+        debug_assert!((0.0..=1.0).contains(&observed.host_limited_share), "a share");
         let late = observed.lateness.quantile(0.99);
         let typical = observed.modelled.quantile(0.5);
         let reason = late.zip(typical).filter(|(late_ns, typical_ns)| {

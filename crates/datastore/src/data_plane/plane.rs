@@ -68,6 +68,7 @@ impl<S: BlockStore> Components<S> {
 
     fn take(&mut self, id: ComponentId) -> Option<Held<S>> {
         let held = self.held.get_mut(id.0 as usize)?.take()?;
+        debug_assert!(self.volatile >= usize::from(held.is_volatile()), "taken out twice");
         self.volatile -= usize::from(held.is_volatile());
         self.share_undo();
         Some(held)
@@ -75,6 +76,7 @@ impl<S: BlockStore> Components<S> {
 
     /// Shares what may be remembered, anew only when the number has doubled or halved.
     fn share_undo(&mut self) {
+        debug_assert!(self.volatile <= self.held.len(), "more volatile components than all");
         let sharers = self.volatile.next_power_of_two();
         if sharers != self.sharers {
             self.sharers = sharers;

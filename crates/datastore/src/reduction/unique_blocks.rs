@@ -138,6 +138,8 @@ impl Shard {
     }
 
     fn insert(&mut self, entry: u64) {
+        debug_assert!(count_of(entry) > 0, "a block without a reference");
+        debug_assert!(self.find(rest_of(entry)).is_none(), "a block is added once");
         if (self.used + 1) * 8 > self.entries.len() * 7 {
             self.resize((self.entries.len() * 5 / 4).max(SHORTEST));
         }
@@ -146,6 +148,7 @@ impl Shard {
     }
 
     fn place(&mut self, entry: u64) {
+        debug_assert!(self.used < self.entries.len(), "a free place ends every search");
         let mut at = self.home(rest_of(entry));
         while self.entries[at] != 0 {
             at = self.next(at);
@@ -154,6 +157,7 @@ impl Shard {
     }
 
     fn remove(&mut self, mut hole: usize) {
+        debug_assert!(self.entries[hole] != 0 && self.used > 0, "a place that is taken");
         self.entries[hole] = 0;
         self.used -= 1;
         // Whoever stands behind the hole because its own place was taken moves up.
@@ -175,6 +179,7 @@ impl Shard {
     }
 
     fn resize(&mut self, length: usize) {
+        assert!(length > self.used, "not all entries find a place");
         let old = std::mem::replace(&mut self.entries, vec![0; length]);
         old.into_iter().filter(|entry| *entry != 0).for_each(|entry| self.place(entry));
     }

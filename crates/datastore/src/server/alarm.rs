@@ -46,7 +46,10 @@ impl Alarm {
     /// After it became readable: what it had been set to. It is not set any more.
     pub(crate) fn expired(&mut self) -> io::Result<Option<Nanos>> {
         match rustix::io::read(&self.descriptor, &mut [0u8; 8]) {
-            Ok(_) => Ok(self.set_to.take()),
+            Ok(_) => {
+                debug_assert!(self.set_to.is_some(), "only a timer that was set expires");
+                Ok(self.set_to.take())
+            }
             Err(Errno::AGAIN | Errno::INTR) => Ok(None),
             Err(error) => Err(error.into()),
         }

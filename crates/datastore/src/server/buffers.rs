@@ -35,6 +35,8 @@ impl BufferPool {
     /// Gives a buffer back.
     pub(crate) fn give(&mut self, buffer: Box<[u8]>) {
         let class = class_of(buffer.len());
+        // A shorter one would be handed out to somebody who needs the whole length of its class.
+        debug_assert_eq!(buffer.len(), SMALLEST_BYTES << class, "not a buffer of the pool");
         if let Some(pool) = self.classes.get_mut(class)
             && pool.len() < KEPT[class]
         {

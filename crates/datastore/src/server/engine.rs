@@ -166,6 +166,7 @@ impl<R> Engine<R> {
         reply: R,
     ) {
         assert!(self.is_powered, "the caller checks the power");
+        debug_assert!(arrived <= now, "data moves after its request has arrived");
         let key = self.pending.insert(Pending { reply, bytes: request.length_bytes, ready: now });
         self.store.submit(arrived, volume, request, RequestId(key));
         self.last_arrival = arrived;
@@ -216,6 +217,8 @@ impl<R> Engine<R> {
         }
         for finished in self.finished.drain(..) {
             let Some(pending) = self.pending.remove(finished.request.0) else { continue };
+            debug_assert!(finished.at <= until, "answered before its time");
+            debug_assert!(self.in_flight[finished.volume] > 0, "answered more often than asked");
             self.in_flight[finished.volume] -= 1;
             let delayed = finished.at > pending.ready + compensation;
             due.push(Due {
@@ -229,6 +232,7 @@ impl<R> Engine<R> {
             // Its clock must not run ahead of arrivals; its answers come early by themselves.
             plane.advance(now, &mut self.from_cluster);
             for done in self.from_cluster.drain(..) {
+                debug_assert!(self.in_flight[done.in_flight.volume] > 0, "answered twice");
                 self.in_flight[done.in_flight.volume] -= 1;
                 due.push(done.into_due(&self.path));
             }
@@ -318,6 +322,13 @@ impl<R> Engine<R> {
         self.volumes.push(StoreVolume { device, capacity: Bytes(capacity_bytes) });
         self.in_flight.push(0);
         self.statistics.add_volume();
+        // All three are looked up by the same number.
+        assert_eq!(self.volumes.len(), self.in_flight.len(), "a volume without its counter");
+        assert_eq!(
+            self.volumes.len(),
+            self.statistics.volumes.len(),
+            "a volume without statistics"
+        );
         self.lay_out_anew(now);
         self.volumes.len() - 1
     }
@@ -327,6 +338,7 @@ impl<R> Engine<R> {
         if let Some(plane) = &mut self.cluster {
             plane.remove_volume(now, volume);
         }
+        assert_eq!(self.in_flight[volume], 0, "the caller waits until its requests are answered");
         self.volumes[volume].capacity = Bytes::ZERO;
         self.lay_out_anew(now);
     }

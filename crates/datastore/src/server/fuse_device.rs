@@ -61,12 +61,15 @@ impl FuseDevice {
 
     /// Answers a request with success.
     pub(crate) fn answer(&self, unique: u64, body: &[u8]) {
+        debug_assert_ne!(unique, 0, "the kernel takes an answer to 0 for a notification");
         let header = answer_header(unique, 0, body.len());
         self.send(&[IoSlice::new(&header), IoSlice::new(body)]);
     }
 
     /// Answers a request with an error.
     pub(crate) fn refuse(&self, unique: u64, errno: Errno) {
+        debug_assert_ne!(unique, 0, "the kernel takes an answer to 0 for a notification");
+        debug_assert!(errno.raw_os_error() > 0, "0 would be success");
         let header = answer_header(unique, errno.raw_os_error(), 0);
         self.send(&[IoSlice::new(&header)]);
     }

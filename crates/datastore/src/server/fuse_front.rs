@@ -129,6 +129,7 @@ impl Service {
             self.fuse_answer(unique, &[]);
             return Ok(());
         }
+        debug_assert!(offset + size <= size_bytes, "a read beyond the end was not cut off");
         self.read(Client::Fuse { unique }, volume, offset, size as u32)
     }
 

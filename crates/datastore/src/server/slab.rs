@@ -17,6 +17,7 @@ impl<T> Slab<T> {
     pub(crate) fn insert(&mut self, value: T) -> u64 {
         match self.free.pop() {
             Some(key) => {
+                debug_assert!(self.slots[key as usize].is_none(), "a free key names nothing");
                 self.slots[key as usize] = Some(value);
                 u64::from(key)
             }
@@ -41,6 +42,7 @@ impl<T> Slab<T> {
     pub(crate) fn remove(&mut self, key: u64) -> Option<T> {
         let value = self.slots.get_mut(key as usize)?.take()?;
         self.free.push(key as u32);
+        debug_assert!(self.free.len() <= self.slots.len(), "a key is freed once");
         Some(value)
     }
 

@@ -61,6 +61,7 @@ impl Interval {
 
     /// What was counted since the last call.
     pub(crate) fn take(&mut self) -> u64 {
+        debug_assert!(self.total >= self.begin, "counters only grow");
         let counted = self.total - self.begin;
         self.begin = self.total;
         counted
@@ -115,6 +116,7 @@ impl Statistics {
         counters.latency_ns += latency_ns;
         volume.latency[index].record(latency_ns);
         let Some(modelled) = answered.modelled else { return };
+        debug_assert!(modelled.deadline >= answered.arrived, "due before it arrived");
         counters.queue_ns += modelled.queue.0;
         let modelled_ns = (modelled.deadline - answered.arrived).0;
         if matches!(answered.operation, Operation::Read | Operation::Write) {

@@ -109,12 +109,23 @@ impl UndoLog {
 
     /// A flush completed: everything up to its generation is durable.
     pub(crate) fn durable(&mut self, sealed: Generation) {
+        debug_assert!(
+            sealed.0 + 2 <= self.oldest.0 + self.generations.len() as u64,
+            "only a sealed generation becomes durable"
+        );
         while self.oldest <= sealed && self.generations.len() > 1 {
             let durable = self.generations.pop_front().expect("checked");
             self.oldest = Generation(self.oldest.0 + 1);
             self.blocks -= durable.old.len();
             self.spare.extend(durable.old.into_values());
         }
+        self.check_count();
+    }
+
+    /// What counts against the limit is what is remembered.
+    fn check_count(&self) {
+        let remembered = || self.generations.iter().map(|blocks| blocks.old.len()).sum::<usize>();
+        debug_assert_eq!(self.blocks, remembered(), "blocks of all generations");
     }
 
     /// What the range holds now is durable at once (a discard, a forced write): nothing older comes back.
@@ -133,6 +144,7 @@ impl UndoLog {
             forgotten += before - generation.old.len();
         }
         self.blocks -= forgotten;
+        self.check_count();
         // The order lists may name forgotten blocks; draining skips them.
     }
 
@@ -157,6 +169,7 @@ impl UndoLog {
             generation.order.clear();
         }
         self.blocks = 0;
+        self.check_count();
         // Hash maps have no order of their own; the fate of a block must depend on the seed alone.
         durable.sort_unstable_by_key(|(block, _)| *block);
         let mut newest = Box::new([0; BLOCK_BYTES]);

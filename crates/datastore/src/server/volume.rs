@@ -57,6 +57,7 @@ impl VolumeData {
     }
 
     pub(crate) fn read(&self, offset_bytes: u64, buffer: &mut [u8]) -> io::Result<()> {
+        self.check_range(offset_bytes, buffer.len() as u64);
         self.file.read_exact_at(buffer, offset_bytes)
     }
 
@@ -71,12 +72,23 @@ impl VolumeData {
             let until =
                 if holds_data { seek(&self.file, SeekFrom::Hole(at))?.min(end) } else { data };
             extents.push(Extent { length_bytes: (until - at) as u32, holds_data });
+            debug_assert!(until > at, "every extent holds something");
             at = until;
         }
         Ok(extents)
     }
 
+    /// Front ends refuse what lies outside, so that the file keeps its length.
+    fn check_range(&self, offset_bytes: u64, length_bytes: u64) {
+        debug_assert!(
+            offset_bytes.checked_add(length_bytes).is_some_and(|end| end <= self.capacity_bytes),
+            "{length_bytes} bytes at {offset_bytes} of a volume of {}",
+            self.capacity_bytes
+        );
+    }
+
     pub(crate) fn write(&mut self, offset_bytes: u64, data: &[u8]) -> io::Result<()> {
+        self.check_range(offset_bytes, data.len() as u64);
         if let Some(undo) = &mut self.undo {
             let (file, capacity_bytes) = (&self.file, self.capacity_bytes);
             undo.before_write(offset_bytes, data.len() as u64, |block, old| {
@@ -96,6 +108,7 @@ impl VolumeData {
         if length_bytes == 0 {
             return Ok(());
         }
+        self.check_range(offset_bytes, length_bytes);
         match zeroing {
             Zeroing::FreesSpace => {
                 let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
@@ -179,6 +192,7 @@ fn read_block(
 /// The last block of a volume may be short.
 fn block_range(capacity_bytes: u64, block: u64) -> (u64, usize) {
     let offset = block * BLOCK_BYTES as u64;
+    debug_assert!(offset < capacity_bytes, "a block beyond the end of the volume");
     let length = (capacity_bytes - offset).min(BLOCK_BYTES as u64);
     (offset, length as usize)
 }

@@ -274,6 +274,15 @@ impl FileStore {
         Ok(next_data(&self.bytes, from * block)?.map(|at| at / block))
     }
 
+    /// The cluster addresses a component within its length, or the file would grow.
+    fn check_range(&self, offset: u64, length: u64) {
+        debug_assert!(
+            offset.checked_add(length).is_some_and(|end| end <= self.length),
+            "{length} bytes at {offset} of a component of {}",
+            self.length
+        );
+    }
+
     fn report(
         &self,
         operation: &'static str,
@@ -294,6 +303,7 @@ impl BlockStore for FileStore {
     }
 
     fn read(&mut self, offset: u64, buffer: &mut [u8]) -> Result<(), StoreError> {
+        self.check_range(offset, buffer.len() as u64);
         let outcome = self.bytes.read_exact_at(buffer, offset);
         self.report("read", offset, buffer.len() as u64, outcome)
     }
@@ -303,6 +313,7 @@ impl BlockStore for FileStore {
         if !super::crash_points::changes() {
             return Ok(());
         }
+        self.check_range(offset, bytes.len() as u64);
         let outcome = self.bytes.write_all_at(bytes, offset);
         self.report("write", offset, bytes.len() as u64, outcome)
     }
@@ -313,6 +324,8 @@ impl BlockStore for FileStore {
         }
         let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
         let block = BLOCK_BYTES as u64;
+        self.check_range(offset, length);
+        debug_assert!(offset.is_multiple_of(block) && length.is_multiple_of(block));
         #[cfg(test)]
         if !super::crash_points::changes() {
             return Ok(());

@@ -37,6 +37,7 @@ impl Service {
         let (start, wide) = widened(offset, u64::from(length));
         let request = Request::read(start, wide as u32);
         let from = (offset - start) as usize;
+        debug_assert!(from + length as usize <= wide as usize, "the answer lies in what is read");
         let content = Content::FromCluster { buffer: Vec::new(), from, length: length as usize };
         let in_flight =
             InFlight { reply: Reply { client, content }, volume, bytes: length, arrived };
@@ -61,6 +62,7 @@ impl Service {
         buffer[..given.start].fill(0);
         buffer[given.clone()].copy_from_slice(data);
         buffer[given.end..].fill(0);
+        debug_assert_eq!(given.len(), data.len(), "all that the client gave, and no more");
         let bytes = data.len() as u32;
         let request = Request { offset_bytes: start, length_bytes: wide as u32, ..request };
         let reply = Reply { client, content: Content::Written { length: bytes } };

@@ -13,7 +13,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::data_plane::DataPlane;
+use crate::data_plane::{BLOCK_BYTES, DataPlane};
 use underlay_core::series::SeriesSpec;
 use underlay_core::{Bytes, Nanos};
 use underlay_model::cluster::{
@@ -126,6 +126,7 @@ impl<R> ClusterPlane<R> {
             Some(volume) => volume,
             None => self.cluster.create_volume(at, name, Bytes(capacity_bytes), policy)?,
         };
+        assert!(!self.volumes.contains(&Some(volume)), "a volume has one number");
         self.volumes.push(Some(volume));
         self.pass(at);
         Ok(self.volumes.len() - 1)
@@ -199,13 +200,21 @@ impl<R> ClusterPlane<R> {
         let volume = self.volume(in_flight.volume).expect("the caller has looked");
         let (at, behind) =
             self.skew.arrival(self.now, in_flight.arrived, || self.cluster.next_wakeup());
+        let block = BLOCK_BYTES as u64;
+        debug_assert!(request.offset_bytes.is_multiple_of(block), "not at a block's beginning");
+        debug_assert!(u64::from(request.length_bytes).is_multiple_of(block), "not of whole blocks");
         self.sequence = self.sequence.wrapping_add(1);
         let sequence = u64::from(self.sequence) << 32;
         let given = match &payload {
             Payload::Nothing | Payload::Read(_) => 0..request.length_bytes as usize,
             Payload::Write(_, given) => given.clone(),
         };
+        debug_assert!(given.end <= request.length_bytes as usize, "gives more than it asks for");
+        if let Payload::Read(buffer) | Payload::Write(buffer, _) = &payload {
+            debug_assert!(buffer.len() >= request.length_bytes as usize, "a buffer too short");
+        }
         let key = self.pending.insert(Pending { id: RequestId(0), in_flight, given, behind });
+        debug_assert_eq!(key >> 32, 0, "the key fits below the sequence number");
         // The highest bit is left to the names of this file's own reads.
         let id = RequestId((sequence | key) & (u64::MAX >> 1));
         if let Some(pending) = self.pending.get_mut(key) {

@@ -58,6 +58,7 @@ impl<R> Finished<R> {
     /// What is to be answered and counted. A request that the host was slower with than the cluster was not held back.
     pub(crate) fn into_due(self, path: &PathCost) -> Due<R> {
         let InFlight { reply, volume, bytes, arrived } = self.in_flight;
+        debug_assert!(self.at >= arrived, "done before it arrived");
         let delayed = self.at > arrived + path.compensation_of(self.operation);
         let modelled = Some(Modelled { deadline: self.at, queue: self.queue, delayed });
         let operation = self.operation;
@@ -70,5 +71,7 @@ impl<R> Finished<R> {
 /// The whole blocks around a range: where they begin, and how many bytes.
 pub(crate) fn widened(offset: u64, length: u64) -> (u64, u64) {
     let start = offset / BLOCK * BLOCK;
-    (start, (offset + length).next_multiple_of(BLOCK) - start)
+    let wide = (offset + length).next_multiple_of(BLOCK) - start;
+    debug_assert!(wide >= length && wide < length + 2 * BLOCK, "more than the blocks around it");
+    (start, wide)
 }

@@ -181,6 +181,7 @@ fn parts(first: u64, count: usize) -> impl Iterator<Item = (usize, Range<usize>)
         let at = first + done;
         let part = done..count.min(done + SUMS_PER_PAGE - at % SUMS_PER_PAGE);
         done = part.end;
+        debug_assert!(!part.is_empty() && at % SUMS_PER_PAGE + part.len() <= SUMS_PER_PAGE);
         Some((at / SUMS_PER_PAGE, part))
     })
 }

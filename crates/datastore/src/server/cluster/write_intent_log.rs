@@ -113,6 +113,12 @@ impl WriteIntentLog {
         if self.is_full {
             return;
         }
+        // What is read back after a crash finds its way by these lengths alone.
+        debug_assert!(kind == DISCARD || sums.len() == blocks, "a checksum for every block");
+        debug_assert!(
+            kind != STORE || bytes.len() == blocks * BLOCK_BYTES,
+            "bytes of whole blocks"
+        );
         let mut head = [0; NOTE_HEAD];
         head[..4].copy_from_slice(&kind.to_le_bytes());
         head[4..8].copy_from_slice(&component.0.to_le_bytes());
@@ -149,6 +155,7 @@ impl IntentLog for WriteIntentLog {
         if self.is_full {
             tracing::error!("a command's intents need more than {} bytes", self.capacity);
         } else {
+            debug_assert!((NOTES_AT..=self.capacity).contains(&self.end), "notes outside the file");
             // What was noted comes before; nobody reads it while this process lives.
             self.length().store((self.end - NOTES_AT) as u64, Ordering::Release);
         }

@@ -85,6 +85,7 @@ impl Connection {
                 Ok(0) | Err(Errno::CONNRESET) => Ok(Arrived::Closed),
                 Ok(length) => {
                     self.input.end += length;
+                    debug_assert!(self.input.end <= self.input.buffer.len(), "read past the room");
                     Ok(Arrived::Some)
                 }
                 Err(Errno::AGAIN) => Ok(Arrived::Nothing),
@@ -110,6 +111,7 @@ impl Connection {
             self.output.extend_from_slice(&part[gone..]);
             skip -= gone;
         }
+        debug_assert_eq!(skip, 0, "the kernel took more than it was given");
         Ok(())
     }
 
@@ -148,6 +150,8 @@ impl Connection {
 
     /// Its reply was handed to [`Connection::send`].
     pub(crate) fn replied(&mut self, reply_bytes: u64) {
+        debug_assert!(self.in_flight > 0, "a request is replied to once");
+        debug_assert!(self.in_flight_bytes >= reply_bytes, "a reply longer than its request said");
         self.in_flight -= 1;
         self.in_flight_bytes -= reply_bytes;
     }

@@ -174,6 +174,7 @@ impl NbdListener {
             // Closing the only descriptor also ends its being watched.
             slot.connection = None;
             slot.generation = slot.generation.wrapping_add(1);
+            debug_assert!(self.connected > 0, "a connection is closed once");
             self.connected -= 1;
         }
     }
@@ -245,6 +246,7 @@ impl NbdListener {
                 self.slots[slot].connection = Some(connection);
                 self.slots[slot].watches_output = false;
                 self.connected += 1;
+                debug_assert!(self.connected <= self.slots.len(), "more clients than places");
             }
             Err(error) => warn!("an NBD client could not be served: {error}"),
         }
