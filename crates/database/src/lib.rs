@@ -10,16 +10,19 @@
 //! **Invariant:** no cluster that Underlay did not create is ever stopped, changed or removed here;
 //! a given URL is only connected to.
 
+mod connection;
 pub mod connection_limit;
+mod dispatch;
 pub mod engine;
 pub mod error;
 pub mod load_report;
+mod loading;
 mod parallel;
 pub mod password_file;
 mod percent;
-pub mod place;
 pub mod rights;
 pub mod run_lock;
+pub mod schema_ownership;
 pub mod session;
 pub mod stop;
 pub mod target;

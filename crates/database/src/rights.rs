@@ -7,7 +7,7 @@ use mysql_async::prelude::Queryable;
 
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::connect;
-use crate::place::WorkloadTables;
+use crate::schema_ownership::WorkloadTables;
 use crate::target::Target;
 use crate::{Engine, mariadb};
 
@@ -54,7 +54,7 @@ async fn of_mariadb(
     let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
     let literal = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"));
     // In a database's name of a GRANT these stand for other characters.
-    let database = mariadb::place::database_of(target, workload).replace('\\', "\\\\");
+    let database = mariadb::ownership::database_of(target, workload).replace('\\', "\\\\");
     let database = database.replace('_', "\\_").replace('%', "\\%");
     Ok(vec![format!(
         "GRANT {} ON {}.* TO {}@{};",
@@ -183,7 +183,7 @@ fn postgresql_grants(names: &Names, workload: WorkloadTables, steps: Steps) -> V
 #[cfg(test)]
 mod tests {
     use super::{Names, Steps, mariadb_rights, postgresql_grants};
-    use crate::place::WorkloadTables;
+    use crate::schema_ownership::WorkloadTables;
 
     fn names(owner: Option<&str>, schema_is_there: bool) -> Names {
         Names {

@@ -2,11 +2,13 @@
 //!
 //! The server asks its client for a file, and the client answers with what a generator sends; no file exists.
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, stream};
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::sync::mpsc;
+
+use crate::connection::Completed;
 
 /// Size of a message to the server.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
@@ -38,4 +40,25 @@ pub(crate) async fn load_data(
         tracing::warn!(warnings, sql, "the server warned while loading");
     }
     Ok(())
+}
+
+/// Carries out `sql`, a `LOAD DATA LOCAL INFILE`, with what `next` appends as the file, until it says that there is no more.
+pub(crate) async fn load_rows(
+    conn: &mut Conn,
+    sql: &str,
+    next: &mut dyn FnMut(&mut BytesMut) -> bool,
+) -> Result<Completed, mysql_async::Error> {
+    load_data(conn, sql, async |chunks| {
+        let mut has_more = true;
+        while has_more {
+            let mut rows = BytesMut::new();
+            has_more = next(&mut rows);
+            // A server that refuses says why itself.
+            if chunks.send(rows.freeze()).await.is_err() {
+                return;
+            }
+        }
+    })
+    .await?;
+    Ok(Completed { changed: conn.affected_rows(), ..Completed::default() })
 }

@@ -8,8 +8,9 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, Params, Statement, Value};
 
 use super::connection::{connect_with_statements, setup};
-use super::direct::{self, Completed, Direct, Opened, Parameter, Row, decimal, protocol};
+use super::direct::{self, Direct, Opened, Parameter, Row, decimal, protocol};
 use super::error::RequestError;
+use crate::connection::Completed;
 use crate::error::{CommitState, SessionError};
 use crate::target::Target;
 
@@ -130,36 +131,53 @@ impl Link {
         if completed.changed == 0 { Err(RequestError::NoRow) } else { Ok(completed) }
     }
 
-    /// Carries out a statement that changes a row once for each row of values, in their order: as one array where the
-    /// server takes such, one by one where not. It changes one row at least each time, and as many as it is carried out
-    /// for when it names them by their whole key.
-    pub(super) async fn change_each<const N: usize>(
+    /// Carries out a statement that changes a row once for each of `count` rows of values, in their order: as one array where
+    /// the server takes such, one by one where not. Returns whether it changed at least one row each time.
+    pub(super) async fn change_each(
         &mut self,
         statement: &Prepared,
-        rows: &[[Parameter<'_>; N]],
-    ) -> Result<(), RequestError> {
-        if rows.is_empty() {
-            return Ok(());
+        count: usize,
+        values: &[Parameter<'_>],
+    ) -> Result<bool, RequestError> {
+        if count == 0 {
+            return Ok(true);
         }
         if let (Link::Direct(direct), Prepared::Direct(statement)) = (&mut *self, statement)
             && direct.takes_arrays()
         {
-            let completed = direct.execute_array(*statement, rows.as_flattened()).await?;
-            return match completed.changed < rows.len() as u64 {
-                true => Err(RequestError::NoRow),
-                false => Ok(()),
-            };
+            let completed = direct.execute_array(*statement, values).await?;
+            return Ok(completed.changed >= count as u64);
         }
-        for row in rows {
-            self.change(statement, row).await?;
+        for row in values.chunks_exact(values.len() / count) {
+            if self.rows(statement, row, &mut |_| {}).await?.changed == 0 {
+                return Ok(false);
+            }
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// Carries out a statement without parameters, and calls `look` with each of its rows, which are texts.
+    pub(super) async fn read(
+        &mut self,
+        sql: &str,
+        look: &mut dyn FnMut(Row<'_>),
+    ) -> Result<(), RequestError> {
+        match self {
+            Link::Direct(direct) => direct.query(sql.as_bytes(), look).await.map(drop),
+            Link::Library(conn) => {
+                let mut answer = conn.query_iter(sql).await?;
+                while let Some(row) = answer.next().await? {
+                    look(Row::of_library(&row));
+                }
+                Ok(answer.drop_result().await?)
+            }
+        }
     }
 
     /// Carries out a statement without parameters. Its rows, if it has any, are not looked at.
     pub(super) async fn query(&mut self, sql: impl AsRef<[u8]>) -> Result<Completed, RequestError> {
         match self {
-            Link::Direct(direct) => direct.query(sql.as_ref()).await,
+            Link::Direct(direct) => direct.query(sql.as_ref(), &mut |_| {}).await,
             Link::Library(conn) => {
                 conn.query_drop(sql.as_ref().to_vec()).await?;
                 Ok(Completed { changed: conn.affected_rows(), ..Completed::default() })

@@ -25,18 +25,21 @@ pub(crate) mod batch;
 pub mod dvdstore;
 mod infile;
 mod link;
+mod loader;
+pub(crate) mod ownership;
 mod parallel;
 mod pinned_key;
-pub(crate) mod place;
-pub mod sysbench;
+mod text_rows;
 mod tls;
 pub mod tpcc;
 pub(crate) mod url;
 pub(crate) mod warehouse;
+mod workload_connection;
 
 mod error;
 
 pub(crate) use error::DENIALS;
+pub(crate) use workload_connection::MariadbConnection;
 
 pub use connection::connect;
 pub use install::{Flavour, Install, capability, find_installs};

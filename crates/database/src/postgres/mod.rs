@@ -18,13 +18,15 @@ mod control_data;
 pub mod template;
 
 pub(crate) mod batch;
+mod connection;
 mod direct;
 pub mod dvdstore;
 mod link;
+mod loader;
+mod numeric;
+pub(crate) mod ownership;
 mod parallel;
-pub(crate) mod place;
 mod settling;
-pub mod sysbench;
 pub mod tls;
 pub mod tpcc;
 pub(crate) mod url;
@@ -34,6 +36,7 @@ pub use crate::managed::{
     CopyReport, Listen, Liveness, LogCause, LogTail, RestoreOptions, ServerError, SettingInForce,
     SettingProblem, StartReport, StopMode, TemplateManifest,
 };
+pub(crate) use connection::PostgresConnection;
 pub use install::{Install, SUPPORTED_MAJORS, capability, find_installs};
 pub use server::{Server, ServerSpec};
 pub use settings::check_settings;

@@ -2,14 +2,22 @@
 //!
 //! | check | what it verifies |
 //! |---|---|
-//! | rows | as many rows as before, and those that the clients were told of, no more and no fewer |
+//! | rows | rows before plus those acknowledged to clients, no more and no fewer |
 //! | k | the sum of all `k` grew by the acknowledged index updates, where nothing else changed `k` |
 //! | texts | every `c` and `pad` has the form that the generator gives it |
 //! | index | the index on `k` and the table itself find the same number of rows |
 //!
 //! Commits of unknown outcome widen the first two to a range.
 
-use underlay_workload::sysbench::SysbenchAccounting;
+use underlay_workload::sysbench::{Parameters, SysbenchAccounting};
+
+use super::schema::number;
+use super::sql::{Count, dialect};
+use super::{SysbenchError, numbered};
+use crate::connection::{Connection, RequestError};
+use crate::schema_ownership::WorkloadTables;
+use crate::schema_ownership::state::SchemaOwner;
+use crate::target::Target;
 
 /// Which check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,11 +74,7 @@ impl Check {
 
 /// The checks of what a run of `accounting` made of the tables of `before`. The sum of `k` is among them only where rows
 /// neither came nor went: else nobody knows what it should be, and no check of it is made.
-pub(crate) fn judge(
-    before: &Tally,
-    after: &Tally,
-    accounting: &SysbenchAccounting,
-) -> Vec<CheckResult> {
+fn judge(before: &Tally, after: &Tally, accounting: &SysbenchAccounting) -> Vec<CheckResult> {
     let mut results =
         vec![CheckResult { check: Check::Rows, violation: rows(before, after, accounting) }];
     if let Some(range) = accounting.k_added() {
@@ -83,26 +87,116 @@ fn rows(before: &Tally, after: &Tally, accounting: &SysbenchAccounting) -> Optio
     let added = after.rows.cast_signed() - before.rows.cast_signed();
     let (least, most) = accounting.rows_added();
     (!(least..=most).contains(&added)).then(|| {
-        format!("{added} rows were added, the clients were told of {least} (at most {most})")
+        format!("{added} rows were added, acknowledged to clients: {least} (at most {most})")
     })
 }
 
 fn k(before: &Tally, after: &Tally, (least, most): (u64, u64)) -> Option<String> {
     let added = after.k - before.k;
     (!(least.cast_signed()..=most.cast_signed()).contains(&added)).then(|| {
-        format!("k grew by {added}, the clients were told of {least} updates (at most {most})")
+        format!("k grew by {added}, updates acknowledged to clients: {least} (at most {most})")
     })
 }
 
 /// `wrong` rows of a table have other texts; the first is `id`.
-pub(crate) fn texts_violation(table: u32, wrong: u64, id: i64) -> Option<String> {
+fn texts_violation(table: u32, wrong: u64, id: i64) -> Option<String> {
     (wrong > 0).then(|| format!("{wrong} rows of sbtest{table}, the first is {id}"))
 }
 
 /// What the index on `k` and the table itself say of the number of rows.
-pub(crate) fn index_violation(table: u32, by_index: u64, by_table: u64) -> Option<String> {
+fn index_violation(table: u32, by_index: u64, by_table: u64) -> Option<String> {
     (by_index != by_table)
         .then(|| format!("sbtest{table}: {by_index} rows by the index, {by_table} in the table"))
+}
+
+/// Counts all tables.
+pub(super) async fn tally<C: SchemaOwner + Connection>(
+    target: &Target,
+    parameters: &Parameters,
+) -> Result<Tally, SysbenchError> {
+    tally_on(&mut open::<C>(target).await?, parameters).await
+}
+
+async fn open<C: SchemaOwner + Connection>(target: &Target) -> Result<C, SysbenchError> {
+    Ok(C::connect(&C::with_database(target, WorkloadTables::Sysbench), 0).await?)
+}
+
+async fn tally_on<C: Connection>(
+    connection: &mut C,
+    parameters: &Parameters,
+) -> Result<Tally, SysbenchError> {
+    let mut tally = Tally::default();
+    for table in 1..=parameters.tables {
+        let [rows, k] = numbers(connection, dialect(C::ENGINE).tally, table).await?;
+        tally.rows += rows.cast_unsigned();
+        tally.k += k;
+    }
+    Ok(tally)
+}
+
+/// Makes all checks. With `run`, also those against the tally before and the accounting of a run.
+pub(super) async fn check<C: SchemaOwner + Connection>(
+    target: &Target,
+    parameters: &Parameters,
+    run: Option<(&Tally, &SysbenchAccounting)>,
+) -> Result<Vec<CheckResult>, SysbenchError> {
+    let mut connection = open::<C>(target).await?;
+    let (mut texts, mut index) = (None, None);
+    for table in 1..=parameters.tables {
+        let [wrong, id] = numbers(&mut connection, dialect(C::ENGINE).texts, table).await?;
+        texts = texts.or_else(|| texts_violation(table, wrong.cast_unsigned(), id));
+    }
+    for table in 1..=parameters.tables {
+        let by_index = match count(&mut connection, &dialect(C::ENGINE).by_index, table).await {
+            // Sysbench can leave it out; there is nothing to compare then.
+            Err(error) if error.is_no_such_index() => continue,
+            count => count?,
+        };
+        let by_table = count(&mut connection, &dialect(C::ENGINE).by_table, table).await?;
+        index = index.or_else(|| index_violation(table, by_index, by_table));
+    }
+    let mut results = vec![
+        CheckResult { check: Check::Texts, violation: texts },
+        CheckResult { check: Check::Index, violation: index },
+    ];
+    if let Some((before, accounting)) = run {
+        let after = tally_on(&mut connection, parameters).await?;
+        results.extend(judge(before, &after, accounting));
+    }
+    Ok(results)
+}
+
+/// The first row of a statement about a table.
+async fn numbers<C: Connection, const N: usize>(
+    connection: &mut C,
+    sql: &str,
+    table: u32,
+) -> Result<[i64; N], SysbenchError> {
+    let rows = connection.read_all(&numbered(sql, table)).await?;
+    let row = rows.into_iter().next().unwrap_or_default();
+    let mut numbers = [0; N];
+    for (column, value) in numbers.iter_mut().enumerate() {
+        *value = number(&row, column)?;
+    }
+    Ok(numbers)
+}
+
+/// How many rows a table has, counted in a certain way.
+async fn count<C: Connection>(
+    connection: &mut C,
+    how: &Count,
+    table: u32,
+) -> Result<u64, RequestError> {
+    if !how.settings.is_empty() {
+        connection.run(&["BEGIN", how.settings]).await?;
+    }
+    let rows = connection.read_all(&numbered(how.sql, table)).await;
+    if !how.settings.is_empty() {
+        connection.query(b"ROLLBACK").await?;
+    }
+    let cell = rows?.into_iter().flatten().flatten().next();
+    let count = cell.and_then(|count| count.parse().ok());
+    count.ok_or_else(|| RequestError::unexpected("a count is not a number"))
 }
 
 #[cfg(test)]

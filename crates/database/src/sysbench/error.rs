@@ -3,6 +3,7 @@
 use underlay_workload::sysbench::{ParametersError, UnknownDistribution};
 
 use super::MARKER_FORMAT;
+use crate::connection::RequestError;
 use crate::error::SessionError;
 
 /// Why something could not be done with the tables.
@@ -27,7 +28,7 @@ pub enum SysbenchError {
         /// The first of them by name.
         table: String,
     },
-    /// Tables of others cannot be driven as was asked.
+    /// Tables that Underlay did not create cannot be driven as was asked.
     #[error("{}", .0.join("\n"))]
     Unfit(Vec<String>),
     /// There are tables already.
@@ -70,5 +71,11 @@ impl From<ParametersError> for SysbenchError {
 impl From<UnknownDistribution> for SysbenchError {
     fn from(error: UnknownDistribution) -> SysbenchError {
         SysbenchError::Damaged(error.to_string())
+    }
+}
+
+impl From<RequestError> for SysbenchError {
+    fn from(error: RequestError) -> SysbenchError {
+        SysbenchError::Session(error.into())
     }
 }

@@ -1,20 +1,174 @@
-//! Loading the tables: what all engines have in common.
+//! Loading the tables: generated rows through the engine's bulk path, then keys, then statistics.
+//!
+//! Where there are enough tables, a connection takes one after the other from its first row to its statistics, in one transaction
+//! where that saves the server work: rows are then written frozen, and a PostgreSQL with `wal_level = minimal` writes no log for them.
+//! Fewer tables than connections are divided among them, stage by stage. A MariaDB under `innodb_autoinc_lock_mode`
+//! below 2 lets only one bulk load at a time into a table that numbers its rows.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use underlay_workload::sysbench::Parameters;
+use bytes::BytesMut;
+use underlay_workload::sysbench::{Parameters, Row, Sampler};
 
+use super::sql::dialect;
+use super::{SysbenchError, numbered, schema};
+use crate::connection::{BulkFormat, BulkLoad, Connection, RowEncoder};
 use crate::load_report::LoadReport;
+use crate::loading::{Loader, Values, in_parallel, on_connection};
+use crate::parallel::on_runtime;
+use crate::schema_ownership::WorkloadTables;
+use crate::schema_ownership::state::SchemaOwner;
+use crate::target::Target;
+
+/// Size of a message to the server.
+const CHUNK_BYTES: usize = 128 << 10;
+/// More than a row takes.
+const ROW_BYTES_MAX: usize = 4096;
+
+/// Creates and loads the tables, on `parallel` connections. Blocks.
+pub(super) fn load<C: Loader + SchemaOwner>(
+    target: &Target,
+    parameters: &Parameters,
+    parallel: usize,
+) -> Result<LoadReport, SysbenchError> {
+    let target = target.with_application_name("underlay-load");
+    let target = C::with_database(&target, WorkloadTables::Sysbench);
+    on_runtime(target.stop.unless(schema::create::<C>(&target, parameters)))?;
+    let sampler = parameters.distribution.sampler(parameters.table_size);
+    let began = Instant::now();
+    let spent = Spent::default();
+    if has_table_per_connection(parameters, parallel) {
+        let settings = (parallel, C::OWN_TABLE_SETTINGS);
+        in_parallel(&target, settings, tables(parameters), async |connection: &mut C, table| {
+            load_table(connection, parameters, &sampler, *table, &spent).await
+        })?;
+    } else {
+        divided::<C>(&target, parameters, parallel, &sampler, &spent)?;
+    }
+    let last = Instant::now();
+    on_connection(&target, &[], async |connection: &mut C| {
+        connection.query(b"UPDATE underlay_sysbench SET complete = true").await?;
+        Ok::<_, SysbenchError>(connection.checkpoint().await?)
+    })?;
+    spent.add(Stage::Settle, last);
+    Ok(spent.report(parameters, began.elapsed()))
+}
+
+/// Work is taken from the end, so the first table comes first.
+fn tables(parameters: &Parameters) -> Vec<u32> {
+    (1..=parameters.tables).rev().collect()
+}
+
+/// One table from its rows to its statistics.
+async fn load_table<C: Loader>(
+    connection: &mut C,
+    parameters: &Parameters,
+    sampler: &Sampler,
+    table: u32,
+    spent: &Spent,
+) -> Result<(), SysbenchError> {
+    let name = format!("sbtest{table}");
+    let began = Instant::now();
+    connection.begin_fresh(&name).await?;
+    let piece = Piece { table, first: 1, last: parameters.table_size };
+    load_piece(connection, parameters, sampler, piece, (true, &spent.bytes)).await?;
+    let began = spent.add(Stage::Rows, began);
+    create_keys(connection, parameters, table).await?;
+    connection.end_fresh().await?;
+    let began = spent.add(Stage::Keys, began);
+    connection.settle_own(&name).await?;
+    spent.add(Stage::Settle, began);
+    Ok(())
+}
+
+/// Tables that several connections load at once, stage by stage.
+fn divided<C: Loader>(
+    target: &Target,
+    parameters: &Parameters,
+    parallel: usize,
+    sampler: &Sampler,
+    spent: &Spent,
+) -> Result<(), SysbenchError> {
+    let names: Vec<String> =
+        tables(parameters).into_iter().map(|table| format!("sbtest{table}")).collect();
+    on_runtime(async { Ok::<_, SysbenchError>(C::before_rows(target, &names).await?) })?;
+    let began = Instant::now();
+    let pieces = pieces(parameters);
+    in_parallel(target, (parallel, &[]), pieces, async |connection: &mut C, piece| {
+        load_piece(connection, parameters, sampler, *piece, (false, &spent.bytes)).await
+    })?;
+    let began = spent.add(Stage::Rows, began);
+    in_parallel(target, (parallel, &[]), tables(parameters), async |connection: &mut C, table| {
+        create_keys(connection, parameters, *table).await
+    })?;
+    let began = spent.add(Stage::Keys, began);
+    C::settle::<SysbenchError>(target, parallel, &names, Values::Even)?;
+    spent.add(Stage::Settle, began);
+    Ok(())
+}
+
+/// Keys of a table; the next inserted row gets the id after the last loaded one.
+async fn create_keys<C: Connection>(
+    connection: &mut C,
+    parameters: &Parameters,
+    table: u32,
+) -> Result<(), SysbenchError> {
+    let dialect = dialect(C::ENGINE);
+    connection.query(numbered(dialect.keys, table).as_bytes()).await?;
+    if let Some(sequence) = dialect.sequence {
+        let sql = sequence.replace("{rows}", &parameters.table_size.to_string());
+        connection.query(numbered(&sql, table).as_bytes()).await?;
+    }
+    Ok(())
+}
+
+async fn load_piece<C: Connection>(
+    connection: &mut C,
+    parameters: &Parameters,
+    sampler: &Sampler,
+    piece: Piece,
+    (is_fresh, bytes): (bool, &AtomicU64),
+) -> Result<(), SysbenchError> {
+    let Piece { table, first, last } = piece;
+    let load = BulkLoad {
+        table: &format!("sbtest{table}"),
+        columns: "id, k, c, pad",
+        binary_column: None,
+        format: BulkFormat::Encoded,
+        is_fresh,
+    };
+    let mut encoder = C::Encoder::default();
+    let mut ids = first..=last;
+    let mut next = |out: &mut BytesMut| {
+        out.reserve(CHUNK_BYTES + ROW_BYTES_MAX);
+        let before = out.len();
+        while out.len() - before < CHUNK_BYTES
+            && let Some(id) = ids.next()
+        {
+            let row = Row::of(parameters.seed, table, id, sampler);
+            encoder.begin(out, 4);
+            encoder.int(out, row.id);
+            encoder.int(out, row.k);
+            encoder.text(out, &row.c);
+            encoder.text(out, &row.pad);
+            encoder.end(out);
+        }
+        bytes.fetch_add((out.len() - before) as u64, Ordering::Relaxed);
+        !ids.is_empty()
+    };
+    connection.bulk_load(load, &mut next).await?;
+    Ok(())
+}
 
 /// Rows of one piece of work.
 const PIECE_ROWS: u32 = 200_000;
 
 /// What all connections of a load spent on each stage, and sent.
 #[derive(Default)]
-pub(crate) struct Spent {
+struct Spent {
     /// Bytes sent to the server.
-    pub bytes: AtomicU64,
+    bytes: AtomicU64,
     rows_ns: AtomicU64,
     keys_ns: AtomicU64,
     settle_ns: AtomicU64,
@@ -22,7 +176,7 @@ pub(crate) struct Spent {
 
 /// A stage of a load.
 #[derive(Clone, Copy)]
-pub(crate) enum Stage {
+enum Stage {
     /// Copying rows.
     Rows,
     /// Building keys and indexes.
@@ -33,7 +187,7 @@ pub(crate) enum Stage {
 
 impl Spent {
     /// Counts what was done since `began` to a stage; gives the present, from which the next one counts.
-    pub(crate) fn add(&self, stage: Stage, began: Instant) -> Instant {
+    fn add(&self, stage: Stage, began: Instant) -> Instant {
         let now = Instant::now();
         let counter = match stage {
             Stage::Rows => &self.rows_ns,
@@ -45,7 +199,7 @@ impl Spent {
     }
 
     /// The report of a load that took `whole`.
-    pub(crate) fn report(&self, parameters: &Parameters, whole: Duration) -> LoadReport {
+    fn report(&self, parameters: &Parameters, whole: Duration) -> LoadReport {
         let [rows, keys, settle] = [&self.rows_ns, &self.keys_ns, &self.settle_ns]
             .map(|counter| u128::from(counter.load(Ordering::Relaxed)));
         let all = (rows + keys + settle).max(1);
@@ -62,28 +216,23 @@ impl Spent {
 }
 
 /// Whether each connection can have tables of its own all along.
-pub(crate) fn has_table_per_connection(parameters: &Parameters, parallel: usize) -> bool {
+fn has_table_per_connection(parameters: &Parameters, parallel: usize) -> bool {
     parameters.tables as usize >= parallel.max(1)
-}
-
-/// A whole table.
-pub(crate) fn whole(parameters: &Parameters, table: u32) -> Piece {
-    Piece { table, first: 1, last: parameters.table_size }
 }
 
 /// Rows `first..=last` of a table.
 #[derive(Clone, Copy)]
-pub(crate) struct Piece {
+struct Piece {
     /// The table, from 1.
-    pub table: u32,
+    table: u32,
     /// The first id.
-    pub first: u32,
+    first: u32,
     /// The last id.
-    pub last: u32,
+    last: u32,
 }
 
 /// The pieces; work is taken from the end, so the first table comes last.
-pub(crate) fn pieces(parameters: &Parameters) -> Vec<Piece> {
+fn pieces(parameters: &Parameters) -> Vec<Piece> {
     let size = parameters.table_size;
     (1..=parameters.tables)
         .rev()

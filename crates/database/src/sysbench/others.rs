@@ -1,14 +1,15 @@
 //! Sysbench's tables that another program prepared: which there are, what columns they have and how far their ids go, so
 //! that a run never asks for what is not there. Judges names and numbers; rows are the checks' concern.
 
-use mysql_async::prelude::Queryable;
 use underlay_workload::sysbench::Parameters;
 
 use super::SysbenchError;
-use crate::error::{CommitState, SessionError};
-use crate::mariadb::connection::{connect, quoted};
+use super::sql::dialect;
+use crate::connection::{Cells, Connection};
+use crate::dispatch::with_engine;
+use crate::schema_ownership::WorkloadTables;
+use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
-use crate::{Engine, mariadb};
 
 /// What the statements name.
 const COLUMNS: [&str; 4] = ["id", "k", "c", "pad"];
@@ -32,10 +33,7 @@ pub async fn others(
     tables: Option<u32>,
     table_size: Option<u32>,
 ) -> Result<(u32, u32), SysbenchError> {
-    let mut found = match target.engine {
-        Engine::Postgresql => of_postgresql(target, tables).await?,
-        Engine::Mariadb => of_mariadb(target, tables).await?,
-    };
+    let mut found = with_engine!(target.engine, C => find::<C>(target, tables).await?);
     found.sort_by_key(|other| other.number);
     fit(&found, tables, table_size).map_err(SysbenchError::Unfit)
 }
@@ -114,38 +112,19 @@ fn is_of_interest(other: &Other, tables: Option<u32>) -> bool {
     tables.is_none_or(|tables| other.number <= tables) && !other.lacking.contains(&"id")
 }
 
-async fn of_postgresql(target: &Target, tables: Option<u32>) -> Result<Vec<Other>, SysbenchError> {
-    let client = target.connect().await?;
-    let rows = client
-        .query(
-            "SELECT relname::text, ARRAY(SELECT attname::text FROM pg_attribute \
-                     WHERE attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped) \
-               FROM pg_class WHERE relname ~ '^sbtest[1-9][0-9]*$' AND relkind IN ('r', 'p', 'v', 'm', 'f') \
-                AND pg_table_is_visible(oid)",
-            &[],
-        )
-        .await?;
-    let mut found = Vec::new();
-    for row in rows {
-        let (table, columns): (String, Vec<String>) = (row.try_get(0)?, row.try_get(1)?);
-        let columns: Vec<&str> = columns.iter().map(String::as_str).collect();
-        found.extend(named(&table, &columns));
-    }
-    for other in found.iter_mut().filter(|other| is_of_interest(other, tables)) {
-        let sql = format!("SELECT max(id)::bigint FROM sbtest{}", other.number);
-        other.highest_id = client.query_one(&sql, &[]).await?.try_get(0)?;
-    }
-    Ok(found)
-}
-
-async fn of_mariadb(target: &Target, tables: Option<u32>) -> Result<Vec<Other>, SysbenchError> {
-    let refused = |error| SessionError::from_mariadb(&error, CommitState::NotSent);
-    let database = mariadb::sysbench::with_database(target).database;
-    let mut conn = connect(&target.with_database("")).await?;
-    mariadb::place::require_sight(&mut conn, &database, "sbtest1").await?;
-    let sql = "SELECT table_name, lower(column_name) FROM information_schema.columns \
-               WHERE table_schema = ? AND table_name REGEXP '^sbtest[1-9][0-9]*$' ORDER BY table_name";
-    let rows: Vec<(String, String)> = conn.exec(sql, (&database,)).await.map_err(refused)?;
+async fn find<C: SchemaOwner + Connection>(
+    target: &Target,
+    tables: Option<u32>,
+) -> Result<Vec<Other>, SysbenchError> {
+    let ours = WorkloadTables::Sysbench;
+    C::require_sight(target, ours, "sbtest1").await?;
+    let mut connection = match C::connect(&C::with_database(target, ours), 0).await {
+        Err(error) if error.is_absent() => return Ok(Vec::new()),
+        connection => connection?,
+    };
+    let rows = connection.read_all(dialect(C::ENGINE).columns).await?;
+    let cell = |row: &Cells, column: usize| row.get(column).cloned().flatten().unwrap_or_default();
+    let rows: Vec<(String, String)> = rows.iter().map(|row| (cell(row, 0), cell(row, 1))).collect();
     let mut found: Vec<Other> = rows
         .chunk_by(|(one, _), (next, _)| one == next)
         .filter_map(|rows| {
@@ -154,13 +133,9 @@ async fn of_mariadb(target: &Target, tables: Option<u32>) -> Result<Vec<Other>, 
         })
         .collect();
     for other in found.iter_mut().filter(|other| is_of_interest(other, tables)) {
-        let sql = format!(
-            "SELECT cast(max(id) AS signed) FROM {}.sbtest{}",
-            quoted(&database),
-            other.number
-        );
-        let highest: Option<Option<i64>> = conn.query_first(sql).await.map_err(refused)?;
-        other.highest_id = highest.flatten();
+        let sql = format!("SELECT max(id) FROM sbtest{}", other.number);
+        let highest = connection.read_all(&sql).await?.into_iter().flatten().flatten().next();
+        other.highest_id = highest.and_then(|id| id.parse().ok());
     }
     Ok(found)
 }

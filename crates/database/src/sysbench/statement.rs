@@ -1,5 +1,4 @@
-//! What a transaction tells the server, the same on every engine: which statements with which inputs, and what
-//! of their answers is counted.
+//! What a transaction sends to the server: which statements with which inputs, and which of their results are counted.
 
 use underlay_workload::sysbench::{C_LENGTH, Operation, Outcome, PAD_LENGTH, Range, text_of};
 

@@ -44,7 +44,7 @@ async fn of_mariadb(target: &Target) -> Result<(TableNames, Option<String>), Tpc
     let refused = |error| SessionError::from_mariadb(&error, CommitState::NotSent);
     let database = if target.database.is_empty() { "tpcc" } else { target.database.as_str() };
     let mut conn = mariadb::connect(&target.with_database("")).await?;
-    mariadb::place::require_sight(&mut conn, database, "warehouse").await?;
+    mariadb::ownership::require_sight(&mut conn, database, "warehouse").await?;
     let sql = "SELECT count(*) FROM information_schema.tables \
                WHERE table_schema = ? AND table_name = 'warehouse'";
     if conn.exec_first(sql, (database,)).await.map_err(refused)? != Some(1_u64) {

@@ -7,7 +7,7 @@ use super::rows::Table;
 use super::{Described, MARKER_FORMAT, WarehouseError, on_runtime};
 use crate::mariadb::connection::quoted;
 use crate::mariadb::warehouse::database_of;
-use crate::place::{PlaceClaim, State, WorkloadTables};
+use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};
 
@@ -65,11 +65,11 @@ const MARKER: &str = "CREATE TABLE underlay_warehouse (format integer NOT NULL, 
 async fn state(target: &Target) -> Result<State, WarehouseError> {
     Ok(match target.engine {
         Engine::Postgresql => {
-            postgres::place::state(&target.connect().await?, WorkloadTables::Warehouse).await?
+            postgres::ownership::state(&target.connect().await?, WorkloadTables::Warehouse).await?
         }
         Engine::Mariadb => {
             let mut conn = mariadb::connect(&target.with_database("")).await?;
-            mariadb::place::state(&mut conn, &database_of(target), WorkloadTables::Warehouse)
+            mariadb::ownership::state(&mut conn, &database_of(target), WorkloadTables::Warehouse)
                 .await?
         }
     })
@@ -174,9 +174,12 @@ pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
         require_ours(target).await?;
         if target.engine == Engine::Postgresql {
             let client = target.connect().await?;
-            let removed =
-                postgres::place::remove(&client, WorkloadTables::Warehouse, PlaceClaim::Release)
-                    .await;
+            let removed = postgres::ownership::remove(
+                &client,
+                WorkloadTables::Warehouse,
+                PlaceClaim::Release,
+            )
+            .await;
             return Ok(removed?);
         }
         let mut connection = Connection::open(target, false).await?;
@@ -192,9 +195,13 @@ pub fn drop_schema(target: &Target) -> Result<(), WarehouseError> {
         connection.execute(doing, &format!("DROP TABLE {database}.underlay_warehouse")).await?;
         let was_made = made.iter().flatten().any(|cell| cell.as_deref() == Some("1"));
         let mut conn = mariadb::connect(&target.with_database("")).await?;
-        let released =
-            mariadb::place::release(&mut conn, &database_of(target), was_made, PlaceClaim::Release)
-                .await;
+        let released = mariadb::ownership::release(
+            &mut conn,
+            &database_of(target),
+            was_made,
+            PlaceClaim::Release,
+        )
+        .await;
         Ok(released?)
     }))
 }

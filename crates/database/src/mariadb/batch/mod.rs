@@ -12,10 +12,10 @@ use underlay_workload::batch::{
 };
 
 use super::connection::{connect, quoted};
-use super::place::{release, state};
+use super::ownership::{release, state};
 use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
-use crate::place::{PlaceClaim, State, WorkloadTables};
+use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 
 pub(crate) use inserter::MariadbInserter;

@@ -11,6 +11,8 @@
 
 use mysql_async::{Error, ServerError};
 
+use crate::connection::Completed;
+
 use super::packet::{protocol, server_error, take, take_array, take_length};
 use super::row::{Column, Row};
 
@@ -26,24 +28,15 @@ pub(super) struct Agreed {
     pub keeps_columns: bool,
 }
 
-/// What a statement came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Completed {
-    /// Rows that were found and changed, inserted or deleted.
-    pub changed: u64,
-    /// Rows that were returned.
-    pub returned: u64,
-    /// The number that the server gave to a row, or the statement with LAST_INSERT_ID; otherwise 0.
-    pub last_insert_id: u64,
-}
-
 /// What a packet brought.
 #[derive(Debug)]
 pub(super) enum Step<'a> {
     /// Nothing that anybody waits for.
     More,
-    /// A row of a prepared statement.
+    /// A row.
     Row(Row<'a>),
+    /// The server asks for the rows of a bulk load.
+    File,
     /// The end of an answer.
     Completed(Completed),
     /// The end of a preparation: the statement's number, and how many parameters it has.
@@ -59,6 +52,8 @@ pub(super) struct Answer {
     expected: Expected,
     /// Rows are in the binary protocol.
     is_binary: bool,
+    /// The server may ask for the rows of a bulk load.
+    has_file: bool,
     columns: Vec<Column>,
     /// They came with this answer.
     is_described: bool,
@@ -97,6 +92,7 @@ impl Answer {
             agreed,
             expected: Expected::Nothing,
             is_binary: false,
+            has_file: false,
             columns: Vec::new(),
             is_described: false,
             completed: Completed::default(),
@@ -124,15 +120,22 @@ impl Answer {
         self.expect(Expected::Result, columns, true);
     }
 
-    /// COM_QUERY was sent. Its rows are counted alone.
+    /// COM_QUERY was sent. Its rows are text.
     pub(super) fn expect_result(&mut self) {
         self.expect(Expected::Result, &[], false);
+    }
+
+    /// COM_QUERY was sent with a statement that asks for rows of ours.
+    pub(super) fn expect_request_for_file(&mut self) {
+        self.expect(Expected::Result, &[], false);
+        self.has_file = true;
     }
 
     fn expect(&mut self, expected: Expected, columns: &[Column], is_binary: bool) {
         debug_assert!(self.is_over(), "one answer at a time");
         self.expected = expected;
         self.is_binary = is_binary;
+        self.has_file = false;
         self.columns.clear();
         self.columns.extend_from_slice(columns);
         self.is_described = false;
@@ -219,7 +222,12 @@ impl Answer {
                 self.completed.changed = take_length(&mut rest)?;
                 self.completed.last_insert_id = take_length(&mut rest)?;
                 let status = u16::from_le_bytes(take_array(&mut rest)?);
+                self.completed.warnings = u16::from_le_bytes(take_array(&mut rest)?);
                 return Ok(self.end_of_result(status));
+            }
+            [0xfb, ..] if self.has_file => {
+                self.has_file = false;
+                return Ok(Step::File);
             }
             [0xfb, ..] => return Err(protocol("a request for a local file")),
             _ => {}
@@ -248,7 +256,7 @@ impl Answer {
             self.completed.returned += 1;
             return match self.is_binary {
                 true => Row::parse(&self.columns, body).map(Step::Row),
-                false => Ok(Step::More),
+                false => Ok(Step::Row(Row::of_text(body))),
             };
         };
         let mut rest = rest;

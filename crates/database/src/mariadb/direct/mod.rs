@@ -17,7 +17,6 @@ use std::time::Duration;
 use mysql_async::Error;
 use tokio::time::timeout;
 
-pub use answer::Completed;
 use answer::{Agreed, Answer, Step};
 pub use packet::Parameter;
 use packet::{broken, refused, write_array_execution, write_execution};
@@ -25,7 +24,10 @@ pub(super) use packet::{decimal, protocol};
 use row::Column;
 pub use row::Row;
 
+use bytes::BytesMut;
+
 use super::error::RequestError;
+use crate::connection::Completed;
 use crate::target::{Address, Target};
 use crate::transport::{Socket, Transport};
 
@@ -85,6 +87,8 @@ pub enum Opened {
 enum End {
     Completed(Completed),
     Prepared(u32, u16),
+    /// The server waits for the rows of a bulk load.
+    File,
 }
 
 impl Direct {
@@ -184,12 +188,52 @@ impl Direct {
         self.completed(&mut |_| {}).await
     }
 
-    /// Carries out a statement without parameters. Its rows are counted, not shown.
-    pub async fn query(&mut self, sql: &[u8]) -> Result<Completed, RequestError> {
+    /// Carries out a statement without parameters, and calls `look` with each of its rows, which are texts.
+    pub async fn query(
+        &mut self,
+        sql: &[u8],
+        look: &mut dyn FnMut(Row<'_>),
+    ) -> Result<Completed, RequestError> {
         self.begin(COM_QUERY).await?;
         self.output.extend_from_slice(sql);
         self.answer.expect_result();
-        self.completed(&mut |_| {}).await
+        self.completed(look).await
+    }
+
+    /// Carries out a `LOAD DATA LOCAL INFILE` with what `next` appends as the file, until it says that there is no more.
+    pub async fn load_data(
+        &mut self,
+        sql: &str,
+        next: &mut dyn FnMut(&mut BytesMut) -> bool,
+    ) -> Result<Completed, RequestError> {
+        self.begin(COM_QUERY).await?;
+        self.output.extend_from_slice(sql.as_bytes());
+        self.answer.expect_request_for_file();
+        match self.ask(&mut |_| {}).await? {
+            End::Completed(completed) => return Ok(completed),
+            End::Prepared(..) => unreachable!("a statement does not end in a preparation"),
+            End::File => {}
+        }
+        let mut rows = BytesMut::new();
+        let mut has_more = true;
+        // The server speaks during the load only to refuse it, and reads on to the end of the file.
+        while has_more && self.transport.received().is_empty() {
+            has_more = next(&mut rows);
+            if !rows.is_empty() {
+                self.begin_packet();
+                self.output.extend_from_slice(&rows);
+                rows.clear();
+                self.send_packet().await?;
+            }
+            self.transport.look().map_err(broken)?;
+        }
+        // An empty packet ends the file.
+        self.begin_packet();
+        self.send_packet().await?;
+        match self.end_of_answer(&mut |_| {}).await?? {
+            End::Completed(completed) => Ok(completed),
+            End::File | End::Prepared(..) => unreachable!("one file per statement"),
+        }
     }
 
     /// To be called before a request is written. The connection may have ended meanwhile, and what was never sent cannot
@@ -242,7 +286,9 @@ impl Direct {
     ) -> Result<Completed, RequestError> {
         match self.ask(look).await? {
             End::Completed(completed) => Ok(completed),
-            End::Prepared(..) => unreachable!("a statement does not end in a preparation"),
+            End::Prepared(..) | End::File => {
+                unreachable!("a statement ends neither in a preparation nor in a file")
+            }
         }
     }
 
@@ -277,6 +323,7 @@ impl Direct {
                     look(row);
                     None
                 }
+                Ok(Step::File) => Some(Ok(End::File)),
                 Ok(Step::Completed(completed)) => Some(Ok(End::Completed(completed))),
                 Ok(Step::Prepared(number, parameters)) => {
                     Some(Ok(End::Prepared(number, parameters)))

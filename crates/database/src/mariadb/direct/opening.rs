@@ -141,7 +141,8 @@ impl Direct {
 }
 
 /// What is asked of the server. It finds rows and does not say how many it changed: an UPDATE that sets what was set has
-/// found its row. Calls may return rows.
+/// found its row. Calls may return rows. A request for a local file is answered with generated rows, and only where a
+/// statement of ours asked for it: no file is ever read.
 fn wanted() -> CapabilityFlags {
     CapabilityFlags::CLIENT_PROTOCOL_41
         | CapabilityFlags::CLIENT_SECURE_CONNECTION
@@ -154,6 +155,7 @@ fn wanted() -> CapabilityFlags {
         | CapabilityFlags::CLIENT_CONNECT_ATTRS
         | CapabilityFlags::CLIENT_DEPRECATE_EOF
         | CapabilityFlags::CLIENT_PLUGIN_AUTH
+        | CapabilityFlags::CLIENT_LOCAL_FILES
 }
 
 /// What is asked of a MariaDB besides.

@@ -4,6 +4,8 @@
 
 use mysql_async::{Error, Value};
 
+use crate::connection::Cells;
+
 use super::packet::{protocol, take, take_array, take_length, take_text};
 
 /// Texts before a column's properties: catalog, schema, table twice, name twice.
@@ -12,6 +14,8 @@ const TEXTS_OF_A_DEFINITION: usize = 6;
 const UNSIGNED: u16 = 0x20;
 /// A row's bits of NULL begin behind two that are reserved.
 const NULLS_FROM: usize = 2;
+/// In place of a text.
+const NULL_TEXT: u8 = 0xfb;
 
 /// What a column's values are like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,8 @@ pub struct Row<'a>(Values<'a>);
 enum Values<'a> {
     /// As the server sent them.
     Binary { columns: &'a [Column], nulls: &'a [u8], values: &'a [u8] },
+    /// As the server sent them in answer to a statement that was not prepared: texts.
+    Text(&'a [u8]),
     /// As the client library gives them.
     Library(&'a mysql_async::Row),
 }
@@ -89,6 +95,43 @@ impl<'a> Row<'a> {
         Ok(Row(Values::Binary { columns, nulls, values: body }))
     }
 
+    /// The row of texts in a packet.
+    pub(super) fn of_text(body: &'a [u8]) -> Row<'a> {
+        Row(Values::Text(body))
+    }
+
+    /// All columns of a row of texts.
+    ///
+    /// # Errors
+    /// When the row is malformed.
+    pub(in crate::mariadb) fn cells(&self) -> Result<Cells, Error> {
+        let as_text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut cells = Cells::new();
+        match self.0 {
+            Values::Text(mut rest) => {
+                while let Some((first, behind)) = rest.split_first() {
+                    if *first == NULL_TEXT {
+                        rest = behind;
+                        cells.push(None);
+                    } else {
+                        cells.push(Some(as_text(take_text(&mut rest)?)));
+                    }
+                }
+            }
+            Values::Library(row) => {
+                for column in 0..row.len() {
+                    cells.push(match row.as_ref(column) {
+                        Some(Value::Bytes(text)) => Some(as_text(text)),
+                        Some(Value::NULL) | None => None,
+                        Some(other) => Some(other.as_sql(true)),
+                    });
+                }
+            }
+            Values::Binary { .. } => return Err(another_type()),
+        }
+        Ok(cells)
+    }
+
     /// A row that the library has read.
     pub(in crate::mariadb) fn of_library(row: &'a mysql_async::Row) -> Row<'a> {
         Row(Values::Library(row))
@@ -101,6 +144,7 @@ impl<'a> Row<'a> {
     pub fn integer(&self, column: usize) -> Result<Option<i64>, Error> {
         let (columns, nulls, values) = match &self.0 {
             Values::Binary { columns, nulls, values } => (*columns, *nulls, *values),
+            Values::Text(_) => return Err(another_type()),
             Values::Library(row) => {
                 return match row.as_ref(column) {
                     Some(Value::Int(value)) => Ok(Some(*value)),
@@ -132,6 +176,7 @@ impl<'a> Row<'a> {
     pub fn text(&self, column: usize) -> Result<Option<&'a [u8]>, Error> {
         let (columns, nulls, values) = match &self.0 {
             Values::Binary { columns, nulls, values } => (*columns, *nulls, *values),
+            Values::Text(_) => return Err(another_type()),
             Values::Library(row) => {
                 return match row.as_ref(column) {
                     Some(Value::Bytes(text)) => Ok(Some(text)),

@@ -9,8 +9,8 @@ use super::{database_of, procedures_sql, schema_sql, session};
 use crate::dvdstore::{Described, DvdStoreError, MARKER_FORMAT, Marker, described};
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::{connect, quoted};
-use crate::mariadb::place::{release, state};
-use crate::place::{PlaceClaim, State, WorkloadTables};
+use crate::mariadb::ownership::{release, state};
+use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 
 const MARKER_SQL: &str = "CREATE TABLE underlay_dvdstore ( \

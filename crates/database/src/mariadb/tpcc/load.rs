@@ -14,7 +14,7 @@ use underlay_workload::tpcc::population::Table;
 use super::{database_of, identity, keys_sql, rows, schema, session};
 use crate::mariadb::infile::{CHUNK_BYTES, Chunks, load_data};
 use crate::mariadb::parallel::{execute, in_parallel, refused};
-use crate::place::tpcc_name as name;
+use crate::schema_ownership::tpcc_name as name;
 use crate::target::Target;
 use crate::tpcc::{
     Counters, LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, Piece, TpccError, on_runtime,

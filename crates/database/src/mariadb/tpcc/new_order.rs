@@ -6,7 +6,7 @@
 use underlay_workload::tpcc::NewOrder;
 use underlay_workload::tpcc::cardinality::LINES_PER_ORDER_MAX;
 
-use super::statements::{INSERT_LINES, Statements};
+use super::statements::{INSERT_LINES, Statements, require};
 use crate::mariadb::direct::Parameter::{self, Int};
 use crate::mariadb::direct::{Row, decimal};
 use crate::mariadb::error::RequestError;
@@ -74,7 +74,7 @@ impl Statements {
                 let numbers = [warehouse, district, order_id, number, quantity, item, supply];
                 push_line(&mut text, &numbers, cents, &held.dist_info);
             }
-            link.change_each(&self.take_stock, &taken).await?;
+            require(link.change_each(&self.take_stock, taken.len(), taken.as_flattened()).await?)?;
             // Behind the last line.
             text.pop();
             link.query(text).await?;

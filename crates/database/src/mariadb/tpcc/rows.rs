@@ -331,7 +331,7 @@ mod tests {
         let parameters = Parameters::new(1, RootSeed(1), Entropy::FULL).unwrap();
         let schema = super::super::schema_sql();
         for table in Table::ALL {
-            let name = crate::place::tpcc_name(table);
+            let name = crate::schema_ownership::tpcc_name(table);
             let (_, definition) = schema.split_once(&format!("CREATE TABLE {name} (")).unwrap();
             let (columns, _) = definition.split_once(") ENGINE").unwrap();
             let columns = columns

@@ -12,8 +12,8 @@ use underlay_workload::tpcc::{Entropy, Parameters};
 use super::{database_of, procedures_sql, schema_sql, session};
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::{connect, quoted};
-use crate::mariadb::place::{release, state};
-use crate::place::{PlaceClaim, State, WorkloadTables, tpcc_name};
+use crate::mariadb::ownership::{release, state};
+use crate::schema_ownership::{PlaceClaim, State, WorkloadTables, tpcc_name};
 use crate::target::Target;
 use crate::tpcc::{Described, MARKER_FORMAT, TpccError};
 

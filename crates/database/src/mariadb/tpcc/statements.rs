@@ -142,6 +142,10 @@ statements! {
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ?";
 }
 
+pub(super) fn require(has_changed: bool) -> Result<(), RequestError> {
+    if has_changed { Ok(()) } else { Err(RequestError::NoRow) }
+}
+
 impl Statements {
     /// Carries out one transaction.
     pub async fn run(
@@ -255,13 +259,15 @@ impl Statements {
         let skipped_deliveries = (DISTRICTS - orders.len()) as u32;
         let outcome = Outcome { skipped_deliveries, ..Outcome::COMMITTED };
         let Some(last) = orders.last() else { return Ok(outcome) };
-        link.change_each(&self.delete_new_order, &orders).await?;
+        require(
+            link.change_each(&self.delete_new_order, orders.len(), orders.as_flattened()).await?,
+        )?;
         let carried: Vec<_> = orders
             .iter()
             .map(|&[warehouse, district, id]| [carrier, warehouse, district, id])
             .collect();
-        link.change_each(&self.carry_order, &carried).await?;
-        link.change_each(&self.deliver_lines, &orders).await?;
+        require(link.change_each(&self.carry_order, carried.len(), carried.as_flattened()).await?)?;
+        require(link.change_each(&self.deliver_lines, orders.len(), orders.as_flattened()).await?)?;
         let mut named = [*last; DISTRICTS];
         named[..orders.len()].copy_from_slice(&orders);
         let read = |row: Row<'_>| {
@@ -272,7 +278,9 @@ impl Statements {
         if credits.len() < orders.len() {
             return Err(RequestError::NoRow);
         }
-        link.change_each(&self.credit_customer, &credits).await?;
+        require(
+            link.change_each(&self.credit_customer, credits.len(), credits.as_flattened()).await?,
+        )?;
         Ok(outcome)
     }
 

@@ -11,8 +11,8 @@ use underlay_workload::batch::{
 
 use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
-use crate::place::{PlaceClaim, State, WorkloadTables};
-use crate::postgres::place::{remove, state};
+use crate::postgres::ownership::{remove, state};
+use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 
 pub(crate) use inserter::PostgresInserter;

@@ -1,6 +1,6 @@
-//! What matters of the messages of a PostgreSQL (manual, chapter "Message Formats") to whoever counts rows.
+//! The server's messages (PostgreSQL manual, chapter "Message Formats") that a client of prepared statements needs.
 //!
-//! Rows and their descriptions are passed over unread.
+//! Descriptions of rows are skipped: the caller knows its statements.
 
 use std::io;
 
@@ -22,16 +22,20 @@ pub struct Report {
 
 /// What matters of a message of the server.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Message {
-    /// A statement has ended; so many rows were changed or returned.
+pub(super) enum Message<'a> {
+    /// A statement has ended; so many rows were changed.
     Complete(u64),
+    /// The columns of a row: their number, then each with its length before it.
+    Row(&'a [u8]),
+    /// The server waits for the rows of a COPY.
+    CopyIn,
     Error(Report),
     Ready,
     Other,
 }
 
 /// The first message in `bytes` and its length, if it is there as a whole.
-pub(super) fn parse(bytes: &[u8]) -> io::Result<Option<(Message, usize)>> {
+pub(super) fn parse(bytes: &[u8]) -> io::Result<Option<(Message<'_>, usize)>> {
     let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else { return Ok(None) };
     let [tag, length @ ..] = header;
     let length = u32::from_be_bytes(*length) as usize + 1;
@@ -41,6 +45,8 @@ pub(super) fn parse(bytes: &[u8]) -> io::Result<Option<(Message, usize)>> {
     let Some(message) = bytes.get(..length) else { return Ok(None) };
     let message = match tag {
         b'C' => Message::Complete(rows_of(&message[HEADER_BYTES..])),
+        b'D' => Message::Row(&message[HEADER_BYTES..]),
+        b'G' => Message::CopyIn,
         b'E' => Message::Error(report(&message[HEADER_BYTES..])?),
         b'Z' => Message::Ready,
         _ => Message::Other,
@@ -48,8 +54,11 @@ pub(super) fn parse(bytes: &[u8]) -> io::Result<Option<(Message, usize)>> {
     Ok(Some((message, length)))
 }
 
-/// The number at the end of a command's tag: "INSERT 0 5", "SELECT 100", "BEGIN".
+/// The number at the end of a command's tag: "INSERT 0 5", "BEGIN". Rows that are returned are counted as they come.
 fn rows_of(tag: &[u8]) -> u64 {
+    if tag.starts_with(b"SELECT ") || tag.starts_with(b"FETCH ") {
+        return 0;
+    }
     let tag = tag.strip_suffix(&[0]).unwrap_or(tag);
     let last = tag.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     std::str::from_utf8(last).ok().and_then(|number| number.parse().ok()).unwrap_or(0)
@@ -110,14 +119,10 @@ mod tests {
 
     #[test]
     fn tags_of_commands_say_how_many_rows() {
-        let rows = |tag: &str| parse(&message(b'C', format!("{tag}\0").as_bytes())).unwrap();
-        for (tag, count) in [("INSERT 0 5", 5), ("SELECT 100", 100), ("BEGIN", 0), ("DELETE 0", 0)]
-        {
-            assert_eq!(
-                rows(tag).map(|(message, _)| message),
-                Some(Message::Complete(count)),
-                "{tag}"
-            );
+        for (tag, count) in [("INSERT 0 5", 5), ("SELECT 100", 0), ("BEGIN", 0), ("DELETE 3", 3)] {
+            let bytes = message(b'C', format!("{tag}\0").as_bytes());
+            let (parsed, _) = parse(&bytes).unwrap().unwrap();
+            assert_eq!(parsed, Message::Complete(count), "{tag}");
         }
     }
 
@@ -130,7 +135,8 @@ mod tests {
             message: "doppelt".to_string(),
             detail: Some("Key (id)=(1)".to_string()),
         };
-        let (got, _) = parse(&message(b'E', body)).unwrap().unwrap();
+        let bytes = message(b'E', body);
+        let (got, _) = parse(&bytes).unwrap().unwrap();
         assert_eq!(got, Message::Error(expected));
         assert!(parse(&message(b'E', b"Mcut")).is_err());
     }

@@ -1,21 +1,21 @@
 //! A connection whose requests and answers are handled here and not by the client library.
 //!
-//! The library opens it: resolving, start-up and authentication are its business. Afterwards it lets go of the socket,
-//! and what is left is the extended query protocol with one request in flight (PostgreSQL manual, chapter "Message
-//! Flow"). The library's queues between client and connection cost as much processor time per statement as
-//! everything else in user space: without them the load generator is as cheap as a peer written in C. It returns
-//! counts of rows, not rows: workloads that look at what they read use [`Link`](super::link::Link).
+//! The client library opens it: start-up and authentication are its business. Afterwards it gives up the socket, and what
+//! is left is the extended query protocol with one request in flight (PostgreSQL manual, chapter "Message Flow"). The
+//! library's queues between client and connection cost as much processor time per statement as everything else in user
+//! space: without them the load generator is as cheap as a client written in C. Rows are shown where they were received and
+//! not kept.
 
 mod message;
 mod opening;
 
 use std::io;
 
-use bytes::BytesMut;
-use postgres_protocol::IsNull as Null;
+use bytes::{BufMut, BytesMut};
 use postgres_protocol::message::frontend;
-use tokio_postgres::types::{IsNull, ToSql, Type};
+use postgres_protocol::{IsNull, Oid};
 
+use crate::connection::Completed;
 use crate::error::{CommitState, ErrorClass, SessionError};
 use crate::target::Target;
 use crate::transport::{Socket, Transport};
@@ -29,16 +29,29 @@ pub struct Direct {
     transport: Transport<Socket>,
     output: BytesMut,
     statements: u32,
-    /// A request was sent whose answer nobody waited for.
-    busy: bool,
+    state: State,
 }
 
-/// A statement that the server has prepared.
-#[derive(Clone, Debug)]
-pub struct Prepared {
-    name: String,
-    types: &'static [Type],
+/// What a connection is doing. Other than idle at the begin of a request only where a caller stopped waiting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Idle,
+    /// A request was sent in part.
+    Sending,
+    /// A request was sent; its answer was not received to its end.
+    Waiting,
 }
+
+/// A statement that the server has prepared, by its number.
+#[derive(Clone, Copy, Debug)]
+pub struct Prepared(u32);
+
+/// Writes the value of a parameter, counted from 0.
+pub type Encode<'a> = &'a mut dyn FnMut(
+    usize,
+    &mut BytesMut,
+)
+    -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>>;
 
 /// Why a request failed.
 #[derive(Debug)]
@@ -63,7 +76,7 @@ impl Failure {
         }
     }
 
-    /// In the words of all engines.
+    /// In the terms of all engines.
     pub fn into_session_error(self, commit: CommitState) -> SessionError {
         match self {
             Failure::Server(Report { severity, code, message, detail }) => {
@@ -102,7 +115,7 @@ impl Direct {
             transport: Transport::new(opening::socket(target).await?),
             output: BytesMut::new(),
             statements: 0,
-            busy: false,
+            state: State::Idle,
         })
     }
 
@@ -110,34 +123,32 @@ impl Direct {
     pub async fn prepare(
         &mut self,
         sql: &str,
-        types: &'static [Type],
+        types: impl IntoIterator<Item = Oid>,
     ) -> Result<Prepared, Failure> {
-        self.begin()?;
+        self.begin().await?;
         self.statements += 1;
-        let name = format!("u{}", self.statements);
-        frontend::parse(&name, sql, types.iter().map(Type::oid), &mut self.output)?;
+        let prepared = Prepared(self.statements);
+        frontend::parse(&prepared.name(), sql, types, &mut self.output)?;
         frontend::sync(&mut self.output);
-        self.converse().await?;
-        Ok(Prepared { name, types })
+        self.converse(&mut |_| {}).await?;
+        Ok(prepared)
     }
 
-    /// Carries out a prepared statement; returns the number of rows that it changed or returned.
+    /// Carries out a prepared statement with `count` parameters, and calls `look` with the columns of each row, in binary form.
     pub async fn execute(
         &mut self,
-        statement: &Prepared,
-        parameters: &[&(dyn ToSql + Sync)],
-    ) -> Result<u64, Failure> {
-        self.begin()?;
-        let values = parameters.iter().zip(statement.types);
+        statement: Prepared,
+        count: usize,
+        encode: Encode<'_>,
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<Completed, Failure> {
+        self.begin().await?;
         let serialised = frontend::bind(
             "",
-            &statement.name,
+            &statement.name(),
             [1],
-            values,
-            |(value, ty), buffer| match value.to_sql_checked(ty, buffer)? {
-                IsNull::Yes => Ok(Null::Yes),
-                IsNull::No => Ok(Null::No),
-            },
+            0..count,
+            |index, buffer| encode(index, buffer),
             [1],
             &mut self.output,
         );
@@ -150,84 +161,150 @@ impl Direct {
         }
         frontend::execute("", 0, &mut self.output)?;
         frontend::sync(&mut self.output);
-        self.converse().await
+        self.converse(look).await
     }
 
-    /// Carries out a statement without parameters; returns the number of rows that it changed or returned.
-    pub async fn query(&mut self, sql: &str) -> Result<u64, Failure> {
-        self.begin()?;
+    /// Carries out text without parameters, and calls `look` with the columns of each row, in text form.
+    pub async fn query(
+        &mut self,
+        sql: &str,
+        look: &mut dyn FnMut(&[u8]),
+    ) -> Result<Completed, Failure> {
+        self.begin().await?;
         frontend::query(sql, &mut self.output)?;
-        self.converse().await
+        self.converse(look).await
+    }
+
+    /// Carries out a `COPY ... FROM STDIN` with what `next` appends, until it says that there is no more.
+    pub async fn copy_in(
+        &mut self,
+        sql: &str,
+        next: &mut dyn FnMut(&mut BytesMut) -> bool,
+    ) -> Result<Completed, Failure> {
+        self.begin().await?;
+        frontend::query(sql, &mut self.output)?;
+        self.send().await?;
+        if let Answered::Ended(completed) = self.answer(&mut |_| {}).await? {
+            return Ok(completed);
+        }
+        let mut has_more = true;
+        // The server speaks during the copy only to refuse it.
+        while has_more && self.transport.received().is_empty() {
+            self.output.put_slice(&[b'd', 0, 0, 0, 0]);
+            has_more = next(&mut self.output);
+            let length = (self.output.len() - 1) as u32;
+            self.output[1..5].copy_from_slice(&length.to_be_bytes());
+            self.send().await?;
+            self.transport.look()?;
+        }
+        frontend::copy_done(&mut self.output);
+        self.converse(&mut |_| {}).await
     }
 
     /// To be called before a request is written: the connection may have ended meanwhile, and what was never sent
-    /// cannot have been committed.
-    fn begin(&mut self) -> Result<(), Failure> {
-        let not_sent = |failure| Failure::NotSent(Box::new(failure));
-        if self.busy {
-            let reason = "the answer to the request before was not waited for";
-            return Err(not_sent(io::Error::other(reason).into()));
-        }
-        let mut ended = self.transport.look().err();
-        loop {
-            match self.next_message() {
-                Ok(Some(Message::Error(report))) => return Err(not_sent(Failure::Server(report))),
-                // Notices and changed settings.
-                Ok(Some(_)) => {}
-                Ok(None) => break,
-                Err(error) => {
-                    ended = Some(error);
-                    break;
+    /// cannot have been committed. An answer that a caller did not wait for is received first.
+    async fn begin(&mut self) -> Result<(), Failure> {
+        self.make_ready().await.map_err(|failure| Failure::NotSent(Box::new(failure)))
+    }
+
+    async fn make_ready(&mut self) -> Result<(), Failure> {
+        match self.state {
+            State::Idle => {}
+            State::Sending => {
+                return Err(io::Error::other("a request before was sent in part").into());
+            }
+            State::Waiting => {
+                // The server's answer was for a caller who is gone.
+                match self.answer(&mut |_| {}).await {
+                    Ok(_) | Err(Failure::Server(_)) if self.state == State::Idle => {}
+                    Ok(_) => return Err(io::Error::other("a copy before was given up").into()),
+                    Err(failure) => return Err(failure),
                 }
             }
         }
-        match ended {
-            Some(error) => Err(not_sent(error.into())),
-            None => Ok(()),
+        self.output.clear();
+        let ended = self.transport.look().err();
+        while let Some((message, length)) = parse(self.transport.received())? {
+            if let Message::Error(report) = message {
+                return Err(Failure::Server(report));
+            }
+            // Notices and changed settings.
+            self.transport.consume(length);
         }
+        ended.map_or(Ok(()), |error| Err(error.into()))
     }
 
-    /// Sends what was written and takes the answer, up to the server's word that it is ready for the next request.
-    async fn converse(&mut self) -> Result<u64, Failure> {
-        self.busy = true;
+    async fn send(&mut self) -> Result<(), Failure> {
+        self.state = State::Sending;
         let sent = self.transport.send(&self.output).await;
         self.output.clear();
         sent?;
-        let mut rows = 0;
-        let mut failure = None;
-        loop {
-            match self.next_message()? {
-                None => {
-                    if let Err(error) = self.transport.receive().await {
-                        // The server's reason for hanging up says more than that it did.
-                        return Err(failure.map_or(Failure::Broken(error), Failure::Server));
-                    }
-                }
-                Some(Message::Complete(count)) => rows += count,
-                Some(Message::Ready) => break,
-                Some(Message::Error(report)) => {
-                    failure.get_or_insert(report);
-                }
-                Some(Message::Other) => {}
-            }
-        }
-        self.busy = false;
-        failure.map_or(Ok(rows), |report| Err(Failure::Server(report)))
+        self.state = State::Waiting;
+        Ok(())
     }
 
-    /// The next message that was received whole.
-    fn next_message(&mut self) -> io::Result<Option<Message>> {
-        let received = self.transport.received();
-        let Some((message, length)) = parse(received)? else { return Ok(None) };
-        self.transport.consume(length);
-        Ok(Some(message))
+    /// Sends what was written, and receives the answer up to the server's message that it is ready for the next request.
+    async fn converse(&mut self, look: &mut dyn FnMut(&[u8])) -> Result<Completed, Failure> {
+        self.send().await?;
+        match self.answer(look).await? {
+            Answered::Ended(completed) => Ok(completed),
+            Answered::CopyIn => Err(io::Error::other("the server waits for rows of a copy").into()),
+        }
+    }
+
+    async fn answer(&mut self, look: &mut dyn FnMut(&[u8])) -> Result<Answered, Failure> {
+        let mut completed = Completed::default();
+        let mut failure = None;
+        loop {
+            let Some((message, length)) = parse(self.transport.received())? else {
+                if let Err(error) = self.transport.receive().await {
+                    // The server's reason for hanging up says more than that it did.
+                    return Err(failure.map_or(Failure::Broken(error), Failure::Server));
+                }
+                continue;
+            };
+            let mut answered = None;
+            match message {
+                Message::Row(columns) => {
+                    completed.returned += 1;
+                    look(columns);
+                }
+                Message::Complete(rows) => completed.changed += rows,
+                Message::Ready => answered = Some(Answered::Ended(completed)),
+                Message::CopyIn => answered = Some(Answered::CopyIn),
+                Message::Error(report) => {
+                    failure.get_or_insert(report);
+                }
+                Message::Other => {}
+            }
+            self.transport.consume(length);
+            if let Some(answered) = answered {
+                if let Answered::Ended(_) = answered {
+                    self.state = State::Idle;
+                }
+                return failure.map_or(Ok(answered), |report| Err(Failure::Server(report)));
+            }
+        }
     }
 }
 
-/// Takes leave (message `Terminate`): the server would log a connection that just breaks off.
+/// What ended an answer.
+#[derive(Clone, Copy)]
+enum Answered {
+    Ended(Completed),
+    CopyIn,
+}
+
+impl Prepared {
+    fn name(self) -> String {
+        format!("u{}", self.0)
+    }
+}
+
+/// Ends the session (message `Terminate`): the server would log a connection that just breaks off.
 impl Drop for Direct {
     fn drop(&mut self) {
-        if !self.busy {
+        if self.state == State::Idle {
             self.transport.send_at_once(&[b'X', 0, 0, 0, 4]);
         }
     }

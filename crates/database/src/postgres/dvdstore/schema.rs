@@ -6,8 +6,8 @@ use underlay_workload::dvdstore::Parameters;
 use super::{functions_sql, schema_sql};
 use crate::dvdstore::{Described, DvdStoreError, MARKER_FORMAT, described};
 use crate::error::{CommitState, SessionError};
-use crate::place::{PlaceClaim, State, WorkloadTables};
-use crate::postgres::place::{remove, state};
+use crate::postgres::ownership::{remove, state};
+use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 
 impl From<tokio_postgres::Error> for DvdStoreError {
     fn from(error: tokio_postgres::Error) -> DvdStoreError {

@@ -14,7 +14,7 @@ use underlay_workload::tpcc::population::{
     OrderLineRows, OrderRows, StockRows, Table, Text, UnixSeconds, WarehouseRows,
 };
 
-use super::money::{put_cents, put_rate};
+use crate::postgres::numeric::{put_cents, put_rate};
 
 /// What precedes the rows.
 pub const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";

@@ -20,9 +20,9 @@ use super::schema;
 use super::{
     LoadOptions, LoadProgress, LoadReport, LoadStage, Mode, TpccError, identity, keys_sql,
 };
-use crate::place::tpcc_name;
 use crate::postgres::parallel::{in_parallel, on_connection};
 use crate::postgres::settling::{leave_alone, settle};
+use crate::schema_ownership::tpcc_name;
 use crate::target::Target;
 use crate::tpcc::{Counters, Piece, pieces};
 

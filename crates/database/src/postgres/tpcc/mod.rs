@@ -10,7 +10,6 @@
 mod check;
 mod copy;
 mod load;
-mod money;
 mod procedures;
 mod schema;
 mod session;

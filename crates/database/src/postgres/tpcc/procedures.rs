@@ -9,10 +9,10 @@ use tokio_postgres::types::{FromSql, Type};
 use underlay_workload::tpcc::{NewOrder, Profile, Tpcc, Transaction};
 
 use super::drawn_new_order_sql;
-use super::money::Cents;
 use super::session::{Failure, is_intended_rollback};
 use crate::error::CommitState;
 use crate::postgres::link::{Link, RequestError};
+use crate::postgres::numeric::Cents;
 use crate::tpcc::{Outcome, SortedLines, int, selector};
 
 /// The prepared calls.

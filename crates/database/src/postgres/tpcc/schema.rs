@@ -9,8 +9,8 @@ use underlay_workload::tpcc::{Entropy, Parameters};
 
 use super::{Described, TpccError, procedures_sql, schema_sql};
 use crate::error::{CommitState, SessionError};
-use crate::place::{PlaceClaim, State, WorkloadTables};
-use crate::postgres::place::{remove, state};
+use crate::postgres::ownership::{remove, state};
+use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::tpcc::MARKER_FORMAT;
 
 impl From<tokio_postgres::Error> for TpccError {

@@ -13,10 +13,10 @@ use underlay_workload::tpcc::{
     CustomerSelector, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction,
 };
 
-use super::money::Cents;
 use super::session::Failure;
 use crate::error::CommitState;
 use crate::postgres::link::{Link, RequestError};
+use crate::postgres::numeric::Cents;
 use crate::tpcc::{Outcome, SortedLines, int, selector, small};
 
 const DISTRICTS: i32 = 10;

@@ -1,14 +1,18 @@
-//! The place of a workload's tables on MariaDB and MySQL: a database; see [`crate::place`].
+//! The database of a workload's tables on MariaDB and MySQL; see [`crate::schema_ownership`].
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 
 use super::connection::{connect, quoted};
 use super::error::ABSENT;
+use super::workload_connection::MariadbConnection;
 use crate::Engine;
+use crate::connection::{Connection, RequestError};
 use crate::error::{CommitState, SessionError};
-use crate::place::{
-    Afterwards, CLAIM, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, State, WorkloadTables,
+use crate::schema_ownership::names::WorkloadTables;
+use crate::schema_ownership::state::{
+    Afterwards, CLAIM, Definition, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, SchemaOwner,
+    State,
 };
 use crate::target::Target;
 
@@ -58,6 +62,111 @@ pub(crate) async fn state(
     }
     // Not the tables themselves: somebody may have locked one, and nobody could then stop what waits for it.
     Ok(contents(conn, database, workload).await?.state(workload))
+}
+
+impl SchemaOwner for MariadbConnection {
+    fn with_database(target: &Target, workload: WorkloadTables) -> Target {
+        target.with_database(database_of(target, workload))
+    }
+
+    fn table(_: WorkloadTables, name: &str) -> String {
+        name.to_string()
+    }
+
+    async fn state(target: &Target, workload: WorkloadTables) -> Result<State, SessionError> {
+        let mut conn = connect(&target.with_database("")).await?;
+        state(&mut conn, database_of(target, workload), workload).await
+    }
+
+    async fn create(
+        target: &Target,
+        found: State,
+        definition: &Definition<'_>,
+    ) -> Result<(), RequestError> {
+        let is_made = found == State::Absent;
+        let database = quoted(database_of(target, definition.workload));
+        let mut connection = MariadbConnection::connect(&target.with_database(""), 0).await?;
+        if is_made {
+            let sql = format!("CREATE DATABASE {database} {}", definition.database_options);
+            connection.query(sql.as_bytes()).await?;
+        }
+        connection.query(format!("USE {database}").as_bytes()).await?;
+        connection.run(definition.settings).await?;
+        // Definitions commit one by one: the marker comes first, so that all of them can be dropped.
+        let marker_row = definition.marker_row.replace("{made}", &format!(", {is_made}"));
+        connection.run(&[definition.marker, &marker_row]).await?;
+        for sql in &definition.statements {
+            connection.query(sql.as_bytes()).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(
+        target: &Target,
+        workload: WorkloadTables,
+        claim: PlaceClaim,
+    ) -> Result<(), SessionError> {
+        let database = database_of(target, workload);
+        let mut conn = connect(&target.with_database("")).await?;
+        let place = quoted(database);
+        let sql = format!("SELECT made_database FROM {place}.{}", workload.marker());
+        let was_made: bool = conn.query_first(sql).await.map_err(refused)?.unwrap_or(false);
+        // References are between these tables alone.
+        conn.query_drop("SET SESSION foreign_key_checks = 0").await.map_err(refused)?;
+        let found = contents(&mut conn, database, workload).await?;
+        let routines = workload.routines(Engine::Mariadb).iter();
+        let routines = routines.map(|name| format!("DROP PROCEDURE IF EXISTS {place}.{name}"));
+        let tables = found.tables.iter().map(|name| format!("DROP TABLE {place}.{}", quoted(name)));
+        // The marker last, so that a removal that was cut short can be repeated. Triggers go with their tables.
+        let marker = format!("DROP TABLE {place}.{}", workload.marker());
+        for sql in routines.chain(tables).chain([marker]) {
+            conn.query_drop(sql).await.map_err(refused)?;
+        }
+        release(&mut conn, database, was_made, claim).await
+    }
+
+    async fn state_of_numbered(
+        target: &Target,
+        workload: WorkloadTables,
+        stem: &str,
+    ) -> Result<(State, Option<String>), SessionError> {
+        let database = database_of(target, workload);
+        let mut conn = connect(&target.with_database("")).await?;
+        require_sight(&mut conn, database, workload.marker()).await?;
+        let sql = "SELECT (SELECT count(*) FROM information_schema.schemata WHERE schema_name = ?), \
+                          (SELECT min(table_name) FROM information_schema.tables \
+                            WHERE table_schema = ? AND table_name REGEXP ?), \
+                          (SELECT count(*) FROM information_schema.tables \
+                            WHERE table_schema = ? AND table_name = ?)";
+        let pattern = format!("^{stem}[0-9]+$");
+        let values = (database, database, &pattern, database, workload.marker());
+        let found: Option<(u64, Option<String>, u64)> =
+            conn.exec_first(sql, values).await.map_err(refused)?;
+        Ok(match found {
+            None | Some((0, ..)) => (State::Absent, None),
+            Some((.., 1..)) => (State::Ours, None),
+            Some((_, table @ Some(_), 0)) => (State::Foreign, table),
+            Some((_, None, 0)) => (State::Free, None),
+        })
+    }
+
+    async fn require_sight(
+        target: &Target,
+        workload: WorkloadTables,
+        table: &str,
+    ) -> Result<(), SessionError> {
+        let mut conn = connect(&target.with_database("")).await?;
+        require_sight(&mut conn, database_of(target, workload), table).await
+    }
+
+    async fn release_database(
+        target: &Target,
+        workload: WorkloadTables,
+        was_made: bool,
+    ) -> Result<(), SessionError> {
+        let mut conn = connect(&target.with_database("")).await?;
+        release(&mut conn, database_of(target, workload), was_made, PlaceClaim::Keep).await
+    }
 }
 
 /// What a database holds under the names of a workload, and how much else.
@@ -148,7 +257,7 @@ pub(crate) async fn release(
     Ok(())
 }
 
-/// See [`crate::place::look`].
+/// See [`crate::schema_ownership::look`].
 pub(crate) async fn look(
     target: &Target,
     workload: WorkloadTables,
@@ -233,7 +342,7 @@ pub(crate) async fn look(
     }))
 }
 
-/// See [`crate::place::clear`].
+/// See [`crate::schema_ownership::clear`].
 pub(crate) async fn clear(
     target: &Target,
     workload: WorkloadTables,

@@ -1,13 +1,18 @@
-//! The place of a workload's tables on PostgreSQL: a schema of the database; see [`crate::place`].
+//! The schema of a workload's tables on PostgreSQL; see [`crate::schema_ownership`].
 
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
 
 use crate::Engine;
+use crate::connection::{Connection, RequestError};
 use crate::error::{CommitState, SessionError};
-use crate::place::{
-    Afterwards, CLAIM, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, State, WorkloadTables,
+use crate::postgres::connection::PostgresConnection;
+use crate::schema_ownership::names::WorkloadTables;
+use crate::schema_ownership::state::{
+    Afterwards, CLAIM, Definition, ForeignPlace, ForeignTable, PlaceClaim, PlaceError, SchemaOwner,
+    State,
 };
+use crate::target::Target;
 
 fn refused(error: tokio_postgres::Error) -> SessionError {
     SessionError::from_postgres(&error, CommitState::NotSent)
@@ -42,6 +47,90 @@ pub(crate) async fn state(
         _ => Ok(state),
     }
 }
+
+impl SchemaOwner for PostgresConnection {
+    fn with_database(target: &Target, _: WorkloadTables) -> Target {
+        target.clone()
+    }
+
+    fn table(workload: WorkloadTables, name: &str) -> String {
+        workload.schema().map_or_else(|| name.to_string(), |schema| format!("{schema}.{name}"))
+    }
+
+    async fn state(target: &Target, workload: WorkloadTables) -> Result<State, SessionError> {
+        state(&target.connect().await?, workload).await
+    }
+
+    async fn create(
+        target: &Target,
+        found: State,
+        definition: &Definition<'_>,
+    ) -> Result<(), RequestError> {
+        let schema = definition.workload.schema().filter(|_| found == State::Absent);
+        let schema = schema.map_or_else(String::new, |schema| format!("CREATE SCHEMA {schema}"));
+        let marker_row = definition.marker_row.replace("{made}", "");
+        let first = [schema.as_str(), definition.marker, &marker_row];
+        let statements = first.into_iter().chain(definition.statements.iter().map(String::as_str));
+        let sql: Vec<&str> = statements.filter(|sql| !sql.is_empty()).collect();
+        // One simple query is one transaction: either all of it is there, or nothing is.
+        let mut connection = PostgresConnection::connect(target, 0).await?;
+        connection.query(sql.join(";\n").as_bytes()).await.map(drop)
+    }
+
+    async fn remove(
+        target: &Target,
+        workload: WorkloadTables,
+        claim: PlaceClaim,
+    ) -> Result<(), SessionError> {
+        remove(&target.connect().await?, workload, claim).await
+    }
+
+    async fn state_of_numbered(
+        target: &Target,
+        workload: WorkloadTables,
+        stem: &str,
+    ) -> Result<(State, Option<String>), SessionError> {
+        let client = target.connect().await?;
+        let pattern = format!("^{stem}[0-9]+$");
+        let row =
+            client.query_one(NUMBERED, &[&pattern, &workload.marker()]).await.map_err(refused)?;
+        let denied =
+            |what: String| Err(SessionError::denial(format!("permission denied for {what}")));
+        let (unreadable, hidden): (Option<String>, Option<String>) = (row.get(2), row.get(3));
+        match (row.get(0), row.get(1)) {
+            (_, true) => match unreadable {
+                Some(table) => denied(format!("table {table}")),
+                None => Ok((State::Ours, None)),
+            },
+            (table @ Some(_), false) => Ok((State::Foreign, table)),
+            (None, false) => match hidden {
+                Some(schema) => denied(format!("schema {schema}")),
+                None => Ok((State::Free, None)),
+            },
+        }
+    }
+
+    async fn require_sight(_: &Target, _: WorkloadTables, _: &str) -> Result<(), SessionError> {
+        Ok(())
+    }
+
+    async fn release_database(_: &Target, _: WorkloadTables, _: bool) -> Result<(), SessionError> {
+        Ok(())
+    }
+}
+
+/// Of tables whose names match `$1` and of the marker `$2`, in the search path: the first such table, whether the marker is there, the first
+/// of them that the user may not read, and the first schema of the path with such a table that the user may not look into.
+const NUMBERED: &str = "SELECT (SELECT min(relname::text) FROM pg_class WHERE relname ~ $1::text \
+       AND relkind IN ('r', 'p', 'v', 'm', 'f') AND pg_table_is_visible(oid)), to_regclass($2::text) IS NOT NULL, \
+     (SELECT min(relname::text) FROM pg_class \
+       WHERE (relname ~ $1::text AND relkind = 'r' OR relname = $2::text) \
+         AND pg_table_is_visible(oid) AND NOT has_table_privilege(oid, 'SELECT')), \
+     (SELECT min(nspname::text) FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
+       WHERE (relname ~ $1::text OR relname = $2::text) \
+         AND NOT has_schema_privilege(n.oid, 'USAGE') AND nspname = ANY \
+           (SELECT replace(btrim(part, ' \"'), '$user', current_user) \
+              FROM unnest(string_to_array(current_setting('search_path'), ',')) AS part))";
 
 /// What a schema holds under the names of a workload, and how much else.
 struct Contents {
@@ -175,7 +264,7 @@ pub(crate) async fn remove(
     }
 }
 
-/// See [`crate::place::look`].
+/// See [`crate::schema_ownership::look`].
 pub(crate) async fn look(
     client: &Client,
     workload: WorkloadTables,
@@ -234,7 +323,7 @@ pub(crate) async fn look(
     }))
 }
 
-/// See [`crate::place::clear`].
+/// See [`crate::schema_ownership::clear`].
 pub(crate) async fn clear(
     client: &Client,
     workload: WorkloadTables,

@@ -1,23 +1,11 @@
-//! Where a workload's tables go, who made what is there, and making room for them where the user says so.
-//!
-//! A place is a schema of PostgreSQL or a database of MariaDB. What is in it without Underlay's marker is somebody
-//! else's: it is neither loaded over nor dropped, unless the user repeats the place's name ([`look`], then [`clear`]).
-//! Even then nothing goes but ordinary tables and routines that have the workload's own names: other tables stay as they
-//! are, so do schema and database, and what depends on a table keeps it there.
-//!
-//! A place that was taken over in this way is not Underlay's. A table `underlay_claim` in it says so: loads may then
-//! put tables beside what is there, and removals leave the rest alone.
+//! States of the schema of a workload, what somebody else has in it, and what an engine does with it.
 
-mod names;
-
-pub use names::WorkloadTables;
-pub(crate) use names::tpcc_name;
-
+use super::names::WorkloadTables;
+use crate::connection::RequestError;
 use crate::error::SessionError;
 use crate::target::Target;
-use crate::{Engine, mariadb, postgres};
 
-/// Says that the place is somebody else's and that the user gave it to a workload.
+/// The table that marks a schema of somebody else that the user gave to a workload.
 pub(crate) const CLAIM: &str = "underlay_claim";
 
 /// Whether a place stays given to the workload when its tables are removed.
@@ -129,42 +117,73 @@ pub enum PlaceError {
     Session(#[from] SessionError),
 }
 
-/// What somebody else has where the tables of `workload` go; nothing when there is nothing, or only what Underlay made.
-/// Counts the rows of the tables that it names, which takes a while where they are large.
-///
-/// # Errors
-/// When what is there can never be replaced: see [`PlaceError`].
-pub async fn look(
-    target: &Target,
-    workload: WorkloadTables,
-) -> Result<Option<ForeignPlace>, PlaceError> {
-    let work = async {
-        match target.engine {
-            Engine::Postgresql => postgres::place::look(&target.connect().await?, workload).await,
-            Engine::Mariadb => mariadb::place::look(target, workload).await,
-        }
-    };
-    target.stop.unless(work).await
+/// What a workload creates before its rows are loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition<'a> {
+    /// Whose tables they are.
+    pub workload: WorkloadTables,
+    /// Settings of the session: routines remember under which they were created.
+    pub settings: &'a [&'a str],
+    /// Creates the marker.
+    pub marker: &'a str,
+    /// Its row. `{made}` stands for what the engine itself remembers there.
+    pub marker_row: String,
+    /// Options of a database that is created for them.
+    pub database_options: &'static str,
+    /// Creates tables and routines.
+    pub statements: Vec<String>,
 }
 
-/// Removes the tables and routines of `found`, which [`look`] returned, and nothing else. On PostgreSQL all of them or,
-/// with an error, none; on MariaDB, which drops table by table, those before the one that an error is about are gone.
-///
-/// # Errors
-/// When something depends on one of the tables, or the user may not drop it.
-pub async fn clear(
-    target: &Target,
-    workload: WorkloadTables,
-    found: &ForeignPlace,
-    afterwards: Afterwards,
-) -> Result<(), PlaceError> {
-    let work = async {
-        match target.engine {
-            Engine::Postgresql => {
-                postgres::place::clear(&target.connect().await?, workload, found, afterwards).await
-            }
-            Engine::Mariadb => mariadb::place::clear(target, workload, found, afterwards).await,
-        }
-    };
-    target.stop.unless(work).await
+/// What an engine does with the schema of a workload that has one of its own.
+pub(crate) trait SchemaOwner {
+    /// The target with the database in which the workload's tables are.
+    fn with_database(target: &Target, workload: WorkloadTables) -> Target;
+
+    /// A table's name in statements.
+    fn table(workload: WorkloadTables, name: &str) -> String;
+
+    /// Who created what is there.
+    ///
+    /// # Errors
+    /// Also when the user may not see all of it.
+    async fn state(target: &Target, workload: WorkloadTables) -> Result<State, SessionError>;
+
+    /// Creates what is defined in a schema in this state. An interrupted creation leaves nothing, or something that has the marker.
+    async fn create(
+        target: &Target,
+        found: State,
+        definition: &Definition<'_>,
+    ) -> Result<(), RequestError>;
+
+    /// Removes what the workload created, and the schema or the database where Underlay created that and nothing else is in it.
+    async fn remove(
+        target: &Target,
+        workload: WorkloadTables,
+        claim: PlaceClaim,
+    ) -> Result<(), SessionError>;
+
+    /// Who created the tables `<stem><number>` of a workload that has no schema of its own, and the first of them by name where it was
+    /// somebody else. [`State::Absent`] where there is not even a database for them.
+    async fn state_of_numbered(
+        target: &Target,
+        workload: WorkloadTables,
+        stem: &str,
+    ) -> Result<(State, Option<String>), SessionError>;
+
+    /// Refuses a user who may not read `table`, where the server hides from him that it exists.
+    async fn require_sight(
+        target: &Target,
+        workload: WorkloadTables,
+        table: &str,
+    ) -> Result<(), SessionError>;
+
+    /// Drops the database of a workload's tables where Underlay created it and nothing is left in it.
+    async fn release_database(
+        target: &Target,
+        workload: WorkloadTables,
+        was_made: bool,
+    ) -> Result<(), SessionError>;
 }
+
+/// Options of databases whose texts are compared byte by byte.
+pub(crate) const BINARY_TEXT: &str = "CHARACTER SET latin1 COLLATE latin1_bin";

@@ -132,7 +132,8 @@ mod tests {
         for workload in WorkloadTables::ALL {
             // The marker and the claim are removed by name, never as tables that somebody else made.
             assert!(
-                !workload.has_table(workload.marker()) && !workload.has_table(super::super::CLAIM)
+                !workload.has_table(workload.marker())
+                    && !workload.has_table(crate::schema_ownership::state::CLAIM)
             );
         }
     }
