@@ -15,6 +15,11 @@ use underlay_workload::dvdstore::{Changes, DvdStoreAccounting, Parameters};
 
 use super::DvdStoreError;
 use super::condition::CONDITIONS;
+use super::schema::OURS;
+use super::sql::dialect;
+use crate::connection::{Cells, Connection};
+use crate::schema_ownership::state::SchemaOwner;
+use crate::target::Target;
 
 /// A check and what it found: nothing when it holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,14 +41,65 @@ pub struct Tally {
     pub last_customer: u32,
 }
 
-/// Reads rows of whole numbers from one state of the database.
-pub(crate) trait Reader {
-    /// Gives every row of a statement to `each`; null is 0.
-    async fn read(&mut self, sql: &str, each: &mut dyn FnMut(&[i64])) -> Result<(), DvdStoreError>;
+/// A connection that checks, in a transaction in which everything is of one state.
+struct Reader<C>(C);
+
+impl<C: Connection + SchemaOwner> Reader<C> {
+    /// Connects, and begins the transaction.
+    async fn open(target: &Target) -> Result<Reader<C>, DvdStoreError> {
+        Reader::begin(target, dialect(C::ENGINE).check_begin).await
+    }
+
+    async fn begin(target: &Target, begin: &[&str]) -> Result<Reader<C>, DvdStoreError> {
+        let target = C::with_database(&target.with_application_name("underlay-check"), OURS);
+        let mut connection = C::connect(&target, 0).await?;
+        connection.run(begin).await?;
+        Ok(Reader(connection))
+    }
+
+    /// Calls `each` with every row of a statement of whole numbers; NULL is 0.
+    async fn read(&mut self, sql: &str, each: &mut dyn FnMut(&[i64])) -> Result<(), DvdStoreError> {
+        let mut failed = Ok(());
+        let mut look = |cells: Cells| {
+            let number = |cell: &Option<String>| cell.as_deref().map_or(Ok(0), integer_of);
+            match cells.iter().map(number).collect::<Result<Vec<_>, _>>() {
+                Ok(numbers) => each(&numbers),
+                Err(error) => failed = Err(error),
+            }
+        };
+        self.0.read(sql, &mut look).await?;
+        failed
+    }
+}
+
+/// Counts what a run changes.
+pub(super) async fn tally<C: Connection + SchemaOwner>(
+    target: &Target,
+) -> Result<Tally, DvdStoreError> {
+    tally_of(&mut Reader::<C>::open(target).await?).await
+}
+
+/// Makes all checks.
+pub(super) async fn check<C: Connection + SchemaOwner>(
+    target: &Target,
+    parameters: &Parameters,
+    run: Option<(&Tally, &DvdStoreAccounting)>,
+) -> Result<Vec<CheckResult>, DvdStoreError> {
+    inspect(&mut Reader::<C>::open(target).await?, parameters, run).await
+}
+
+/// Makes all checks in a transaction that the caller begins by `begin`, and that is never committed.
+pub(super) async fn check_after<C: Connection + SchemaOwner>(
+    target: &Target,
+    parameters: &Parameters,
+    run: Option<(&Tally, &DvdStoreAccounting)>,
+    begin: &[&str],
+) -> Result<Vec<CheckResult>, DvdStoreError> {
+    inspect(&mut Reader::<C>::begin(target, begin).await?, parameters, run).await
 }
 
 /// A number as the server writes it; a decimal must be whole.
-pub(crate) fn integer_of(text: &str) -> Result<i64, DvdStoreError> {
+fn integer_of(text: &str) -> Result<i64, DvdStoreError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let number = whole.parse().ok().filter(|_| fraction.bytes().all(|digit| digit == b'0'));
     number.ok_or_else(|| DvdStoreError::NotANumber(text.to_string()))
@@ -55,7 +111,9 @@ const TALLY: &str = "SELECT (SELECT count(*) FROM customers), (SELECT count(*) F
     (SELECT sum(netamount) * 100 FROM orders), (SELECT max(customerid) FROM customers)";
 
 /// Counts what a run changes.
-pub(crate) async fn tally_of(reader: &mut impl Reader) -> Result<Tally, DvdStoreError> {
+async fn tally_of<C: Connection + SchemaOwner>(
+    reader: &mut Reader<C>,
+) -> Result<Tally, DvdStoreError> {
     let mut tally = Tally::default();
     reader
         .read(TALLY, &mut |row| {
@@ -68,8 +126,8 @@ pub(crate) async fn tally_of(reader: &mut impl Reader) -> Result<Tally, DvdStore
 }
 
 /// Makes all checks.
-pub(crate) async fn inspect(
-    reader: &mut impl Reader,
+async fn inspect<C: Connection + SchemaOwner>(
+    reader: &mut Reader<C>,
     parameters: &Parameters,
     run: Option<(&Tally, &DvdStoreAccounting)>,
 ) -> Result<Vec<CheckResult>, DvdStoreError> {
@@ -99,8 +157,8 @@ pub(crate) async fn inspect(
 }
 
 /// Stock against the generator: only it knows what was there at the load.
-async fn balance(
-    reader: &mut impl Reader,
+async fn balance<C: Connection + SchemaOwner>(
+    reader: &mut Reader<C>,
     parameters: &Parameters,
 ) -> Result<CheckResult, DvdStoreError> {
     let catalogue = Catalogue::new(parameters);
@@ -142,8 +200,8 @@ async fn balance(
 }
 
 /// Whether the rows of the population are there.
-async fn population(
-    reader: &mut impl Reader,
+async fn population<C: Connection + SchemaOwner>(
+    reader: &mut Reader<C>,
     parameters: &Parameters,
 ) -> Result<CheckResult, DvdStoreError> {
     let size = parameters.size;
@@ -180,14 +238,14 @@ async fn population(
 
 /// Ids and titles of the comparisons with the accounting, in the order of [`Changes::values`].
 const BOOKS: [(&str, &str); Changes::COUNT] = [
-    ("new-customers", "as many new customers as the clients were told of"),
-    ("new-members", "as many new members as the clients were told of"),
-    ("new-reviews", "as many new reviews as the clients were told of"),
-    ("new-ratings", "as many new ratings as the clients were told of"),
-    ("new-orders", "as many new orders as the clients were told of"),
-    ("new-lines", "as many new lines of orders as the clients were told of"),
-    ("pieces-sold", "as many pieces sold as the clients were told of"),
-    ("amounts", "amounts of orders grew by the cents that the clients were told of"),
+    ("new-customers", "new customers: as many as were acknowledged to clients"),
+    ("new-members", "new members: as many as were acknowledged to clients"),
+    ("new-reviews", "new reviews: as many as were acknowledged to clients"),
+    ("new-ratings", "new ratings: as many as were acknowledged to clients"),
+    ("new-orders", "new orders: as many as were acknowledged to clients"),
+    ("new-lines", "new order lines: as many as were acknowledged to clients"),
+    ("pieces-sold", "pieces sold: as many as were acknowledged to clients"),
+    ("amounts", "amounts of orders grew by the cents acknowledged to clients"),
 ];
 
 /// The growth of the tables against the accounting.
@@ -202,7 +260,7 @@ fn compare(before: &Tally, after: &Tally, accounting: &DvdStoreAccounting) -> Ve
             let least = least[index].cast_signed();
             let most = least + perhaps[index].cast_signed();
             let violation = (!(least..=most).contains(&grown)).then(|| {
-                format!("grew by {grown}, the clients were told of {least} (at most {most})")
+                format!("grew by {grown}, acknowledged to clients: {least} (at most {most})")
             });
             CheckResult { id, title, violation }
         })

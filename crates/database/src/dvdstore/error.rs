@@ -3,6 +3,7 @@
 use underlay_workload::dvdstore::SizeError;
 
 use super::MARKER_FORMAT;
+use crate::connection::RequestError;
 use crate::error::SessionError;
 
 /// Why something could not be done with the shop.
@@ -44,4 +45,10 @@ pub enum DvdStoreError {
     /// A loader could not be started.
     #[error("could not start a loader: {0}")]
     Thread(#[from] std::io::Error),
+}
+
+impl From<RequestError> for DvdStoreError {
+    fn from(error: RequestError) -> DvdStoreError {
+        DvdStoreError::Session(error.into())
+    }
 }

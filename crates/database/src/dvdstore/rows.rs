@@ -8,24 +8,21 @@ use underlay_workload::dvdstore::population::{Date, Fields};
 pub(crate) const UNIT_BYTES_MAX: usize = 4_096;
 
 /// Rows that are being written.
+#[derive(Default)]
 pub(crate) struct RowText {
     /// Complete rows, and the begin of the next.
     pub buffer: BytesMut,
     /// Complete rows so far.
     pub rows: u64,
-    is_first: bool,
+    has_field: bool,
 }
 
 impl RowText {
-    pub(crate) fn with_capacity(bytes: usize) -> RowText {
-        RowText { buffer: BytesMut::with_capacity(bytes), rows: 0, is_first: true }
-    }
-
     fn separate(&mut self) {
-        if !self.is_first {
+        if self.has_field {
             self.buffer.put_u8(b'\t');
         }
-        self.is_first = false;
+        self.has_field = true;
     }
 
     fn put_number(&mut self, mut value: u64, width: usize) {
@@ -76,7 +73,7 @@ impl Fields for RowText {
     fn end_row(&mut self) {
         self.buffer.put_u8(b'\n');
         self.rows += 1;
-        self.is_first = true;
+        self.has_field = false;
     }
 }
 
@@ -87,7 +84,7 @@ mod tests {
 
     #[test]
     fn rows_are_text_between_tabs() {
-        let mut out = RowText::with_capacity(64);
+        let mut out = RowText::default();
         for cents in [2_999, 5, -1_005] {
             out.integer(0);
             out.text("");

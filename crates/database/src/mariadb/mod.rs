@@ -22,7 +22,6 @@ pub mod server;
 pub mod template;
 
 pub(crate) mod batch;
-pub mod dvdstore;
 mod infile;
 mod link;
 mod loader;

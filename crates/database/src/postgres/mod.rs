@@ -20,7 +20,6 @@ pub mod template;
 pub(crate) mod batch;
 mod connection;
 mod direct;
-pub mod dvdstore;
 mod link;
 mod loader;
 mod numeric;

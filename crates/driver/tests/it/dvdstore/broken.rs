@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use underlay_database::dvdstore::{CheckResult, Tally};
-use underlay_database::{Engine, mariadb, postgres};
+use underlay_database::Engine;
+use underlay_database::dvdstore::{self, CheckResult, Tally};
 use underlay_workload::dvdstore::DvdStoreAccounting;
 
 use super::{assert_clean, parameters, tally_now, texts, wait};
@@ -104,28 +104,21 @@ pub fn every_broken_invariant_is_caught(host: &TestServer) {
 fn broken(host: &TestServer, sql: &str, run: (&Tally, &DvdStoreAccounting)) -> Vec<CheckResult> {
     let target = host.target();
     wait(host, async {
-        match target.engine {
-            Engine::Postgresql => {
-                let client = target.connect().await.unwrap();
-                client
-                    .batch_execute(&format!(
-                        "BEGIN; SET LOCAL search_path = dvdstore; \
-                         SET LOCAL session_replication_role = replica; \
-                         DROP INDEX customers_username, customers_login; {sql}"
-                    ))
-                    .await
-                    .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-                postgres::dvdstore::check_here(&client, &parameters(), Some(run)).await.unwrap()
-            }
-            Engine::Mariadb => {
-                let mut checks = mariadb::dvdstore::CheckConnection::open(&target).await.unwrap();
-                checks
-                    .execute("SET SESSION foreign_key_checks = 0, unique_checks = 0")
-                    .await
-                    .unwrap();
-                checks.execute(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-                checks.check(&parameters(), Some(run)).await.unwrap()
-            }
-        }
+        let of_postgresql = format!(
+            "BEGIN; SET LOCAL search_path = dvdstore; SET LOCAL session_replication_role = replica; \
+             DROP INDEX customers_username, customers_login; {sql}"
+        );
+        let of_mariadb = [
+            "SET NAMES latin1 COLLATE latin1_bin",
+            "START TRANSACTION WITH CONSISTENT SNAPSHOT",
+            "SET SESSION foreign_key_checks = 0, unique_checks = 0",
+            sql,
+        ];
+        let begin: &[&str] = match target.engine {
+            Engine::Postgresql => &[&of_postgresql],
+            Engine::Mariadb => &of_mariadb,
+        };
+        let checks = dvdstore::check_after(&target, &parameters(), Some(run), begin).await;
+        checks.unwrap_or_else(|error| panic!("{sql}: {error}"))
     })
 }
