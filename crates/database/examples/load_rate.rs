@@ -23,11 +23,11 @@ use futures_util::{SinkExt, StreamExt};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
-use underlay_database::Target;
-use underlay_database::postgres::tpcc::{
+use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
+use underlay_database::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, TableNames, check, drop_schema, load, schema_sql,
 };
-use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
+use underlay_database::{Engine, Target};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
 use underlay_workload::tpcc::{Entropy, Parameters};
 
@@ -264,7 +264,7 @@ impl Bench {
         self.runtime.block_on(async {
             let client = self.target.connect().await?;
             // What was copied carries no mark of ours, so the guarded removal would refuse it.
-            if drop_schema(&client).await.is_err() {
+            if drop_schema(&self.target).await.is_err() {
                 client.batch_execute("DROP SCHEMA tpcc CASCADE").await?;
             }
             client.batch_execute("CHECKPOINT").await?;
@@ -294,7 +294,7 @@ impl Bench {
 
     fn copy_files(&self, way: Way, rows: u64) -> Result<Run, Failure> {
         self.runtime.block_on(async {
-            self.target.connect().await?.batch_execute(schema_sql()).await?;
+            self.target.connect().await?.batch_execute(schema_sql(Engine::Postgresql)).await?;
             Ok::<(), Failure>(())
         })?;
         forget_peak_memory()?;

@@ -19,11 +19,11 @@ use mysql_async::prelude::Queryable;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use underlay_core::RootSeed;
-use underlay_database::Target;
 use underlay_database::managed::{Listen, StopMode};
-use underlay_database::mariadb::tpcc::schema_sql;
 use underlay_database::mariadb::{Server, ServerSpec, connect, find_installs};
+use underlay_database::tpcc::schema_sql;
 use underlay_database::tpcc::{LoadOptions, drop_schema, load};
+use underlay_database::{Engine, Target};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
 use underlay_workload::tpcc::{Entropy, Parameters};
 
@@ -163,7 +163,9 @@ fn load_files(
         let mut conn = connect(server).await?;
         conn.query_drop("CREATE DATABASE files CHARACTER SET latin1 COLLATE latin1_bin").await?;
         conn.query_drop("USE files").await?;
-        for sql in schema_sql().split(";\n").filter(|text| text.contains("CREATE TABLE")) {
+        for sql in
+            schema_sql(Engine::Mariadb).split(";\n").filter(|text| text.contains("CREATE TABLE"))
+        {
             conn.query_drop(sql).await?;
         }
         Ok::<_, Failure>(())

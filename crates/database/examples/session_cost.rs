@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::try_join_all;
 use serde_json::json;
 use underlay_database::Target;
-use underlay_database::postgres::tpcc::{Mode, Session, describe};
+use underlay_database::tpcc::{Mode, Session, describe};
 use underlay_workload::tpcc::{Parameters, Terminal, Transaction, TransactionType};
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -47,7 +47,7 @@ fn main() -> Result<(), Failure> {
 
 async fn measure(options: &Options) -> Result<(), Failure> {
     let client = options.target.connect().await?;
-    let parameters = describe(&client).await?.parameters;
+    let parameters = describe(&options.target).await?.parameters;
     let target = options.target.with_application_name(APPLICATION_NAME);
     let mut sessions = Vec::new();
     for _ in 0..options.users {

@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
-use underlay_database::postgres::tpcc::{Mode, TpccConnector, describe};
 use underlay_database::session::{Commits, Connector, Session};
+use underlay_database::tpcc::{Mode, TpccConnector, describe};
 use underlay_database::{SessionError, Target};
 use underlay_driver::{DriveSpec, DriveTick, Driver, Pacing, Saturation};
 use underlay_workload::tpcc::{Entropy, Outcome, Parameters, Tpcc, Transaction};
@@ -86,9 +86,8 @@ fn main() -> Result<(), Failure> {
         }
         Some(target) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            let parameters = runtime
-                .block_on(async { Ok::<_, Failure>(describe(&target.connect().await?).await?) })?
-                .parameters;
+            let parameters =
+                runtime.block_on(async { Ok::<_, Failure>(describe(&target).await?) })?.parameters;
             drive(&options, TpccConnector::new(target.clone(), parameters, Mode::Procedures))?
         }
     };

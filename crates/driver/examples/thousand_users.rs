@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use underlay_database::Target;
-use underlay_database::postgres::tpcc::{Mode, TpccConnector, describe};
+use underlay_database::tpcc::{Mode, TpccConnector, describe};
 use underlay_driver::{DriveSpec, DriveTick, Driver, Pacing, Saturation};
 use underlay_workload::tpcc::{Parameters, TransactionType};
 
@@ -28,9 +28,8 @@ struct Options {
 fn main() -> Result<(), Failure> {
     let options = parse(std::env::args().skip(1))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let parameters = runtime
-        .block_on(async { Ok::<_, Failure>(describe(&options.target.connect().await?).await?) })?
-        .parameters;
+    let parameters =
+        runtime.block_on(async { Ok::<_, Failure>(describe(&options.target).await?) })?.parameters;
     println!("{:#}", drive(&options, parameters)?);
     Ok(())
 }

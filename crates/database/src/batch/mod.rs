@@ -6,6 +6,9 @@
 //! What is the same for both engines is here and in `session` (one session's part of the work, measured); what an
 //! engine does by itself is in its own module. Nothing is retried: a lost transaction is a result.
 
+mod inserter;
+mod mariadb;
+mod postgres;
 mod report;
 mod session;
 mod start;
@@ -15,12 +18,11 @@ use std::time::Instant;
 use underlay_core::RootSeed;
 use underlay_workload::batch::{Claim, MAX_ROWS, Mode, Parameters, Verdict, slices};
 
+use crate::Engine;
 use crate::error::SessionError;
 use crate::target::Target;
-use crate::{Engine, mariadb, postgres};
 
 pub use report::{BatchReport, SessionEnd, SessionReport};
-pub(crate) use session::Inserter;
 
 /// Version of the rows and of the marker.
 pub(crate) const MARKER_FORMAT: i32 = 1;
@@ -172,8 +174,8 @@ pub fn insert_watched(
     let marker = Marker::of(options);
     on_runtime(target.stop.unless(async {
         match target.engine {
-            Engine::Postgresql => postgres::batch::create(&target, &marker).await,
-            Engine::Mariadb => mariadb::batch::create(&target, &marker).await,
+            Engine::Postgresql => postgres::create(&target, &marker).await,
+            Engine::Mariadb => mariadb::create(&target, &marker).await,
         }
     }))?;
     let slices = slices(options.parameters.rows, options.sessions);
@@ -204,8 +206,8 @@ pub fn insert_watched(
     if report.is_complete() {
         on_runtime(async {
             match target.engine {
-                Engine::Postgresql => postgres::batch::mark_complete(&target).await,
-                Engine::Mariadb => mariadb::batch::mark_complete(&target).await,
+                Engine::Postgresql => postgres::mark_complete(&target).await,
+                Engine::Mariadb => mariadb::mark_complete(&target).await,
             }
         })?;
     }
@@ -223,8 +225,8 @@ pub fn verify(
 ) -> Result<Verdict, BatchError> {
     on_runtime(target.stop.unless(async {
         match target.engine {
-            Engine::Postgresql => postgres::batch::verify(target, parameters, claims).await,
-            Engine::Mariadb => mariadb::batch::verify(target, parameters, claims).await,
+            Engine::Postgresql => postgres::verify(target, parameters, claims).await,
+            Engine::Mariadb => mariadb::verify(target, parameters, claims).await,
         }
     }))
 }
@@ -234,8 +236,8 @@ pub fn verify(
 pub fn rows_by_server_clock(target: &Target) -> Result<Vec<(u32, u64)>, BatchError> {
     on_runtime(target.stop.unless(async {
         match target.engine {
-            Engine::Postgresql => postgres::batch::rows_by_server_clock(target).await,
-            Engine::Mariadb => mariadb::batch::rows_by_server_clock(target).await,
+            Engine::Postgresql => postgres::rows_by_server_clock(target).await,
+            Engine::Mariadb => mariadb::rows_by_server_clock(target).await,
         }
     }))
 }
@@ -244,8 +246,8 @@ pub fn rows_by_server_clock(target: &Target) -> Result<Vec<(u32, u64)>, BatchErr
 pub fn describe(target: &Target) -> Result<Described, BatchError> {
     on_runtime(async {
         match target.engine {
-            Engine::Postgresql => postgres::batch::marker(target).await,
-            Engine::Mariadb => mariadb::batch::marker(target).await,
+            Engine::Postgresql => postgres::marker(target).await,
+            Engine::Mariadb => mariadb::marker(target).await,
         }
     })?
     .described()
@@ -255,10 +257,26 @@ pub fn describe(target: &Target) -> Result<Described, BatchError> {
 pub fn drop_schema(target: &Target) -> Result<(), BatchError> {
     on_runtime(target.stop.unless(async {
         match target.engine {
-            Engine::Postgresql => postgres::batch::drop_schema(target).await,
-            Engine::Mariadb => mariadb::batch::drop_schema(target).await,
+            Engine::Postgresql => postgres::drop_schema(target).await,
+            Engine::Mariadb => mariadb::drop_schema(target).await,
         }
     }))
+}
+
+/// Column names in the order of the generator: number, texts, bytes.
+fn columns(engine: Engine) -> String {
+    match engine {
+        Engine::Postgresql => postgres::columns(),
+        Engine::Mariadb => mariadb::columns(),
+    }
+}
+
+/// Settings of the sessions that insert.
+fn settings(engine: Engine) -> &'static [&'static str] {
+    match engine {
+        Engine::Postgresql => &[],
+        Engine::Mariadb => mariadb::SETTINGS,
+    }
 }
 
 fn on_runtime<T>(work: impl Future<Output = Result<T, BatchError>>) -> Result<T, BatchError> {

@@ -8,29 +8,15 @@ use std::time::Instant;
 use underlay_core::Histogram;
 use underlay_workload::batch::{Claim, Mode, Row, Slice};
 
+use super::inserter::Inserter;
 use super::report::{SessionEnd, SessionReport, add_at};
 use super::start::Start;
 use super::{BatchError, BatchOptions, on_runtime};
+use crate::connection::Connection;
+use crate::dispatch::with_engine;
 use crate::error::SessionError;
+use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
-use crate::{Engine, mariadb, postgres};
-
-/// An engine's connection, as far as inserting goes. Errors say whether a commit that was sent may have happened.
-pub(crate) trait Inserter: Sized {
-    async fn connect(target: &Target) -> Result<Self, SessionError>;
-    async fn begin(&mut self) -> Result<(), SessionError>;
-    /// Inserts one row: in a transaction of its own, unless one is open.
-    async fn insert(&mut self, row: &Row) -> Result<(), SessionError>;
-    async fn commit(&mut self) -> Result<(), SessionError>;
-    async fn rollback(&mut self) -> Result<(), SessionError>;
-    /// Streams rows into the table. `rows` gives the next one; `sent` is told how many the server took since it was
-    /// last told.
-    async fn stream(
-        &mut self,
-        rows: &mut (dyn FnMut() -> Option<Row> + Send),
-        sent: &mut (dyn FnMut(u64) + Send),
-    ) -> Result<(), SessionError>;
-}
 
 /// What a session has to do.
 #[derive(Clone, Copy)]
@@ -75,15 +61,14 @@ impl Account<'_> {
 impl Work<'_> {
     /// Carries out the work on this thread, from when all sessions are connected.
     pub(super) fn on_thread(self, target: &Target, start: &Start) -> SessionReport {
-        match target.engine {
-            Engine::Postgresql => {
-                self.on_engine::<postgres::batch::PostgresInserter>(target, start)
-            }
-            Engine::Mariadb => self.on_engine::<mariadb::batch::MariadbInserter>(target, start),
-        }
+        with_engine!(target.engine, C => self.on_engine::<C>(target, start))
     }
 
-    fn on_engine<I: Inserter>(self, target: &Target, start: &Start) -> SessionReport {
+    fn on_engine<C: Connection + SchemaOwner>(
+        self,
+        target: &Target,
+        start: &Start,
+    ) -> SessionReport {
         let mut account = Account {
             told: self.took,
             began: Instant::now(),
@@ -96,7 +81,7 @@ impl Work<'_> {
         };
         let mut has_arrived = false;
         let ended = on_runtime(async {
-            let connected = I::connect(target).await;
+            let connected = Inserter::<C>::connect(target).await;
             has_arrived = true;
             if !start.arrive() {
                 return Ok(SessionEnd::Stopped);
@@ -133,9 +118,9 @@ impl Work<'_> {
         }
     }
 
-    async fn carry_out<I: Inserter>(
+    async fn carry_out<C: Connection + SchemaOwner>(
         self,
-        inserter: &mut I,
+        inserter: &mut Inserter<C>,
         account: &mut Account<'_>,
     ) -> Result<SessionEnd, SessionError> {
         let BatchOptions { parameters, mode, rollback, .. } = *self.options;

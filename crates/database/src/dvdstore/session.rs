@@ -240,7 +240,7 @@ fn columns(lines: &[Line]) -> (Vec<i32>, Vec<i32>) {
 }
 
 fn no_shop() -> SessionError {
-    SessionError::refusal("the database holds no shop that underlay created; load one")
+    SessionError::refusal("the database holds no shop that underlay made; load one")
 }
 
 /// Compares the marker, identity and completeness, with the identity that is wanted.

@@ -14,8 +14,6 @@ pub(crate) enum RequestError {
     Mariadb(Error),
     /// The connection had ended before the request was sent.
     NotSent(Error),
-    /// There is no row where the workload's tables have one.
-    NoRow,
 }
 
 impl From<Error> for RequestError {
@@ -25,32 +23,13 @@ impl From<Error> for RequestError {
 }
 
 impl RequestError {
-    /// The server's number, when the server answered.
-    pub(crate) fn number(&self) -> Option<u16> {
-        match self {
-            RequestError::Mariadb(Error::Server(error))
-            | RequestError::NotSent(Error::Server(error)) => Some(error.code),
-            _ => None,
-        }
-    }
-
-    /// Whether nobody knows what the connection would answer next.
-    pub(crate) fn is_fatal(&self) -> bool {
-        match self {
-            RequestError::Mariadb(error) => error.is_fatal(),
-            RequestError::NotSent(_) => true,
-            RequestError::NoRow => false,
-        }
-    }
-
-    /// In the words of all engines.
+    /// In the terms of all engines.
     pub(crate) fn into_session_error(self, commit: CommitState) -> SessionError {
         match self {
             RequestError::Mariadb(error) => SessionError::from_mariadb(&error, commit),
             RequestError::NotSent(error) => {
                 SessionError::from_mariadb(&error, CommitState::NotSent)
             }
-            RequestError::NoRow => SessionError::no_row(),
         }
     }
 }

@@ -10,8 +10,6 @@ use tokio::sync::mpsc;
 
 use crate::connection::Completed;
 
-/// Size of a message to the server.
-pub(crate) const CHUNK_BYTES: usize = 256 << 10;
 /// Messages that are ready before the server takes them.
 const CHUNKS_READY: usize = 4;
 

@@ -8,14 +8,11 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, Params, Statement, Value};
 
 use super::connection::{connect_with_statements, setup};
-use super::direct::{self, Direct, Opened, Parameter, Row, decimal, protocol};
+use super::direct::{self, Direct, Opened, Parameter, Row, decimal};
 use super::error::RequestError;
 use crate::connection::Completed;
 use crate::error::{CommitState, SessionError};
 use crate::target::Target;
-
-/// The server's number of a table that is not there.
-const NO_SUCH_TABLE: u16 = 1146;
 
 /// One connection.
 #[derive(Debug)]
@@ -80,57 +77,6 @@ impl Link {
         }
     }
 
-    /// Carries out a statement whose rows, if it has any, nobody looks at.
-    pub(super) async fn execute(
-        &mut self,
-        statement: &Prepared,
-        parameters: &[Parameter<'_>],
-    ) -> Result<Completed, RequestError> {
-        self.rows(statement, parameters, &mut |_| {}).await
-    }
-
-    /// What `read` makes of the first row of a statement, which has one.
-    pub(super) async fn row<T>(
-        &mut self,
-        statement: &Prepared,
-        parameters: &[Parameter<'_>],
-        mut read: impl FnMut(Row<'_>) -> Result<T, RequestError>,
-    ) -> Result<T, RequestError> {
-        let mut first = None;
-        let mut look = |row: Row<'_>| {
-            first.get_or_insert_with(|| read(row));
-        };
-        self.rows(statement, parameters, &mut look).await?;
-        first.unwrap_or(Err(RequestError::NoRow))
-    }
-
-    /// What `read` makes of each row of a statement.
-    pub(super) async fn list<T>(
-        &mut self,
-        statement: &Prepared,
-        parameters: &[Parameter<'_>],
-        mut read: impl FnMut(Row<'_>) -> Result<T, RequestError>,
-    ) -> Result<Vec<T>, RequestError> {
-        let mut list = Vec::new();
-        let mut failed = Ok(());
-        let mut look = |row: Row<'_>| match read(row) {
-            Ok(value) => list.push(value),
-            Err(error) => failed = Err(error),
-        };
-        self.rows(statement, parameters, &mut look).await?;
-        failed.map(|()| list)
-    }
-
-    /// Carries out a statement that changes a row: one that is found, whether or not it is different then.
-    pub(super) async fn change(
-        &mut self,
-        statement: &Prepared,
-        parameters: &[Parameter<'_>],
-    ) -> Result<Completed, RequestError> {
-        let completed = self.execute(statement, parameters).await?;
-        if completed.changed == 0 { Err(RequestError::NoRow) } else { Ok(completed) }
-    }
-
     /// Carries out a statement that changes a row once for each of `count` rows of values, in their order: as one array where
     /// the server takes such, one by one where not. Returns whether it changed at least one row each time.
     pub(super) async fn change_each(
@@ -186,47 +132,11 @@ impl Link {
     }
 }
 
-impl Link {
-    /// What the marker of a population says, which `sql` reads: its identity, and whether it is complete. None when
-    /// there is no marker.
-    pub(super) async fn marker(
-        &mut self,
-        sql: &str,
-    ) -> Result<Option<(String, bool)>, RequestError> {
-        let statement = match self.prepare(sql).await {
-            Err(error) if error.number() == Some(NO_SUCH_TABLE) => return Ok(None),
-            statement => statement?,
-        };
-        let said = self.row(&statement, &[], |row| {
-            let identity = String::from_utf8_lossy(&row.bytes(0)?).into_owned();
-            Ok((identity, row.number::<i64>(1)? != 0))
-        });
-        match said.await {
-            // Nothing was completed.
-            Err(RequestError::NoRow) => Ok(Some((String::new(), false))),
-            said => said.map(Some),
-        }
-    }
-}
-
 impl Drop for Link {
     fn drop(&mut self) {
         if let Link::Direct(direct) = self {
             direct.quit();
         }
-    }
-}
-
-impl Row<'_> {
-    /// The whole number in a column where none is NULL.
-    pub(super) fn number<T: TryFrom<i64>>(&self, column: usize) -> Result<T, RequestError> {
-        let value = self.integer(column)?.ok_or(RequestError::NoRow)?;
-        value.try_into().map_err(|_| protocol("a number that its column cannot hold").into())
-    }
-
-    /// The text in a column where none is NULL.
-    pub(super) fn bytes(&self, column: usize) -> Result<Vec<u8>, RequestError> {
-        Ok(self.text(column)?.ok_or(RequestError::NoRow)?.to_vec())
     }
 }
 

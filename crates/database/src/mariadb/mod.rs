@@ -21,18 +21,14 @@ mod log;
 pub mod server;
 pub mod template;
 
-pub(crate) mod batch;
 mod infile;
 mod link;
 mod loader;
 pub(crate) mod ownership;
-mod parallel;
 mod pinned_key;
 mod text_rows;
 mod tls;
-pub mod tpcc;
 pub(crate) mod url;
-pub(crate) mod warehouse;
 mod workload_connection;
 
 mod error;

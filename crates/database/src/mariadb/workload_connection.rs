@@ -259,7 +259,6 @@ impl From<OwnError> for RequestError {
         match error {
             OwnError::Mariadb(error) => error.into(),
             OwnError::NotSent(error) => RequestError::from(error).not_sent(),
-            OwnError::NoRow => RequestError::no_row(),
         }
     }
 }

@@ -17,19 +17,15 @@ mod backup;
 mod control_data;
 pub mod template;
 
-pub(crate) mod batch;
 mod connection;
 mod direct;
-mod link;
 mod loader;
 mod numeric;
 pub(crate) mod ownership;
-mod parallel;
-mod settling;
+pub(crate) mod parallel;
+pub(crate) mod settling;
 pub mod tls;
-pub mod tpcc;
 pub(crate) mod url;
-pub(crate) mod warehouse;
 
 pub use crate::managed::{
     CopyReport, Listen, Liveness, LogCause, LogTail, RestoreOptions, ServerError, SettingInForce,

@@ -4,13 +4,7 @@
 //! (`numeric_send` in the server's sources documents it). Only what this workload needs: values with two or
 //! four decimal places.
 
-use bytes::{BufMut, BytesMut};
-use std::error::Error;
-use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
-
-/// An amount in cents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cents(pub i64);
+use bytes::BufMut;
 
 const NEGATIVE: i16 = 0x4000;
 
@@ -44,23 +38,6 @@ pub fn put_cents(out: &mut impl BufMut, cents: i64) {
 /// Appends a rate in ten-thousandths as `numeric(4, 4)`.
 pub fn put_rate(out: &mut impl BufMut, ten_thousandths: u32) {
     put_ten_thousandths(out, i64::from(ten_thousandths), 4);
-}
-
-impl ToSql for Cents {
-    fn to_sql(
-        &self,
-        _type: &Type,
-        out: &mut BytesMut,
-    ) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        put_cents(out, self.0);
-        Ok(IsNull::No)
-    }
-
-    fn accepts(kind: &Type) -> bool {
-        *kind == Type::NUMERIC
-    }
-
-    to_sql_checked!();
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use crate::error::{CommitState, SessionError};
 use crate::parallel::{LoadError, on_runtime, spread};
 use crate::target::Target;
 
-pub(super) fn refused(error: tokio_postgres::Error) -> SessionError {
+pub(crate) fn refused(error: tokio_postgres::Error) -> SessionError {
     SessionError::from_postgres(&error, CommitState::NotSent)
 }
 
 /// Carries out `work` on each of `items`, the last first, on `parallel` threads with a connection each.
 /// Ends early at the first error.
-pub(super) fn in_parallel<T: Send, E: LoadError>(
+pub(crate) fn in_parallel<T: Send, E: LoadError>(
     target: &Target,
     (parallel, settings): (usize, &str),
     items: Vec<T>,
@@ -29,7 +29,7 @@ pub(super) fn in_parallel<T: Send, E: LoadError>(
 }
 
 /// Carries out `work` on a connection of its own, on this thread.
-pub(super) fn on_connection<T, E: LoadError>(
+pub(crate) fn on_connection<T, E: LoadError>(
     target: &Target,
     work: impl AsyncFnOnce(&Client) -> Result<T, E>,
 ) -> Result<T, E> {

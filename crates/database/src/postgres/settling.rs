@@ -33,13 +33,13 @@ const UNFROZEN: &str = "SELECT name FROM unnest($1::text[]) AS name JOIN pg_clas
 
 /// Keeps autovacuum away from tables that are about to be loaded: what it analyses in the meantime keeps rows from being frozen,
 /// and for long where processors are busy. [`settle`] gives back to them what the server has.
-pub(super) async fn leave_alone(client: &Client, tables: &[String]) -> Result<(), SessionError> {
+pub(crate) async fn leave_alone(client: &Client, tables: &[String]) -> Result<(), SessionError> {
     alter(client, tables, "SET (autovacuum_enabled = off)").await
 }
 
 /// Freezes the rows of loaded tables, then gathers statistics, on `parallel` connections, the last table first. `statistics` are
 /// settings of the connections that gather them.
-pub(super) fn settle<E: LoadError>(
+pub(crate) fn settle<E: LoadError>(
     target: &Target,
     parallel: usize,
     tables: &[String],

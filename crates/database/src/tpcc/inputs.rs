@@ -2,15 +2,17 @@
 
 use underlay_workload::tpcc::{CustomerSelector, NewOrder};
 
+use crate::connection::Value;
+
 /// The lines of an order as arrays, sorted by (supplying warehouse, item) so that all transactions lock
 /// stock rows in one order.
 pub(crate) struct SortedLines {
-    pub numbers: Vec<i16>,
+    pub numbers: Vec<i32>,
     pub items: Vec<i32>,
     pub supplies: Vec<i32>,
-    pub quantities: Vec<i16>,
+    pub quantities: Vec<i32>,
     /// 1, or more for a repeated line of the same stock row.
-    pub rounds: Vec<i16>,
+    pub rounds: Vec<i32>,
 }
 
 impl SortedLines {
@@ -34,10 +36,10 @@ impl SortedLines {
             let repeated =
                 lines.items.last() == Some(&item) && lines.supplies.last() == Some(&supply);
             let round = if repeated { lines.rounds.last().map_or(1, |round| round + 1) } else { 1 };
-            lines.numbers.push(small(index + 1));
+            lines.numbers.push(index as i32 + 1);
             lines.items.push(item);
             lines.supplies.push(supply);
-            lines.quantities.push(small(line.quantity as usize));
+            lines.quantities.push(int(line.quantity));
             lines.rounds.push(round);
         }
         lines
@@ -45,21 +47,16 @@ impl SortedLines {
 }
 
 /// A customer as the functions take it: a number or a last name.
-pub(crate) fn selector(customer: &CustomerSelector) -> (Option<i32>, Option<&str>) {
+pub(crate) fn selector(customer: &CustomerSelector) -> [Value<'_>; 2] {
     match customer {
-        CustomerSelector::ById(id) => (Some(int(*id)), None),
-        CustomerSelector::ByLastName(name) => (None, Some(name)),
+        CustomerSelector::ById(id) => [Value::Int(int(*id)), Value::Null],
+        CustomerSelector::ByLastName(name) => [Value::Null, Value::Text(name.as_bytes())],
     }
 }
 
 /// An identifier as the engines store it.
 pub(crate) fn int(value: u32) -> i32 {
     i32::try_from(value).expect("identifiers of TPC-C fit into 31 bits")
-}
-
-/// A line number or quantity as the engines store it.
-pub(crate) fn small(value: usize) -> i16 {
-    i16::try_from(value).expect("line numbers and quantities of TPC-C are at most 15")
 }
 
 #[cfg(test)]

@@ -1,15 +1,22 @@
-//! TPC-C on every engine: what they have in common, and one entry for whoever has a [`Target`].
+//! TPC-C, on every engine.
 //!
-//! Schema, SQL and sessions are the engines' own; see `postgres::tpcc` and `mariadb::tpcc`.
+//! On PostgreSQL everything is in the schema `tpcc` of the target's database, on MariaDB in the database itself. A table of Underlay's
+//! own, `underlay_population`, says that Underlay created it. What engines differ in is their SQL (`sql`), and how they are
+//! asked whether the population is consistent (`check`).
 
-pub(crate) mod check;
+mod check;
 mod connector;
 mod inputs;
 mod load;
 mod others;
+mod procedures;
+mod rows;
+mod schema;
 mod session;
+mod sql;
+mod statements;
 
-use underlay_workload::tpcc::{Identity, Parameters, Tpcc};
+use underlay_workload::tpcc::Parameters;
 
 pub use crate::load_report::LoadReport;
 pub use check::{CheckMoment, CheckOptions, CheckReport, CheckResult, OrderNumbers, TableNames};
@@ -20,14 +27,12 @@ pub use session::Session;
 pub use underlay_core::{CallMode as Mode, CheckOutcome};
 pub use underlay_workload::tpcc::Outcome;
 
-pub(crate) use crate::parallel::on_runtime;
-pub(crate) use inputs::{SortedLines, int, selector, small};
-pub(crate) use load::{Counters, Piece, pieces};
-pub(crate) use session::{no_population, require_mode, require_population};
+pub use sql::{identity, identity_for, schema_sql};
 
-use crate::error::SessionError;
+use crate::connection::RequestError;
+use crate::dispatch::with_engine;
+use crate::error::{CommitState, SessionError};
 use crate::target::Target;
-use crate::{Engine, mariadb, postgres};
 
 /// Version of the population and of the marker. A change makes older databases unusable for new runs.
 pub(crate) const MARKER_FORMAT: i32 = 1;
@@ -85,53 +90,29 @@ pub struct Described {
     pub identity: String,
 }
 
-/// The identity of the workload as an engine runs it: results with different identities are not
-/// comparable.
-pub fn identity(engine: Engine, parameters: &Parameters, mode: Mode) -> Identity {
-    match engine {
-        Engine::Postgresql => postgres::tpcc::identity(parameters, mode),
-        Engine::Mariadb => mariadb::tpcc::identity(parameters, mode),
-    }
-}
-
-/// The identity of a workload of any profile; that of the specification is [`identity`].
-pub fn identity_for(engine: Engine, workload: &Tpcc, mode: Mode) -> Identity {
-    match engine {
-        Engine::Postgresql => postgres::tpcc::identity_for(workload, mode),
-        Engine::Mariadb => mariadb::tpcc::identity_for(workload, mode),
-    }
-}
-
 /// Creates the schema and loads the population. Blocks; must not be called from within a runtime.
 ///
 /// # Errors
-/// When there is a population or something else's schema already.
+/// When there is a population or something else's schema already. After any other error the tables are there without their
+/// mark of completion: they cannot be used by mistake, and can be dropped.
 pub fn load(
     target: &Target,
     parameters: &Parameters,
     options: &LoadOptions<'_>,
 ) -> Result<LoadReport, TpccError> {
-    match target.engine {
-        Engine::Postgresql => postgres::tpcc::load(target, parameters, options),
-        Engine::Mariadb => mariadb::tpcc::load(target, parameters, options),
-    }
+    with_engine!(target.engine, C => load::load::<C>(target, parameters, options))
 }
 
 /// Makes all checks. Must be called within a tokio runtime.
 ///
 /// # Errors
-/// Only when the database cannot be reached at all; everything else is an outcome of a check.
+/// Only when the database cannot be reached at all, or its user may not make the temporary tables without which no check can be made;
+/// everything else is an outcome of a check.
 pub async fn check(
     target: &Target,
     options: CheckOptions<'_>,
 ) -> Result<CheckReport, SessionError> {
-    let checks = async {
-        match target.engine {
-            Engine::Postgresql => postgres::tpcc::check(target, options).await,
-            Engine::Mariadb => mariadb::tpcc::check(target, options).await,
-        }
-    };
-    target.stop.unless(checks).await
+    target.stop.unless(check::check(target, options)).await
 }
 
 /// Reads D_NEXT_O_ID of all districts.
@@ -139,30 +120,28 @@ pub async fn order_numbers(
     target: &Target,
     tables: &TableNames,
 ) -> Result<OrderNumbers, SessionError> {
-    match target.engine {
-        Engine::Postgresql => {
-            let client = target.connect().await?;
-            postgres::tpcc::order_numbers(&client, tables).await
-        }
-        Engine::Mariadb => mariadb::tpcc::order_numbers(target, tables).await,
-    }
+    check::order_numbers(target, tables).await
 }
 
 /// What population a database holds.
 pub async fn describe(target: &Target) -> Result<Described, TpccError> {
-    match target.engine {
-        Engine::Postgresql => postgres::tpcc::describe(&target.connect().await?).await,
-        Engine::Mariadb => mariadb::tpcc::describe(target).await,
+    with_engine!(target.engine, C => schema::describe::<C>(target).await)
+}
+
+/// Removes the population, if Underlay created it.
+pub async fn drop_schema(target: &Target) -> Result<(), TpccError> {
+    let work = async { with_engine!(target.engine, C => schema::drop_schema::<C>(target).await) };
+    target.stop.unless(work).await
+}
+
+impl From<RequestError> for TpccError {
+    fn from(error: RequestError) -> TpccError {
+        TpccError::Session(error.into())
     }
 }
 
-/// Removes the population, if Underlay made it.
-pub async fn drop_schema(target: &Target) -> Result<(), TpccError> {
-    let work = async {
-        match target.engine {
-            Engine::Postgresql => postgres::tpcc::drop_schema(&target.connect().await?).await,
-            Engine::Mariadb => mariadb::tpcc::drop_schema(target).await,
-        }
-    };
-    target.stop.unless(work).await
+impl From<tokio_postgres::Error> for TpccError {
+    fn from(error: tokio_postgres::Error) -> TpccError {
+        TpccError::Session(SessionError::from_postgres(&error, CommitState::NotSent))
+    }
 }

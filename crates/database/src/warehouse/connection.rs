@@ -3,17 +3,17 @@
 use bytes::Bytes;
 
 use super::WarehouseError;
+use crate::Engine;
 use crate::error::SessionError;
 use crate::target::Target;
-use crate::{Engine, mariadb, postgres};
 
 /// Rows of a result; no value is `None`.
 pub(crate) type Rows = Vec<Vec<Option<String>>>;
 
 /// A connection.
 pub(super) enum Connection {
-    Postgres(postgres::warehouse::PostgresConnection),
-    Mariadb(mariadb::warehouse::MariadbConnection),
+    Postgres(super::postgres::PostgresConnection),
+    Mariadb(super::mariadb::MariadbConnection),
 }
 
 impl Connection {
@@ -21,10 +21,10 @@ impl Connection {
     pub async fn open(target: &Target, is_inside: bool) -> Result<Connection, SessionError> {
         Ok(match target.engine {
             Engine::Postgresql => {
-                Connection::Postgres(postgres::warehouse::PostgresConnection::open(target).await?)
+                Connection::Postgres(super::postgres::PostgresConnection::open(target).await?)
             }
             Engine::Mariadb => Connection::Mariadb(
-                mariadb::warehouse::MariadbConnection::open(target, is_inside).await?,
+                super::mariadb::MariadbConnection::open(target, is_inside).await?,
             ),
         })
     }

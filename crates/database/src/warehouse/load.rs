@@ -9,10 +9,10 @@ use underlay_workload::warehouse::Population;
 use super::connection::Connection;
 use super::rows::{Piece, Table, pieces};
 use super::{WarehouseError, on_runtime, schema};
+use crate::Engine;
 use crate::load_report::LoadReport;
 use crate::parallel::spread;
 use crate::target::Target;
-use crate::{Engine, postgres};
 
 /// Size of a message to the server.
 const CHUNK_BYTES: usize = 256 << 10;
@@ -31,7 +31,7 @@ pub fn load(
     let target = target.with_application_name("underlay-load");
     on_runtime(schema::create(&target, population))?;
     if target.engine == Engine::Postgresql {
-        on_runtime(postgres::warehouse::leave_alone(&target))?;
+        on_runtime(super::postgres::leave_alone(&target))?;
     }
     let (rows, bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     let began = Instant::now();
@@ -54,7 +54,7 @@ pub fn load(
 
     let began = Instant::now();
     match target.engine {
-        Engine::Postgresql => postgres::warehouse::settle::<WarehouseError>(&target, parallel)?,
+        Engine::Postgresql => super::postgres::settle::<WarehouseError>(&target, parallel)?,
         Engine::Mariadb => {
             let tables = Table::ALL.map(|table| format!("ANALYZE TABLE {}", table.name()));
             in_parallel(&target, parallel, tables.to_vec(), async |connection, sql| {

@@ -8,6 +8,8 @@
 mod check;
 mod connection;
 mod load;
+mod mariadb;
+mod postgres;
 mod queries;
 mod refresh;
 mod rows;

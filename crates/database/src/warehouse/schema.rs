@@ -3,10 +3,10 @@
 use underlay_workload::warehouse::Population;
 
 use super::connection::Connection;
+use super::mariadb::database_of;
 use super::rows::Table;
 use super::{Described, MARKER_FORMAT, WarehouseError, on_runtime};
 use crate::mariadb::connection::quoted;
-use crate::mariadb::warehouse::database_of;
 use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 use crate::{Engine, mariadb, postgres};

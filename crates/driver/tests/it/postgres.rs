@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use underlay_core::{Nanos, RootSeed};
 use underlay_database::managed::Listen;
-use underlay_database::postgres::tpcc::{
+use underlay_database::tpcc::{
     CheckMoment, CheckOptions, LoadOptions, Mode, OrderNumbers, TableNames, TpccConnector, check,
     load, order_numbers,
 };
@@ -49,10 +49,8 @@ impl Bench {
     }
 
     fn order_numbers(&self) -> OrderNumbers {
-        self.host.runtime.block_on(async {
-            let client = self.target().connect().await.unwrap();
-            order_numbers(&client, &TableNames::underlay()).await.unwrap()
-        })
+        let (target, tables) = (self.target(), TableNames::underlay());
+        self.host.runtime.block_on(order_numbers(&target, &tables)).unwrap()
     }
 
     /// All conditions, and the ledger against the order numbers before the run.

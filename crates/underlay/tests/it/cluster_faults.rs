@@ -5,7 +5,7 @@ use crate::common::stand::Stand;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use underlay_core::{Bytes, Nanos, RootSeed};
-use underlay_database::postgres::tpcc::OrderNumbers;
+use underlay_database::tpcc::OrderNumbers;
 use underlay_datastore::{ClusterFault, ClusterStorage, DatastoreSpec};
 use underlay_driver::{DriveSummary, Driver};
 use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};

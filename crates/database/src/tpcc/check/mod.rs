@@ -4,7 +4,9 @@
 
 mod condition;
 mod ledger;
+mod mariadb;
 mod piece;
+mod postgres;
 mod tables;
 
 use std::time::Duration;
@@ -12,12 +14,38 @@ use std::time::Duration;
 use underlay_core::CheckOutcome;
 use underlay_workload::tpcc::Ledger;
 
+use crate::Engine;
+use crate::error::SessionError;
+use crate::target::Target;
+
 pub use ledger::OrderNumbers;
 pub use tables::TableNames;
 
 pub(crate) use condition::{AFTER_LOAD, ALWAYS, Condition, conditions};
 pub(crate) use ledger::{compare, ledger_result};
 pub(crate) use piece::{Piece, pieces};
+
+/// Makes all checks.
+pub(super) async fn check(
+    target: &Target,
+    options: CheckOptions<'_>,
+) -> Result<CheckReport, SessionError> {
+    match target.engine {
+        Engine::Postgresql => postgres::check(target, options).await,
+        Engine::Mariadb => mariadb::check(target, options).await,
+    }
+}
+
+/// Reads D_NEXT_O_ID of all districts.
+pub(super) async fn order_numbers(
+    target: &Target,
+    tables: &TableNames,
+) -> Result<OrderNumbers, SessionError> {
+    match target.engine {
+        Engine::Postgresql => postgres::order_numbers(&target.connect().await?, tables).await,
+        Engine::Mariadb => mariadb::order_numbers(target, tables).await,
+    }
+}
 
 /// When a check is made: some conditions can be stated only for a population that was never used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

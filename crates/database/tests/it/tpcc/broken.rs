@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use underlay_database::postgres::tpcc::{
+use underlay_database::tpcc::{
     CheckMoment, CheckOutcome, CheckReport, Mode, OrderNumbers, TableNames,
 };
 use underlay_workload::tpcc::{

@@ -2,7 +2,7 @@
 
 use futures_util::future::join_all;
 use underlay_core::RootSeed;
-use underlay_database::postgres::tpcc::{Mode, Session};
+use underlay_database::tpcc::{Mode, Session};
 use underlay_workload::tpcc::{Delivery, Ledger, Terminal, Transaction};
 
 use super::harness::{Database, ONE_WAREHOUSE, TWO_WAREHOUSES, database_or_skip, loaded_database};

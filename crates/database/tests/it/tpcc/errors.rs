@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use tokio_postgres::Client;
-use underlay_database::postgres::tpcc::{Mode, Session};
+use underlay_database::tpcc::{Mode, Session};
 use underlay_database::{Address, ErrorClass, SessionError, Target};
 use underlay_workload::tpcc::{
     CustomerSelector, NewOrder, OrderLineInput, Payment, StockLevel, Transaction,

@@ -10,11 +10,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use tokio::runtime::Runtime;
 use tokio_postgres::SimpleQueryMessage;
 use underlay_core::RootSeed;
-use underlay_database::postgres::tpcc::{
+use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
+use underlay_database::tpcc::{
     CheckMoment, CheckOptions, CheckReport, CheckResult, LoadOptions, Mode, OrderNumbers, Outcome,
     Session, TableNames, check, load, order_numbers,
 };
-use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
 use underlay_database::{SessionError, Target};
 use underlay_host::{StateDir, Teardown, unprivileged_user};
 use underlay_workload::tpcc::{Entropy, Ledger, Parameters, Transaction};
@@ -139,10 +139,8 @@ impl Database {
     }
 
     pub fn order_numbers(&self) -> OrderNumbers {
-        self.runtime.block_on(async {
-            let client = self.target.connect().await.unwrap();
-            order_numbers(&client, &TableNames::underlay()).await.unwrap()
-        })
+        let numbers = order_numbers(&self.target, &TableNames::underlay());
+        self.runtime.block_on(numbers).unwrap()
     }
 
     /// Makes all checks.

@@ -4,9 +4,7 @@ use std::fs::File;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use underlay_database::postgres::tpcc::{
-    CheckMoment, LoadOptions, LoadProgress, LoadStage, describe, load,
-};
+use underlay_database::tpcc::{CheckMoment, LoadOptions, LoadProgress, LoadStage, describe, load};
 use underlay_workload::tpcc::population::{Table, order_line_count};
 
 use super::harness::{
@@ -58,10 +56,7 @@ fn a_load_passes_every_check() {
         let sql = format!("SELECT count(*) FROM {}", name(table));
         assert_eq!(database.number(&sql), rows(table), "{}", name(table));
     }
-    let described = database.runtime.block_on(async {
-        let client = database.target.connect().await.unwrap();
-        describe(&client).await.unwrap()
-    });
+    let described = database.runtime.block_on(describe(&database.target)).unwrap();
     assert_eq!(described.parameters, parameters(TWO_WAREHOUSES));
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use underlay_database::postgres::tpcc::{Mode, Outcome};
+use underlay_database::tpcc::{Mode, Outcome};
 use underlay_database::transaction_counter::count;
 use underlay_workload::tpcc::Terminal;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use underlay_core::RootSeed;
 use underlay_database::ErrorClass;
-use underlay_database::postgres::tpcc::{
+use underlay_database::tpcc::{
     LoadOptions, LoadStage, Mode, Session, TpccError, describe, drop_schema, load,
 };
 use underlay_workload::tpcc::{Entropy, Parameters};
@@ -15,15 +15,11 @@ use super::harness::{
 };
 
 fn described(database: &Database) -> Result<(), TpccError> {
-    database
-        .runtime
-        .block_on(async { describe(&database.target.connect().await.unwrap()).await.map(|_| ()) })
+    database.runtime.block_on(async { describe(&database.target).await.map(|_| ()) })
 }
 
 fn dropped(database: &Database) -> Result<(), TpccError> {
-    database
-        .runtime
-        .block_on(async { drop_schema(&database.target.connect().await.unwrap()).await })
+    database.runtime.block_on(async { drop_schema(&database.target).await })
 }
 
 fn loaded(database: &Database, warehouses: u32) -> Result<(), TpccError> {

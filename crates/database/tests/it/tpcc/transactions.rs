@@ -1,6 +1,6 @@
 //! What each of the five transactions does to the rows, to the row.
 
-use underlay_database::postgres::tpcc::{Mode, Session};
+use underlay_database::tpcc::{Mode, Session};
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Payment, StockLevel,
     Transaction, UNUSED_ITEM,

@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use underlay_core::{Bytes, RootSeed};
 use underlay_database::Target;
-use underlay_database::postgres::tpcc::{
+use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
+use underlay_database::tpcc::{
     CheckMoment, CheckOptions, CheckOutcome, CheckReport, LoadOptions, Mode, OrderNumbers,
     TableNames, TpccConnector, check, load, order_numbers,
 };
-use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
 use underlay_datastore::{Context, Datastore, DatastoreSpec, Timing, VolumeRequest, open};
 use underlay_driver::{DriveSpec, DriveSummary, Driver};
 use underlay_host::{FileSystem, StateDir, Teardown, unprivileged_user};
@@ -89,10 +89,8 @@ impl Stand {
 
     pub fn numbers(&self) -> OrderNumbers {
         let target = self.target();
-        self.runtime.block_on(async {
-            let client = target.connect().await.expect("a connection");
-            order_numbers(&client, &TableNames::underlay()).await.expect("order numbers")
-        })
+        let numbers = order_numbers(&target, &TableNames::underlay());
+        self.runtime.block_on(numbers).expect("order numbers")
     }
 
     /// Starts four users.

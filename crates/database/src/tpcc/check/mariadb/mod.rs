@@ -18,7 +18,10 @@ use mysql_async::{Conn, Error};
 
 use crate::error::{CommitState, SessionError};
 use crate::mariadb::connection::connect;
-use crate::mariadb::tpcc::database_of;
+
+use crate::mariadb::MariadbConnection;
+use crate::schema_ownership::WorkloadTables;
+use crate::schema_ownership::state::SchemaOwner;
 use crate::target::Target;
 use crate::tpcc::check::{Condition, Piece, merge, pieces};
 use crate::tpcc::{
@@ -51,7 +54,7 @@ pub async fn check(
     options: CheckOptions<'_>,
 ) -> Result<CheckReport, SessionError> {
     let began = Instant::now();
-    let target = database_of(&target.with_application_name("underlay-check")).0;
+    let target = with_database(&target.with_application_name("underlay-check"));
     let pieces = pieces(options.warehouses, options.parallel);
     let mut clients = Vec::new();
     for _ in 0..options.parallel.clamp(1, pieces.len()) {
@@ -93,10 +96,14 @@ pub async fn order_numbers(
     target: &Target,
     tables: &TableNames,
 ) -> Result<OrderNumbers, SessionError> {
-    let mut client = open(&database_of(target).0).await?;
+    let mut client = open(&with_database(target)).await?;
     ledger::read_order_numbers(&mut client, tables)
         .await
         .map_err(|error| SessionError::from_mariadb(&error, CommitState::NotSent))
+}
+
+fn with_database(target: &Target) -> Target {
+    MariadbConnection::with_database(target, WorkloadTables::Tpcc)
 }
 
 async fn open(target: &Target) -> Result<Conn, SessionError> {

@@ -7,8 +7,8 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Row, Value};
 use tokio::sync::mpsc;
 
-use super::connection::connect;
 use crate::error::{CommitState, SessionError};
+use crate::mariadb::connection::connect;
 use crate::target::Target;
 use crate::warehouse::Rows;
 

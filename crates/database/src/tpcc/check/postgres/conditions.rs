@@ -142,8 +142,8 @@ conditions! {
 mod tests {
     use std::collections::BTreeSet;
 
+    use super::super::shared::SHARED;
     use super::CONDITIONS;
-    use crate::postgres::tpcc::check::shared::SHARED;
     use crate::tpcc::TableNames;
 
     #[test]

@@ -6,12 +6,11 @@
 use underlay_workload::tpcc::NewOrder;
 use underlay_workload::tpcc::cardinality::LINES_PER_ORDER_MAX;
 
-use super::statements::{INSERT_LINES, Statements, require};
-use crate::mariadb::direct::Parameter::{self, Int};
-use crate::mariadb::direct::{Row, decimal};
-use crate::mariadb::error::RequestError;
-use crate::mariadb::link::Link;
-use crate::tpcc::{Outcome, SortedLines, int};
+use super::arrays::{Arrays, INSERT_LINES};
+use crate::connection::Value::{self, Int};
+use crate::connection::{Connection, RequestError, Row};
+use crate::tpcc::Outcome;
+use crate::tpcc::inputs::{SortedLines, int};
 
 /// For how many lines the statements have room.
 const LINES_MAX: usize = LINES_PER_ORDER_MAX as usize;
@@ -31,17 +30,18 @@ struct Stock {
     dist_info: Vec<u8>,
 }
 
-impl Statements {
+impl<C: Connection> Arrays<C> {
     pub(super) async fn new_order(
         &self,
-        link: &mut Link,
+        link: &mut C,
         order: &NewOrder,
     ) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(order.warehouse), int(order.district));
         let customer = int(order.customer);
         let lines = SortedLines::of(order);
         let numbered = link.change(&self.district_next, &[warehouse, district].map(Int)).await?;
-        let order_id = i32::try_from(numbered.last_insert_id).map_err(|_| RequestError::NoRow)?;
+        let order_id =
+            i32::try_from(numbered.last_insert_id).map_err(|_| RequestError::no_row())?;
         link.row(&self.terms, &[warehouse, district, customer].map(Int), |_| Ok(())).await?;
         let all_local = lines.supplies.iter().all(|supply| *supply == warehouse);
         let count = lines.items.len() as i32;
@@ -64,20 +64,20 @@ impl Statements {
                 let held = stock
                     .iter_mut()
                     .find(|held| (held.warehouse, held.item) == (supply, item))
-                    .ok_or(RequestError::NoRow)?;
+                    .ok_or_else(RequestError::no_row)?;
                 held.take(quantity);
                 let remote = i32::from(supply != warehouse);
                 taken.push([held.quantity, quantity, remote, supply, item].map(Int));
                 let price = items.iter().find(|known| known.id == item).map(|known| known.cents);
-                let cents = price.ok_or(RequestError::NoRow)? * i64::from(quantity);
+                let cents = price.ok_or_else(RequestError::no_row)? * i64::from(quantity);
                 let number = i32::from(lines.numbers[*index]);
                 let numbers = [warehouse, district, order_id, number, quantity, item, supply];
                 push_line(&mut text, &numbers, cents, &held.dist_info);
             }
-            require(link.change_each(&self.take_stock, taken.len(), taken.as_flattened()).await?)?;
+            link.change_each(&self.take_stock, &taken).await?;
             // Behind the last line.
             text.pop();
-            link.query(text).await?;
+            link.query(&text).await?;
         }
         if valid.len() < lines.items.len() {
             return Ok(Outcome::ROLLED_BACK);
@@ -86,31 +86,31 @@ impl Statements {
     }
 
     /// The items that exist.
-    async fn items(&self, link: &mut Link, wanted: &[i32]) -> Result<Vec<Item>, RequestError> {
-        let last = *wanted.last().ok_or(RequestError::NoRow)?;
+    async fn items(&self, link: &mut C, wanted: &[i32]) -> Result<Vec<Item>, RequestError> {
+        let last = *wanted.last().ok_or_else(RequestError::no_row)?;
         let mut values = [Int(last); LINES_MAX];
         fill(&mut values, wanted.iter().copied().map(Int))?;
-        let read = |row: Row<'_>| Ok(Item { id: row.number(0)?, cents: row.number(1)? });
+        let read = |row: C::Row<'_>| Ok(Item { id: row.number(0)?, cents: row.number(1)? });
         link.list(&self.items, &values, read).await
     }
 
     /// The rows of stock of those lines whose items exist.
     async fn stock(
         &self,
-        link: &mut Link,
+        link: &mut C,
         district: i32,
         lines: &SortedLines,
         valid: &[usize],
     ) -> Result<Vec<Stock>, RequestError> {
         let key = |index: &usize| [Int(lines.supplies[*index]), Int(lines.items[*index])];
-        let [supply, item] = key(valid.last().ok_or(RequestError::NoRow)?);
+        let [supply, item] = key(valid.last().ok_or_else(RequestError::no_row)?);
         let mut values = [supply; 1 + 2 * LINES_MAX];
         values[0] = Int(district);
         for pair in values[1..].chunks_exact_mut(2) {
             pair[1] = item;
         }
         fill(&mut values[1..], valid.iter().flat_map(key))?;
-        let read = |row: Row<'_>| {
+        let read = |row: C::Row<'_>| {
             Ok(Stock {
                 warehouse: row.number(0)?,
                 item: row.number(1)?,
@@ -134,12 +134,12 @@ impl Stock {
 
 /// Writes `given` over the first of `values`; there is room for the longest order.
 fn fill<'a>(
-    values: &mut [Parameter<'a>],
-    given: impl Iterator<Item = Parameter<'a>>,
+    values: &mut [Value<'a>],
+    given: impl Iterator<Item = Value<'a>>,
 ) -> Result<(), RequestError> {
     let mut places = values.iter_mut();
     for value in given {
-        *places.next().ok_or(RequestError::NoRow)? = value;
+        *places.next().ok_or_else(RequestError::no_row)? = value;
     }
     Ok(())
 }
@@ -152,8 +152,8 @@ fn push_line(text: &mut Vec<u8>, numbers: &[i32; 7], cents: i64, dist_info: &[u8
         text.push(b',');
     }
     text.extend_from_slice(b"NULL,");
-    let (digits, begin) = decimal(cents);
-    text.extend_from_slice(&digits[begin..]);
+    debug_assert!(cents >= 0, "a line costs something");
+    text.extend_from_slice(format!("{}.{:02}", cents / 100, cents % 100).as_bytes());
     text.extend_from_slice(b",'");
     // Texts of the population are letters and digits; what another has put there is quoted.
     for byte in dist_info {
@@ -181,7 +181,7 @@ fn push_number(text: &mut Vec<u8>, number: u32) {
 #[cfg(test)]
 mod tests {
     use super::{LINES_MAX, Stock, push_line};
-    use crate::mariadb::tpcc::statements::texts;
+    use crate::tpcc::statements::arrays::texts;
 
     #[test]
     fn lines_are_written_as_the_statement_reads_them() {

@@ -1,4 +1,5 @@
-//! Transactions statement by statement: what a chatty application sends. One round trip each, nothing
+//! Transactions statement by statement on engines that take arrays of parameters but return no changed rows: what a chatty
+//! application sends. One round trip each, nothing
 //! pipelined. A statement that changes several rows alike is sent once, with an array of values, where the server takes
 //! such; where it does not, once per row. Sessions do not commit by themselves, as those of JDBC and ODBC with that
 //! turned off: a transaction begins with its first statement.
@@ -8,19 +9,18 @@
 //!
 //! Statements are texts in one table, because all of them belong to the workload's identity. A prepared statement has a
 //! fixed number of parameters: those that name several items have room for the longest order, and a shorter one names its
-//! last item again. Order lines are sent as text each time. New-Order is in [`new_order`](super::new_order).
+//! last item again. Order lines are sent as text each time. New-Order is in `arrays_new_order`.
 
 use underlay_workload::tpcc::{
     CustomerSelector, Delivery, OrderStatus, Payment, StockLevel, Transaction,
 };
 
-use super::session::Failure;
+use crate::connection::Value::{Cents, Int, Text};
+use crate::connection::{Connection, RequestError, Row, Sql};
 use crate::error::CommitState;
-use crate::mariadb::direct::Parameter::{Cents, Int, Text};
-use crate::mariadb::direct::Row;
-use crate::mariadb::error::RequestError;
-use crate::mariadb::link::{Link, Prepared};
-use crate::tpcc::{Outcome, int, selector};
+use crate::tpcc::Outcome;
+use crate::tpcc::inputs::int;
+use crate::tpcc::session::Failure;
 
 const DISTRICTS: usize = 10;
 
@@ -48,19 +48,19 @@ macro_rules! oldest {
 macro_rules! statements {
     ($($name:ident = $text:expr;)+) => {
         /// All prepared statements.
-        pub struct Statements { $(pub(super) $name: Prepared,)+ }
+        pub(in crate::tpcc) struct Arrays<C: Connection> { $(pub(super) $name: C::Statement,)+ }
 
-        impl Statements {
+        impl<C: Connection> Arrays<C> {
             /// Prepares all statements, and the connection for them.
-            pub async fn prepare(link: &mut Link) -> Result<Statements, RequestError> {
-                let statements = Statements { $($name: link.prepare($text).await?,)+ };
-                link.query(COMMIT_WHEN_TOLD).await?;
+            pub async fn prepare(link: &mut C) -> Result<Arrays<C>, RequestError> {
+                let statements = Arrays { $($name: link.prepare(Sql::new($text)).await?,)+ };
+                link.query(COMMIT_WHEN_TOLD.as_bytes()).await?;
                 Ok(statements)
             }
         }
 
         /// The texts of all statements, for the workload's identity.
-        pub fn texts() -> Vec<&'static str> {
+        pub(in crate::tpcc) fn texts() -> Vec<&'static str> {
             vec![
                 COMMIT_WHEN_TOLD, ONE_SNAPSHOT, COMMIT, ROLLBACK, INSERT_LINES,
                 $($text,)+
@@ -142,17 +142,9 @@ statements! {
         WHERE ol_w_id = ? AND ol_d_id = ? AND ol_o_id >= ? AND ol_o_id < ?";
 }
 
-pub(super) fn require(has_changed: bool) -> Result<(), RequestError> {
-    if has_changed { Ok(()) } else { Err(RequestError::NoRow) }
-}
-
-impl Statements {
+impl<C: Connection> Arrays<C> {
     /// Carries out one transaction.
-    pub async fn run(
-        &self,
-        link: &mut Link,
-        transaction: &Transaction,
-    ) -> Result<Outcome, Failure> {
+    pub async fn run(&self, link: &mut C, transaction: &Transaction) -> Result<Outcome, Failure> {
         let done = match transaction {
             Transaction::NewOrder(order) => self.new_order(link, order).await,
             Transaction::Payment(payment) => self.payment(link, payment).await,
@@ -165,7 +157,7 @@ impl Statements {
             true => (COMMIT, CommitState::InFlight),
             false => (ROLLBACK, CommitState::NotSent),
         };
-        match link.query(end).await {
+        match link.query(end.as_bytes()).await {
             Ok(_) => Ok(outcome),
             Err(error) => Err(Failure { error, commit }),
         }
@@ -174,21 +166,21 @@ impl Statements {
     /// The customer's number, looked up when named by last name: the middle one, rounded up.
     async fn customer(
         &self,
-        link: &mut Link,
+        link: &mut C,
         warehouse: i32,
         district: i32,
         customer: &CustomerSelector,
     ) -> Result<i32, RequestError> {
-        let last = match selector(customer) {
-            (Some(id), _) => return Ok(id),
-            (None, last) => last.unwrap_or_default(),
+        let last = match customer {
+            CustomerSelector::ById(id) => return Ok(int(*id)),
+            CustomerSelector::ByLastName(last) => last,
         };
         let values = [Int(warehouse), Int(district), Text(last.as_bytes())];
         let ids = link.list(&self.namesakes, &values, |row| row.number(0)).await?;
-        ids.len().checked_sub(1).map(|top| ids[top / 2]).ok_or(RequestError::NoRow)
+        ids.len().checked_sub(1).map(|top| ids[top / 2]).ok_or_else(RequestError::no_row)
     }
 
-    async fn payment(&self, link: &mut Link, payment: &Payment) -> Result<Outcome, RequestError> {
+    async fn payment(&self, link: &mut C, payment: &Payment) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(payment.warehouse), int(payment.district));
         let (c_warehouse, c_district) =
             (int(payment.customer_warehouse), int(payment.customer_district));
@@ -230,17 +222,17 @@ impl Statements {
 
     async fn order_status(
         &self,
-        link: &mut Link,
+        link: &mut C,
         status: &OrderStatus,
     ) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(status.warehouse), int(status.district));
         // Several statements must see one state of the order: hence one snapshot.
-        link.query(ONE_SNAPSHOT).await?;
+        link.query(ONE_SNAPSHOT.as_bytes()).await?;
         let customer = self.customer(link, warehouse, district, &status.customer).await?;
         let values = [warehouse, district, customer].map(Int);
         link.row(&self.customer_status, &values, |_| Ok(())).await?;
         let order = match link.row(&self.latest_order, &values, |row| row.number(0)).await {
-            Err(RequestError::NoRow) => return Ok(Outcome::COMMITTED),
+            Err(error) if error.is_no_row() => return Ok(Outcome::COMMITTED),
             order => order?,
         };
         link.execute(&self.order_lines, &[warehouse, district, order].map(Int)).await?;
@@ -248,47 +240,35 @@ impl Statements {
     }
 
     /// Each step for all districts, so that rows are locked in one order of tables.
-    async fn delivery(
-        &self,
-        link: &mut Link,
-        delivery: &Delivery,
-    ) -> Result<Outcome, RequestError> {
+    async fn delivery(&self, link: &mut C, delivery: &Delivery) -> Result<Outcome, RequestError> {
         let (warehouse, carrier) = (Int(int(delivery.warehouse)), Int(int(delivery.carrier)));
-        let read = |row: Row<'_>| Ok([warehouse, Int(row.number(0)?), Int(row.number(1)?)]);
+        let read = |row: C::Row<'_>| Ok([warehouse, Int(row.number(0)?), Int(row.number(1)?)]);
         let orders = link.list(&self.oldest_new_orders, &[warehouse; DISTRICTS], read).await?;
         let skipped_deliveries = (DISTRICTS - orders.len()) as u32;
         let outcome = Outcome { skipped_deliveries, ..Outcome::COMMITTED };
         let Some(last) = orders.last() else { return Ok(outcome) };
-        require(
-            link.change_each(&self.delete_new_order, orders.len(), orders.as_flattened()).await?,
-        )?;
+        link.change_each(&self.delete_new_order, &orders).await?;
         let carried: Vec<_> = orders
             .iter()
             .map(|&[warehouse, district, id]| [carrier, warehouse, district, id])
             .collect();
-        require(link.change_each(&self.carry_order, carried.len(), carried.as_flattened()).await?)?;
-        require(link.change_each(&self.deliver_lines, orders.len(), orders.as_flattened()).await?)?;
+        link.change_each(&self.carry_order, &carried).await?;
+        link.change_each(&self.deliver_lines, &orders).await?;
         let mut named = [*last; DISTRICTS];
         named[..orders.len()].copy_from_slice(&orders);
-        let read = |row: Row<'_>| {
+        let read = |row: C::Row<'_>| {
             let (district, customer) = (Int(row.number(0)?), Int(row.number(1)?));
             Ok([Cents(row.number(2)?), warehouse, district, customer])
         };
         let credits = link.list(&self.delivered, named.as_flattened(), read).await?;
         if credits.len() < orders.len() {
-            return Err(RequestError::NoRow);
+            return Err(RequestError::no_row());
         }
-        require(
-            link.change_each(&self.credit_customer, credits.len(), credits.as_flattened()).await?,
-        )?;
+        link.change_each(&self.credit_customer, &credits).await?;
         Ok(outcome)
     }
 
-    async fn stock_level(
-        &self,
-        link: &mut Link,
-        level: &StockLevel,
-    ) -> Result<Outcome, RequestError> {
+    async fn stock_level(&self, link: &mut C, level: &StockLevel) -> Result<Outcome, RequestError> {
         let (warehouse, district) = (int(level.warehouse), int(level.district));
         // Read committed is enough here (clause 3.4): two statements, two snapshots.
         let next: i32 = link

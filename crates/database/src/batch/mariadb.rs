@@ -3,22 +3,18 @@
 //! The database is the one that the URL names, `batch` where it names none. It is made where it is not there, and
 //! must be empty otherwise.
 
-mod inserter;
-
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use underlay_workload::batch::{
     CHECKORD_BYTES, Claim, Parameters, Row, TEXT_COLUMNS, Text, Verdict, Verifier,
 };
 
-use super::connection::{connect, quoted};
-use super::ownership::{release, state};
 use crate::batch::{BatchError, Marker};
 use crate::error::{CommitState, SessionError};
+use crate::mariadb::connection::{connect, quoted};
+use crate::mariadb::ownership::{release, state};
 use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
-
-pub(crate) use inserter::MariadbInserter;
 
 const MARKER_SQL: &str = "CREATE TABLE underlay_batch (format int NOT NULL, rows_wanted int NOT NULL, \
     seed bigint NOT NULL, sessions int NOT NULL, mode varchar(20) NOT NULL, is_rollback boolean NOT NULL, \
@@ -29,13 +25,13 @@ const TABLE_SQL: &str = "CREATE TABLE test (rec_num int NOT NULL PRIMARY KEY, `d
     owflag char(3), ordrec char(8), firmid char(5), checkord binary(16), branchid char(5), \
     sj datetime DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB";
 /// What every session is told. Rows must be refused, not shortened.
-const SETTINGS: [&str; 2] = [
+pub(super) const SETTINGS: &[&str] = &[
     "SET NAMES latin1 COLLATE latin1_bin",
     "SET SESSION autocommit = 1, time_zone = '+00:00', sql_mode = 'STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION'",
 ];
 
 /// Column names in the order of the generator: number, texts, bytes.
-fn columns() -> String {
+pub(super) fn columns() -> String {
     let texts = TEXT_COLUMNS.map(|(name, _)| format!("`{name}`")).join(", ");
     format!("rec_num, {texts}, checkord")
 }
@@ -56,15 +52,6 @@ async fn execute(conn: &mut Conn, sql: &str) -> Result<(), BatchError> {
     conn.query_drop(sql).await.map_err(refused)
 }
 
-/// A connection with the database, which must be there.
-async fn open(target: &Target) -> Result<Conn, SessionError> {
-    let mut conn = connect(&target.with_database(&database_of(target))).await?;
-    for sql in SETTINGS {
-        conn.query_drop(sql).await.map_err(not_sent)?;
-    }
-    Ok(conn)
-}
-
 /// A connection with the database, which must be ours.
 async fn open_ours(target: &Target) -> Result<Conn, BatchError> {
     let mut conn = connect(&target.with_database("")).await?;
@@ -74,7 +61,7 @@ async fn open_ours(target: &Target) -> Result<Conn, BatchError> {
         State::Foreign => return Err(BatchError::Foreign),
         State::Ours => {}
     }
-    for sql in SETTINGS {
+    for &sql in SETTINGS {
         execute(&mut conn, sql).await?;
     }
     execute(&mut conn, &format!("USE {}", quoted(&database))).await?;

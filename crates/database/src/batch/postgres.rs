@@ -1,7 +1,5 @@
 //! Batch insertion on PostgreSQL: the schema `batch`, its marker, its rows.
 
-mod inserter;
-
 use futures_util::TryStreamExt;
 use std::pin::pin;
 use tokio_postgres::Client;
@@ -15,8 +13,6 @@ use crate::postgres::ownership::{remove, state};
 use crate::schema_ownership::{PlaceClaim, State, WorkloadTables};
 use crate::target::Target;
 
-pub(crate) use inserter::PostgresInserter;
-
 /// The study's table. `clock_timestamp` is the moment of the insertion; `CURRENT_TIMESTAMP` would be that of the
 /// transaction's begin, the same for all rows of an explicit transaction.
 const SCHEMA_SQL: &str = "CREATE SCHEMA batch; \
@@ -28,7 +24,7 @@ const SCHEMA_SQL: &str = "CREATE SCHEMA batch; \
       sj timestamp DEFAULT (clock_timestamp() AT TIME ZONE 'UTC'))";
 
 /// Column names in the order of the generator: number, texts, bytes.
-fn columns() -> String {
+pub(super) fn columns() -> String {
     let texts = TEXT_COLUMNS.map(|(name, _)| name).join(", ");
     format!("rec_num, {texts}, checkord")
 }

@@ -6,10 +6,10 @@ use bytes::Bytes;
 use futures_util::SinkExt;
 use tokio_postgres::{Client, SimpleQueryMessage};
 
-use super::parallel::refused;
-use super::settling;
 use crate::error::SessionError;
 use crate::parallel::LoadError;
+use crate::postgres::parallel::refused;
+use crate::postgres::settling;
 use crate::target::Target;
 use crate::warehouse::{Rows, TABLE_NAMES, WarehouseError};
 

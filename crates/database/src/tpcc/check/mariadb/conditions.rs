@@ -129,16 +129,16 @@ conditions! {
 
 #[cfg(test)]
 mod tests {
+    use super::super::shared::SHARED;
+    use super::super::text::sql_of;
     use super::CONDITIONS;
-    use crate::mariadb::tpcc::check::shared::SHARED;
-    use crate::mariadb::tpcc::check::text::sql_of;
     use crate::tpcc::TableNames;
     use crate::tpcc::check::pieces;
 
     #[test]
     fn conditions_are_those_of_every_engine_and_texts_complete() {
         let ours: Vec<_> = CONDITIONS.iter().map(|one| (one.id, one.title, one.moments)).collect();
-        let theirs: Vec<_> = crate::postgres::tpcc::conditions()
+        let theirs: Vec<_> = crate::tpcc::check::postgres::CONDITIONS
             .iter()
             .map(|one| (one.id, one.title, one.moments))
             .collect();

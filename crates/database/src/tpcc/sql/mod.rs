@@ -1,0 +1,81 @@
+//! The workload's SQL: one file and one folder for each engine. The texts are part of the workload's identity.
+
+mod mariadb;
+mod postgres;
+
+use underlay_workload::tpcc::{Identity, Parameters, Profile, Tpcc};
+
+use super::{Mode, statements};
+use crate::Engine;
+use crate::connection::Sql;
+
+/// The texts of an engine.
+pub(super) struct Dialect {
+    /// The tables, without the keys that follow the rows.
+    pub schema: &'static str,
+    /// Keys and indexes, one statement per line that ends with a semicolon.
+    pub keys: &'static str,
+    /// The five transactions as functions or procedures.
+    pub procedures: &'static str,
+    /// Creates the marker.
+    pub marker: &'static str,
+    /// Settings of a session.
+    pub settings: &'static [&'static str],
+    /// The statements of [`Dialect::schema`] or [`Dialect::procedures`].
+    pub definitions: fn(&str) -> Vec<String>,
+    /// The calls of the transactions, each one round trip.
+    pub calls: Calls<Sql<'static>>,
+    /// New-Order with lines that the database draws.
+    pub drawn_new_order: Sql<'static>,
+}
+
+/// One of something for each transaction.
+pub(super) struct Calls<T> {
+    pub new_order: T,
+    pub payment: T,
+    pub order_status: T,
+    pub delivery: T,
+    pub stock_level: T,
+}
+
+/// The texts of an engine.
+pub(super) fn dialect(engine: Engine) -> &'static Dialect {
+    match engine {
+        Engine::Postgresql => &postgres::DIALECT,
+        Engine::Mariadb => &mariadb::DIALECT,
+    }
+}
+
+/// The tables of an engine, without the keys that follow the rows.
+pub fn schema_sql(engine: Engine) -> &'static str {
+    dialect(engine).schema
+}
+
+/// The identity of the workload as an engine runs it: results with different identities are not comparable.
+pub fn identity(engine: Engine, parameters: &Parameters, mode: Mode) -> Identity {
+    let dialect = dialect(engine);
+    let settings = dialect.settings.concat();
+    let statements = statements::texts(engine).concat();
+    let transactions = match mode {
+        Mode::Procedures => dialect.procedures,
+        Mode::Statements => &statements,
+    };
+    let texts = [dialect.schema, dialect.keys, &settings, transactions];
+    underlay_workload::tpcc::identity(parameters, &texts, mode.as_str())
+}
+
+/// The identity of a workload of any profile; that of the specification is [`identity`].
+pub fn identity_for(engine: Engine, workload: &Tpcc, mode: Mode) -> Identity {
+    let population = identity(engine, &workload.parameters, mode);
+    match workload.profile {
+        Profile::Specification => population,
+        Profile::HammerdbLike => {
+            let texts = [population.0.as_str(), dialect(engine).drawn_new_order.text];
+            underlay_workload::tpcc::identity(
+                &workload.parameters,
+                &texts,
+                workload.profile.as_str(),
+            )
+        }
+    }
+}
