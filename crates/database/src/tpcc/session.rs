@@ -93,11 +93,12 @@ impl<C: Connection + SchemaOwner> EngineSession<C> {
             Err(error) if error.is_absent() => return Err(no_population()),
             connection => connection?,
         };
-        connection.run(dialect(C::ENGINE).settings).await?;
         let marker = C::table(WorkloadTables::Tpcc, WorkloadTables::Tpcc.marker());
         let marker = connection.marker(&format!("SELECT identity, complete FROM {marker}")).await?;
         let wanted = identity(C::ENGINE, &workload.parameters, Mode::Procedures);
         require_population(&marker.ok_or_else(no_population)?, &wanted)?;
+        // Later: a plan without scans of whole tables would be compiled for the marker.
+        connection.run(dialect(C::ENGINE).settings).await?;
         let transactions = match mode {
             Mode::Procedures => {
                 Transactions::Procedures(Procedures::prepare(&mut connection, workload).await?)

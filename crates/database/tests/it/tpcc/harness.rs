@@ -139,8 +139,8 @@ impl Database {
     }
 
     pub fn order_numbers(&self) -> OrderNumbers {
-        let numbers = order_numbers(&self.target, &TableNames::underlay());
-        self.runtime.block_on(numbers).unwrap()
+        let tables = TableNames::underlay();
+        self.runtime.block_on(order_numbers(&self.target, &tables)).unwrap()
     }
 
     /// Makes all checks.

@@ -89,8 +89,8 @@ impl Stand {
 
     pub fn numbers(&self) -> OrderNumbers {
         let target = self.target();
-        let numbers = order_numbers(&target, &TableNames::underlay());
-        self.runtime.block_on(numbers).expect("order numbers")
+        let tables = TableNames::underlay();
+        self.runtime.block_on(order_numbers(&target, &tables)).expect("order numbers")
     }
 
     /// Starts four users.
