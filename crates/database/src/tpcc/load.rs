@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use underlay_workload::tpcc::Parameters;
 use underlay_workload::tpcc::population::Table;
 
-use super::rows::rows;
+use super::rows::{NextRow, rows};
 use super::schema::{self, OURS};
 use super::sql::{dialect, identity};
 use super::{Mode, TpccError};
@@ -135,7 +135,7 @@ async fn load_piece<C: Connection + SchemaOwner>(
     // Items belong to no warehouse: all of them come with the first.
     let last = if piece.table == Table::Item { piece.first } else { piece.last };
     let mut warehouses = piece.first..=last;
-    let mut next_row: Option<Box<dyn FnMut(&mut BytesMut) -> bool>> = None;
+    let mut next_row: Option<NextRow> = None;
     let mut next = |out: &mut BytesMut| {
         out.reserve(CHUNK_BYTES + ROW_BYTES_MAX);
         let (before, mut count, mut has_more) = (out.len(), 0, true);

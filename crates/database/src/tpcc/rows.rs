@@ -11,13 +11,15 @@ use underlay_workload::tpcc::population::{
 
 use crate::connection::RowEncoder;
 
-/// Appends the next row of one table and warehouse (for `item`: all rows, at the first warehouse), and says whether there was
-/// one.
+/// Appends the next row to a buffer, and says whether there was one.
+pub(super) type NextRow = Box<dyn FnMut(&mut BytesMut) -> bool>;
+
+/// The rows of one table and warehouse (for `item`: all rows, at the first warehouse).
 pub(super) fn rows<E: RowEncoder + 'static>(
     parameters: &Parameters,
     table: Table,
     warehouse: u32,
-) -> Box<dyn FnMut(&mut BytesMut) -> bool> {
+) -> NextRow {
     macro_rules! generator {
         ($rows:expr, $columns:literal, |$row:ident, $line:ident| $write:block) => {{
             let mut rows = $rows;

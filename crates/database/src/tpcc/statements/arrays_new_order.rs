@@ -60,7 +60,7 @@ impl<C: Connection> Arrays<C> {
             let mut text = INSERT_LINES.as_bytes().to_vec();
             for index in &valid {
                 let (item, supply) = (lines.items[*index], lines.supplies[*index]);
-                let quantity = i32::from(lines.quantities[*index]);
+                let quantity = lines.quantities[*index];
                 let held = stock
                     .iter_mut()
                     .find(|held| (held.warehouse, held.item) == (supply, item))
@@ -70,7 +70,7 @@ impl<C: Connection> Arrays<C> {
                 taken.push([held.quantity, quantity, remote, supply, item].map(Int));
                 let price = items.iter().find(|known| known.id == item).map(|known| known.cents);
                 let cents = price.ok_or_else(RequestError::no_row)? * i64::from(quantity);
-                let number = i32::from(lines.numbers[*index]);
+                let number = lines.numbers[*index];
                 let numbers = [warehouse, district, order_id, number, quantity, item, supply];
                 push_line(&mut text, &numbers, cents, &held.dist_info);
             }
