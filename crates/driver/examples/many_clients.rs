@@ -87,7 +87,7 @@ fn main() -> Result<(), Failure> {
         Some(target) => {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             let parameters =
-                runtime.block_on(async { Ok::<_, Failure>(describe(&target).await?) })?.parameters;
+                runtime.block_on(async { Ok::<_, Failure>(describe(target).await?) })?.parameters;
             drive(&options, TpccConnector::new(target.clone(), parameters, Mode::Procedures))?
         }
     };
