@@ -192,7 +192,8 @@ fn help(words: &[&str]) -> String {
     let mut before: Vec<&str> = Vec::new();
     let mut help = String::new();
     for word in words.iter().filter(|word| !word.starts_with('-')) {
-        before.push(word);
+        // Any workload stands for the one that the reader chooses.
+        before.push(if *word == "WORKLOAD" { "tpcc" } else { word });
         let output = Command::new(env!("CARGO_BIN_EXE_underlay"))
             .args(&before)
             .arg("--help")

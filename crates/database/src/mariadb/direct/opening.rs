@@ -61,6 +61,11 @@ impl Direct {
             .parse(())
             .map_err(|_| protocol("a greeting of another protocol"))?;
         let mut capabilities = Capabilities::of(&handshake);
+        // The server reads the response by what the request for TLS announced, if there is one: both
+        // must agree on whether a database is named.
+        if target.database.is_empty() {
+            capabilities.all.remove(CapabilityFlags::CLIENT_CONNECT_WITH_DB);
+        }
         if let (Some(material), Address::Tcp(host)) = (target.tls.material(), &target.address) {
             if handshake.capabilities().contains(CapabilityFlags::CLIENT_SSL) {
                 capabilities.all |= CapabilityFlags::CLIENT_SSL;
