@@ -13,7 +13,7 @@ use underlay_database::sysbench::{
     Session, SysbenchConnector, SysbenchError, Tally, check, describe, drop_tables, load,
     prepare_bulk, tally,
 };
-use underlay_database::{Address, Engine};
+use underlay_database::{Address, Engine, ErrorClass};
 use underlay_driver::{DriveSpec, DriveSummary, Driver, Mix, Weights};
 use underlay_host::skip;
 use underlay_workload::sysbench::{
@@ -198,7 +198,12 @@ fn loads_are_driven_and_accounted_for(host: &TestServer) {
         commits::assert_said_truly(host, counted, &summary);
         let counts = summary.totals.of(script.index());
         assert!(counts.committed > 20, "{script}: {:?}", summary.totals.samples);
-        assert_eq!((counts.failed, counts.unknown), (0, 0), "{:?}", summary.totals.samples);
+        // The two updates of `read_write` take their rows in no order: one of two users may have to give way.
+        let deadlocks = match script {
+            Script::ReadWrite => counts.errors.of(ErrorClass::Deadlock),
+            _ => 0,
+        };
+        assert_eq!((counts.failed, counts.unknown), (deadlocks, 0), "{:?}", summary.totals.samples);
         assert_eq!(summary.accounting.k_added().is_some(), script == Script::UpdateIndex);
         assert_clean(host, Some((&before, &summary.accounting)), script.as_str());
     }
