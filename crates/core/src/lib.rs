@@ -23,6 +23,6 @@ pub mod words;
 pub use evidence::Evidence;
 pub use histogram::Histogram;
 pub use random::RootSeed;
-pub use shared::{Arrivals, CallMode, CheckOutcome, Durability, FileSystem};
+pub use shared::{Arrivals, CallMode, CheckOutcome, Durability, FileSystem, IoClass};
 pub use units::{Bytes, Nanos};
 pub use words::Words;

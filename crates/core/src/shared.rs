@@ -50,6 +50,18 @@ words! {
     }
 }
 
+words! {
+    /// What an I/O of a database means to its sessions. `underlay_model::io_class` says which request is of which class.
+    pub enum IoClass: "class of I/O" {
+        /// Writes and flushes of the log: a commit waits for them.
+        Log = "log",
+        /// Reads that a session waits for.
+        Read = "read",
+        /// Everything that no session waits for: pages written back, discards, backups.
+        DataWrite = "data-write",
+    }
+}
+
 /// What a consistency check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {

@@ -205,6 +205,19 @@ pub(crate) struct OperationStat {
     pub(crate) latency_ns: u64,
     /// Sum of the modelled waiting for other requests.
     pub(crate) queue_ns: u64,
+    /// Those that a model was asked about.
+    pub(crate) modelled: ModelledIo,
+}
+
+/// Requests that a model was asked about: what it said, and what their clients got.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) struct ModelledIo {
+    pub(crate) ios: u64,
+    /// Sum of the modelled latencies, queueing included.
+    pub(crate) modelled_ns: u64,
+    /// Sum of the latencies as a client sees them.
+    pub(crate) actual_ns: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

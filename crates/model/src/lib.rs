@@ -4,8 +4,8 @@
 //! emulator), virtual time (simulation) or a test's own numbers. Randomness comes from a seed. Equal
 //! inputs give equal outputs, always.
 //!
-//! What is here, in reading order: what is asked ([`request`]), the description of a device
-//! ([`profile`]) and the built-in ones ([`builtin`]), the behaviour of one [`Device`] and its parts,
+//! What is here, in reading order: what is asked ([`request`]) and what it means to a database
+//! ([`io_class`]), the description of a device ([`profile`]) and the built-in ones ([`builtin`]), the behaviour of one [`Device`] and its parts,
 //! volumes on devices ([`Store`]), a closed loop to see what a device shows ([`closed_loop`]), the way back
 //! from measurements to a profile ([`calibration`]), who goes next to a device ([`scheduler`]), the disk
 //! group ([`disk_group`]), and hosts with disk groups under one datastore ([`cluster`]).
@@ -17,6 +17,8 @@
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod request;
+
+pub mod io_class;
 
 pub mod profile;
 

@@ -172,6 +172,29 @@ pub mod driver_series {
     pub const MEMORY: &str = "memory.resident";
 }
 
+/// Series of the source [`source::DATASTORE`] of an emulated run, per [`IoClass`](underlay_core::IoClass): requests that a model was asked about.
+///
+/// The increase of [`io_series::actual`] less that of [`io_series::modelled`] is the host's share: what I/O took beyond
+/// (negative: short of) what the modelled device takes. In the design's time, as all times of a datastore. Older records have none.
+pub mod io_series {
+    use underlay_core::IoClass;
+
+    /// Counter: requests.
+    pub fn ios(class: IoClass) -> String {
+        format!("io.{}.ios", class.as_str())
+    }
+
+    /// Counter, ns: what the model said, queueing included.
+    pub fn modelled(class: IoClass) -> String {
+        format!("io.{}.modelled", class.as_str())
+    }
+
+    /// Counter, ns: what it took, the path through the host included.
+    pub fn actual(class: IoClass) -> String {
+        format!("io.{}.actual", class.as_str())
+    }
+}
+
 /// Names of the sources of ticks.
 pub mod source {
     /// CPU time of the host, per state.

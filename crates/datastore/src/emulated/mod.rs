@@ -14,6 +14,7 @@
 mod backing;
 pub(crate) mod block_counters;
 mod checks;
+mod io_times;
 mod layout;
 mod mounted;
 pub(crate) mod path_calibration;
@@ -38,6 +39,7 @@ use crate::path::is_read_only;
 use crate::spec::{ClusterStorage, Context, MountedVolume, Timing, VolumeRequest};
 use crate::timing_report::TimingReport;
 use block_counters::BlockCounters;
+use io_times::IoTimes;
 use layout::Layout;
 use mounted::{MountedFile, VolumeSite};
 use path_calibration::{Calibration, calibrate};
@@ -106,6 +108,8 @@ pub(crate) struct EmulatedDatastore {
     follower: Option<PathFollower>,
     /// Reads and writes at the block layer up to the last report.
     block: BlockCounters,
+    /// What I/O took and should have taken.
+    io_times: IoTimes,
 }
 
 /// Starts the server and brings up the volumes.
@@ -162,6 +166,7 @@ pub(crate) fn open(
         calibration,
         follower: None,
         block: BlockCounters::default(),
+        io_times: IoTimes::default(),
     };
     datastore.note_block_devices();
     datastore.follow_path()?;
@@ -274,7 +279,11 @@ impl Datastore for EmulatedDatastore {
 
     fn counters(&mut self) -> Result<Vec<f64>, DatastoreError> {
         let stat = self.stat()?;
-        let mut values = series::values(&stat);
+        let device =
+            |volume: &MountedVolume| volume.block_device.as_deref().map(BlockCounters::read);
+        let block = self.volumes.iter().map(|volume| device(volume).unwrap_or_default().0);
+        self.io_times.observe(&stat.volumes, &block.collect::<Vec<_>>());
+        let mut values = series::values(&stat, &self.io_times);
         values.extend(stat.cluster.iter().map(|value| value.unwrap_or(f64::NAN)));
         Ok(values)
     }

@@ -1,8 +1,10 @@
 //! The counters of an emulated datastore as declared series, and their values in the same order.
 
+use underlay_core::IoClass;
 use underlay_core::series::SeriesSpec;
 use underlay_model::Operation;
 
+use super::io_times::IoTimes;
 use crate::control::Stat;
 
 /// What is declared for these volumes and devices.
@@ -29,11 +31,18 @@ pub(crate) fn declare(volumes: &[&str], devices: &[&str]) -> Vec<SeriesSpec> {
     series.push(SeriesSpec::counter("server.errors", "ios"));
     // What emulating costs the host.
     series.push(SeriesSpec::counter("server.cpu", "ns"));
+    // Requests that a model was asked about: what it said, and what their clients got.
+    for class in IoClass::ALL {
+        let name = |what: &str| format!("io.{}.{what}", class.as_str());
+        series.push(SeriesSpec::counter(name("ios"), "ios"));
+        series.push(SeriesSpec::counter(name("modelled"), "ns"));
+        series.push(SeriesSpec::counter(name("actual"), "ns"));
+    }
     series
 }
 
 /// The values of [`declare`].
-pub(crate) fn values(stat: &Stat) -> Vec<f64> {
+pub(crate) fn values(stat: &Stat, io_times: &IoTimes) -> Vec<f64> {
     let mut values = Vec::new();
     for volume in &stat.volumes {
         for operation in &volume.operations {
@@ -48,13 +57,18 @@ pub(crate) fn values(stat: &Stat) -> Vec<f64> {
     }
     let server = [stat.delayed, stat.host_limited, stat.lateness_ns, stat.errors, stat.cpu_ns];
     values.extend(server.map(|value| value as f64));
+    for class in IoClass::ALL {
+        let io = io_times.of(class);
+        values.extend([io.ios, io.modelled_ns, io.actual_ns].map(|value| value as f64));
+    }
     values
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{declare, values};
-    use crate::control::{Condition, DeviceStat, Stat, VolumeStat};
+    use super::{IoTimes, declare, values};
+    use crate::control::{Condition, DeviceStat, ModelledIo, Stat, VolumeStat};
+    use crate::path_cost::ByDirection;
 
     #[test]
     fn every_declared_series_has_a_value_in_its_place() {
@@ -71,11 +85,16 @@ mod tests {
             cpu_ns: 11,
             ..Stat::default()
         };
+        stat.volumes[1].name = "wal".to_string();
         stat.volumes[1].operations[1].bytes = 7;
+        stat.volumes[1].operations[1].modelled =
+            ModelledIo { ios: 2, modelled_ns: 60, actual_ns: 75 };
         stat.volumes[1].in_flight = 3;
         stat.devices[0].drained_bytes = 5;
         let series = declare(&["data", "wal"], &["nvme"]);
-        let values = values(&stat);
+        let mut io_times = IoTimes::default();
+        io_times.observe(&stat.volumes, &[ByDirection::default(); 2]);
+        let values = values(&stat, &io_times);
         assert_eq!(series.len(), values.len());
         let value = |name: &str| {
             values[series.iter().position(|series| series.name == name).expect("declared")]
@@ -85,6 +104,8 @@ mod tests {
         assert_eq!(value("device.nvme.buffer.drained"), 5.0);
         assert_eq!(value("server.lateness"), 9.0);
         assert_eq!(value("server.cpu"), 11.0);
+        assert_eq!((value("io.log.modelled"), value("io.log.actual")), (60.0, 75.0));
+        assert_eq!(value("io.data-write.actual"), 0.0);
         assert_eq!(value("volume.data.write.bytes"), 0.0);
     }
 }

@@ -119,6 +119,9 @@ impl Statistics {
         debug_assert!(modelled.deadline >= answered.arrived, "due before it arrived");
         counters.queue_ns += modelled.queue.0;
         let modelled_ns = (modelled.deadline - answered.arrived).0;
+        counters.modelled.ios += 1;
+        counters.modelled.modelled_ns += modelled_ns;
+        counters.modelled.actual_ns += latency_ns;
         if matches!(answered.operation, Operation::Read | Operation::Write) {
             self.modelled_ios.add(1);
             self.modelled_ns.add(modelled_ns);
@@ -161,6 +164,7 @@ pub(crate) fn take(histogram: &mut Histogram) -> Histogram {
 #[cfg(test)]
 mod tests {
     use super::{Answered, Modelled, Statistics};
+    use crate::control::ModelledIo;
     use crate::path_cost::Compensation;
     use underlay_core::Nanos;
     use underlay_model::Operation;
@@ -232,6 +236,8 @@ mod tests {
         let read = statistics.volumes[0].operations[0];
         assert_eq!((read.ios, read.bytes, read.queue_ns), (3, 12_288, 15));
         assert_eq!(read.latency_ns, 220_000 + 190_000 + 50_000);
+        let (modelled_ns, actual_ns) = (425_000, 460_000);
+        assert_eq!(read.modelled, ModelledIo { ios: 3, modelled_ns, actual_ns });
         assert_eq!(statistics.take_latency().len(), 1);
         assert_eq!(statistics.take_latency().len(), 0);
     }
