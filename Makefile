@@ -31,8 +31,8 @@ test: ## Every test, with real PostgreSQL, real mounts and headless Chromium.
 	scripts/setup.sh test
 	$(CARGO) fmt --all --check
 	$(CARGO) test --workspace --locked --doc
-	$(AS_ROOT) $(CARGO) test -p underlay-database --locked --test it
 	$(NEXTEST) --workspace --lib --bins --tests -E 'not (package(underlay-database) & kind(test))'
+	$(SUDO) env PATH="$(TOOLS):$$PATH" scripts/run-in-one-process.sh underlay-database::it crates/database
 
 test-%: ## The tests of one crate, e.g. make test-model.
 	scripts/setup.sh test
