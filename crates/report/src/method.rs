@@ -100,7 +100,11 @@ pub(crate) fn method(workload: &WorkloadView) -> Method {
             false => sentence_case(&format!("{}.", workload.notice.trim_end_matches('.'))),
         },
         deviations: match is_tpcc {
-            true => DEVIATIONS.iter().map(|text| text.to_string()).collect(),
+            true => DEVIATIONS
+                .iter()
+                .map(|text| text.to_string())
+                .chain(workload.deviations.iter().map(|text| format!("{}.", sentence_case(text))))
+                .collect(),
             false => Vec::new(),
         },
     }

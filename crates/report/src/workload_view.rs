@@ -37,6 +37,8 @@ pub(crate) struct WorkloadView {
     pub(crate) period_s: f64,
     /// The notice that every page with a result must show.
     pub(crate) notice: String,
+    /// What this plan's users deviate in from the standard, beyond what every plan of the workload does.
+    pub(crate) deviations: Vec<String>,
     /// How the headline of a run is obtained.
     pub(crate) headline: HeadlineKind,
 }
@@ -56,13 +58,13 @@ impl WorkloadView {
     /// Of the plan in a record.
     pub(crate) fn of(plan: &Value) -> WorkloadView {
         let kinds = plan["workload"].as_object();
-        let described = kinds.and_then(|kinds| {
-            kinds.iter().find_map(|(name, kind)| WorkloadView::read(name, kind.get("shape")?))
-        });
+        let described = kinds
+            .and_then(|kinds| kinds.iter().find_map(|(name, kind)| WorkloadView::read(name, kind)));
         described.unwrap_or_else(WorkloadView::tpcc).concluded(&plan["outcome"])
     }
 
-    fn read(name: &str, shape: &Value) -> Option<WorkloadView> {
+    fn read(name: &str, kind: &Value) -> Option<WorkloadView> {
+        let shape = kind.get("shape")?;
         let headline = &shape["headline"];
         Some(WorkloadView {
             name: name.to_string(),
@@ -71,6 +73,7 @@ impl WorkloadView {
             types: texts(&headline["types"])?,
             period_s: headline["period_ns"].as_u64()? as f64 / 1e9,
             notice: shape["notice"].as_str().unwrap_or_default().to_string(),
+            deviations: texts(&kind["deviations"]).unwrap_or_default(),
             headline: HeadlineKind::Counted,
         })
     }
@@ -104,6 +107,7 @@ impl WorkloadView {
             types: vec![crate::method::NEW_ORDER.to_string()],
             period_s: 60.0,
             notice: String::new(),
+            deviations: Vec::new(),
             headline: HeadlineKind::Counted,
         }
     }

@@ -9,8 +9,8 @@ use underlay_model::DeviceProfile;
 
 use crate::finding::Finding;
 use crate::plan::{
-    ClusterPlan, DatastoreKind, DesignPlan, Pacing, Plan, Profile, Scale, Setting, Sizes,
-    VolumePlan, WorkloadKind,
+    ClusterPlan, DatastoreKind, DesignPlan, HomeWarehouse, Pacing, Plan, Profile, Scale, Setting,
+    Sizes, VolumePlan, WorkloadKind,
 };
 use crate::resolve::cluster::described;
 use underlay_core::Words;
@@ -120,7 +120,11 @@ fn workload(plan: &Plan) -> String {
                 Profile::Specification => "TPC-C",
                 Profile::HammerdbLike => "TPC-C by hammerdb-like rules",
             };
-            format!("{profile}, {}, {pacing}", tpcc.mode.as_str())
+            let homes = match tpcc.home_warehouse {
+                HomeWarehouse::Fixed => "",
+                HomeWarehouse::Drawn => "warehouses drawn per transaction, ",
+            };
+            format!("{profile}, {}, {homes}{pacing}", tpcc.mode.as_str())
         }
         WorkloadKind::Batch(batch) => format!(
             "batch insertion of {} rows, {}, {} sessions",

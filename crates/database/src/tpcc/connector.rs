@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use underlay_workload::tpcc::{Outcome, Parameters, Profile, Tpcc, Transaction};
+use underlay_workload::tpcc::{HomeWarehouse, Outcome, Parameters, Profile, Tpcc, Transaction};
 
 use super::{Mode, Session};
 use crate::Engine;
@@ -27,6 +27,12 @@ impl TpccConnector {
     /// The same with the rules of a profile.
     pub fn with_profile(mut self, profile: Profile) -> TpccConnector {
         self.workload.profile = profile;
+        self
+    }
+
+    /// The same with home warehouses chosen so.
+    pub fn with_home_warehouse(mut self, home_warehouse: HomeWarehouse) -> TpccConnector {
+        self.workload.home_warehouse = home_warehouse;
         self
     }
 }

@@ -7,7 +7,7 @@ use crate::file::job::{Batch, Warehouse};
 use crate::limits::{
     ENTROPY, KEY_THINK, RANGE_SIZE, RATE_PER_SECOND, TABLE_SIZE, TABLES, WAREHOUSES,
 };
-use crate::plan::{Arrivals, Mode, Profile};
+use crate::plan::{Arrivals, HomeWarehouse, Mode, Profile};
 use crate::section::*;
 use underlay_workload::sysbench::{Distribution, Script};
 
@@ -43,6 +43,9 @@ section! {
         /// `specification`, or `hammerdb-like` for HammerDB's declared deviations, which every page
         /// then names.
         "profile" profile: Entry<Profile> = One(word::<Profile>());
+        /// `fixed`: each user has a warehouse for good, as TPC-C says. `drawn`: each transaction draws
+        /// its own from all, so that every rung of users has the same working set.
+        "home-warehouse" home_warehouse: Entry<HomeWarehouse> = One(word::<HomeWarehouse>());
         /// What makes a user start the next transaction. A closed loop without waiting, when left
         /// out.
         "pacing" pacing: Section<Pacing> = table::<Pacing>();
@@ -52,7 +55,8 @@ section! {
         "statement-timeout" statement_timeout: Entry<Nanos> = One(time());
     }
     written_for {
-        "scale" => "warehouses",
+        "scale" => "warehouses", "all-warehouses" => "home-warehouse",
+        "allwarehouse" => "home-warehouse",
     }
     limits { "required": ["warehouses"] }
 }

@@ -25,7 +25,7 @@ pub use engine::{EngineKind, EnginePlan};
 pub use procedure::{Order, ProcedurePlan, SearchPlan};
 pub use provenance::{Origin, Setting};
 pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
-pub use underlay_workload::tpcc::Profile;
+pub use underlay_workload::tpcc::{HomeWarehouse, Profile};
 pub use workload::{
     BatchPlan, DvdstorePlan, Pacing, Population, SysbenchPlan, TpccPlan, WarehousePlan,
     WorkloadKind, WorkloadPlan,

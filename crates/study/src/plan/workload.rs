@@ -5,7 +5,7 @@ use underlay_core::{Nanos, RootSeed};
 use underlay_workload::batch::Mode as BatchMode;
 use underlay_workload::dvdstore::{Behaviour, Size};
 use underlay_workload::sysbench::{Distribution, Script};
-use underlay_workload::tpcc::Profile;
+use underlay_workload::tpcc::{HomeWarehouse, Profile};
 use underlay_workload::transactional::Shape;
 use underlay_workload::warehouse::Scale as WarehouseScale;
 
@@ -46,8 +46,17 @@ pub struct TpccPlan {
     pub mode: Mode,
     /// Whose rules the users follow.
     pub profile: Profile,
+    /// How the home warehouse of a transaction is chosen.
+    pub home_warehouse: HomeWarehouse,
     /// Share of random characters in generated text, in percent: 100 = incompressible.
     pub entropy: u8,
+}
+
+impl TpccPlan {
+    /// What deviates from the specification beyond what all of Underlay's results deviate in.
+    pub fn deviations(&self) -> impl Iterator<Item = &'static str> {
+        self.profile.deviations().iter().chain(self.home_warehouse.deviations()).copied()
+    }
 }
 
 /// Sysbench: what does not hold for every workload.

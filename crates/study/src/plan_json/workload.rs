@@ -21,6 +21,8 @@ pub(super) fn workload(workload: &WorkloadPlan) -> Value {
             "warehouses": tpcc.warehouses,
             "mode": tpcc.mode.as_str(),
             "profile": tpcc.profile.as_str(),
+            "home_warehouse": tpcc.home_warehouse.as_str(),
+            "deviations": tpcc.deviations().collect::<Vec<_>>(),
             "entropy_percent": tpcc.entropy,
         }),
         WorkloadKind::Sysbench(sysbench) => json!({

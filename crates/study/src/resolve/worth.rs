@@ -6,13 +6,14 @@ use super::Resolver;
 use crate::dialect::Dialect;
 use crate::estimate::saturating_sum;
 use crate::finding::Severity;
-use crate::plan::Plan;
+use crate::plan::{Plan, WorkloadKind};
 use crate::postgresql;
 
 impl Resolver<'_> {
     /// Adds the findings that need the complete plan.
     pub(super) fn question_worth(&mut self, plan: &Plan) {
         self.doubt_cache(plan);
+        self.doubt_working_set(plan);
         self.doubt_checkpoints(plan);
         self.doubt_disk(plan);
         self.doubt_memory_of_host(plan);
@@ -42,6 +43,34 @@ impl Resolver<'_> {
                 None,
             );
         }
+    }
+
+    /// A ladder over homes that are fixed varies two things: load, and how much of the database is touched.
+    fn doubt_working_set(&mut self, plan: &Plan) {
+        let WorkloadKind::Tpcc(tpcc) = &plan.workload.kind else { return };
+        let users = &plan.procedure.users;
+        let (Some(&first), Some(&last)) = (users.first(), users.last()) else { return };
+        let reached = |users| tpcc.home_warehouse.reachable(tpcc.warehouses, users);
+        let (few, many) = (reached(first), reached(last));
+        let is_read_from_storage =
+            plan.estimates.working_set_ratio.is_some_and(|ratio| ratio > 1.0);
+        if few == many || !is_read_from_storage {
+            return;
+        }
+        self.finding(
+            Severity::Warning,
+            "working-set-grows",
+            format!(
+                "the working set grows with users: {first} reach {few} of {} warehouses, {last} reach {many}, so \
+                 that a rung changes both the load and what memory holds",
+                tpcc.warehouses
+            ),
+            format!(
+                "write home-warehouse = \"drawn\" in [workload.tpcc], or begin the ladder at {} users",
+                tpcc.warehouses
+            ),
+            None,
+        );
     }
 
     fn doubt_checkpoints(&mut self, plan: &Plan) {

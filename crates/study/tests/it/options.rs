@@ -50,6 +50,7 @@ use = "kingston-nvme"
 {second}
 [workload.tpcc]
 warehouses = 8
+home-warehouse = "drawn"
 {workload}
 [procedure]
 users = [1, 4]
@@ -234,12 +235,12 @@ fn the_remedy_for_data_that_fits_the_cache_is_a_key_of_the_workload() {
         source.text = source
             .text
             .replace("\"256MiB\"", "\"2GiB\"")
-            .replace("[workload.tpcc]\nwarehouses = 8\n", workload);
+            .replace("[workload.tpcc]\nwarehouses = 8\nhome-warehouse = \"drawn\"\n", workload);
         source
     };
     let sysbench = "[workload.sysbench]\ntables = 4\ntable-size = 100_000\n";
     for (workload, key) in [
-        ("[workload.tpcc]\nwarehouses = 8\n", "raise warehouses,"),
+        ("[workload.tpcc]\nwarehouses = 8\nhome-warehouse = \"drawn\"\n", "raise warehouses,"),
         (sysbench, "raise tables or table-size,"),
         ("[workload.dvdstore]\ndb-size = \"50MB\"\n", "raise db-size,"),
     ] {
@@ -259,6 +260,24 @@ fn the_remedy_for_data_that_fits_the_cache_is_a_key_of_the_workload() {
     let batch = job("[workload.batch]\nrows = 10_000\n");
     assert_eq!(codes(&batch), ["no-checkpoint"]);
     assert_eq!(batch.estimates.working_set_ratio, None);
+}
+
+#[test]
+fn a_ladder_whose_working_set_grows_is_doubted() {
+    let mut source = study("", SATA, "", "");
+    source.text = source.text.replace("\"drawn\"", "\"fixed\"");
+    let plan = planned(&source, &PlanOptions::default());
+    assert_eq!(codes(&plan), ["working-set-grows"]);
+    let text = &plan.findings[0].text;
+    assert!(text.contains("1 reach 1 of 8 warehouses, 4 reach 4"), "{text}");
+    // One rung, or rungs that all reach every warehouse, vary one thing.
+    for users in [vec![4], vec![8, 16]] {
+        let options = PlanOptions { users: Some(users), ..PlanOptions::default() };
+        assert_eq!(codes(&planned(&source, &options)), Vec::<&str>::new());
+    }
+    // A database that memory holds is not read from storage by anybody.
+    source.text = source.text.replace("\"256MiB\"", "\"2GiB\"");
+    assert_eq!(codes(&planned(&source, &PlanOptions::default())), ["fits-cache"]);
 }
 
 #[test]
@@ -306,7 +325,7 @@ fn a_scale_that_leaves_nothing_is_refused() {
 fn sysbench_is_a_workload_and_is_scaled_by_its_rows() {
     let source = study("", SATA, "", "");
     let text = source.text.replace(
-        "[workload.tpcc]\nwarehouses = 8\n",
+        "[workload.tpcc]\nwarehouses = 8\nhome-warehouse = \"drawn\"\n",
         "[workload.sysbench]\nscript = \"read_only\"\ntables = 4\ntable-size = 500_000\n\
          pacing.open = { rate-per-second = 80.0 }\n",
     );
@@ -331,7 +350,9 @@ fn a_script_is_spelt_as_on_the_command_line_of_drive() {
         let source = study("", SATA, "", "");
         let sysbench =
             format!("[workload.sysbench]\nscript = \"{script}\"\ntable-size = 500_000\n");
-        let text = source.text.replace("[workload.tpcc]\nwarehouses = 8\n", &sysbench);
+        let text = source
+            .text
+            .replace("[workload.tpcc]\nwarehouses = 8\nhome-warehouse = \"drawn\"\n", &sysbench);
         assert!(text.contains(&sysbench));
         let plan = planned(&Source { text, ..source }, &PlanOptions::default());
         plan_json(&plan)["workload"]["sysbench"]["script"].clone()

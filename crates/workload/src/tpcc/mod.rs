@@ -17,6 +17,7 @@ pub mod cardinality;
 mod constants;
 pub mod deck;
 mod entropy;
+mod home;
 mod identity;
 pub mod ledger;
 pub mod money;
@@ -33,6 +34,7 @@ mod workload;
 
 pub use constants::Constants;
 pub use entropy::Entropy;
+pub use home::HomeWarehouse;
 pub use identity::{Identity, identity};
 pub use ledger::Ledger;
 pub use parameters::{Parameters, ParametersError};

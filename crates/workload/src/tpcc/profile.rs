@@ -77,14 +77,13 @@ mod tests {
 
     use super::Profile;
     use crate::tpcc::{
-        CustomerSelector, Entropy, Parameters, Terminal, Transaction, TransactionType,
+        CustomerSelector, Entropy, Parameters, Terminal, Tpcc, Transaction, TransactionType,
     };
 
     fn terminals(users: u64) -> impl Iterator<Item = Terminal> {
         let parameters = Parameters::new(50, RootSeed(7), Entropy::FULL).unwrap();
-        (0..users).map(move |user| {
-            Terminal::of_profile(&parameters, user, RootSeed(7), Profile::HammerdbLike)
-        })
+        let workload = Tpcc { profile: Profile::HammerdbLike, ..Tpcc::new(parameters) };
+        (0..users).map(move |user| Terminal::of(&workload, user, RootSeed(7)))
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A virtual user's terminal: bound to a home, it decides what is asked next.
+//! A virtual user's terminal: it decides what is asked next, of its home warehouse or of one drawn.
 //!
 //! The transaction number `n` of user `u` is a function of the seed, `u` and `n` alone. Each is
 //! drawn from a stream of its own, so that it can be produced again without its predecessors, and
@@ -18,6 +18,7 @@ use super::{
     Constants, CustomerSelector, Delivery, NewOrder, OrderLineInput, OrderStatus, Parameters,
     Payment, StockLevel, Transaction, TransactionType, UNUSED_ITEM,
 };
+use super::{HomeWarehouse, Tpcc};
 use super::{SERVER_DRAWN_ITEM, names, nurand, pacing};
 use crate::draw::{percent, uniform};
 use crate::transactional::Mix;
@@ -42,8 +43,10 @@ const THRESHOLD: (u32, u32) = (10, 20);
 #[derive(Clone, Debug)]
 pub struct Terminal {
     profile: Profile,
+    home: HomeWarehouse,
     warehouses: u32,
     constants: Constants,
+    /// That of the transaction which is being made, if it is drawn.
     warehouse: u32,
     district: u32,
     /// The root of this user's streams.
@@ -70,16 +73,12 @@ impl Terminal {
     ///
     /// For repeats that should not replay the same inputs: pass `seed.child("repeat", n)`.
     pub fn with_inputs(parameters: &Parameters, user: u64, inputs: RootSeed) -> Terminal {
-        Terminal::of_profile(parameters, user, inputs, Profile::Specification)
+        Terminal::of(&Tpcc::new(*parameters), user, inputs)
     }
 
-    /// The terminal of `user` that follows the rules of `profile`.
-    pub fn of_profile(
-        parameters: &Parameters,
-        user: u64,
-        inputs: RootSeed,
-        profile: Profile,
-    ) -> Terminal {
+    /// The terminal of `user` that follows the rules of `workload`.
+    pub fn of(workload: &Tpcc, user: u64, inputs: RootSeed) -> Terminal {
+        let Tpcc { parameters, profile, home_warehouse, .. } = *workload;
         let warehouses = u64::from(parameters.warehouses);
         let district = user / warehouses % u64::from(DISTRICTS_PER_WAREHOUSE) + 1;
         let seed = inputs.child("tpcc/terminal", user);
@@ -89,6 +88,7 @@ impl Terminal {
         };
         Terminal {
             profile,
+            home: home_warehouse,
             warehouses: parameters.warehouses,
             constants: parameters.constants,
             warehouse,
@@ -101,7 +101,7 @@ impl Terminal {
         }
     }
 
-    /// The home warehouse, from 1.
+    /// The home warehouse, from 1. Where each transaction draws its own, that of the one made last.
     pub fn warehouse(&self) -> u32 {
         self.warehouse
     }
@@ -141,6 +141,10 @@ impl Terminal {
                 TransactionType::ALL[weights.pick(&mut self.seed.stream("mix", self.sequence))]
             }
         };
+        if self.home == HomeWarehouse::Drawn {
+            let mut random = self.seed.stream("warehouse", self.sequence);
+            self.warehouse = uniform(&mut random, 1, self.warehouses);
+        }
         let mut random = self.seed.stream("transaction", self.sequence);
         self.sequence += 1;
         match kind {

@@ -4,7 +4,8 @@
 use underlay_core::{Nanos, RootSeed};
 
 use super::{
-    Ledger, NewOrder, Parameters, Profile, Terminal, Transaction, TransactionType, Variability,
+    HomeWarehouse, Ledger, NewOrder, Parameters, Profile, Terminal, Transaction, TransactionType,
+    Variability,
 };
 use crate::transactional::{Headline, Mix, RunAccounting, Shape, User, Workload};
 
@@ -40,6 +41,8 @@ pub struct Tpcc {
     pub keeps_ledger: bool,
     /// The rules of the terminals.
     pub profile: Profile,
+    /// How the home warehouse of a transaction is chosen.
+    pub home_warehouse: HomeWarehouse,
 }
 
 /// What a transaction did.
@@ -76,7 +79,17 @@ pub struct TpccAccounting {
 impl Tpcc {
     /// TPC-C by the rules of the specification, with its ledger kept.
     pub fn new(parameters: Parameters) -> Tpcc {
-        Tpcc { parameters, keeps_ledger: true, profile: Profile::Specification }
+        Tpcc {
+            parameters,
+            keeps_ledger: true,
+            profile: Profile::Specification,
+            home_warehouse: HomeWarehouse::Fixed,
+        }
+    }
+
+    /// What deviates from the specification beyond what all of Underlay's results deviate in.
+    pub fn deviations(&self) -> impl Iterator<Item = &'static str> + use<> {
+        self.profile.deviations().iter().chain(self.home_warehouse.deviations()).copied()
     }
 }
 
@@ -105,7 +118,7 @@ impl Workload for Tpcc {
     }
 
     fn user(&self, number: u64, inputs: RootSeed) -> Terminal {
-        Terminal::of_profile(&self.parameters, number, inputs, self.profile)
+        Terminal::of(self, number, inputs)
     }
 
     fn kind(transaction: &Transaction) -> usize {

@@ -4,7 +4,8 @@ use proptest::prelude::{ProptestConfig, any, prop_assert, prop_assert_eq, propte
 use sha2::{Digest, Sha256};
 use underlay_core::{Nanos, RootSeed};
 use underlay_workload::tpcc::{
-    Entropy, Parameters, Terminal, Transaction, TransactionType, Variability, deck,
+    Entropy, HomeWarehouse, Parameters, Terminal, Tpcc, Transaction, TransactionType, Variability,
+    deck,
 };
 
 fn parameters(warehouses: u32, seed: u64) -> Parameters {
@@ -63,6 +64,66 @@ fn repeats_may_have_inputs_of_their_own() {
     };
     assert_eq!(repeat(1), repeat(1));
     assert_ne!(repeat(1), repeat(2));
+}
+
+fn drawn(warehouses: u32, seed: u64) -> Tpcc {
+    let workload = Tpcc::new(parameters(warehouses, seed));
+    Tpcc { home_warehouse: HomeWarehouse::Drawn, ..workload }
+}
+
+/// The home warehouse that a transaction was made for.
+fn home_of(transaction: &Transaction) -> u32 {
+    match transaction {
+        Transaction::NewOrder(order) => order.warehouse,
+        Transaction::Payment(payment) => payment.warehouse,
+        Transaction::OrderStatus(status) => status.warehouse,
+        Transaction::Delivery(delivery) => delivery.warehouse,
+        Transaction::StockLevel(level) => level.warehouse,
+    }
+}
+
+#[test]
+fn one_user_with_drawn_homes_reaches_all_warehouses_alike() {
+    let mut terminal = Terminal::of(&drawn(8, 42), 0, RootSeed(42));
+    let mut counts = [0u64; 8];
+    for transaction in take(&mut terminal, 8_000) {
+        counts[home_of(&transaction) as usize - 1] += 1;
+    }
+    // 1,000 each; six standard deviations of a binomial count are 178.
+    assert!(counts.iter().all(|count| (822..1_178).contains(count)), "{counts:?}");
+    let fixed = first(&parameters(8, 42), 0, 8_000);
+    assert!(fixed.iter().all(|transaction| home_of(transaction) == 1));
+}
+
+#[test]
+fn a_drawn_home_changes_nothing_else_of_the_rules() {
+    let (workload, plain) = (drawn(8, 42), parameters(8, 42));
+    let mut terminal = Terminal::of(&workload, 3, RootSeed(42));
+    let (mut lines, mut remote) = (0, 0);
+    for (transaction, fixed) in take(&mut terminal, 4_600).iter().zip(first(&plain, 3, 4_600)) {
+        assert_eq!(transaction.transaction_type(), fixed.transaction_type());
+        assert_eq!(terminal.district(), 1);
+        match transaction {
+            Transaction::NewOrder(order) => {
+                let home = order.warehouse;
+                lines += order.lines.len();
+                remote += order.lines.iter().filter(|line| line.supply_warehouse != home).count();
+            }
+            Transaction::StockLevel(level) => assert_eq!(level.district, 1),
+            _ => {}
+        }
+    }
+    // 1 % of about 20,000 lines.
+    assert!((100..300).contains(&(remote * 20_000 / lines)), "{remote} of {lines}");
+}
+
+#[test]
+fn reachable_warehouses_follow_the_users_unless_homes_are_drawn() {
+    let reachable = |home: HomeWarehouse, users| home.reachable(8, users);
+    assert_eq!([1, 8, 16].map(|users| reachable(HomeWarehouse::Fixed, users)), [1, 8, 8]);
+    assert_eq!([1, 8, 16].map(|users| reachable(HomeWarehouse::Drawn, users)), [8, 8, 8]);
+    assert!(HomeWarehouse::Fixed.deviations().is_empty());
+    assert_eq!(drawn(8, 1).deviations().count(), 1);
 }
 
 #[test]
@@ -125,6 +186,27 @@ proptest! {
             }
             prop_assert_eq!(&other.next(), expected);
             prop_assert_eq!(other.sequence(), start + number as u64 + 1);
+        }
+    }
+
+    #[test]
+    fn drawn_homes_depend_on_user_and_number_alone(
+        warehouses in 1u32..=1_000,
+        seed in any::<u64>(),
+        user in any::<u64>(),
+        start in 0u64..100_000,
+    ) {
+        let workload = drawn(warehouses, seed);
+        let terminal = || Terminal::of(&workload, user, RootSeed(seed));
+        let mut straight = terminal();
+        straight.seek(start);
+        let expected = take(&mut straight, 50);
+        prop_assert!(expected.iter().all(|one| (1..=warehouses).contains(&home_of(one))));
+        for (number, expected) in expected.iter().enumerate().rev() {
+            let mut alone = terminal();
+            alone.seek(start + number as u64);
+            prop_assert_eq!(&alone.next(), expected);
+            prop_assert_eq!(alone.warehouse(), home_of(expected));
         }
     }
 

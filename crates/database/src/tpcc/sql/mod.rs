@@ -3,7 +3,7 @@
 mod mariadb;
 mod postgres;
 
-use underlay_workload::tpcc::{Identity, Parameters, Profile, Tpcc};
+use underlay_workload::tpcc::{HomeWarehouse, Identity, Parameters, Profile, Tpcc};
 
 use super::{Mode, statements};
 use crate::Engine;
@@ -64,10 +64,10 @@ pub fn identity(engine: Engine, parameters: &Parameters, mode: Mode) -> Identity
     underlay_workload::tpcc::identity(parameters, &texts, mode.as_str())
 }
 
-/// The identity of a workload of any profile; that of the specification is [`identity`].
+/// The identity of a workload of any profile and homes; that of the specification is [`identity`].
 pub fn identity_for(engine: Engine, workload: &Tpcc, mode: Mode) -> Identity {
     let population = identity(engine, &workload.parameters, mode);
-    match workload.profile {
+    let of_profile = match workload.profile {
         Profile::Specification => population,
         Profile::HammerdbLike => {
             let texts = [population.0.as_str(), dialect(engine).drawn_new_order.text];
@@ -77,5 +77,13 @@ pub fn identity_for(engine: Engine, workload: &Tpcc, mode: Mode) -> Identity {
                 workload.profile.as_str(),
             )
         }
+    };
+    match workload.home_warehouse {
+        HomeWarehouse::Fixed => of_profile,
+        HomeWarehouse::Drawn => underlay_workload::tpcc::identity(
+            &workload.parameters,
+            &[of_profile.0.as_str()],
+            "drawn home warehouses",
+        ),
     }
 }

@@ -3,7 +3,7 @@
 use super::KindChoice;
 use crate::file::workload::Tpcc;
 use crate::finding::Severity;
-use crate::plan::{Mode, Profile, Scale, Setting, TpccPlan};
+use crate::plan::{HomeWarehouse, Mode, Profile, Scale, Setting, TpccPlan};
 use crate::resolve::Resolver;
 use crate::resolve::chosen::{Chosen, Layer};
 use crate::scale;
@@ -14,6 +14,7 @@ pub(super) struct TpccChoice {
     warehouses: Chosen<u64>,
     mode: Chosen<Mode>,
     profile: Chosen<Profile>,
+    home_warehouse: Chosen<HomeWarehouse>,
     entropy: Chosen<u64>,
 }
 
@@ -28,6 +29,7 @@ impl TpccChoice {
             warehouses: self.warehouses.value as u32,
             mode: self.mode.value,
             profile: self.profile.value,
+            home_warehouse: self.home_warehouse.value,
             entropy: self.entropy.value as u8,
         }
     }
@@ -45,6 +47,7 @@ impl TpccChoice {
             self.warehouses.setting(self.warehouses.value.to_string()),
             self.mode.setting(self.mode.value.as_str().to_string()),
             self.profile.setting(self.profile.value.as_str().to_string()),
+            self.home_warehouse.setting(self.home_warehouse.value.as_str().to_string()),
             self.entropy.setting(self.entropy.value.to_string()),
         ]
     }
@@ -71,12 +74,15 @@ impl Resolver<'_> {
         if let (Some(profile), Some(mode)) = (&profile, &mode) {
             self.judge_profile(profile, mode);
         }
+        let home = [(Layer::File, &file.home_warehouse), (Layer::Default, &default.home_warehouse)];
+        let home_warehouse = self.pick(&at("home-warehouse"), &home).found();
         let entropy = [(Layer::File, &file.entropy), (Layer::Default, &default.entropy)];
         let entropy = self.pick(&at("entropy"), &entropy).found();
         Some(KindChoice::Tpcc(TpccChoice {
             warehouses: warehouses.found()?,
             mode: mode?,
             profile: profile?,
+            home_warehouse: home_warehouse?,
             entropy: entropy?,
         }))
     }

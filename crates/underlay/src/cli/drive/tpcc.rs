@@ -9,7 +9,7 @@ use underlay_database::tpcc::{
 };
 use underlay_record::CheckMoment;
 use underlay_study::{TpccPlan, WorkloadKind};
-use underlay_workload::tpcc::{Entropy, Parameters, Profile, SHAPE, Tpcc};
+use underlay_workload::tpcc::{Entropy, HomeWarehouse, Parameters, Profile, SHAPE};
 
 use super::options::{Common, Loading, NOT_LOADED, NOT_RUN, Problems, UserLoad};
 use super::page::{self, Added};
@@ -41,6 +41,10 @@ pub(super) struct Arguments {
     /// which every result then names [default: specification].
     #[arg(long, value_name = "PROFILE")]
     profile: Option<Profile>,
+    /// Draw the warehouse of each transaction from all, so that any number of users has the same working set. By
+    /// default a user has one warehouse for good, as TPC-C says.
+    #[arg(long)]
+    all_warehouses: bool,
     /// Send statements one by one instead of calling functions.
     #[arg(long)]
     statements: bool,
@@ -49,6 +53,10 @@ pub(super) struct Arguments {
 impl Arguments {
     fn profile(&self) -> Profile {
         self.profile.unwrap_or(Profile::Specification)
+    }
+
+    fn home_warehouse(&self) -> HomeWarehouse {
+        if self.all_warehouses { HomeWarehouse::Drawn } else { HomeWarehouse::Fixed }
     }
 
     /// The population that would be loaded.
@@ -62,10 +70,14 @@ impl Arguments {
         let mut problems = Problems::default();
         let of_load =
             [("--warehouses", self.warehouses.is_some()), ("--entropy", self.entropy.is_some())];
-        let of_run = [("--profile", self.profile.is_some()), ("--statements", self.statements)];
+        let of_run = [
+            ("--profile", self.profile.is_some()),
+            ("--all-warehouses", self.all_warehouses),
+            ("--statements", self.statements),
+        ];
         if command.is_noop() {
             let why = "has no effect with --noop, which drives nothing";
-            problems.refuse(&[of_load[1], of_run[1]], why);
+            problems.refuse(&[of_load[1], of_run[2]], why);
             return problems;
         }
         if !self.loading.load {
@@ -107,12 +119,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<(), Stop> {
     problems.0.extend(parameters.as_ref().err().cloned());
     Command::refuse(problems, &command)?;
     let parameters = parameters.map_err(Stop::bad_input)?;
-    let profile = arguments.profile();
-    if command.is_noop() {
-        return run_noop(&command, Tpcc { profile, ..Tpcc::new(parameters) });
-    }
     let mode = if arguments.statements { Mode::Statements } else { Mode::Procedures };
-    carry_out(&command, TpccSubject { parameters, mode, profile })
+    let home_warehouse = arguments.home_warehouse();
+    let subject = TpccSubject { parameters, mode, profile: arguments.profile(), home_warehouse };
+    if command.is_noop() {
+        return run_noop(&command, subject.workload());
+    }
+    carry_out(&command, subject)
 }
 
 fn numbers(access: Access<'_>) -> Result<OrderNumbers, Stop> {
@@ -167,7 +180,7 @@ impl External for TpccSubject {
             "{warehouses} warehouses that underlay did not load; what its columns differ in cannot be checked"
         ));
         let parameters = Parameters { warehouses, ..self.parameters };
-        let theirs = TpccSubject { parameters, mode: self.mode, profile: self.profile };
+        let theirs = TpccSubject { parameters, ..*self };
         super::check_alone(
             self,
             command,
@@ -190,6 +203,7 @@ impl External for TpccSubject {
             warehouses: self.parameters.warehouses,
             mode: self.mode,
             profile: self.profile,
+            home_warehouse: self.home_warehouse,
             entropy: self.parameters.entropy.percent(),
         });
         let counter = || Ok(Some(numbers(access)?.sum()));
@@ -218,7 +232,8 @@ impl TpccSubject {
             "seed": seed.0,
             "mode": self.mode.as_str(),
             "profile": self.profile.as_str(),
-            "deviations": self.profile.deviations(),
+            "home_warehouse": self.home_warehouse.as_str(),
+            "deviations": self.workload().deviations().collect::<Vec<_>>(),
             "new_orders": {
                 "acknowledged": acknowledged,
                 "by_order_numbers": orders,
@@ -235,7 +250,7 @@ impl TpccSubject {
             after.failed().count(),
             seed.0
         );
-        let deviations = self.profile.deviations().iter().map(|text| (*text).to_string());
+        let deviations = self.workload().deviations().map(str::to_string);
         Ok(Added {
             said: vec![format!(
                 "new orders of the whole run: {acknowledged} acknowledged, {orders} by the database's order numbers, \

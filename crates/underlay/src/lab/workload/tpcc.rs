@@ -11,7 +11,7 @@ use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::CheckMoment;
 use underlay_study::TpccPlan;
-use underlay_workload::tpcc::{Entropy, Parameters, Profile, Tpcc, TpccAccounting};
+use underlay_workload::tpcc::{Entropy, HomeWarehouse, Parameters, Profile, Tpcc, TpccAccounting};
 
 use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
 use crate::stop::Stop;
@@ -24,6 +24,8 @@ pub struct TpccSubject {
     pub mode: Mode,
     /// Whose rules the users follow.
     pub profile: Profile,
+    /// How the home warehouse of a transaction is chosen.
+    pub home_warehouse: HomeWarehouse,
 }
 
 impl TpccSubject {
@@ -32,7 +34,17 @@ impl TpccSubject {
         let parameters = Entropy::new(plan.entropy)
             .and_then(|entropy| Parameters::new(plan.warehouses, seed, entropy))
             .map_err(|error| Stop::bad_input(error.to_string()))?;
-        Ok(TpccSubject { parameters, mode: plan.mode, profile: plan.profile })
+        let TpccPlan { mode, profile, home_warehouse, .. } = *plan;
+        Ok(TpccSubject { parameters, mode, profile, home_warehouse })
+    }
+
+    /// What the users do.
+    pub fn workload(&self) -> Tpcc {
+        Tpcc {
+            profile: self.profile,
+            home_warehouse: self.home_warehouse,
+            ..Tpcc::new(self.parameters)
+        }
     }
 }
 
@@ -54,8 +66,7 @@ impl Subject for TpccSubject {
     }
 
     fn identity(&self, engine: Engine) -> String {
-        let workload = Tpcc { profile: self.profile, ..Tpcc::new(self.parameters) };
-        identity_for(engine, &workload, self.mode).to_string()
+        identity_for(engine, &self.workload(), self.mode).to_string()
     }
 
     fn load(
@@ -103,8 +114,9 @@ impl Subject for TpccSubject {
         origin: Instant,
         _: &OrderNumbers,
     ) -> Result<Self::Load, Stop> {
-        let connector =
-            TpccConnector::new(target, self.parameters, self.mode).with_profile(self.profile);
+        let connector = TpccConnector::new(target, self.parameters, self.mode)
+            .with_profile(self.profile)
+            .with_home_warehouse(self.home_warehouse);
         Driver::start(spec, connector, origin).map_err(not_started)
     }
 }
