@@ -3,7 +3,7 @@
 //! Pure: no I/O, no clock, no thread, no global source of randomness. Everything here is a value.
 //!
 //! What is here: quantities ([`Nanos`], [`Bytes`]), named random streams from one root seed
-//! ([`random`]), the latency [`Histogram`], the kind of evidence a number is ([`Evidence`]), the
+//! ([`random`]), the latency [`Histogram`], time dilation ([`Dilation`]), the kind of evidence a number is ([`Evidence`]), the
 //! declaration of measured series ([`series`]), and choices that several layers know by the same words ([`shared`]).
 //!
 //! What is deliberately not here: anything that knows a database, a device, a file format or a
@@ -12,6 +12,7 @@
 // Pure: clippy.toml lists what is denied, and why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod dilation;
 pub mod evidence;
 pub mod histogram;
 pub mod random;
@@ -20,6 +21,7 @@ pub mod shared;
 pub mod units;
 pub mod words;
 
+pub use dilation::Dilation;
 pub use evidence::Evidence;
 pub use histogram::Histogram;
 pub use random::RootSeed;

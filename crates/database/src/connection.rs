@@ -187,6 +187,8 @@ pub(crate) trait Connection: Sized + 'static {
     const DIVIDE_FROM: usize;
     /// A transaction that changes data on the server's side, in a function called by one statement, commits without being told to.
     const CALLS_COMMIT_THEMSELVES: bool;
+    /// Asks for the number that the server's host gave to the process or thread of this connection.
+    const SERVER_TASK: &'static str;
     /// UPDATE and DELETE can return the rows that they changed.
     const HAS_RETURNING: bool;
     /// A prepared statement.
@@ -316,6 +318,14 @@ pub(crate) trait Connection: Sized + 'static {
             self.query(sql.as_bytes()).await?;
         }
         Ok(())
+    }
+
+    /// The number that the server's host gave to the process or thread of this connection.
+    async fn server_task(&mut self) -> Result<u32, RequestError> {
+        let rows = self.read_all(Self::SERVER_TASK).await?;
+        let cell = rows.into_iter().next().and_then(|row| row.into_iter().next()).flatten();
+        let number = cell.and_then(|cell| cell.parse().ok());
+        number.ok_or_else(|| RequestError::unexpected("no number of a process"))
     }
 
     /// All rows of a statement without parameters, as text.

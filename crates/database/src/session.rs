@@ -33,6 +33,12 @@ pub trait Session {
         &mut self,
         transaction: &<Self::Workload as Workload>::Transaction,
     ) -> impl Future<Output = Result<<Self::Workload as Workload>::Outcome, SessionError>>;
+
+    /// The number that the server's host gave to the process or thread that works for this session; `None` where
+    /// no server is behind it.
+    fn server_task(&mut self) -> impl Future<Output = Result<Option<u32>, SessionError>> {
+        std::future::ready(Ok(None))
+    }
 }
 
 /// Opens sessions for one workload. One clone goes to each worker thread.

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use underlay_core::{Bytes, Nanos, RootSeed};
+use underlay_core::{Bytes, Dilation, Nanos, RootSeed};
 use underlay_model::{Basis, DeviceProfile, Disk, Duplex, Flash, Link, Medium, WriteBuffer};
 
 use crate::cluster_config::{ClusterConfig, PolicyConfig};
@@ -50,6 +50,9 @@ pub(crate) struct ServerConfig {
     /// Unix socket for commands.
     pub(crate) control_socket: PathBuf,
     pub(crate) seed: u64,
+    /// How many times slower than the host's clock the models' clock is.
+    #[serde(default = "undivided")]
+    pub(crate) time_dilation: u32,
     #[serde(with = "word")]
     pub(crate) durability: Durability,
     /// Devices that volumes lie on directly; none when there is a cluster.
@@ -187,6 +190,11 @@ impl ServerConfig {
 
     pub(crate) fn root_seed(&self) -> RootSeed {
         RootSeed(self.seed)
+    }
+
+    /// Real time where the factor is none.
+    pub(crate) fn dilation(&self) -> Dilation {
+        Dilation::new(self.time_dilation).unwrap_or_default()
     }
 }
 

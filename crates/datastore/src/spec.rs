@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use underlay_core::{Bytes, Durability, RootSeed};
+use underlay_core::{Bytes, Dilation, Durability, RootSeed};
 use underlay_host::{FileSystem, Teardown, User};
 use underlay_model::DeviceProfile;
 use underlay_model::cluster::{ClusterSpec, Method, Policy};
@@ -126,4 +126,7 @@ pub struct Context<'a> {
     pub server_program: &'a Path,
     /// Who owns the volumes' directories; `None` = whoever runs this.
     pub owner: Option<&'a User>,
+    /// How many times slower than the host's clock emulated storage is: all times that a datastore reports
+    /// are in design time.
+    pub dilation: Dilation,
 }

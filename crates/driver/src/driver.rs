@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use underlay_core::{Bytes, Nanos};
-use underlay_database::session::{Commits, Connector};
+use underlay_core::{Bytes, Dilation, Nanos};
+use underlay_database::session::{Commits, Connector, Session};
 use underlay_workload::transactional::{Mix, RunAccounting, Shape, Workload};
 
 use crate::activity::{ActivityLine, Span};
 use crate::arrivals::Share;
+use crate::cpu_debt::CpuDebt;
 use crate::error::DriveError;
 use crate::outage::{Outage, OutageTracker};
 use crate::spec::{DriveSpec, Pacing, check_rate};
@@ -56,6 +57,7 @@ struct DriverState {
     asked: Vec<bool>,
     /// What each thread had done when last heard of.
     loads: Vec<ThreadLoad>,
+    dilation: Dilation,
     active_users: u32,
     totals: DriveTick,
     outages: OutageTracker,
@@ -77,12 +79,12 @@ impl<B: RunAccounting> Driver<B> {
         C::Workload: Workload<Accounting = B>,
     {
         spec.check()?;
-        connector.limit_statements(spec.statement_timeout);
+        connector.limit_statements(spec.dilation.wall_duration(spec.statement_timeout));
         let shape = connector.workload().shape();
         let kinds = shape.types.iter().enumerate();
         let commits = kinds.map(|(kind, name)| (*name, connector.commits(kind))).collect();
-        probe(connector.clone())?;
-        let clock = Clock::new(clock_origin);
+        probe(connector.clone(), spec.dilation)?;
+        let clock = Clock::new(clock_origin, spec.dilation);
         let count = spec.thread_count();
         let threads = (0..count)
             .map(|index| spawn(&spec, connector.clone(), clock, Share { index, of: count }))
@@ -94,6 +96,7 @@ impl<B: RunAccounting> Driver<B> {
             answer_to,
             asked: vec![false; threads.len()],
             loads: vec![ThreadLoad::default(); threads.len()],
+            dilation: spec.dilation,
             active_users: 0,
             totals: DriveTick::empty(shape, now, now),
             outages: OutageTracker::default(),
@@ -262,7 +265,7 @@ impl DriverState {
         let mut events = Vec::new();
         for (index, mut thread) in ticks {
             let known = &mut self.loads[index as usize];
-            let load = thread.load.since(known);
+            let load = thread.load.since(known).in_design_time(self.dilation);
             *known = thread.load;
             if load.awake_ns() > tick.busiest.awake_ns() {
                 tick.busiest = load;
@@ -301,16 +304,36 @@ fn add_thread(tick: &mut DriveTick, thread: ThreadTick) {
     tick.samples.merge(thread.samples);
 }
 
-/// Opens one session and closes it. On a thread of its own, because the caller may be inside a runtime.
-fn probe<C: Connector>(connector: C) -> Result<(), DriveError> {
+/// Opens one session, looks whether its processor time can be followed where that matters, and closes it. On a thread
+/// of its own, because the caller may be inside a runtime.
+fn probe<C: Connector>(connector: C, dilation: Dilation) -> Result<(), DriveError> {
     let name = "drive-probe".to_string();
     let failed = |source| DriveError::Thread { thread: name.clone(), source };
     let handle = std::thread::Builder::new()
         .name(name.clone())
-        .spawn(move || Ok(build_runtime()?.block_on(connector.connect()).map(drop)))
+        .spawn(move || {
+            Ok(build_runtime()?.block_on(async {
+                let mut session = connector.connect().await.map_err(DriveError::Connect)?;
+                if let Some(task) = dilated_task(&mut session, dilation).await? {
+                    CpuDebt::of(task, dilation).map_err(DriveError::CpuAccount)?;
+                }
+                Ok(())
+            }))
+        })
         .map_err(failed)?;
     let result = handle.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-    result.map_err(failed)?.map_err(DriveError::Connect)
+    result.map_err(failed)?
+}
+
+/// The process or thread behind a session, where its processor time matters.
+async fn dilated_task<S: Session>(
+    session: &mut S,
+    dilation: Dilation,
+) -> Result<Option<u32>, DriveError> {
+    match dilation.is_dilated() {
+        true => session.server_task().await.map_err(DriveError::Connect),
+        false => Ok(None),
+    }
 }
 
 /// Starts a thread, and returns when it has what it needs.

@@ -33,6 +33,7 @@ mod rehearsal;
 
 pub mod activity;
 pub mod ceiling;
+mod cpu_debt;
 pub mod driver;
 pub mod error;
 pub mod errors;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::{Dilation, Nanos, RootSeed};
 
 use crate::arrivals::Arrivals;
 use crate::error::DriveError;
@@ -49,6 +49,9 @@ pub struct DriveSpec {
     pub statement_timeout: Duration,
     /// How long transactions may take to finish after `stop` before they are cut off.
     pub stop_grace: Duration,
+    /// How many times slower than the host's clock all of this is. Every time above and every time that the driver
+    /// reports is design time; time on processors is real.
+    pub dilation: Dilation,
 }
 
 impl DriveSpec {
@@ -63,6 +66,7 @@ impl DriveSpec {
             pacing: Pacing::Closed { key_think: 0.0 },
             statement_timeout: Duration::from_secs(60),
             stop_grace: Duration::from_secs(10),
+            dilation: Dilation::NONE,
         }
     }
 

@@ -4,7 +4,7 @@
 //! exactly the span; gauges (users, queue length) are as of the end. A transaction belongs to the tick in
 //! which it completed.
 
-use underlay_core::{Bytes, Histogram, Nanos};
+use underlay_core::{Bytes, Dilation, Histogram, Nanos};
 use underlay_workload::transactional::Shape;
 
 use crate::errors::{ErrorCounts, ErrorSamples};
@@ -173,6 +173,12 @@ impl ThreadLoad {
             queue_ns: self.queue_ns.saturating_sub(earlier.queue_ns),
         }
     }
+
+    /// For comparing it with a span of design time: a thread that is always awake is so in both.
+    pub(crate) fn in_design_time(self, dilation: Dilation) -> ThreadLoad {
+        let design = |wall_ns| dilation.design(Nanos(wall_ns)).0;
+        ThreadLoad { cpu_ns: design(self.cpu_ns), queue_ns: design(self.queue_ns) }
+    }
 }
 
 /// Everything since the last tick.
@@ -195,11 +201,11 @@ pub struct DriveTick {
     /// How late the driver itself was, ns: each timer against its due time, a heartbeat of 50 ms per thread
     /// included.
     pub dispatch_lag: Histogram,
-    /// CPU time of the driver's threads since their start, ns.
+    /// CPU time of the driver's threads since their start, ns; real time, however the clock is dilated.
     pub cpu_ns: u64,
     /// The same, per thread.
     pub thread_cpu_ns: Vec<u64>,
-    /// What the busiest thread did within this tick.
+    /// What the busiest thread did within this tick, in design time.
     pub busiest: ThreadLoad,
     /// Resident memory of the process at the end.
     pub memory: Bytes,

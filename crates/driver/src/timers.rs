@@ -19,30 +19,36 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 use tokio::time::Instant;
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 
-/// Time since the origin of the run. The runtime's clock, so that tests can pause it.
+/// Design time since the origin of the run. The runtime's clock, so that tests can pause it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     origin: Instant,
+    dilation: Dilation,
 }
 
 impl Clock {
-    pub(crate) fn new(origin: std::time::Instant) -> Clock {
-        Clock { origin: Instant::from_std(origin) }
+    pub(crate) fn new(origin: std::time::Instant, dilation: Dilation) -> Clock {
+        Clock { origin: Instant::from_std(origin), dilation }
     }
 
     #[cfg(test)]
-    pub(crate) fn paused() -> Clock {
-        Clock { origin: Instant::now() }
+    pub(crate) fn paused(dilation: Dilation) -> Clock {
+        Clock { origin: Instant::now(), dilation }
     }
 
     pub(crate) fn now(&self) -> Nanos {
-        Instant::now().duration_since(self.origin).into()
+        self.dilation.design(Instant::now().duration_since(self.origin).into())
+    }
+
+    /// How design time translates into that of the host.
+    pub(crate) fn dilation(&self) -> Dilation {
+        self.dilation
     }
 
     fn instant(&self, at: Nanos) -> Instant {
-        self.origin + Duration::from(at)
+        self.origin + Duration::from(self.dilation.wall(at))
     }
 }
 
@@ -82,11 +88,12 @@ impl Alarm {
         Alarm::Runtime { changed: Notify::new(), due: Cell::new(Nanos(u64::MAX)) }
     }
 
-    fn arm(&self, due: Nanos, now: Nanos) {
+    fn arm(&self, due: Nanos, clock: &Clock) {
         match self {
             Alarm::Kernel(timer) => {
                 // Zero would disarm it.
-                let wait = due.saturating_sub(now).0.max(1);
+                let wait = due.saturating_sub(clock.now());
+                let wait = clock.dilation.wall(wait).0.max(1);
                 let value = Itimerspec {
                     it_interval: Timespec { tv_sec: 0, tv_nsec: 0 },
                     it_value: Timespec {
@@ -158,7 +165,7 @@ impl Timers {
         self.heap.borrow_mut().push(Reverse((due, token)));
         if due < self.armed.get() {
             self.armed.set(due);
-            self.alarm.arm(due, self.clock.now());
+            self.alarm.arm(due, &self.clock);
         }
     }
 
@@ -168,7 +175,7 @@ impl Timers {
         match top {
             Some(due) => {
                 self.armed.set(due);
-                self.alarm.arm(due, self.clock.now());
+                self.alarm.arm(due, &self.clock);
             }
             None => self.armed.set(Nanos(u64::MAX)),
         }

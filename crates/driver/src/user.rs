@@ -7,10 +7,11 @@ use std::rc::Rc;
 
 use rand_pcg::Pcg64;
 use underlay_core::Nanos;
-use underlay_database::session::{Connector, Session};
+use underlay_database::session::{Connector, Session as _};
 use underlay_database::{CommitState, SessionError};
 use underlay_workload::transactional::{User, Workload};
 
+use crate::cpu_debt::PacedSession;
 use crate::outage::{Restoration, UnknownCommit};
 use crate::permits::Grant;
 use crate::reaction::{Backoff, Reaction, is_outage, reaction};
@@ -67,7 +68,7 @@ struct VirtualUser<'a, C: Connector> {
     number: u32,
     source: UserOf<C>,
     random: Pcg64,
-    session: Option<C::Session>,
+    session: Option<PacedSession<C::Session>>,
     /// Drawn, but not begun.
     drawn: Option<TransactionOf<C>>,
     /// The type of the transaction before.
@@ -247,7 +248,11 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         self.attempt_began = self.now;
         self.slot.cut.set(false);
         self.slot.doing.set(Doing::Transaction(self.now));
-        let answer = self.slot.unless_cut(session.run(transaction)).await;
+        let answer = self.slot.unless_cut(session.session.run(transaction)).await;
+        if answer.is_some() {
+            let owed = session.owed();
+            self.hold_back(owed).await;
+        }
         self.slot.doing.set(Doing::Waiting);
         self.read_clock();
         match answer {
@@ -255,6 +260,17 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
             Some(Err(error)) => Attempt::Failed(error, Phase::Running),
             None => self.cut_off("the transaction", CommitState::InFlight, Phase::CutOff),
         }
+    }
+
+    /// Lets an answer wait for so long, or until the attempt is cut off.
+    async fn hold_back(&mut self, owed: Nanos) {
+        if owed == Nanos::ZERO {
+            return;
+        }
+        let due = self.read_clock() + owed;
+        let (timers, slot) = (&self.worker.timers, self.slot);
+        timers.set(due, Token::User(self.index));
+        slot.until(|| (timers.reached(due) || slot.cut.get()).then_some(())).await;
     }
 
     async fn connect(&mut self) -> Result<(), Attempt<OutcomeOf<C>>> {
@@ -267,7 +283,9 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         let since = self.read_clock();
         self.slot.cut.set(false);
         self.slot.doing.set(Doing::Connecting(since));
-        let answer = self.slot.unless_cut(worker.connector.connect()).await;
+        let dilation = worker.timers.clock().dilation();
+        let opened = PacedSession::open(&worker.connector, dilation);
+        let answer = self.slot.unless_cut(opened).await;
         self.slot.doing.set(Doing::Waiting);
         worker.connecting.release(&worker.slots);
         self.read_clock();

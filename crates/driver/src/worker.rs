@@ -16,6 +16,7 @@ use underlay_workload::transactional::{Mix, Workload};
 
 use crate::arrivals::{ArrivalSchedule, Share};
 use crate::backlog::{Backlog, Offered};
+use crate::cpu_debt::PacedSession;
 use crate::permits::Permits;
 use crate::slot::{Doing, Slot};
 use crate::spec::{DriveSpec, Pacing};
@@ -90,7 +91,7 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) backlog: Backlog,
     /// Connections of the pool, where users share them, and the idle ones among them.
     pub(crate) pool: Option<Permits>,
-    pub(crate) idle_sessions: RefCell<Vec<C::Session>>,
+    pub(crate) idle_sessions: RefCell<Vec<PacedSession<C::Session>>>,
     pub(crate) connecting: Permits,
     pub(crate) stage: Cell<Stage>,
     pub(crate) counts: RefCell<ThreadTick>,

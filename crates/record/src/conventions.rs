@@ -12,8 +12,11 @@
 /// Names of [`crate::Document`]s.
 pub mod document {
     /// Per run: settings of the database engine in force, object `name -> value` (text or
-    /// `{"value": .., "source": ..}`).
+    /// `{"value": .., "source": ..}`; under time dilation also `"server_value"`, which the server was given for `value`).
     pub const ENGINE_SETTINGS: &str = "engine-settings";
+    /// Of the execution, where it is not in real time: `factor` (how many times longer than its design time, in which all
+    /// times of runs are), `asked` (`auto` or the factor), and of `auto` what decided.
+    pub const TIME_DILATION: &str = "time-dilation";
     /// Per run: engine, version, server programs, data size in bytes (`"data_bytes"`).
     pub const ENGINE: &str = "engine";
     /// Per run: the datastore as opened: `volumes`, each `name`, `path`, `block_device` (null when its file system has no single
@@ -145,6 +148,8 @@ pub mod finding {
     pub const SHARED_DEVICE: &str = "shared-device";
     /// A setting trades durability for speed.
     pub const NOT_DURABLE: &str = "not-durable";
+    /// The execution was not in real time.
+    pub const TIME_DILATION: &str = "time-dilation";
 }
 
 /// Series of the source [`source::DRIVER`].
@@ -211,6 +216,8 @@ pub mod source {
     pub const CGROUP: &str = "cgroup";
     /// CPU and run-queue time per process group.
     pub const PROCESS: &str = "process";
+    /// Samples of sessions and what they wait for.
+    pub const WAITS: &str = "waits";
     /// Statistics views of PostgreSQL.
     pub const POSTGRES: &str = "postgres";
     /// Status counters of MariaDB.

@@ -42,6 +42,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         findings: &findings,
         searches: &searches,
         workload: &digest.workload,
+        time_dilation: digest.time_dilation,
     });
     Analysis {
         format: ANALYSIS_FORMAT,
@@ -150,6 +151,7 @@ fn study(digest: &Digest) -> Study {
         finished_wall_ns: digest.execution.finished_wall_ns,
         status: digest.execution.status.to_string(),
         sessions: digest.execution.sessions,
+        time_dilation: digest.time_dilation,
     }
 }
 

@@ -113,6 +113,8 @@ pub struct Side {
     pub study: String,
     /// Its kind of evidence.
     pub evidence: EvidenceKind,
+    /// How many times longer it took than its design time; 1 = real time.
+    pub time_dilation: u32,
     /// Its workload, by the word of the file format.
     pub workload: String,
     /// What its headline counts: `new orders per minute`.
@@ -218,6 +220,7 @@ fn side(record: &Record, digest: &Digest) -> Side {
         file: file.to_string_lossy().into_owned(),
         study: digest.manifest.study_name.clone(),
         evidence: digest.evidence(),
+        time_dilation: digest.time_dilation,
         workload: digest.workload.name.clone(),
         counts: digest.workload.rate_words(),
         identity: digest.manifest.identity.clone(),
@@ -381,6 +384,15 @@ fn findings(
             sides.0.workload, sides.1.workload
         );
         findings.push(finding(FindingSeverity::Warning, "different-workload", text));
+    }
+    let dilations = (sides.0.time_dilation, sides.1.time_dilation);
+    if dilations != (1, 1) {
+        let text = format!(
+            "the time dilations are {} and {}: both records are in their design's own time, and this host's share \
+             of that is smaller the larger the dilation",
+            dilations.0, dilations.1
+        );
+        findings.push(finding(FindingSeverity::Information, "time-dilation", text));
     }
     for (pair, (design_a, design_b)) in pairs.iter().zip(positions) {
         // Of the two designs: a record that has others too is as weak as the weakest of them.

@@ -164,7 +164,12 @@ fn planned_facts(digest: &Digest, design: usize) -> BTreeMap<String, String> {
 fn common_facts(digest: &Digest) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     for setting in PlanView::new(&digest.manifest.plan).settings() {
-        if !setting.path.starts_with("design.") && !setting.path.starts_with("study.") {
+        // Both are in design time, whatever their dilation; a finding says it.
+        let is_dilation = setting.path == "procedure.time-dilation";
+        if !setting.path.starts_with("design.")
+            && !setting.path.starts_with("study.")
+            && !is_dilation
+        {
             facts.insert(format!("plan.{}", setting.path), setting.value);
         }
     }

@@ -23,6 +23,8 @@ pub(crate) struct Digest {
     pub(crate) manifest: Manifest,
     pub(crate) workload: WorkloadView,
     pub(crate) execution: Execution,
+    /// How many times longer everything took than its design time; 1 = real time.
+    pub(crate) time_dilation: u32,
     pub(crate) designs: Vec<Design>,
     /// All runs in the order of execution.
     pub(crate) runs: Vec<Run>,
@@ -47,6 +49,7 @@ impl Digest {
             manifest: record.manifest().clone(),
             workload: WorkloadView::of(&record.manifest().plan),
             execution: record.execution()?,
+            time_dilation: time_dilation(record)?,
             designs: record.designs()?,
             runs: record.runs()?,
             run_rows: Vec::new(),
@@ -144,6 +147,14 @@ pub(crate) fn evidence_kind(evidence: Evidence) -> EvidenceKind {
         Evidence::Emulated => EvidenceKind::Emulated,
         Evidence::Simulated => EvidenceKind::Simulated,
     }
+}
+
+/// The factor that the lab decided on. Records of real time do not have one.
+fn time_dilation(record: &Record) -> Result<u32, ReadError> {
+    let documents = record.documents()?;
+    let said = documents.iter().find(|document| document.name == document::TIME_DILATION);
+    let factor = said.and_then(|document| document.content["factor"].as_u64());
+    Ok(factor.and_then(|factor| u32::try_from(factor).ok()).unwrap_or(1))
 }
 
 fn run_row(run: &Run, (phases, events): (&[Phase], &[Event]), counted: bool) -> analysis::Run {

@@ -290,10 +290,14 @@ impl Page {
         let identity =
             if blocks { analysis.study.name.as_str() } else { analysis.study.identity.as_str() };
         let text = format!(
-            "{} of {} counted;{checked} evidence: {}; workload {identity}.",
+            "{} of {} counted;{checked} evidence: {}{}; workload {identity}.",
             counted,
             count(analysis.runs.len() as u64, "run"),
             kinds_of_evidence(analysis),
+            match analysis.study.time_dilation {
+                1 => String::new(),
+                factor => format!(", time dilation {factor}"),
+            },
         );
         self.styled(Style::Faint, wrap(&text, self.width, "", ""));
         self.styled(Style::Faint, wrap(&analysis.method.disclaimer, self.width, "", ""));

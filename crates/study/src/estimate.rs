@@ -3,7 +3,7 @@
 //! Estimates are for deciding whether to start, not for results. The constants are round assumptions about
 //! PostgreSQL 15 on two processors, checked by whole runs and not fitted to them; a faster host finishes earlier.
 
-use underlay_core::{Bytes, Nanos};
+use underlay_core::{Bytes, Dilation, Nanos};
 
 use underlay_workload::batch::Mode;
 
@@ -138,13 +138,19 @@ pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
     };
     let disk_volumes = largest(&|design| expected_volumes(design, database));
     let load = load(plan, host);
-    let run = run(plan, database);
+    let under_load = under_load(plan);
+    let around_load = around(plan, database);
+    // A factor that is found later is not known here.
+    let dilation = plan.procedure.time_dilation.factor().unwrap_or_default();
+    let run = run_of(around_load, under_load, dilation);
     let runs = plan.schedule.len() as u64;
     let memory_limit = plan.engine.memory_limit.map(|limit| limit.min(host.memory));
     let cache = memory_limit.unwrap_or(host.memory);
     Estimates {
         load,
         run,
+        around_load,
+        under_load,
         duration: Nanos(load.0.saturating_add(run.0.saturating_mul(runs))),
         database,
         disk_templates: templates,
@@ -179,9 +185,29 @@ fn load(plan: &Plan, host: &HostView<'_>) -> Nanos {
     Nanos((LOAD_BASE.0 + one).saturating_mul(distinct_templates(plan)))
 }
 
-fn run(plan: &Plan, database: Bytes) -> Nanos {
-    let procedure = &plan.procedure;
+impl Estimates {
+    /// Wall time of one run at a time dilation.
+    pub fn run_at(&self, dilation: Dilation) -> Nanos {
+        run_of(self.around_load, self.under_load, dilation)
+    }
+}
+
+fn run_of(around_load: Nanos, under_load: Nanos, dilation: Dilation) -> Nanos {
+    Nanos(around_load.0.saturating_add(dilation.wall(under_load).0))
+}
+
+/// What surrounds the load of a run.
+fn around(plan: &Plan, database: Bytes) -> Nanos {
     let restore = u128::from(database.0) * 1_000_000_000 / u128::from(RESTORE_RATE);
+    let kind = &plan.workload.kind;
+    let check = unit(kind).check.0.saturating_mul(kind.population().count);
+    let checks = 2 * CHECK_BASE.0.saturating_add(check);
+    let restore = u64::try_from(restore).unwrap_or(u64::MAX);
+    Nanos(restore.saturating_add((START.0 + STOP.0).saturating_add(checks)))
+}
+
+fn under_load(plan: &Plan) -> Nanos {
+    let procedure = &plan.procedure;
     let rungs = procedure.users.len() as u64;
     let search = procedure.search.as_ref().map_or(0, |search| {
         (search.settle.0.saturating_add(search.measure.0)).saturating_mul(SEARCH_STEPS)
@@ -189,15 +215,8 @@ fn run(plan: &Plan, database: Bytes) -> Nanos {
     let kind = &plan.workload.kind;
     let measure = job(kind).unwrap_or(procedure.measure);
     let rung = procedure.ramp_up.0.saturating_add(measure.0).saturating_add(search);
-    let check = unit(kind).check.0.saturating_mul(kind.population().count);
-    let checks = 2 * CHECK_BASE.0.saturating_add(check);
-    let fixed = START.0 + STOP.0 + procedure.settle.0 + procedure.warm_up.0;
-    let restore = u64::try_from(restore).unwrap_or(u64::MAX);
-    Nanos(
-        restore
-            .saturating_add(fixed.saturating_add(checks))
-            .saturating_add(rung.saturating_mul(rungs)),
-    )
+    let before = procedure.settle.0.saturating_add(procedure.warm_up.0);
+    Nanos(before.saturating_add(rung.saturating_mul(rungs)))
 }
 
 /// How long a job takes; `None` of a workload that users follow.

@@ -48,6 +48,7 @@ mod scale;
 mod schema;
 mod section;
 mod suggest;
+mod timers;
 
 pub use background_plan::{BackgroundPlan, BackgroundWork, CopyPlan};
 pub use built_in_datastore::builtin_datastore;
@@ -67,7 +68,8 @@ pub use plan::{
     Arrivals, BatchPlan, ClusterPlan, DatastoreKind, DesignPlan, Durability, DvdstorePlan,
     EngineKind, EnginePlan, Estimates, FileSystem, Mode, Order, Origin, Pacing, Plan, Population,
     ProcedurePlan, Profile, PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, SearchPlan,
-    Setting, Sizes, SysbenchPlan, TpccPlan, VolumePlan, WarehousePlan, WorkloadKind, WorkloadPlan,
+    Setting, Sizes, SysbenchPlan, TimeDilation, TimeDilationError, TpccPlan, VolumePlan,
+    WarehousePlan, WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{
     PLAN_FORMAT, RecordedPlanError, measurement_json, plan_json, recorded_study, study_json,
@@ -78,4 +80,5 @@ pub use problem::{Colour, Problem, Problems, Source};
 pub use profile_text::{parse_profile, profile_toml};
 pub use published_numbers::{PublishedNumber, publications, published_numbers};
 pub use schema::{json_schema, profile_json_schema};
+pub use timers::{DilatedSetting, dilated_settings};
 pub use weights_plan::WeightsPlan;

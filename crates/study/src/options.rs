@@ -8,7 +8,7 @@ use serde_json::Value;
 use underlay_core::Nanos;
 
 use crate::json_value::{FromJson, ToJson, json_struct};
-use crate::plan::Scale;
+use crate::plan::{Scale, TimeDilation};
 
 json_struct! {
     /// Options that take precedence over the study file. All empty = the study as written.
@@ -26,6 +26,8 @@ json_struct! {
         "ramp_up_ns" ramp_up: Option<Nanos>,
         /// `--measure 60s`.
         "measure_ns" measure: Option<Nanos>,
+        /// `--time-dilation N|auto`.
+        "time_dilation" time_dilation: Option<TimeDilation>,
         /// `--seed N`.
         "seed" seed: Option<u64>,
         /// `--designs a,b`: only these designs of the study.

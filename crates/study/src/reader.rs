@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-use underlay_core::{Bytes, Nanos};
+use underlay_core::{Bytes, Dilation, Nanos};
 
 use crate::entry::{Entry, Section};
+use crate::plan::TimeDilation;
 use crate::report::Report;
 use crate::suggest::{listed, nearest};
 use underlay_core::Words;
@@ -186,6 +187,17 @@ impl<'t> Item<'t> {
     /// A whole number of 32 bits, whose range someone else checks.
     pub fn count(&self, report: &mut Report) -> Option<u32> {
         self.integer(report, 0..=COUNT_MAX).map(|number| number as u32)
+    }
+
+    /// A factor of time dilation, or `auto`.
+    pub fn time_dilation(&self, report: &mut Report) -> Option<TimeDilation> {
+        let bounds = format!("a whole number from 1 to {}, or \"auto\"", Dilation::MAX);
+        let text = match self.value {
+            DeValue::Integer(integer) => integer.as_str(),
+            DeValue::String(text) if text == "auto" => text,
+            _ => return self.wrong_type(report, &bounds, &self.unquoted_help()),
+        };
+        text.parse().ok().or_else(|| self.out_of_range(report, text, &bounds))
     }
 
     /// True or false.

@@ -10,9 +10,10 @@ use std::ops::RangeInclusive;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
-use underlay_core::{Bytes, Nanos, Words};
+use underlay_core::{Bytes, Dilation, Nanos, Words};
 
 use crate::entry::{Entry, Section};
+use crate::plan::TimeDilation;
 use crate::reader::{Item, Keys};
 use crate::report::Report;
 use crate::schema;
@@ -200,6 +201,17 @@ pub(crate) fn number(range: RangeInclusive<f64>) -> impl Kind<Value = f64> {
 
 fn between<N: serde::Serialize>(kind: &str, low: &N, high: &N) -> Schema {
     json_schema!({ "type": kind, "minimum": low, "maximum": high })
+}
+
+/// A factor of time dilation.
+pub(crate) fn time_dilation() -> impl Kind<Value = TimeDilation> {
+    kind(
+        |item, report| item.time_dilation(report),
+        |_| {
+            let factor = between("integer", &1, &Dilation::MAX);
+            json_schema!({ "anyOf": [factor, { "const": "auto" }] })
+        },
+    )
 }
 
 /// A list of values; `of` names what it holds.

@@ -55,4 +55,8 @@ impl session::Session for Session {
     async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         Session::run(self, transaction).await
     }
+
+    async fn server_task(&mut self) -> Result<Option<u32>, SessionError> {
+        Session::server_task(self).await.map(Some)
+    }
 }

@@ -47,6 +47,11 @@ impl Session {
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         on_session!(&mut self.0, session => session.run(transaction).await)
     }
+
+    /// The number that the server's host gave to the process or thread that works for this session.
+    pub async fn server_task(&mut self) -> Result<u32, SessionError> {
+        Ok(on_session!(&mut self.0, session => session.connection.server_task().await)?)
+    }
 }
 
 struct EngineSession<C: Connection> {

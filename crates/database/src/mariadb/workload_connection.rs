@@ -41,6 +41,9 @@ impl Connection for MariadbConnection {
     const DIVIDE_FROM: usize = 2;
     // A procedure says COMMIT itself, so that its answer comes after it.
     const CALLS_COMMIT_THEMSELVES: bool = false;
+    // Of a pool of threads it would be whichever works at the moment: a managed server has one for each connection.
+    const SERVER_TASK: &'static str =
+        "SELECT TID FROM information_schema.PROCESSLIST WHERE ID = CONNECTION_ID()";
     const HAS_RETURNING: bool = false;
     type Statement = Statement;
     type Row<'a> = Row<'a>;

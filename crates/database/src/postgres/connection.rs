@@ -53,6 +53,7 @@ impl Connection for PostgresConnection {
     // A whole table can be frozen as it is copied.
     const DIVIDE_FROM: usize = 5;
     const CALLS_COMMIT_THEMSELVES: bool = true;
+    const SERVER_TASK: &'static str = "SELECT pg_backend_pid()";
     const HAS_RETURNING: bool = true;
     type Statement = Statement;
     type Row<'a> = BinaryRow<'a>;

@@ -57,6 +57,11 @@ impl Session {
     pub async fn run(&mut self, transaction: &Transaction) -> Result<Outcome, SessionError> {
         on_session!(&mut self.0, session => session.run(transaction).await)
     }
+
+    /// The number that the server's host gave to the process or thread that works for this session.
+    pub async fn server_task(&mut self) -> Result<u32, SessionError> {
+        Ok(on_session!(&mut self.0, session => session.connection.server_task().await)?)
+    }
 }
 
 /// An error on the way to an [`Outcome`], with what was known of the commit.

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
-use underlay_core::{Bytes, RootSeed};
+use underlay_core::{Bytes, Dilation, RootSeed};
 use underlay_datastore::{Context, Datastore, DatastoreSpec, Durability, VolumeRequest};
 use underlay_host::{FileSystem, StateDir, Teardown, clean};
 use underlay_model::DeviceProfile;
@@ -95,6 +95,7 @@ impl Site {
             scratch: &scratch,
             server_program: &program,
             owner: None,
+            dilation: Dilation::NONE,
         };
         Ok(underlay_datastore::open(spec, &[volume], &context)?)
     }

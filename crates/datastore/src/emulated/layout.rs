@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use underlay_core::Dilation;
 use underlay_host::Ticket;
 
 use super::backing::Backing;
@@ -79,6 +80,7 @@ impl Layout {
         emulation: &Emulation<'_>,
         requests: &[VolumeRequest],
         placed: &[usize],
+        dilation: Dilation,
     ) -> ServerConfig {
         let (devices, cluster) = match emulation.storage {
             Storage::Devices(devices) => (devices, None),
@@ -100,6 +102,7 @@ impl Layout {
             nbd: NbdConfig::default(),
             control_socket: self.socket.clone(),
             seed: emulation.seed.0,
+            time_dilation: dilation.factor(),
             durability: emulation.durability,
             devices: devices.collect(),
             cluster: cluster.map(|cluster| ClusterServerConfig {

@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use underlay_core::series::SeriesSpec;
-use underlay_core::{Bytes, Evidence, Histogram, Nanos, RootSeed};
+use underlay_core::{Bytes, Dilation, Evidence, Histogram, Nanos, RootSeed};
 use underlay_host::{Resource, Teardown, Ticket};
 use underlay_model::{DeviceProfile, Operation};
 
@@ -110,6 +110,7 @@ pub(crate) struct EmulatedDatastore {
     block: BlockCounters,
     /// What I/O took and should have taken.
     io_times: IoTimes,
+    dilation: Dilation,
 }
 
 /// Starts the server and brings up the volumes.
@@ -133,7 +134,8 @@ pub(crate) fn open(
     let needed = storage.needed(requests);
     let backing = backing::choose(emulation.backing_directory, context.scratch, needed)?;
     let layout = Layout::create(&backing, requests, context)?;
-    layout.server_config(emulation, requests, &placed).write(&layout.config)?;
+    let config = layout.server_config(emulation, requests, &placed, context.dilation);
+    config.write(&layout.config)?;
     let mount = Resource::Mount { target: layout.export.clone() };
     let export = context.teardown.register(mount)?;
     let mut server =
@@ -145,7 +147,8 @@ pub(crate) fn open(
         .iter()
         .map(|site| site.create(context.teardown, context.owner))
         .collect::<Result<Vec<_>, _>>()?;
-    let calibration = start_timing(&mut server, storage, mounted[0].block_device())?;
+    let calibration =
+        start_timing(&mut server, storage, mounted[0].block_device(), context.dilation)?;
     let cluster_series = match server.ask(&Command::ClusterSeries)? {
         Answer::Series(series) => series,
         other => return Err(unexpected(&Command::ClusterSeries, &other)),
@@ -167,6 +170,7 @@ pub(crate) fn open(
         follower: None,
         block: BlockCounters::default(),
         io_times: IoTimes::default(),
+        dilation: context.dilation,
     };
     datastore.note_block_devices();
     datastore.follow_path()?;
@@ -189,10 +193,11 @@ fn start_timing(
     server: &mut ServerProcess,
     storage: Storage<'_>,
     block_device: &str,
+    dilation: Dilation,
 ) -> Result<Option<Calibration>, DatastoreError> {
     let mut calibration = None;
     if !storage.is_instant() {
-        let found = calibrate(server, &Path::new("/dev").join(block_device))?;
+        let found = calibrate(server, &Path::new("/dev").join(block_device), dilation)?;
         // The path through a cluster is longer than any host's own.
         if let Storage::Devices(devices) = storage {
             checks::check_floor(devices, found.floor)?;
@@ -216,7 +221,8 @@ impl EmulatedDatastore {
     /// What the block layer counted since the last call, all volumes together.
     fn take_block_counters(&mut self) -> BlockCounters {
         let names = self.volumes.iter().filter_map(|volume| volume.block_device.as_deref());
-        let total: BlockCounters = names.map(BlockCounters::read).sum();
+        let total: BlockCounters =
+            names.map(|device| BlockCounters::read(device, self.dilation)).sum();
         let since = total.since(self.block);
         self.block = total;
         since
@@ -234,7 +240,8 @@ impl EmulatedDatastore {
         let Some(Calibration { compensation, .. }) = self.calibration else { return Ok(()) };
         let devices = self.volumes.iter().filter_map(|volume| volume.block_device.clone());
         let control = self.server.connect()?;
-        self.follower = Some(PathFollower::start(control, devices.collect(), compensation)?);
+        let devices = (devices.collect(), self.dilation);
+        self.follower = Some(PathFollower::start(control, devices, compensation)?);
         Ok(())
     }
 

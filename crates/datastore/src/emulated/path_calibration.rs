@@ -10,7 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use std::time::Instant;
 
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 
 use super::server_process::ServerProcess;
 use crate::control::{Command, TimingMode};
@@ -34,6 +34,7 @@ struct Prober {
     device: File,
     block: AlignedBlock,
     compensation: Compensation,
+    dilation: Dilation,
 }
 
 /// What the path costs an idle host.
@@ -50,9 +51,10 @@ pub(crate) struct Calibration {
 pub(crate) fn calibrate(
     server: &mut ServerProcess,
     block_device: &Path,
+    dilation: Dilation,
 ) -> Result<Calibration, DatastoreError> {
     let failed = |action| DatastoreError::file(action, block_device);
-    let mut prober = Prober::open(block_device).map_err(failed("open"))?;
+    let mut prober = Prober::open(block_device, dilation).map_err(failed("open"))?;
     // In force while the path is measured, so that CPUs are as awake as they will be.
     server.done(&Command::SetTiming(TimingMode::Modelled))?;
     server.done(&Command::Compensate(PathCompensation::default()))?;
@@ -82,15 +84,16 @@ pub(crate) fn calibrate(
 }
 
 impl Prober {
-    fn open(path: &Path) -> io::Result<Prober> {
+    fn open(path: &Path, dilation: Dilation) -> io::Result<Prober> {
         let device = OpenOptions::new().read(true).custom_flags(libc::O_DIRECT).open(path)?;
-        Ok(Prober { device, block: AlignedBlock::new(), compensation: Compensation::default() })
+        let (block, compensation) = (AlignedBlock::new(), Compensation::default());
+        Ok(Prober { device, block, compensation, dilation })
     }
 
     fn read(&mut self) -> io::Result<Nanos> {
         let begin = Instant::now();
         self.device.read_exact_at(self.block.bytes(), 0)?;
-        Ok(Nanos::from(begin.elapsed()))
+        Ok(self.dilation.design(begin.elapsed().into()))
     }
 
     fn floor(&mut self) -> io::Result<Nanos> {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 
 use super::block_counters::BlockCounters;
 use super::server_process::{ControlConnection, unexpected};
@@ -115,11 +115,13 @@ trait Path {
 struct HostPath {
     control: ControlConnection,
     block_devices: Vec<String>,
+    dilation: Dilation,
 }
 
 impl Path for HostPath {
     fn block(&mut self) -> BlockCounters {
-        self.block_devices.iter().map(|device| BlockCounters::read(device)).sum()
+        let devices = self.block_devices.iter();
+        devices.map(|device| BlockCounters::read(device, self.dilation)).sum()
     }
 
     fn count(&mut self) -> Result<Seen, DatastoreError> {
@@ -139,13 +141,13 @@ impl PathFollower {
     /// Follows from what is right for the moment.
     pub(crate) fn start(
         control: ControlConnection,
-        block_devices: Vec<String>,
+        (block_devices, dilation): (Vec<String>, Dilation),
         compensation: PathCompensation,
     ) -> Result<PathFollower, DatastoreError> {
         let ends = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&ends);
         let follow = move || {
-            let mut path = HostPath { control, block_devices };
+            let mut path = HostPath { control, block_devices, dilation };
             let mut compensation = compensation;
             // Once the server has ended there is nothing to follow; whoever owns it says so.
             if let Err(error) = follow(&told, &mut path, &mut compensation) {

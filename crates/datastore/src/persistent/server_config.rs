@@ -32,6 +32,7 @@ pub(super) fn server_config(
         nbd: NbdConfig { socket: Some(nbd_socket(run)), address: description.nbd_address },
         control_socket: data_directory.control_socket(),
         seed: description.seed.0,
+        time_dilation: 1,
         durability: description.durability,
         devices: devices.collect(),
         cluster: description.cluster.as_ref().map(|spec| ClusterServerConfig {

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 use underlay_model::cluster::{ClusterSpec, HostSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec, Operation};
 
@@ -228,7 +228,7 @@ impl Supervisor {
         let mut counted = Counted::default();
         let mut seen = BTreeMap::new();
         for (name, attached) in &self.attached {
-            let now = BlockCounters::read(attached.device_name()).0.total();
+            let now = BlockCounters::read(attached.device_name(), Dilation::NONE).0.total();
             if let Some(before) = self.block_layer_seen.get(name) {
                 counted = counted.plus(now.since(*before));
             }

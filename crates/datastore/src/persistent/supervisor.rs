@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tracing::{info, warn};
+use underlay_core::Dilation;
 use underlay_host::{Resource, StateDir, Teardown, Ticket, clean, loop_devices};
 
 use super::data_directory::DataDirectory;
@@ -150,8 +151,13 @@ impl Supervisor {
         let nbd_socket = nbd_socket(&run);
         let (config_path, log) = (base.join("server.json"), base.join("server.log"));
         config.write(&config_path)?;
-        let context =
-            Context { teardown: &teardown, scratch: &run, server_program: program, owner: None };
+        let context = Context {
+            teardown: &teardown,
+            scratch: &run,
+            server_program: program,
+            owner: None,
+            dilation: Dilation::NONE,
+        };
         let server = ServerProcess::start(&context, &config_path, &config.control_socket, log)?;
         let mut supervisor = Supervisor {
             data_directory: data_directory.clone(),

@@ -4,6 +4,7 @@
 //! elsewhere get the same compensation.
 
 use tracing::warn;
+use underlay_core::Dilation;
 
 use super::supervisor::Supervisor;
 use crate::control::{Command, TimingMode};
@@ -28,7 +29,7 @@ impl Supervisor {
         if self.calibration.is_some() || self.is_instant() {
             return Ok(());
         }
-        let found = calibrate(&mut self.server, first.block_device())?;
+        let found = calibrate(&mut self.server, first.block_device(), Dilation::NONE)?;
         self.server.ask(&Command::Latency)?;
         self.server.ask(&Command::Timing)?;
         self.server.done(&Command::SetTiming(TimingMode::Modelled))?;
@@ -51,7 +52,8 @@ impl Supervisor {
         };
         let devices = self.attached.iter().map(|(_, attached)| attached.device_name().to_string());
         let control = self.server.connect()?;
-        let follower = PathFollower::start(control, devices.collect(), calibration.compensation)?;
+        let devices = (devices.collect(), Dilation::NONE);
+        let follower = PathFollower::start(control, devices, calibration.compensation)?;
         self.follower = Some(follower);
         Ok(())
     }

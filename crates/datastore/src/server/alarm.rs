@@ -66,7 +66,7 @@ impl AsFd for Alarm {
 mod tests {
     use super::{Alarm, Clock};
     use rustix::event::{PollFd, PollFlags, poll};
-    use underlay_core::Nanos;
+    use underlay_core::{Dilation, Nanos};
 
     fn wait(alarm: &Alarm) {
         poll(&mut [PollFd::new(alarm, PollFlags::IN)], None).unwrap();
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn never_expires_early() {
-        let clock = Clock::start();
+        let clock = Clock::start(Dilation::NONE);
         let mut alarm = Alarm::new(clock).unwrap();
         for delay_us in [0, 100, 2_000] {
             let at = clock.now() + Nanos::from_micros(delay_us);
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn only_ever_moves_forward() {
-        let clock = Clock::start();
+        let clock = Clock::start(Dilation::NONE);
         let mut alarm = Alarm::new(clock).unwrap();
         let soon = clock.now() + Nanos::from_millis(1);
         alarm.by(soon).unwrap();

@@ -48,7 +48,7 @@ pub(crate) fn run(service: &mut Service, commands: &Commands) -> io::Result<()> 
         if (service.nbd.has_clients() || turn.is_multiple_of(TURNS_BETWEEN_LOOKS))
             && service.serve_nbd()?
         {
-            arrivals.note(service.clock.now());
+            arrivals.note(service.clock.host_now());
         }
         let served = serve_device(service, &mut buffer, &mut arrivals)?;
         let gives_way = service.precedence.gives_way();
@@ -93,7 +93,7 @@ fn serve_device(
     match received {
         Received::Request(length) => match parse(&buffer[..length]) {
             Ok(request) => {
-                arrivals.note(service.clock.now());
+                arrivals.note(service.clock.host_now());
                 service.serve(&request);
                 Ok(Served::Some)
             }
@@ -112,7 +112,7 @@ enum Woken {
     Otherwise,
 }
 
-/// How closely requests follow each other.
+/// How closely requests follow each other, in the host's time: it is about what the host can do meanwhile.
 #[derive(Debug, Default)]
 struct Arrivals {
     last: Nanos,
@@ -152,10 +152,10 @@ fn is_worth_waiting(service: &Service, arrivals: &Arrivals) -> bool {
     if service.nbd.has_resumable() {
         return true;
     }
-    let lead = service.engine.path.lead().max(SHORTEST_SLEEP);
+    let lead = service.clock.dilation().design(service.engine.path.lead().max(SHORTEST_SLEEP));
     let is_answer_close = service.engine.next_answer().is_some_and(|next| next <= now + lead);
     // Who gives way does not keep a CPU from those who bring the next request.
-    is_answer_close || (!service.precedence.gives_way() && arrivals.is_next_close(now))
+    is_answer_close || (!service.precedence.gives_way() && arrivals.is_next_close(service.clock.host_now()))
 }
 
 // What can end a sleep, by number.
@@ -169,7 +169,8 @@ fn sleep(service: &mut Service, commands: &Commands, alarm: &mut Alarm) -> io::R
     let began = service.clock.now();
     if let Some(next) = service.engine.next_answer() {
         // Timers of virtual machines come late by some 5 to 30 us: up early, the rest is waited out awake.
-        alarm.by(next.saturating_sub(service.engine.path.lead()))?;
+        let lead = service.clock.dilation().design(service.engine.path.lead());
+        alarm.by(next.saturating_sub(lead))?;
     }
     // Without a file system there is one source less.
     let mut sources = [None; 4];
@@ -216,7 +217,8 @@ fn attend(
     if has(ALARM)
         && let Some(set_to) = alarm.expired()?.filter(|set_to| *set_to > began)
     {
-        service.engine.path.observe_wake(service.clock.now().saturating_sub(set_to));
+        let late = service.clock.now().saturating_sub(set_to);
+        service.engine.path.observe_wake(service.clock.dilation().wall(late));
     }
     Ok(if has(CLIENTS) { Woken::ByClient } else { Woken::Otherwise })
 }

@@ -96,7 +96,7 @@ pub fn serve(config: &Path) -> Result<(), DatastoreError> {
     let nbd = NbdListener::bind(config.nbd.socket.as_deref(), config.nbd.address)?;
     let device = config.mount_point.as_deref().map(mount).transpose()?;
     let mut service = Service::new(
-        Clock::start(),
+        Clock::start(config.dilation()),
         Exports { device, nbd },
         engine,
         VolumeOpener::new(&config, durability),

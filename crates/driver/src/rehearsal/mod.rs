@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::{JoinHandle, LocalSet};
-use underlay_core::{Nanos, RootSeed};
+use underlay_core::{Dilation, Nanos, RootSeed};
 use underlay_workload::tpcc::{Entropy, Parameters, Tpcc, TpccAccounting};
 
 use self::fake_database::FakeDatabase;
@@ -84,7 +84,7 @@ fn rehearse<T>(
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     LocalSet::new().block_on(&runtime.unwrap(), async {
-        let clock = Clock::paused();
+        let clock = Clock::paused(Dilation::NONE);
         database.start(clock);
         let timers = Timers::new(clock, Alarm::runtime());
         let connector = database.of(workload(spec.max_users));

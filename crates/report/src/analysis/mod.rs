@@ -132,6 +132,8 @@ pub struct Study {
     pub status: String,
     /// Processes that wrote the record: more than 1 when the execution was resumed.
     pub sessions: u32,
+    /// How many times longer it took than its design time, in which all times are; 1 = real time.
+    pub time_dilation: u32,
 }
 
 /// The workload, and what its headline counts.

@@ -31,6 +31,8 @@ pub(crate) struct Results<'a> {
     pub(crate) findings: &'a [Finding],
     pub(crate) searches: &'a [RateSearch],
     pub(crate) workload: &'a WorkloadView,
+    /// 1 = real time.
+    pub(crate) time_dilation: u32,
 }
 
 /// Two designs at the rung of the headline; `best` has the higher mean.
@@ -289,6 +291,9 @@ fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
             finding.code == code && finding.design.is_none_or(|design| designs.contains(&design))
         })
     };
+    if results.time_dilation > 1 {
+        words.push_str(&format!(", time dilation {}", results.time_dilation));
+    }
     if found("not-timing-valid") {
         words.push_str("; not timing-valid");
     }

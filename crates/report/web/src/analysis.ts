@@ -343,7 +343,8 @@ identity: string,
 started_wall_ns: number,
 finished_wall_ns: number | null,
 status: string,
-sessions: number, };
+sessions: number,
+time_dilation: number, };
 
 export type TimeClass = "driver" | "client" | "cpu" | "run-queue" | "log" | "data-read" | "data-write" | "lock" | "latch" | "other";
 

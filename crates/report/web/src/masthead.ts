@@ -3,7 +3,7 @@
 import { segments } from "./control";
 import { html } from "./dom";
 import type { Page } from "./page";
-import { evidenceBadge, evidenceKinds } from "./section/verdict";
+import { dilationBadge, evidenceBadge, evidenceKinds } from "./section/verdict";
 import { chooseTheme, themeChoice, type Choice } from "./theme";
 
 /** The bar. */
@@ -17,6 +17,7 @@ export function masthead(page: Page): HTMLElement {
       {},
       html("span", { class: "study", title: study.title }, study.title),
       ...evidenceKinds(page).map(evidenceBadge),
+      dilationBadge(page),
       segments<Choice>(
         "Theme",
         [

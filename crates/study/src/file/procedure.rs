@@ -4,7 +4,7 @@ use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
 use crate::limits::{REPEATS, RESOLUTION, RUNGS_MAX, USERS};
-use crate::plan::Order;
+use crate::plan::{Order, TimeDilation};
 use crate::section::*;
 
 /// What a ladder is, for messages.
@@ -32,9 +32,13 @@ section! {
         "repeats" repeats: Entry<u32> = One(count(REPEATS));
         /// How the runs of the designs are interleaved: `abba` reverses every second repeat.
         "order" order: Entry<Order> = One(word::<Order>());
+        /// How many times longer everything takes than what it stands for: 1 = real time, or `auto` =
+        /// the smallest factor at which this host's own share of storage times is small. Emulated
+        /// storage only.
+        "time-dilation" time_dilation: Entry<TimeDilation> = One(time_dilation());
     }
     written_for {
-        "ladder" => "users", "virtual-users" => "users", "duration" => "measure",
+        "dilation" => "time-dilation", "ladder" => "users", "virtual-users" => "users", "duration" => "measure",
         "rampup" => "ramp-up",
     }
     limits { "required": ["users"] }

@@ -22,7 +22,7 @@ use crate::weights_plan::WeightsPlan;
 
 pub use design::{ClusterPlan, DatastoreKind, DesignPlan, ReductionKind, ResyncKind, VolumePlan};
 pub use engine::{EngineKind, EnginePlan};
-pub use procedure::{Order, ProcedurePlan, SearchPlan};
+pub use procedure::{Order, ProcedurePlan, SearchPlan, TimeDilation, TimeDilationError};
 pub use provenance::{Origin, Setting};
 pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
 pub use underlay_workload::tpcc::{HomeWarehouse, Profile};
@@ -120,6 +120,10 @@ pub struct Estimates {
     pub load: Nanos,
     /// Time of one run: restore, start, settle, warm-up, all rungs, stop, check.
     pub run: Nanos,
+    /// The part of a run that time dilation does not stretch: restore, start, checks, stop.
+    pub around_load: Nanos,
+    /// The part that it does, in design time.
+    pub under_load: Nanos,
     /// The whole study.
     pub duration: Nanos,
     /// Size of the loaded database, tables and indexes.

@@ -1,10 +1,13 @@
 //! How a plan is measured: the ladder of users, repeats and their order, searches.
 
+use std::fmt;
+use std::str::FromStr;
+
 use serde_json::{Value, json};
-use underlay_core::{Nanos, words};
+use underlay_core::{Dilation, Nanos, words};
 use underlay_workload::objective::Objective;
 
-use crate::json_value::{ToJson, json_struct};
+use crate::json_value::{FromJson, ToJson, json_struct};
 
 json_struct! {
     /// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
@@ -28,6 +31,83 @@ json_struct! {
         "repeats" repeats: u32,
         /// How the runs of the designs are interleaved.
         "order" order: Order,
+        /// How many times longer everything takes than what it stands for.
+        "time_dilation" time_dilation: TimeDilation,
+    }
+}
+
+/// How many times longer a study takes than what it stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeDilation {
+    /// As the study says.
+    Factor(Dilation),
+    /// The smallest factor at which this host's share of storage times is small, found before the first run.
+    Auto,
+}
+
+impl TimeDilation {
+    /// Real time.
+    pub const NONE: TimeDilation = TimeDilation::Factor(Dilation::NONE);
+
+    /// Whether it is real time for certain.
+    pub fn is_none(self) -> bool {
+        self == TimeDilation::NONE
+    }
+
+    /// The factor, where the study says it.
+    pub fn factor(self) -> Option<Dilation> {
+        match self {
+            TimeDilation::Factor(dilation) => Some(dilation),
+            TimeDilation::Auto => None,
+        }
+    }
+}
+
+/// Why the text of a time dilation was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a time dilation; write a whole number from 1 to {max}, or auto", max = Dilation::MAX)]
+pub struct TimeDilationError(pub String);
+
+impl FromStr for TimeDilation {
+    type Err = TimeDilationError;
+    fn from_str(text: &str) -> Result<TimeDilation, TimeDilationError> {
+        match text.trim() {
+            "auto" => Ok(TimeDilation::Auto),
+            number => number
+                .parse()
+                .ok()
+                .and_then(Dilation::new)
+                .map(TimeDilation::Factor)
+                .ok_or_else(|| TimeDilationError(text.to_string())),
+        }
+    }
+}
+
+impl fmt::Display for TimeDilation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TimeDilation::Factor(dilation) => write!(f, "{}", dilation.factor()),
+            TimeDilation::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+/// The factor, or `auto`.
+impl ToJson for TimeDilation {
+    fn to_json(&self) -> Value {
+        match self {
+            TimeDilation::Factor(dilation) => dilation.factor().into(),
+            TimeDilation::Auto => "auto".into(),
+        }
+    }
+}
+
+impl FromJson for TimeDilation {
+    fn from_json(value: &Value) -> Option<TimeDilation> {
+        match value.as_str() {
+            Some(text) => text.parse().ok(),
+            None => value.as_u64()?.to_string().parse().ok(),
+        }
     }
 }
 

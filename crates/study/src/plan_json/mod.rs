@@ -200,6 +200,7 @@ mod tests {
             ramp_up: Some(Nanos::from_secs(2)),
             // Long enough for the faults of the shipped studies.
             measure: Some(Nanos::from_secs(30)),
+            time_dilation: None,
             seed: Some(99),
             designs: None,
             server_bin: Some("/opt/bin".into()),

@@ -18,6 +18,9 @@ const LONGEST: Nanos = *MEASURE.end();
 const CONCURRENCY: &str =
     "remove it; `sessions` or `streams` of the workload say how much goes on at once";
 
+/// Sessions of a job are not driven: nobody could slow them down.
+const UNDILATED: &str = "remove it; only the sessions of virtual users can be slowed down";
+
 impl Resolver<'_> {
     /// Decides about the procedure of a job of so many sessions.
     pub(super) fn job_procedure(&mut self, sessions: u32) -> ProcedureChoice {
@@ -62,7 +65,7 @@ impl Resolver<'_> {
         let ladder = Ladder { users: vec![sessions], full: vec![sessions], top };
         let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
         let plan = plan(Some(&ladder), &phases, Some(None), repeats, order);
-        ProcedureChoice { plan, phases, ladder: Some(ladder) }
+        ProcedureChoice { plan, phases, ladder: Some(ladder), time_dilation: None }
     }
 
     /// All keys and options that have no meaning for a job.
@@ -71,17 +74,19 @@ impl Resolver<'_> {
         let first = |sections: &crate::entry::Entry<Vec<crate::entry::Section<_>>>| {
             sections.get().and_then(|list| list.first()).and_then(|one| one.span.clone())
         };
-        let written: [(&str, Option<Range<usize>>); 5] = [
+        let written: [(&str, Option<Range<usize>>); 6] = [
             ("procedure.users", file.users.span()),
             ("procedure.warm-up", file.warm_up.span()),
             ("procedure.ramp-up", file.ramp_up.span()),
             ("procedure.search", file.search.span.clone()),
+            ("procedure.time-dilation", file.time_dilation.span()),
             ("weights", first(&self.file.weights)),
         ];
         for (key, span) in written {
             if span.is_some() {
                 let remedy = match key {
                     "weights" => "remove it",
+                    "procedure.time-dilation" => UNDILATED,
                     _ => CONCURRENCY,
                 };
                 self.refuse_for_job(&format!("`{key}`"), span, remedy);
@@ -94,6 +99,9 @@ impl Resolver<'_> {
         ];
         for (_, option) in options.into_iter().filter(|(is_given, _)| *is_given) {
             self.refuse_for_job(option, None, CONCURRENCY);
+        }
+        if self.options.time_dilation.is_some_and(|dilation| !dilation.is_none()) {
+            self.refuse_for_job("`--time-dilation`", None, UNDILATED);
         }
     }
 

@@ -18,6 +18,7 @@ mod procedure;
 mod published;
 mod search;
 mod server;
+mod time_dilation;
 mod volumes;
 mod weights;
 mod workload;
@@ -96,6 +97,7 @@ impl<'a> Resolver<'a> {
         let background = self.background(&designs, &procedure, kind.as_ref());
         let faults = self.faults(&designs, &procedure);
         self.refuse_background_with_power_cuts(&background, &faults);
+        self.check_time_dilation(procedure.time_dilation.as_ref(), &designs, &background);
         self.doubt_designs(&designs, &background, &faults);
         let published = self.published();
 

@@ -11,7 +11,7 @@ use crate::entry::Entry;
 use crate::exact;
 use crate::finding::Severity;
 use crate::limits::{MEASURE, REPEATS, RUNGS_MAX, UNMEASURED, USERS};
-use crate::plan::{Order, Origin, ProcedurePlan, Scale, SearchPlan};
+use crate::plan::{Order, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation};
 use crate::scale;
 
 /// The decisions about the procedure. What one of its parts needs of another is known also where a third is refused.
@@ -22,6 +22,8 @@ pub(crate) struct ProcedureChoice {
     pub phases: Phases,
     /// None where the ladder is refused.
     pub ladder: Option<Ladder>,
+    /// None where it is refused, and of a job.
+    pub time_dilation: Option<Chosen<TimeDilation>>,
 }
 
 /// How long each phase lasts; none where that is refused.
@@ -92,6 +94,7 @@ impl Resolver<'_> {
         let repeats = self.repeats();
         let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
         let order = self.pick("procedure.order", &order).found();
+        let time_dilation = self.time_dilation();
 
         let users = full.as_ref().map(|full| self.scale_ladder(full));
         self.record_procedure(
@@ -100,6 +103,7 @@ impl Resolver<'_> {
             repeats.as_ref(),
             order.as_ref(),
         );
+        self.provenance.extend(time_dilation.as_ref().map(|c| c.setting(c.value.to_string())));
         let ladder = users.zip(full).map(|(users, full)| {
             let top = users.with(users.value.iter().copied().max().unwrap_or(0));
             Ladder { users: users.value, full: full.value, top }
@@ -114,8 +118,10 @@ impl Resolver<'_> {
             measure: measure.map(|time| time.value),
         };
         let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
-        let plan = plan(ladder.as_ref(), &phases, search, repeats, order);
-        ProcedureChoice { plan, phases, ladder }
+        let plan = plan(ladder.as_ref(), &phases, search, repeats, order).zip(time_dilation.as_ref());
+        let plan =
+            plan.map(|(plan, chosen)| ProcedurePlan { time_dilation: chosen.value, ..plan });
+        ProcedureChoice { plan, phases, ladder, time_dilation }
     }
 
     /// Reports a time outside its range.
@@ -243,6 +249,19 @@ impl Resolver<'_> {
         Some(repeats)
     }
 
+    fn time_dilation(&self) -> Option<Chosen<TimeDilation>> {
+        const PATH: &str = "procedure.time-dilation";
+        let (file, default) = (&self.file.procedure, &self.defaults.procedure);
+        match self.options.time_dilation {
+            Some(dilation) => Some(Chosen::command_line(dilation, PATH, "--time-dilation")),
+            None => {
+                let layers =
+                    [(Layer::File, &file.time_dilation), (Layer::Default, &default.time_dilation)];
+                self.pick(PATH, &layers).found()
+            }
+        }
+    }
+
     fn record_procedure(
         &mut self,
         users: Option<&Chosen<Vec<u32>>>,
@@ -277,7 +296,7 @@ impl Resolver<'_> {
     }
 }
 
-/// The plan, if every part of it is decided.
+/// The plan in real time, if every part of it is decided.
 pub(super) fn plan(
     ladder: Option<&Ladder>,
     phases: &Phases,
@@ -294,6 +313,7 @@ pub(super) fn plan(
         search: search?,
         repeats: repeats?,
         order: order?,
+        time_dilation: TimeDilation::NONE,
     })
 }
 

@@ -4,7 +4,7 @@ use crate::cli::whole_number::whole_number;
 use clap::Args;
 use std::path::PathBuf;
 use underlay_core::Nanos;
-use underlay_study::{PlanOptions, Scale};
+use underlay_study::{PlanOptions, Scale, TimeDilation};
 
 /// What may be changed without editing the study.
 #[derive(Debug, Args)]
@@ -27,6 +27,10 @@ pub struct Overrides {
     /// The measured window of each rung.
     #[arg(long, value_name = "TIME")]
     measure: Option<Nanos>,
+    /// Slow everything down by this factor, and report results in the design's own time: emulated storage only. `auto`
+    /// takes the smallest factor at which this host's own share of storage times is small.
+    #[arg(long, value_name = "N|auto")]
+    time_dilation: Option<TimeDilation>,
     /// Root seed of data, transactions and device models.
     #[arg(long, value_name = "N", value_parser = whole_number, allow_negative_numbers = true)]
     seed: Option<u64>,
@@ -48,6 +52,7 @@ impl Overrides {
             warm_up: self.warm_up,
             ramp_up: self.ramp_up,
             measure: self.measure,
+            time_dilation: self.time_dilation,
             seed: self.seed,
             designs: self.designs.clone(),
             server_bin: self.server_bin.clone(),

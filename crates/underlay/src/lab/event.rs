@@ -4,7 +4,7 @@
 //! is written beside them, because it must also hold what nobody watches.
 
 use std::path::Path;
-use underlay_core::{Bytes, Nanos};
+use underlay_core::{Bytes, Dilation, Nanos};
 use underlay_record::{CheckMoment, PhaseKind, RunStatus, Severity};
 
 /// One thing that happened.
@@ -18,8 +18,10 @@ pub enum Event<'a> {
         runs_done: usize,
         /// Runs of the whole schedule.
         runs: usize,
-        /// Expected time of what is left.
+        /// Expected wall time of what is left.
         expected: Nanos,
+        /// How many times longer than what it stands for.
+        dilation: Dilation,
         /// Whether the workload is a job, which has sessions and no users.
         is_job: bool,
     },

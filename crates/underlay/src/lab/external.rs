@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 use underlay_database::transaction_counter::{self, EngineCount};
 use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSummary, Mix, Pacing, Weights};
@@ -156,7 +156,7 @@ pub fn carry_out<S: Subject>(
     let new =
         NewRun { design: 0, repeat: 1, order: 0, at: Nanos::ZERO, origin_wall_ns: wall_clock_ns() };
     let run = recorder.lock().begin_run(&new).map_err(unwritten)?;
-    let log = RunLog { recorder: &recorder, run, origin };
+    let log = RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE };
     let done = course(subject, access, plan, log, is_kept, site, observer);
     let ended = match &done {
         Ok(finished) => match (&finished.ended, &finished.checked_after) {
@@ -314,7 +314,7 @@ struct Samples {
 
 impl Samples {
     fn start(log: RunLog<'_>, target: Target, gauge: &DriverGauge) -> Result<Samples, Abort> {
-        let writer = TelemetryWriter::start(log.recorder.clone(), log.run)
+        let writer = TelemetryWriter::start(log.recorder.clone(), log.run, log.dilation)
             .during("start the thread of the record")?;
         let targets = Targets {
             origin: log.origin,

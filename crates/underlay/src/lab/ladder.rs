@@ -267,10 +267,11 @@ impl Ladder<'_> {
 
     /// Load rising from one user to `top`, evenly over `length`.
     fn rise(&mut self, top: u32, length: Nanos) -> Result<(), Abort> {
-        let began = Instant::now();
+        let began = self.log.now();
         let mut active = 0;
         let steer = |ladder: &Self| {
-            let share = began.elapsed().as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
+            let passed = ladder.log.now().saturating_sub(began);
+            let share = passed.as_secs_f64() / length.as_secs_f64().max(f64::MIN_POSITIVE);
             // The last quarter of the warm-up runs at full load.
             let users = ((f64::from(top) * share / 0.75).ceil() as u32).clamp(1, top);
             if users != active {
@@ -311,8 +312,11 @@ impl Ladder<'_> {
         mut steer: impl FnMut(&Self),
         mut take: impl FnMut(DriveTick) -> bool,
     ) -> Result<(), Abort> {
+        // Lengths are design time, moments are those of the host.
+        let dilation = self.log.dilation;
+        let tick_length = dilation.wall_duration(tick_length);
         let began = Instant::now();
-        let end = began + Duration::from(length);
+        let end = began + dilation.wall_duration(length.into());
         let mut next = began;
         while next < end {
             next = (next + tick_length).min(end);
@@ -374,13 +378,14 @@ impl Ladder<'_> {
     fn carry_out_due(&mut self, take: &mut impl FnMut(DriveTick) -> bool) -> Result<(), Abort> {
         self.mix.carry_out_due(self.driver, self.observer)?;
         let (driver, gauge, log) = (self.driver, self.gauge, self.log);
-        let mut next = Instant::now() + Duration::from_secs(1);
+        let second = log.dilation.wall_duration(Duration::from_secs(1));
+        let mut next = Instant::now() + second;
         // The site is busy: what it did is in the tick after.
         let mut meanwhile = || {
             if Instant::now() < next {
                 return Ok(());
             }
-            next += Duration::from_secs(1);
+            next += second;
             let tick = driver.tick();
             gauge.set(&tick);
             let written = write_tick(log, &tick);

@@ -8,6 +8,8 @@
 
 pub mod abort;
 mod background;
+mod design_time;
+mod dilation;
 mod faults;
 mod generator;
 mod host_view;
@@ -35,7 +37,7 @@ pub mod workload;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use tokio::runtime::Runtime;
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 use underlay_database::managed::Install;
 use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
@@ -107,10 +109,11 @@ fn execute_with<S: Subject>(
     let runtime =
         Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
 
-    let (path, recorder) = open_record(plan, place, &install, subject)?;
+    let (path, mut recorder) = open_record(plan, place, &install, subject)?;
     let done = finished_runs(plan, &recorder)?;
+    let dilation = dilation::decide(plan, &mut recorder)?;
     let recorder = SharedRecorder::new(recorder);
-    announce(plan, &path, &done, observer);
+    announce(plan, dilation, &path, &done, observer);
     let spec = TemplateSpec {
         state: &state,
         install: &install,
@@ -129,6 +132,7 @@ fn execute_with<S: Subject>(
             user: user.as_ref(),
             server_program: &server_program,
             runtime: &runtime,
+            dilation,
         };
         carry_out_runs(&bench, &done, observer)
     });
@@ -328,7 +332,13 @@ fn finished_runs(plan: &Plan, recorder: &Recorder) -> Result<Vec<bool>, Stop> {
         .collect())
 }
 
-fn announce(plan: &Plan, record: &Path, done: &[bool], observer: &mut dyn Observer) {
+fn announce(
+    plan: &Plan,
+    dilation: Dilation,
+    record: &Path,
+    done: &[bool],
+    observer: &mut dyn Observer,
+) {
     let runs_done = done.iter().filter(|done| **done).count();
     let left = (done.len() - runs_done) as u64;
     let load = if runs_done == 0 { plan.estimates.load.0 } else { 0 };
@@ -336,7 +346,8 @@ fn announce(plan: &Plan, record: &Path, done: &[bool], observer: &mut dyn Observ
         record,
         runs_done,
         runs: done.len(),
-        expected: Nanos(load + plan.estimates.run.0 * left),
+        expected: Nanos(load + plan.estimates.run_at(dilation).0 * left),
+        dilation,
         is_job: plan.workload.kind.job_sessions().is_some(),
     });
     for doubt in &plan.findings {

@@ -87,7 +87,7 @@ impl Progress {
 impl Observer for Progress {
     fn notice(&mut self, event: &Event<'_>) {
         match event {
-            Event::Began { record, runs_done, runs, expected, is_job } => {
+            Event::Began { record, runs_done, runs, expected, dilation, is_job } => {
                 self.expected = *expected;
                 self.is_job = *is_job;
                 self.began = Instant::now();
@@ -102,6 +102,12 @@ impl Observer for Progress {
                 }
                 let left = count(runs - runs_done, "run");
                 self.line(&format!("{left} to go, about {expected}"));
+                if dilation.is_dilated() {
+                    self.line(&format!(
+                        "time dilation {}: everything takes {0} times as long; results are in the design's own time",
+                        dilation.factor()
+                    ));
+                }
                 self.bar.enable_steady_tick(Duration::from_millis(500));
             }
             Event::CleanedUp(what) => {

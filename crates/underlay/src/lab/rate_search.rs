@@ -4,7 +4,7 @@
 //! out meanwhile. The rate that was found is the outcome of the run; the measured window after it shows the load at that rate.
 
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use underlay_core::Nanos;
 use underlay_driver::{
     ConnectTick, DriveTick, Found, Objective, RateSearch, SearchSpec, Step, StepTaken, judge,
@@ -22,7 +22,7 @@ const RESTING_RATE: f64 = 0.1;
 /// The queues of a rate that was far too high may take this long to empty.
 const REST_MAX: Nanos = Nanos::from_secs(120);
 /// A database without any answer for this long while connections fail is gone.
-const AWAY_AFTER: Duration = Duration::from_secs(60);
+const AWAY_AFTER: Nanos = Nanos::from_secs(60);
 
 /// A search, as far as it came.
 pub struct Searched {
@@ -156,7 +156,8 @@ fn measure(
 /// Waits until the queues are empty. Says whether the database still answers.
 fn rest(ladder: &mut Ladder<'_>) -> Result<bool, Abort> {
     ladder.offer(RESTING_RATE)?;
-    let mut answered = Instant::now();
+    let log = ladder.log;
+    let mut answered = log.now();
     let mut is_away = false;
     ladder.pass(
         REST_MAX,
@@ -165,8 +166,8 @@ fn rest(ladder: &mut Ladder<'_>) -> Result<bool, Abort> {
         |tick| {
             // Users who wait for a lock get no errors: only attempts to connect show that no server is there.
             if tick.completed() > 0 || tick.connects.opened > 0 {
-                answered = Instant::now();
-            } else if answered.elapsed() >= AWAY_AFTER && tick.connects.errors.total() > 0 {
+                answered = log.now();
+            } else if log.now().saturating_sub(answered) >= AWAY_AFTER && tick.connects.errors.total() > 0 {
                 is_away = true;
             }
             !is_away && (tick.arrivals.queued > 0 || tick.users.in_transaction > 0)

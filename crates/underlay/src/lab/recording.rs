@@ -9,11 +9,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use underlay_core::Dilation;
 use underlay_record::{
     Event, ExecutionStatus, Interval, Recorder, RunId, Source, SourceStatus, WaitCount, WaitKey,
     WaitWindow, WriteError,
 };
 use underlay_telemetry::{Item, SourceInfo, Status};
+
+use crate::lab::design_time::DesignTime;
 
 /// The recorder, shared between threads.
 #[derive(Clone)]
@@ -55,12 +58,16 @@ pub struct TelemetryWriter {
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 
 impl TelemetryWriter {
-    /// Starts the thread.
-    pub fn start(recorder: SharedRecorder, run: RunId) -> std::io::Result<TelemetryWriter> {
+    /// Starts the thread. What it is sent is in the host's time.
+    pub fn start(
+        recorder: SharedRecorder,
+        run: RunId,
+        dilation: Dilation,
+    ) -> std::io::Result<TelemetryWriter> {
         let (sender, receiver) = channel();
         let thread = std::thread::Builder::new()
             .name("record".to_string())
-            .spawn(move || store(&recorder, run, &receiver))?;
+            .spawn(move || store(&recorder, run, DesignTime::new(dilation), &receiver))?;
         Ok(TelemetryWriter { sender, thread })
     }
 
@@ -76,7 +83,12 @@ impl TelemetryWriter {
     }
 }
 
-fn store(recorder: &SharedRecorder, run: RunId, items: &Receiver<Item>) -> Result<(), WriteError> {
+fn store(
+    recorder: &SharedRecorder,
+    run: RunId,
+    mut design_time: DesignTime,
+    items: &Receiver<Item>,
+) -> Result<(), WriteError> {
     let mut pending = Vec::new();
     let mut next_commit = Instant::now() + COMMIT_EVERY;
     let mut first_error = None;
@@ -84,7 +96,7 @@ fn store(recorder: &SharedRecorder, run: RunId, items: &Receiver<Item>) -> Resul
         let wait = next_commit.saturating_duration_since(Instant::now());
         let ended = match items.recv_timeout(wait) {
             Ok(item) => {
-                pending.push(item);
+                pending.push(design_time.translate(item));
                 false
             }
             Err(RecvTimeoutError::Timeout) => false,

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 use std::time::{Duration, Instant};
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 use underlay_record::{Event as RecordEvent, Finding, RunId, Severity};
 
 use crate::lab::abort::{Abort, During};
@@ -20,17 +20,19 @@ pub struct RunLog<'a> {
     pub run: RunId,
     /// Zero of all times.
     pub origin: Instant,
+    /// All times of a run are design time.
+    pub dilation: Dilation,
 }
 
 impl RunLog<'_> {
     /// Now, since the run's origin.
     pub fn now(&self) -> Nanos {
-        self.origin.elapsed().into()
+        self.dilation.design(self.origin.elapsed().into())
     }
 
     /// When that is.
     pub fn instant(&self, at: Nanos) -> Instant {
-        self.origin + Duration::from(at)
+        self.origin + Duration::from(self.dilation.wall(at))
     }
 
     /// Writes an event.

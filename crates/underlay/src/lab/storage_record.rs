@@ -67,7 +67,7 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
     use underlay_core::series::SeriesSpec;
-    use underlay_core::{Evidence, Histogram, Nanos, RootSeed};
+    use underlay_core::{Dilation, Evidence, Histogram, Nanos, RootSeed};
     use underlay_datastore::{
         BackendLatency, ClusterChange, ClusterFault, Datastore, DatastoreError, DatastoreNotice,
         MountedVolume, Timing, TimingReport, VolumeLatency,
@@ -189,7 +189,7 @@ mod tests {
         let datastore = Arc::new(Mutex::new(eventful));
         // The run began two seconds ago.
         let origin = Instant::now() - Duration::from_secs(2);
-        let log = RunLog { recorder: &recorder, run, origin };
+        let log = RunLog { recorder: &recorder, run, origin, dilation: Dilation::NONE };
         for second in 0..2 {
             let (begin, end) = (Nanos::from_secs(second), Nanos::from_secs(second + 1));
             let interval = Interval { begin, end };

@@ -9,7 +9,7 @@ pub mod storage;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
-use underlay_core::{Bytes, RootSeed};
+use underlay_core::{Bytes, Dilation, RootSeed};
 use underlay_datastore::{
     Context, Datastore, DatastoreError, DatastoreSpec, Durability, VolumeRequest,
 };
@@ -51,6 +51,7 @@ impl Site {
             scratch: &self.scratch,
             server_program: Path::new(env!("CARGO_BIN_EXE_underlay-datastore-server")),
             owner: None,
+            dilation: Dilation::NONE,
         };
         underlay_datastore::open(spec, volumes, &context)
     }

@@ -115,6 +115,7 @@ fn study() -> Study {
         finished_wall_ns: Some(1_763_606_000_000_000_000),
         status: "finished".into(),
         sessions: 1,
+        time_dilation: 1,
     }
 }
 

@@ -48,6 +48,14 @@ export function evidenceKinds(page: Page): Evidence[] {
   return kinds.length > 0 ? kinds : [study.evidence];
 }
 
+/** The badge of time dilation; nothing in real time. */
+export function dilationBadge(page: Page): HTMLElement | null {
+  const factor = page.analysis.study.time_dilation;
+  if (factor === 1) return null;
+  const title = `everything took ${factor} times as long; all times are the design's own`;
+  return html("span", { class: "badge emulated", title }, `time dilation ${factor}`);
+}
+
 /** The badge of a degree of confidence. */
 export function confidenceBadge(confidence: Confidence): HTMLElement {
   const [text, className] = CONFIDENCE[confidence];
@@ -67,6 +75,7 @@ export function verdict(page: Page): HTMLElement {
       html("span", { class: `badge ${className}` }, word),
       confidenceBadge(answer.confidence),
       evidenceKinds(page).map((kind) => [evidenceBadge(kind), html("span", { class: "muted" }, meaning(kind))]),
+      dilationBadge(page),
       warningsLink(page)),
     html("ul", { class: "support" },
       answer.support.map((sentence) => html("li", {}, quietIntervals(sentence))),

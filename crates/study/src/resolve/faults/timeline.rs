@@ -51,7 +51,7 @@ fn phase_begin(fault: &FaultPlan, procedure: &ProcedurePlan) -> Nanos {
 mod tests {
     use super::{Window, load_end, window};
     use crate::fault_plan::{FaultAction, FaultPhase, FaultPlan};
-    use crate::plan::{Order, ProcedurePlan};
+    use crate::plan::{Order, ProcedurePlan, TimeDilation};
     use underlay_core::Nanos;
 
     fn procedure() -> ProcedurePlan {
@@ -64,6 +64,7 @@ mod tests {
             search: None,
             repeats: 1,
             order: Order::Abba,
+            time_dilation: TimeDilation::NONE,
         }
     }
 

@@ -35,7 +35,7 @@ use underlay_database::place::{Afterwards, WorkloadTables};
 use underlay_database::run_lock;
 use underlay_driver::noop_ceiling;
 use underlay_record::CheckMoment;
-use underlay_study::{Order, Pacing, ProcedurePlan, WorkloadKind, WorkloadPlan};
+use underlay_study::{Order, Pacing, ProcedurePlan, TimeDilation, WorkloadKind, WorkloadPlan};
 use underlay_workload::transactional::Workload as WorkloadTrait;
 
 /// Environment variable with the database's URL.
@@ -341,6 +341,7 @@ fn run_job<S: External>(
             search: None,
             repeats: 1,
             order: Order::Abba,
+            time_dilation: TimeDilation::NONE,
         },
         mix: None,
         weights: Vec::new(),

@@ -12,7 +12,9 @@ use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 use underlay_core::{Nanos, RootSeed};
 use underlay_driver::{Objective, Weights};
-use underlay_study::{Arrivals, FaultPhase, Order, Pacing, ProcedurePlan, SearchPlan, WeightsPlan};
+use underlay_study::{
+    Arrivals, FaultPhase, Order, Pacing, ProcedurePlan, SearchPlan, TimeDilation, WeightsPlan,
+};
 use underlay_workload::transactional::Shape;
 
 use super::URL_VARIABLE;
@@ -242,6 +244,7 @@ impl UserLoad {
             }),
             repeats: 1,
             order: Order::Abba,
+            time_dilation: TimeDilation::NONE,
         }
     }
 

@@ -62,13 +62,14 @@ impl<S: Subject> ActiveRun<'_, S> {
         let gauge = DriverGauge::default();
         let driver =
             self.bench.subject.start(self.drive_spec(), target.clone(), log.origin, before)?;
-        let writer = TelemetryWriter::start(log.recorder.clone(), log.run)
+        let writer = TelemetryWriter::start(log.recorder.clone(), log.run, log.dilation)
             .during("start the thread of the record")?;
         let mut targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
         if let Some(sampler) = background.sampler() {
             targets.extra.push(Box::new(sampler));
         }
-        let collector = Collector::start(targets, Duration::from_secs(1), writer.sink());
+        let second = log.dilation.wall_duration(Duration::from_secs(1));
+        let collector = Collector::start(targets, second, writer.sink());
         let mut measured = Measured::default();
         let mut site = ManagedSite {
             log,
@@ -128,7 +129,8 @@ impl<S: Subject> ActiveRun<'_, S> {
         let workload = &self.bench.plan.workload;
         // Each repeat has inputs of its own, the same for all designs of the repeat.
         let inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
-        drive_spec(workload, &self.bench.plan.procedure, inputs)
+        let spec = drive_spec(workload, &self.bench.plan.procedure, inputs);
+        DriveSpec { dilation: self.bench.dilation, ..spec }
     }
 
     pub(super) fn targets(

@@ -11,7 +11,7 @@ mod site;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 use underlay_database::managed::{Install, Server, StopMode, Template};
 use underlay_datastore::{MountedVolume, Timing};
 use underlay_host::{Cgroup, StateDir, Teardown, User};
@@ -55,6 +55,8 @@ pub struct Bench<'a, S> {
     pub server_program: &'a Path,
     /// For the checks.
     pub runtime: &'a Runtime,
+    /// How many times longer every run takes than what it stands for.
+    pub dilation: Dilation,
 }
 
 /// How a run ended.
@@ -100,7 +102,7 @@ pub fn carry_out<S: Subject>(
         bench,
         design,
         scheduled,
-        log: RunLog { recorder: bench.recorder, run, origin },
+        log: RunLog { recorder: bench.recorder, run, origin, dilation: bench.dilation },
         teardown: &teardown,
         rungs: Vec::new(),
         verified: None,
@@ -119,7 +121,7 @@ pub fn carry_out<S: Subject>(
         }
         (Err(Abort::Failed(reason)), _) => (RunStatus::Failed, Some(reason)),
     };
-    let end = RunEnd { at: origin.elapsed().into(), status, reason: reason.clone() };
+    let end = RunEnd { at: bench.dilation.design(origin.elapsed().into()), status, reason: reason.clone() };
     bench.recorder.lock().end_run(run, &end).during("write the record")?;
     let unit = bench.plan.workload.kind.shape().headline.unit;
     observer.notice(&Event::RunEnded { status, unit, rungs: &rungs, reason: reason.as_deref() });

@@ -14,7 +14,7 @@ use underlay_datastore::{
 use underlay_host::{Cgroup, CgroupLimits, Unenforced};
 use underlay_record::Severity;
 use underlay_record::conventions::{document, finding};
-use underlay_study::DatastoreKind;
+use underlay_study::{DatastoreKind, DilatedSetting, dilated_settings};
 
 use super::ActiveRun;
 use crate::lab::abort::{Abort, During};
@@ -72,6 +72,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             scratch,
             server_program: self.bench.server_program,
             owner: self.bench.user,
+            dilation: self.bench.dilation,
         };
         let datastore = open(&spec, &volumes, &context).during("open the datastore")?;
         let mounted = datastore.volumes().to_vec();
@@ -95,7 +96,9 @@ impl<S: Subject> ActiveRun<'_, S> {
 
     pub(super) fn make_cgroup(&self, observer: &mut dyn Observer) -> Result<Option<Cgroup>, Abort> {
         let engine = &self.design.engine;
-        let limits = CgroupLimits { memory: engine.memory_limit, cpus: engine.cpus };
+        // A processor of the design is a fraction of one of the host.
+        let cpus = engine.cpus.map(|cpus| cpus / f64::from(self.bench.dilation.factor()));
+        let limits = CgroupLimits { memory: engine.memory_limit, cpus };
         let name = format!("underlay-{}-{}", std::process::id(), self.log.run.0);
         let (cgroup, unenforced) =
             Cgroup::create(self.teardown, &name, &limits).during("create a control group")?;
@@ -136,7 +139,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             data: directory("data", names.0)?,
             wal: directory("wal", names.1)?,
             backup: directory("backup", "backup")?,
-            settings: self.design.engine.settings.clone(),
+            settings: self.server_settings(),
             run_as: self.bench.user.cloned(),
             cgroup,
             runtime_dir: scratch.join("pg"),
@@ -165,6 +168,18 @@ impl<S: Subject> ActiveRun<'_, S> {
         Ok(server)
     }
 
+    /// The design's settings with timers and rates in the host's time.
+    fn server_settings(&self) -> BTreeMap<String, String> {
+        let mut settings = self.design.engine.settings.clone();
+        settings.extend(self.dilated().map(|one| (one.name.to_string(), one.server)));
+        settings
+    }
+
+    fn dilated(&self) -> impl Iterator<Item = DilatedSetting> {
+        let engine = &self.design.engine;
+        dilated_settings(engine.kind, &engine.settings, self.bench.dilation).into_iter()
+    }
+
     /// WAL segments to have ready: a server that has been running recycles its segments and writes into
     /// space that exists. A quarter of the log volume is what it would hold after its first checkpoint.
     pub(super) fn wal_ready(&self, volumes: &[MountedVolume]) -> Bytes {
@@ -184,7 +199,7 @@ impl<S: Subject> ActiveRun<'_, S> {
         for warning in &started.warnings {
             self.log.find(Severity::Warning, finding::NOT_DURABLE, warning, observer)?;
         }
-        let settings: BTreeMap<_, _> = server
+        let mut settings: BTreeMap<_, _> = server
             .settings_in_force()
             .during("read the settings in force")?
             .into_iter()
@@ -192,6 +207,12 @@ impl<S: Subject> ActiveRun<'_, S> {
                 (setting.name, json!({ "value": setting.value, "source": setting.source }))
             })
             .collect();
+        // The record is in design time; what the server was given stands beside it.
+        for DilatedSetting { name, design, .. } in self.dilated() {
+            settings.entry(name.to_string()).and_modify(|setting| {
+                setting["server_value"] = std::mem::replace(&mut setting["value"], json!(design));
+            });
+        }
         self.log.document(document::ENGINE_SETTINGS, &json!(settings))?;
         self.log.document(
             document::ENGINE,

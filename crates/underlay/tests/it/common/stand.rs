@@ -4,7 +4,7 @@ use super::{Bench, cannot_run_servers};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
-use underlay_core::{Bytes, RootSeed};
+use underlay_core::{Bytes, Dilation, RootSeed};
 use underlay_database::Target;
 use underlay_database::postgres::{Listen, Server, ServerSpec, find_installs};
 use underlay_database::tpcc::{
@@ -52,6 +52,7 @@ impl Stand {
             scratch: &scratch,
             server_program: Path::new(env!("CARGO_BIN_EXE_underlay")),
             owner: user.as_ref(),
+            dilation: Dilation::NONE,
         };
         let mut datastore =
             open(spec, &[volume("data", 1024), volume("wal", 512)], &context).expect("a datastore");

@@ -1,0 +1,48 @@
+//! The time dilation of an execution: decided once, before its first run, and the same for all designs.
+
+use serde_json::{Value, json};
+use underlay_core::Dilation;
+use underlay_record::conventions::{document, finding};
+use underlay_record::{Finding, Recorder, Severity};
+use underlay_study::Plan;
+
+use crate::stop::{Stop, chain};
+
+/// The factor of all runs, written to the record where it is not real time. A resumed execution keeps its factor.
+pub fn decide(plan: &Plan, recorder: &mut Recorder) -> Result<Dilation, Stop> {
+    let unread = |error: &(dyn std::error::Error + 'static)| Stop::host(chain(error));
+    let known = recorder.document(None, document::TIME_DILATION).map_err(|error| unread(&error))?;
+    if let Some(dilation) = known.as_ref().and_then(factor) {
+        return Ok(dilation);
+    }
+    let asked = plan.procedure.time_dilation;
+    let dilation = asked.factor().unwrap_or_default();
+    if dilation.is_dilated() {
+        let content = json!({ "factor": dilation.factor(), "asked": asked.to_string() });
+        recorder
+            .write_document(None, document::TIME_DILATION, &content)
+            .map_err(|error| unread(&error))?;
+        recorder.finding(&notice(dilation)).map_err(|error| unread(&error))?;
+    }
+    Ok(dilation)
+}
+
+/// What every reader of the results must know.
+fn notice(dilation: Dilation) -> Finding {
+    let factor = dilation.factor();
+    Finding {
+        run: None,
+        severity: Severity::Information,
+        code: finding::TIME_DILATION.to_string(),
+        text: format!(
+            "time dilation {factor}: everything took {factor} times as long as what it stands for, and all results \
+             are in the design's own time; a session had 1/{factor} of a processor's speed, the load generator and \
+             the server's background processes had all of it"
+        ),
+        data: json!({ "factor": factor }),
+    }
+}
+
+fn factor(content: &Value) -> Option<Dilation> {
+    Dilation::new(u32::try_from(content["factor"].as_u64()?).ok()?)
+}
