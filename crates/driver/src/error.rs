@@ -38,7 +38,9 @@ pub enum DriveError {
     #[error("the first session with the database could not be opened: {0}")]
     Connect(#[source] SessionError),
     /// Time dilation needs the processor time of sessions.
-    #[error("the kernel does not say how long a session's server process ran, which time dilation needs")]
+    #[error(
+        "the kernel does not say how long a session's server process ran, which time dilation needs"
+    )]
     CpuAccount(#[source] std::io::Error),
     /// The system refused a thread or its runtime.
     #[error("the worker thread `{thread}` could not be started")]

@@ -141,7 +141,11 @@ mod tests {
     use std::collections::BTreeMap;
     use underlay_core::Dilation;
 
-    fn given(engine: EngineKind, written: &[(&str, &str)], factor: u32) -> Vec<(String, String, bool)> {
+    fn given(
+        engine: EngineKind,
+        written: &[(&str, &str)],
+        factor: u32,
+    ) -> Vec<(String, String, bool)> {
         let settings: BTreeMap<String, String> =
             written.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         dilated_settings(engine, &settings, Dilation::new(factor).unwrap())

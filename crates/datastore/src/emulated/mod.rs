@@ -286,8 +286,10 @@ impl Datastore for EmulatedDatastore {
 
     fn counters(&mut self) -> Result<Vec<f64>, DatastoreError> {
         let stat = self.stat()?;
-        let device =
-            |volume: &MountedVolume| volume.block_device.as_deref().map(BlockCounters::read);
+        let device = |volume: &MountedVolume| {
+            let device = volume.block_device.as_deref()?;
+            Some(BlockCounters::read(device, self.dilation))
+        };
         let block = self.volumes.iter().map(|volume| device(volume).unwrap_or_default().0);
         self.io_times.observe(&stat.volumes, &block.collect::<Vec<_>>());
         let mut values = series::values(&stat, &self.io_times);

@@ -50,7 +50,7 @@ fn monotonic_ns() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{Clock, SECOND_NS, monotonic_ns};
-    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+    use proptest::prelude::{prop_assert_eq, proptest};
     use underlay_core::{Dilation, Nanos};
 
     proptest! {

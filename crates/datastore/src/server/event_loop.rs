@@ -155,7 +155,8 @@ fn is_worth_waiting(service: &Service, arrivals: &Arrivals) -> bool {
     let lead = service.clock.dilation().design(service.engine.path.lead().max(SHORTEST_SLEEP));
     let is_answer_close = service.engine.next_answer().is_some_and(|next| next <= now + lead);
     // Who gives way does not keep a CPU from those who bring the next request.
-    is_answer_close || (!service.precedence.gives_way() && arrivals.is_next_close(service.clock.host_now()))
+    is_answer_close
+        || (!service.precedence.gives_way() && arrivals.is_next_close(service.clock.host_now()))
 }
 
 // What can end a sleep, by number.

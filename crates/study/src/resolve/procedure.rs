@@ -118,9 +118,9 @@ impl Resolver<'_> {
             measure: measure.map(|time| time.value),
         };
         let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
-        let plan = plan(ladder.as_ref(), &phases, search, repeats, order).zip(time_dilation.as_ref());
         let plan =
-            plan.map(|(plan, chosen)| ProcedurePlan { time_dilation: chosen.value, ..plan });
+            plan(ladder.as_ref(), &phases, search, repeats, order).zip(time_dilation.as_ref());
+        let plan = plan.map(|(plan, chosen)| ProcedurePlan { time_dilation: chosen.value, ..plan });
         ProcedureChoice { plan, phases, ladder, time_dilation }
     }
 

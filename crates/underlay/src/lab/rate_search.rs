@@ -167,7 +167,9 @@ fn rest(ladder: &mut Ladder<'_>) -> Result<bool, Abort> {
             // Users who wait for a lock get no errors: only attempts to connect show that no server is there.
             if tick.completed() > 0 || tick.connects.opened > 0 {
                 answered = log.now();
-            } else if log.now().saturating_sub(answered) >= AWAY_AFTER && tick.connects.errors.total() > 0 {
+            } else if log.now().saturating_sub(answered) >= AWAY_AFTER
+                && tick.connects.errors.total() > 0
+            {
                 is_away = true;
             }
             !is_away && (tick.arrivals.queued > 0 || tick.users.in_transaction > 0)

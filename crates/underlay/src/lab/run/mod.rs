@@ -121,7 +121,11 @@ pub fn carry_out<S: Subject>(
         }
         (Err(Abort::Failed(reason)), _) => (RunStatus::Failed, Some(reason)),
     };
-    let end = RunEnd { at: bench.dilation.design(origin.elapsed().into()), status, reason: reason.clone() };
+    let end = RunEnd {
+        at: bench.dilation.design(origin.elapsed().into()),
+        status,
+        reason: reason.clone(),
+    };
     bench.recorder.lock().end_run(run, &end).during("write the record")?;
     let unit = bench.plan.workload.kind.shape().headline.unit;
     observer.notice(&Event::RunEnded { status, unit, rungs: &rungs, reason: reason.as_deref() });
