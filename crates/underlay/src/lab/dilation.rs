@@ -1,27 +1,50 @@
 //! The time dilation of an execution: decided once, before its first run, and the same for all designs.
 
 use serde_json::{Value, json};
+use std::path::Path;
 use underlay_core::Dilation;
+use underlay_host::StateDir;
 use underlay_record::conventions::{document, finding};
 use underlay_record::{Finding, Recorder, Severity};
-use underlay_study::Plan;
+use underlay_study::{Plan, TimeDilation};
 
+use crate::lab::abort::Abort;
+use crate::lab::pilot::{self, Seen};
 use crate::stop::{Stop, chain};
 
 /// The factor of all runs, written to the record where it is not real time. A resumed execution keeps its factor.
-pub fn decide(plan: &Plan, recorder: &mut Recorder) -> Result<Dilation, Stop> {
+pub fn decide(
+    plan: &Plan,
+    (state, server_program): (&StateDir, &Path),
+    recorder: &mut Recorder,
+) -> Result<Dilation, Stop> {
     let unread = |error: &(dyn std::error::Error + 'static)| Stop::host(chain(error));
     let known = recorder.document(None, document::TIME_DILATION).map_err(|error| unread(&error))?;
     if let Some(dilation) = known.as_ref().and_then(factor) {
         return Ok(dilation);
     }
     let asked = plan.procedure.time_dilation;
-    let dilation = asked.factor().unwrap_or_default();
-    if dilation.is_dilated() {
-        let content = json!({ "factor": dilation.factor(), "asked": asked.to_string() });
+    let (dilation, seen) = match asked {
+        TimeDilation::Factor(dilation) => (dilation, Vec::new()),
+        TimeDilation::Auto => {
+            let seen = pilot::look(plan, state, server_program).map_err(|abort| match abort {
+                Abort::Interrupted => Stop::interrupted("stopped in the pilot".to_string()),
+                Abort::Failed(reason) => Stop::host(format!("the pilot failed: {reason}")),
+            })?;
+            (pilot::factor(&seen), seen)
+        }
+    };
+    if asked != TimeDilation::NONE {
+        let content = json!({
+            "factor": dilation.factor(),
+            "asked": asked.to_string(),
+            "pilot": seen.iter().map(Seen::to_json).collect::<Vec<_>>(),
+        });
         recorder
             .write_document(None, document::TIME_DILATION, &content)
             .map_err(|error| unread(&error))?;
+    }
+    if dilation.is_dilated() {
         recorder.finding(&notice(dilation)).map_err(|error| unread(&error))?;
     }
     Ok(dilation)

@@ -17,6 +17,7 @@ mod job;
 pub mod ladder;
 mod mix;
 mod phases;
+mod pilot;
 mod recording;
 mod run;
 mod run_log;
@@ -111,7 +112,7 @@ fn execute_with<S: Subject>(
 
     let (path, mut recorder) = open_record(plan, place, &install, subject)?;
     let done = finished_runs(plan, &recorder)?;
-    let dilation = dilation::decide(plan, &mut recorder)?;
+    let dilation = dilation::decide(plan, (&state, &server_program), &mut recorder)?;
     let recorder = SharedRecorder::new(recorder);
     announce(plan, dilation, &path, &done, observer);
     let spec = TemplateSpec {

@@ -34,6 +34,7 @@ use crate::lab::workload::Subject;
 pub use load::{drive_spec, first_rate, process_name};
 pub use outcome::keep_summary;
 use provision::close;
+pub use provision::{datastore_spec, volume_requests};
 
 /// What all runs of an execution share.
 pub struct Bench<'a, S> {

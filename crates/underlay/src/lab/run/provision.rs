@@ -5,7 +5,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use underlay_core::{Bytes, Nanos};
+use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_database::Engine;
 use underlay_database::managed::{Listen, RestoreOptions, Server, ServerSpec};
 use underlay_datastore::{
@@ -14,13 +14,46 @@ use underlay_datastore::{
 use underlay_host::{Cgroup, CgroupLimits, Unenforced};
 use underlay_record::Severity;
 use underlay_record::conventions::{document, finding};
-use underlay_study::{DatastoreKind, DilatedSetting, dilated_settings};
+use underlay_study::{DatastoreKind, DesignPlan, DilatedSetting, VolumePlan, dilated_settings};
 
 use super::ActiveRun;
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::workload::Subject;
+
+/// What a design's volumes live on; `seed` is that of its random service times.
+pub fn datastore_spec(design: &DesignPlan, seed: RootSeed) -> DatastoreSpec {
+    match &design.kind {
+        DatastoreKind::Path { directory } => DatastoreSpec::Path { directory: directory.clone() },
+        DatastoreKind::Emulated { devices, durability, backing } => DatastoreSpec::Emulated {
+            devices: devices.clone(),
+            seed,
+            backing_directory: backing.clone(),
+            durability: *durability,
+        },
+        DatastoreKind::Cluster(plan) => DatastoreSpec::Cluster {
+            storage: Box::new(ClusterStorage {
+                spec: plan.spec.clone(),
+                policy: plan.policy,
+                policies: BTreeMap::new(),
+            }),
+            seed,
+            backing_directory: None,
+        },
+    }
+}
+
+/// A design's volumes, to be created.
+pub fn volume_requests(design: &DesignPlan) -> Vec<VolumeRequest> {
+    let request = |volume: &VolumePlan| VolumeRequest {
+        name: volume.name.clone(),
+        capacity: volume.capacity,
+        file_system: volume.file_system,
+        device: volume.device.clone(),
+    };
+    design.volumes.iter().map(request).collect()
+}
 
 impl<S: Subject> ActiveRun<'_, S> {
     /// A folder of this run's own; short, because sockets live in it.
@@ -35,38 +68,10 @@ impl<S: Subject> ActiveRun<'_, S> {
         &self,
         scratch: &Path,
     ) -> Result<(SharedDatastore, Vec<MountedVolume>), Abort> {
-        let spec = match &self.design.kind {
-            DatastoreKind::Path { directory } => {
-                DatastoreSpec::Path { directory: directory.clone() }
-            }
-            DatastoreKind::Emulated { devices, durability, backing } => DatastoreSpec::Emulated {
-                devices: devices.clone(),
-                // Every repeat meets other random service times, both designs of a pair the same stream.
-                seed: self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat)),
-                backing_directory: backing.clone(),
-                durability: *durability,
-            },
-            DatastoreKind::Cluster(plan) => DatastoreSpec::Cluster {
-                storage: Box::new(ClusterStorage {
-                    spec: plan.spec.clone(),
-                    policy: plan.policy,
-                    policies: BTreeMap::new(),
-                }),
-                seed: self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat)),
-                backing_directory: None,
-            },
-        };
-        let volumes: Vec<VolumeRequest> = self
-            .design
-            .volumes
-            .iter()
-            .map(|volume| VolumeRequest {
-                name: volume.name.clone(),
-                capacity: volume.capacity,
-                file_system: volume.file_system,
-                device: volume.device.clone(),
-            })
-            .collect();
+        // Every repeat meets other random service times, both designs of a pair the same stream.
+        let seed = self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat));
+        let spec = datastore_spec(self.design, seed);
+        let volumes = volume_requests(self.design);
         let context = Context {
             teardown: self.teardown,
             scratch,
