@@ -16,6 +16,8 @@ const SECTOR: usize = 512;
 /// What was there before a volatile write.
 #[derive(Clone, Debug)]
 struct Before {
+    /// The command that replaced it.
+    moment: u64,
     offset: u64,
     bytes: Vec<u8>,
     sums: Vec<u32>,
@@ -31,6 +33,10 @@ pub(super) struct Held<S> {
     undo_bytes: usize,
     /// Volatile bytes remembered at most; older writes count as drained, as they would be in any device.
     undo_bytes_max: usize,
+    /// The command that is being carried out, counted up: what it changes on several components belongs together.
+    moment: u64,
+    /// Commands up to this one are never taken back here: what they changed is durable, or no longer remembered.
+    settled: u64,
     /// Whether blocks carry checksums, as last told.
     checksum: Checksum,
     tear_next: Option<u32>,
@@ -41,6 +47,15 @@ pub(super) struct Held<S> {
     /// Blocks whose content is unknown, and of which not even that could be stored: the medium took neither bytes nor checksums. They
     /// are bad as long as that is remembered here; it is stored as soon as the medium takes something again.
     unmarked: Unmarked,
+}
+
+/// Where a row is taken back to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cut {
+    /// Later commands are taken back.
+    pub(super) moment: u64,
+    /// That one as well, from this byte of the component on.
+    pub(super) from: u64,
 }
 
 /// Marks of blocks that are tried again with each write that went well.
@@ -68,6 +83,15 @@ fn is_sound(block: &[u8], sum: u32, checksum: Checksum) -> bool {
     }
 }
 
+/// The checksum of a block that is put together from two, both of them sound or not.
+fn torn_sum(block: &[u8], checksum: Checksum, sound: bool) -> u32 {
+    match (checksum, sound) {
+        (Checksum::Off, true) => 0,
+        (Checksum::On, true) => sum_of(block),
+        (_, false) => broken_sum(block),
+    }
+}
+
 /// The checksums to store with whole blocks.
 pub(super) fn sums_for(bytes: &[u8], checksum: Checksum) -> Vec<u32> {
     match checksum {
@@ -84,6 +108,8 @@ impl<S: BlockStore> Held<S> {
             undo: VecDeque::new(),
             undo_bytes: 0,
             undo_bytes_max: usize::MAX,
+            moment: 0,
+            settled: 0,
             checksum: Checksum::On,
             tear_next: None,
             sums: Vec::new(),
@@ -125,6 +151,12 @@ impl<S: BlockStore> Held<S> {
         if let Some(changed) = &mut self.changed {
             changed.mark(offset / BLOCK, (length as u64).div_ceil(BLOCK));
         }
+    }
+
+    /// What happens from now on is done by this command.
+    pub(super) fn be_at(&mut self, moment: u64) {
+        debug_assert!(moment >= self.moment, "commands are carried out one after the other");
+        self.moment = moment;
     }
 
     /// Whether a power cut can take what was written.
@@ -299,6 +331,7 @@ impl<S: BlockStore> Held<S> {
     pub(super) fn persist(&mut self) {
         self.undo.clear();
         self.undo_bytes = 0;
+        self.settled = self.moment;
     }
 
     /// The device was replaced by an empty one.
@@ -329,22 +362,100 @@ impl<S: BlockStore> Held<S> {
     }
 
     fn remember(&mut self, offset: u64, length: usize) {
-        if self.durability == Durability::OnWrite {
-            return;
+        if self.durability == Durability::OnFlush {
+            self.remember_anyway(offset, length);
         }
-        let mut before =
-            Before { offset, bytes: vec![0; length], sums: vec![0; length / BLOCK_BYTES] };
+    }
+
+    /// Remembers what is there, even if no power cut takes what is about to replace it: it may have to go back with other members.
+    pub(super) fn remember_anyway(&mut self, offset: u64, length: usize) {
+        let (bytes, sums) = (vec![0; length], vec![0; length / BLOCK_BYTES]);
+        let mut before = Before { moment: self.moment, offset, bytes, sums };
         let read = self.store.read(offset, &mut before.bytes).is_ok()
             && self.store.read_sums(offset / BLOCK, &mut before.sums).is_ok();
         if read {
             self.undo_bytes += length;
             self.undo.push_back(before);
+        } else {
+            // Whatever it was, nobody can go back to it.
+            self.settled = self.moment;
         }
         while self.undo_bytes > self.undo_bytes_max
             && let Some(drained) = self.undo.pop_front()
         {
             self.undo_bytes -= drained.bytes.len();
+            self.settled = self.settled.max(drained.moment);
         }
+    }
+
+    /// The commands that changed a range and may be taken back here, in ascending order, and the last one that may not.
+    pub(super) fn taken_back(&self, range: &Range<u64>) -> (Vec<u64>, u64) {
+        let inside = self.undo.iter().filter(|before| range.contains(&before.offset));
+        (inside.map(|before| before.moment).collect(), self.settled)
+    }
+
+    /// What a range is after later commands than `cut.moment` were taken back, and that one from `cut.from` on: where it
+    /// begins, blocks and their checksums. None if nothing of it changes.
+    pub(super) fn rolled_back(
+        &mut self,
+        range: &Range<u64>,
+        cut: &Cut,
+    ) -> Option<(u64, Vec<u8>, Vec<u32>)> {
+        let is_hit =
+            |before: &&Before| range.contains(&before.offset) && before.moment >= cut.moment;
+        let hit: Vec<&Before> = self.undo.iter().filter(is_hit).collect();
+        let from = hit.iter().map(|before| before.offset).min()?;
+        let end = hit.iter().map(|before| before.offset + before.bytes.len() as u64).max()?;
+        debug_assert!(end <= range.end, "what is remembered lies within one row");
+        let mut bytes = vec![0; (end - from) as usize];
+        let mut sums = vec![0; bytes.len() / BLOCK_BYTES];
+        let read = self.store.read(from, &mut bytes).is_ok()
+            && self.store.read_sums(from / BLOCK, &mut sums).is_ok();
+        let blocks = bytes.chunks_exact(BLOCK_BYTES).zip(&mut sums).zip(from / BLOCK..);
+        for ((block, sum), number) in blocks {
+            // What is unknown must not look known for having been stored again.
+            if !read || self.unmarked.contains(number) {
+                *sum = broken_sum(block);
+            }
+        }
+        for before in hit.into_iter().rev() {
+            // Up to here it stays.
+            let kept = match before.moment == cut.moment {
+                true => cut.from.saturating_sub(before.offset) as usize,
+                false => 0,
+            };
+            let blocks = before.bytes.chunks_exact(BLOCK_BYTES).zip(&before.sums);
+            for (index, (old, old_sum)) in blocks.enumerate() {
+                let kept = kept.saturating_sub(index * BLOCK_BYTES).min(BLOCK_BYTES);
+                let at = (before.offset - from) as usize + index * BLOCK_BYTES;
+                let number = at / BLOCK_BYTES;
+                let block = &mut bytes[at..at + BLOCK_BYTES];
+                if kept == 0 {
+                    block.copy_from_slice(old);
+                    sums[number] = *old_sum;
+                } else if kept < BLOCK_BYTES {
+                    let sound = is_sound(block, sums[number], self.checksum)
+                        && is_sound(old, *old_sum, self.checksum);
+                    block[kept..].copy_from_slice(&old[kept..]);
+                    sums[number] = torn_sum(block, self.checksum, sound);
+                }
+            }
+        }
+        Some((from, bytes, sums))
+    }
+
+    /// Stores blocks as they were; see [`Held::rolled_back`].
+    pub(super) fn put_all_back(&mut self, offset: u64, bytes: &[u8], sums: &[u32]) {
+        let blocks = bytes.chunks_exact(BLOCK_BYTES).zip(sums);
+        for (at, (block, sum)) in (offset..).step_by(BLOCK_BYTES).zip(blocks) {
+            self.put_back(at, block, *sum);
+        }
+    }
+
+    /// What a range holds now will not be taken back.
+    pub(super) fn settle(&mut self, range: &Range<u64>) {
+        self.undo.retain(|before| !range.contains(&before.offset));
+        self.undo_bytes = self.undo.iter().map(|before| before.bytes.len()).sum();
     }
 
     /// Takes back some volatile writes, newest first: each is kept, lost, or torn at a sector.
@@ -376,11 +487,7 @@ impl<S: BlockStore> Held<S> {
                 let mut block = self.read(at, BLOCK_BYTES, checksum);
                 let sound = block.all_good() && is_sound(old, old_sum, checksum);
                 block.bytes[kept - start..].copy_from_slice(&old[kept - start..]);
-                let sum = match (checksum, sound) {
-                    (Checksum::Off, true) => 0,
-                    (Checksum::On, true) => sum_of(&block.bytes),
-                    (_, false) => broken_sum(&block.bytes),
-                };
+                let sum = torn_sum(&block.bytes, checksum, sound);
                 self.put_back(at, &block.bytes, sum);
             }
         }

@@ -1,7 +1,7 @@
 //! The data plane: what a cluster's data commands do to real bytes.
 //!
 //! In reading order: where bytes are ([`BlockStore`]), checksums and parity, one component ([`held`]), one row of a set
-//! ([`row`], [`row_writing`], [`row_filling`], [`behind`]), what a kill must not leave half done ([`intent`]) or a full medium forgotten ([`unmarked`]), and the
+//! ([`row`], [`row_writing`], [`row_filling`], [`row_rollback`], [`behind`]), what a kill must not leave half done ([`intent`]) or a full medium forgotten ([`unmarked`]), and the
 //! [`DataPlane`] that carries out [`underlay_model::cluster::DataCommand`]s.
 //!
 //! Everything here is a value: memory is one kind of store, files are another (`server::cluster::file_store`). What is
@@ -24,6 +24,8 @@ mod row;
 mod row_writing;
 
 mod row_filling;
+
+mod row_rollback;
 
 mod behind;
 

@@ -21,7 +21,10 @@ const VOLATILE_BYTES_MAX: usize = 64 << 20;
 #[derive(Debug)]
 pub(super) struct Components<S> {
     held: Vec<Option<Held<S>>>,
-    /// Those whose writes can be lost, and by how many what is remembered of them is divided.
+    /// Commands carried out so far.
+    moment: u64,
+    /// How many there are, those whose writes can be lost, and by how many what is remembered of them is divided.
+    count: usize,
     volatile: usize,
     sharers: usize,
     /// Notes what is about to happen; none where nothing outlives the process.
@@ -35,7 +38,9 @@ pub(super) struct Components<S> {
 
 impl<S: BlockStore> Components<S> {
     pub(super) fn get_mut(&mut self, id: ComponentId) -> Option<&mut Held<S>> {
-        self.held.get_mut(id.0 as usize)?.as_mut()
+        let held = self.held.get_mut(id.0 as usize)?.as_mut()?;
+        held.be_at(self.moment);
+        Some(held)
     }
 
     /// Takes into account whether a store took what it was given; returns that.
@@ -61,7 +66,9 @@ impl<S: BlockStore> Components<S> {
             held.keep_marks(id, log);
         }
         self.volatile += usize::from(held.is_volatile());
+        self.count += 1;
         let before = self.held[index].replace(held);
+        self.count -= usize::from(before.is_some());
         self.volatile -= usize::from(before.is_some_and(|before| before.is_volatile()));
         self.share_undo();
     }
@@ -70,14 +77,17 @@ impl<S: BlockStore> Components<S> {
         let held = self.held.get_mut(id.0 as usize)?.take()?;
         debug_assert!(self.volatile >= usize::from(held.is_volatile()), "taken out twice");
         self.volatile -= usize::from(held.is_volatile());
+        self.count -= 1;
         self.share_undo();
         Some(held)
     }
 
     /// Shares what may be remembered, anew only when the number has doubled or halved.
     fn share_undo(&mut self) {
-        debug_assert!(self.volatile <= self.held.len(), "more volatile components than all");
-        let sharers = self.volatile.next_power_of_two();
+        debug_assert!(self.volatile <= self.count, "more volatile components than all");
+        debug_assert!(self.count <= self.held.len(), "more components than places");
+        // Next to volatile components, others may have to remember as well.
+        let sharers = if self.volatile > 0 { self.count.next_power_of_two() } else { 1 };
         if sharers != self.sharers {
             self.sharers = sharers;
             let share = VOLATILE_BYTES_MAX / sharers;
@@ -142,6 +152,8 @@ impl<M: StoreMaker> DataPlane<M> {
             maker,
             components: Components {
                 held: Vec::new(),
+                moment: 0,
+                count: 0,
                 volatile: 0,
                 sharers: 1,
                 intents: None,
@@ -270,6 +282,7 @@ impl<M: StoreMaker> DataPlane<M> {
 
     /// Carries out one command.
     pub fn execute(&mut self, command: &DataCommand) {
+        self.components.moment += 1;
         match command {
             DataCommand::Create { component, length_bytes, device, durability } => {
                 // A store that cannot be made is a component that reads as lost.
@@ -288,7 +301,7 @@ impl<M: StoreMaker> DataPlane<M> {
             DataCommand::WriteTorn { request, buffer_offset, piece, component, keep_bytes } => {
                 self.write_torn(*request, *buffer_offset, piece, *component, *keep_bytes);
             }
-            DataCommand::Discard { piece } => self.row(piece).discard(),
+            DataCommand::Discard { piece, .. } => self.row(piece).discard(),
             DataCommand::Resync { piece, target, slot } => self.row(piece).resync(*target, *slot),
             DataCommand::Reshape { from, to } => self.reshape(from, to),
             DataCommand::Zero { component, offset_bytes, length_bytes } => {
@@ -302,6 +315,7 @@ impl<M: StoreMaker> DataPlane<M> {
             DataCommand::PowerCut { component, seed } => {
                 self.with(*component, |held| held.power_cut(*seed));
             }
+            DataCommand::RollBack { piece, seed } => self.row(piece).roll_back(*seed),
             DataCommand::BitRot { component, offset_bytes, bit } => {
                 self.with(*component, |held| held.flip(*offset_bytes, *bit));
             }

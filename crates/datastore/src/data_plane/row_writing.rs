@@ -37,6 +37,26 @@ impl<S: BlockStore> Row<'_, S> {
         }
     }
 
+    /// Whether a power cut can take what is written to some members, and cannot from others: a row with parity goes back as a
+    /// whole, so all of them remember what was there.
+    fn goes_back_together(&mut self) -> bool {
+        let piece = self.piece;
+        let mut takes = [false; 2];
+        for member in piece.members() {
+            if let Some(held) = self.held(member.component) {
+                takes[usize::from(held.is_volatile())] = true;
+            }
+        }
+        matches!(piece.kind, SetKind::Parity { .. }) && takes == [true; 2]
+    }
+
+    /// Has a member remember what is there although no power cut takes what will replace it.
+    fn remember(&mut self, component: ComponentId, offset: u64, length: usize) {
+        if let Some(held) = self.held(component).filter(|held| !held.is_volatile()) {
+            held.remember_anyway(offset, length);
+        }
+    }
+
     /// Stores bytes on one member, and notes when it does not take them.
     fn store_on(&mut self, component: ComponentId, offset: u64, bytes: &[u8], sums: &[u32]) {
         let checksum = self.piece.checksum;
@@ -109,8 +129,12 @@ impl<S: BlockStore> Row<'_, S> {
         if let Some(log) = self.components.intents() {
             log.begin();
         }
+        let together = self.goes_back_together();
         for (component, (_, span, sums, bytes)) in each() {
             let offset = self.offset(*span);
+            if together {
+                self.remember(component, offset, bytes.len());
+            }
             self.store_on(component, offset, bytes, sums);
         }
         if let Some(log) = self.components.intents() {
@@ -225,7 +249,11 @@ impl<S: BlockStore> Row<'_, S> {
             }
             log.begin();
         }
+        let together = self.goes_back_together();
         for member in piece.members() {
+            if together {
+                self.remember(member.component, offset, length as usize);
+            }
             if let Some(held) = self.held(member.component) {
                 held.discard(offset, length);
             }

@@ -224,6 +224,8 @@ pub enum DataCommand {
     },
     /// The range reads as zeros from now on.
     Discard {
+        /// The request.
+        request: RequestId,
         /// The range.
         piece: Piece,
     },
@@ -263,6 +265,14 @@ pub enum DataCommand {
         /// The component.
         component: ComponentId,
         /// Decides what is lost.
+        seed: u64,
+    },
+    /// Members lost what they had not flushed, and what is left does not tell what the row held: it goes back to one of its contents
+    /// since the last flush, the same on all members. A write in its midst may be torn, at the same place in all units.
+    RollBack {
+        /// The members with the row's content, within reach or not; the range is the whole row.
+        piece: Piece,
+        /// Decides which content.
         seed: u64,
     },
     /// A bit flips silently.

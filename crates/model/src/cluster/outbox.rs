@@ -79,12 +79,9 @@ impl Outbox {
         self.emitted_generation = Some(self.generation);
         let comes_after = |event: &ClusterEvent| match event {
             ClusterEvent::Finished(_) => true,
-            ClusterEvent::Data(command) => matches!(
-                command,
-                DataCommand::Remove { .. }
-                    | DataCommand::Blank { .. }
-                    | DataCommand::PowerCut { .. }
-            ),
+            ClusterEvent::Data(command) => {
+                matches!(command, DataCommand::Remove { .. } | DataCommand::Blank { .. })
+            }
             ClusterEvent::StateChanged(_) | ClusterEvent::Notice { .. } => false,
         };
         let count = self.events.len();

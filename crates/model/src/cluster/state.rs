@@ -24,8 +24,10 @@ pub(super) const VERSION: u32 = 1;
 pub enum Restart {
     /// No request was in flight, and the state was stored after the last one.
     Clean,
-    /// Anything may have been in flight.
+    /// Anything may have been in flight; what was under way has been completed, and everything that was carried out is there.
     Unclean,
+    /// The same, and what was carried out last may be gone: even rows with parity may not fit.
+    AfterHostCrash,
 }
 
 /// A cluster's memory.

@@ -28,7 +28,7 @@ use crate::disk_group::MemberState;
 use underlay_core::{Bytes, Nanos, RootSeed};
 
 impl Objects {
-    fn doubt_set(&mut self, volume: VolumeId, set: u32) {
+    fn doubt_set(&mut self, volume: VolumeId, set: u32, restart: Restart) {
         let rows = self.rows_with_data(volume, set);
         let Some(object) = self.object(volume, Layout::Present) else { return };
         let needed = usize::from(object.geometry.kind.data_units());
@@ -49,7 +49,7 @@ impl Objects {
             }
             self.shape_changed();
         }
-        if self.doubts_can_be_settled(volume, set, current)
+        if self.may_differ(volume, set, restart)
             && let Some(object) = self.object_mut(volume, Layout::Present)
         {
             object.in_doubt[set as usize].unite(&rows);
@@ -57,15 +57,23 @@ impl Objects {
         }
     }
 
-    /// Members of a mirror can always be brought in line with one of them, and so can a single copy and the one that is to
-    /// replace it. Parity can only be made anew while all data is there:
-    /// where a member is missing, what the others hold is all there is of it, and stays the truth.
-    fn doubts_can_be_settled(&self, volume: VolumeId, set: u32, active: usize) -> bool {
+    /// Members of a mirror, and a single copy and the one that is to replace it: they are brought in line with one of them.
+    ///
+    /// A row with parity is whole as long as what was carried out is there: what was under way has been completed on all members,
+    /// and who missed it is known as stale since before. Otherwise its parity is made anew, if no data is missing: where some is,
+    /// what the others hold is all there is of it, and stays the truth.
+    fn may_differ(&self, volume: VolumeId, set: u32, restart: Restart) -> bool {
         let Some(object) = self.object(volume, Layout::Present) else { return false };
         let slots = object.set(set);
+        let is_active = |id: ComponentId| {
+            self.component(id).is_some_and(|it| it.announced == ComponentState::Active)
+        };
         match object.geometry.kind {
             SetKind::Mirror { .. } => slots.iter().flat_map(Slot::components).count() > 1,
-            SetKind::Parity { .. } => active == slots.len(),
+            SetKind::Parity { .. } => {
+                restart == Restart::AfterHostCrash
+                    && slots.iter().all(|slot| is_active(slot.current))
+            }
         }
     }
 }
@@ -279,8 +287,8 @@ impl Cluster {
         cluster.storage.restore_hosts(state)?;
         cluster.storage.restore_components(state)?;
         cluster.restore_volumes(state)?;
-        if restart == Restart::Unclean {
-            cluster.doubt_everything();
+        if restart != Restart::Clean {
+            cluster.doubt_everything(restart);
         }
         cluster.repair.membership_changed(&mut cluster.storage, &mut cluster.requests);
         cluster.storage.restore_repairs(state);
@@ -362,7 +370,7 @@ impl Cluster {
 
     /// Components that were not active may have missed anything since, where enough others were; members that were active may
     /// differ in whatever was in flight.
-    fn doubt_everything(&mut self) {
+    fn doubt_everything(&mut self, restart: Restart) {
         let volumes: Vec<VolumeId> =
             self.storage.objects.volumes.iter().flatten().map(|volume| volume.id).collect();
         for volume in volumes {
@@ -370,7 +378,7 @@ impl Cluster {
             let sets =
                 self.storage.objects.object(volume, Layout::Present).map_or(0, |o| o.geometry.sets);
             for set in 0..sets {
-                self.storage.objects.doubt_set(volume, set);
+                self.storage.objects.doubt_set(volume, set, restart);
             }
         }
     }

@@ -185,6 +185,39 @@ fn the_side_with_more_than_half_of_the_votes_serves() {
 }
 
 #[test]
+fn a_slot_that_is_being_replaced_votes_on_one_side() {
+    let mut cluster = cluster(4, 1);
+    let volume = create(&mut cluster, Policy::DEFAULT).expect("placed");
+    write_all(&mut cluster, volume, Nanos::ZERO);
+    run(&mut cluster, Nanos::from_secs(1));
+    let hosts = |cluster: &Cluster, role: ComponentRole| -> Vec<HostId> {
+        let status = cluster.volume_status(volume).expect("exists");
+        let found = status.components.iter().filter(|component| component.role == role);
+        found.map(|component| component.host).collect()
+    };
+    let replicas = hosts(&cluster, ComponentRole::Current);
+    let partition = |cluster: &mut Cluster, at: Nanos, hosts: &[HostId]| {
+        let hosts = hosts.to_vec();
+        cluster.inject(at, Fault::HostsPartitioned { hosts }).expect("they exist");
+    };
+    partition(&mut cluster, Nanos::from_secs(2), &replicas[..1]);
+    let mut now = Nanos::from_secs(60);
+    while hosts(&cluster, ComponentRole::Replacement).is_empty() {
+        now += Nanos::from_micros(100);
+        assert!(now < Nanos::from_secs(80), "nothing replaces the replica that is away");
+        run(&mut cluster, now);
+    }
+    // One side has both replicas, the other one the witness and what the replacement has so far.
+    partition(&mut cluster, now, &replicas);
+    run(&mut cluster, now + Nanos::from_secs(10));
+    assert_eq!(hosts(&cluster, ComponentRole::Replacement).len(), 1, "it was not complete");
+    let now = now + Nanos::from_secs(10);
+    cluster.submit(now, volume, &Request::read(0, 4096), RequestId(100));
+    let events = run(&mut cluster, now + Nanos::from_secs(10));
+    assert_eq!(outcomes(&events), [Outcome::Ok]);
+}
+
+#[test]
 fn a_returned_component_copies_only_what_it_missed() {
     let mut cluster = cluster(3, 1);
     let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
@@ -311,7 +344,7 @@ fn a_full_device_answers_no_space_and_loses_nothing() {
 
 #[test]
 fn what_was_left_to_copy_is_left_after_a_restart() {
-    for restart in [Restart::Clean, Restart::Unclean] {
+    for restart in [Restart::Clean, Restart::Unclean, Restart::AfterHostCrash] {
         let mut cluster = cluster(3, 1);
         let volume = create(&mut cluster, Policy::DEFAULT).expect("room");
         write_all(&mut cluster, volume, Nanos::ZERO);
@@ -331,7 +364,9 @@ fn what_was_left_to_copy_is_left_after_a_restart() {
                 assert_eq!(stale, 64 << 10);
                 assert_eq!(again.state().components, state.components);
             }
-            Restart::Unclean => assert_eq!(stale, 4 << 20, "it may have missed anything"),
+            Restart::Unclean | Restart::AfterHostCrash => {
+                assert_eq!(stale, 4 << 20, "it may have missed anything")
+            }
         }
         again.inject(Nanos::ZERO, Fault::HostReturned { host }).expect("possible");
         run(&mut again, Nanos::from_secs(30));

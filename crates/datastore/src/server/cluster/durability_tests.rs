@@ -1,9 +1,17 @@
-//! What a power cut of all hosts takes from a cluster under each durability, on real files.
+//! What a power cut of all hosts takes from a cluster under each durability, on real files: also while hosts are away.
 
+use std::path::Path;
+
+use rand::{RngExt, SeedableRng};
+use rand_pcg::Pcg64;
 use underlay_core::{Bytes, Nanos, RootSeed};
-use underlay_model::cluster::{ClusterSettings, ClusterSpec, HostSpec, NetworkSpec, Policy};
+use underlay_model::cluster::{
+    ClusterSettings, ClusterSpec, Fault, HostId, HostSpec, Method, NetworkSpec, Policy,
+    ReturnedContent,
+};
 use underlay_model::{DiskGroupSpec, Request, builtin};
 
+use super::crash_points;
 use super::plane::ClusterPlane;
 use super::request::{InFlight, Payload};
 use crate::server::cluster_under;
@@ -15,6 +23,10 @@ const BLOCKS: u64 = 32;
 
 /// Three hosts whose cache devices have capacitors, or have none.
 fn spec(protected: bool) -> ClusterSpec {
+    spec_of(3, protected)
+}
+
+fn spec_of(hosts: usize, protected: bool) -> ClusterSpec {
     let device = |name: &str, mib: u64| {
         let mut profile = builtin::find(name).unwrap();
         profile.capacity = Bytes::from_mib(mib);
@@ -28,7 +40,7 @@ fn spec(protected: bool) -> ClusterSpec {
         HostSpec { name: format!("h{index}"), fault_domain: None, groups: vec![group] }
     };
     ClusterSpec {
-        hosts: (0..3).map(host).collect(),
+        hosts: (0..hosts).map(host).collect(),
         network: NetworkSpec { latency: Nanos::from_micros(20), bytes_per_second: 1_250_000_000 },
         settings: ClusterSettings::default(),
     }
@@ -92,4 +104,165 @@ fn a_power_cut_takes_what_the_durability_says() {
         assert!(told, "{durability:?}: nobody says that something was lost");
         assert!(unflushed > 0, "{durability:?}: nothing was volatile");
     }
+}
+
+/// Rows of stripes of 64 KiB, so that a small volume has many of them.
+fn parity_spec(policy: Policy) -> ClusterSpec {
+    let hosts = usize::from(policy.set_kind().members());
+    let mut spec = cluster_under(Durability::Flushed, spec_of(hosts, true));
+    spec.settings.stripe_unit = Bytes::from_kib(64);
+    spec.settings.failure_detection = Nanos::from_millis(5);
+    spec
+}
+
+const RAID5: Policy = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
+const RAID6: Policy = Policy { failures_to_tolerate: 2, ..RAID5 };
+
+/// A volume of flushed blocks on RAID-5 or RAID-6, rewritten in places while a host is away.
+struct Degraded {
+    plane: ClusterPlane<()>,
+    blocks: u64,
+    away: HostId,
+    now: Nanos,
+}
+
+const FLUSHED: u8 = 1;
+const REWRITTEN: u8 = 2;
+
+impl Degraded {
+    fn open(directory: &Path, policy: Policy, blocks: u64) -> ClusterPlane<()> {
+        let memory = directory.join("cluster.json");
+        let mut plane =
+            ClusterPlane::open(parity_spec(policy), RootSeed(7), directory, Some(&memory)).unwrap();
+        plane.add_volume(Nanos::ZERO, "data", blocks * BLOCK as u64, policy).unwrap();
+        plane
+    }
+
+    fn new(directory: &Path, policy: Policy, blocks: u64, away: HostId) -> Degraded {
+        let plane = Degraded::open(directory, policy, blocks);
+        let mut degraded = Degraded { plane, blocks, away, now: Nanos::ZERO };
+        for first in (0..blocks).step_by(16) {
+            degraded.store(first, 16.min(blocks - first), FLUSHED);
+        }
+        request(&mut degraded.plane, &Request::flush(), Payload::Nothing);
+        degraded.inject(Fault::HostLost { host: away });
+        degraded.pass(Nanos::from_secs(1));
+        degraded
+    }
+
+    fn store(&mut self, first: u64, count: u64, value: u8) {
+        let bytes = vec![value; count as usize * BLOCK];
+        let (write, whole) =
+            (Request::write(first * BLOCK as u64, bytes.len() as u32), 0..bytes.len());
+        request(&mut self.plane, &write, Payload::Write(bytes, whole));
+    }
+
+    fn rewrite(&mut self, count: usize, seed: u64) {
+        let mut random = Pcg64::seed_from_u64(seed);
+        for _ in 0..count {
+            let first = random.random_range(0..self.blocks);
+            let most = (self.blocks - first).min(20);
+            self.store(first, random.random_range(1..=most), REWRITTEN);
+        }
+    }
+
+    fn inject(&mut self, fault: Fault) {
+        self.plane.inject(self.now, fault).unwrap();
+    }
+
+    fn pass(&mut self, span: Nanos) {
+        self.now += span;
+        self.plane.advance(self.now, &mut Vec::new());
+    }
+
+    /// Power is back on the hosts that had it.
+    fn return_others(&mut self) {
+        let mut others: Vec<HostId> = self.plane.cluster.hosts().collect();
+        others.retain(|host| *host != self.away);
+        others.into_iter().for_each(|host| self.inject(Fault::HostReturned { host }));
+    }
+
+    /// The host that was away is back, and its devices are new.
+    fn replace(&mut self) {
+        let groups = self.plane.cluster.groups().filter(|(_, host, _)| *host == self.away);
+        let groups: Vec<_> = groups.map(|(group, _, _)| group).collect();
+        let devices = self.plane.cluster.devices().map(|found| found.device);
+        let devices: Vec<_> = devices.filter(|it| groups.contains(&it.group)).collect();
+        for device in devices {
+            self.inject(Fault::DeviceReturned { device, content: ReturnedContent::Blank });
+        }
+        self.inject(Fault::HostReturned { host: self.away });
+        self.pass(Nanos::from_secs(600));
+    }
+
+    /// Blocks that cannot be read, or hold what nobody wrote; what was not flushed may be old, new or torn.
+    fn bad(&mut self) -> usize {
+        let mut bad = 0;
+        for block in 0..self.blocks {
+            let read = Request::read(block * BLOCK as u64, BLOCK as u32);
+            let in_flight =
+                InFlight { reply: (), volume: 0, bytes: BLOCK as u32, arrived: self.now };
+            let payload = Payload::Read(vec![0; BLOCK]);
+            let id = self.plane.submit(in_flight, &read, payload, Nanos::ZERO);
+            let done = self.plane.complete_now(id).expect("nothing keeps it");
+            let is_good = |sector: &[u8]| {
+                let first = sector[0];
+                (first == FLUSHED || first == REWRITTEN) && sector.iter().all(|it| *it == first)
+            };
+            bad += usize::from(done.failed || !done.buffer.chunks(512).all(is_good));
+        }
+        bad
+    }
+}
+
+#[test]
+fn a_power_cut_without_a_host_takes_nothing_that_was_flushed_from_raid_5_and_6() {
+    for policy in [RAID5, RAID6] {
+        for host in 0..u32::from(policy.set_kind().members()) {
+            let directory = tempfile::tempdir().unwrap();
+            let mut degraded = Degraded::new(directory.path(), policy, 1024, HostId(host));
+            degraded.rewrite(60, u64::from(host));
+            degraded.plane.power_off(degraded.now);
+            degraded.pass(Nanos::from_secs(1));
+            degraded.return_others();
+            let when = format!("{policy:?} without host {host}");
+            assert_eq!(degraded.bad(), 0, "{when}");
+            degraded.pass(Nanos::from_secs(1));
+            degraded.replace();
+            assert_eq!(degraded.bad(), 0, "{when}, after its devices were replaced");
+            for host in (0..u32::from(policy.set_kind().members())).map(HostId) {
+                degraded.inject(Fault::HostLost { host });
+                degraded.pass(Nanos::from_secs(1));
+                assert_eq!(degraded.bad(), 0, "{when}, then without {host:?}");
+                degraded.inject(Fault::HostReturned { host });
+                degraded.pass(Nanos::from_secs(600));
+            }
+        }
+    }
+}
+
+/// The server is killed while it takes back what a power cut takes.
+#[test]
+fn a_kill_in_the_midst_of_a_power_cut_takes_nothing_that_was_flushed() {
+    const BLOCKS: u64 = 48;
+    let (mut changes, mut killed) = (0, true);
+    while killed {
+        changes += 1;
+        let directory = tempfile::tempdir().unwrap();
+        let away = HostId(changes % 4);
+        let mut degraded = Degraded::new(directory.path(), RAID5, BLOCKS, away);
+        degraded.rewrite(6, 3);
+        crash_points::ends_after(Some(changes));
+        degraded.plane.power_off(degraded.now);
+        killed = crash_points::is_over();
+        drop(degraded);
+        crash_points::ends_after(None);
+        let plane = Degraded::open(directory.path(), RAID5, BLOCKS);
+        let mut degraded = Degraded { plane, blocks: BLOCKS, away, now: Nanos::ZERO };
+        degraded.return_others();
+        assert_eq!(degraded.bad(), 0, "after {changes} changes");
+        degraded.replace();
+        assert_eq!(degraded.bad(), 0, "after {changes} changes, with new devices");
+    }
+    assert!(changes > 4, "only {changes} changes");
 }

@@ -2,7 +2,7 @@
 
 use crate::data_plane::{BLOCK_BYTES, Delivered};
 use underlay_core::Nanos;
-use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, VolumeFinished};
+use underlay_model::cluster::{ClusterEvent, DataCommand, Outcome, Piece, SetKind, VolumeFinished};
 use underlay_model::{Operation, RequestId};
 
 use super::clock_skew::News;
@@ -94,8 +94,8 @@ impl<R> ClusterPlane<R> {
     }
 
     pub(super) fn carry_out(&mut self, command: &DataCommand) {
-        if matches!(command, DataCommand::Remove { .. }) && self.forgets() {
-            return self.withheld.push(*command);
+        if self.forgets() && self.is_refused(command) {
+            return;
         }
         if let DataCommand::Write { request, buffer_offset, piece } = command
             && !self.fill_in(*request, *buffer_offset, piece)
@@ -109,6 +109,27 @@ impl<R> ClusterPlane<R> {
         }
         if let Some(reduction) = &mut self.reduction {
             reduction.follow(self.now, command, &mut self.data);
+        }
+    }
+
+    /// Whether a command must not be carried out while the state cannot be stored that it relies on: the next server would not know
+    /// which members are behind. Writes to mirrors are harmless, since replicas are brought in line with each other.
+    fn is_refused(&mut self, command: &DataCommand) -> bool {
+        match command {
+            DataCommand::Remove { .. } => {
+                self.withheld.push(*command);
+                true
+            }
+            DataCommand::Write { request, piece, .. } | DataCommand::Discard { request, piece } => {
+                let has_parity = matches!(piece.kind, SetKind::Parity { .. });
+                if let Some(pending) = self.pending_of(*request).filter(|_| has_parity) {
+                    pending.refused = true;
+                }
+                has_parity
+            }
+            // Nothing is lost, then.
+            DataCommand::RollBack { .. } | DataCommand::PowerCut { .. } => true,
+            _ => false,
         }
     }
 
@@ -157,7 +178,9 @@ impl<R> ClusterPlane<R> {
             return;
         }
         let key = done.request.0 & u64::from(u32::MAX);
-        let Some(Pending { in_flight, behind, .. }) = self.pending.remove(key) else { return };
+        let Some(Pending { in_flight, behind, refused, .. }) = self.pending.remove(key) else {
+            return;
+        };
         let (buffer, unreadable) = match delivered {
             Some(Delivered::Bytes(bytes)) => (bytes, false),
             Some(Delivered::Unreadable(bytes)) => (bytes, true),
@@ -173,7 +196,7 @@ impl<R> ClusterPlane<R> {
             at: self.skew.deadline(done.at, behind).max(in_flight.arrived),
             operation: done.operation,
             queue: done.queue,
-            failed: unreadable || forgotten || done.outcome != Outcome::Ok,
+            failed: unreadable || forgotten || refused || done.outcome != Outcome::Ok,
             buffer,
             in_flight,
         });

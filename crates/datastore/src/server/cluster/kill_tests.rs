@@ -180,6 +180,16 @@ impl Lives {
         self.rest();
     }
 
+    /// A host returns with new devices.
+    fn replace_devices_of(&mut self, host: HostId) {
+        for member in 0..2 {
+            let device = DeviceId { group: GroupId(host.0), member };
+            self.inject(Fault::DeviceReturned { device, content: ReturnedContent::Blank });
+        }
+        self.inject(Fault::HostReturned { host });
+        self.rest();
+    }
+
     /// Another server opens what the last one left.
     fn open_again(self) -> Lives {
         let Lives { directory, plane, blocks, .. } = self;
@@ -340,4 +350,30 @@ fn kill_in_the_midst_of_a_write(place: Place) {
         lives.check(&format!("after {changes} changes"));
     }
     assert!(changes > 4, "only {changes} changes");
+}
+
+/// A host is frozen or cut off, which may not have been noticed, and the server is killed: what the host has can be decoded from the
+/// others, also once its devices were replaced.
+#[test]
+fn a_kill_while_a_host_is_away_loses_nothing_of_raid_5() {
+    for host in (0..HOSTS).map(HostId) {
+        for fault in [Fault::HostFrozen { host }, Fault::HostsPartitioned { hosts: vec![host] }] {
+            for rewritten in [0, 1, 9] {
+                let mut lives = Lives::new(u32::MAX, PARITY, Place::Disk);
+                lives.write(0, VOLUME_BLOCKS, 1);
+                lives.rest();
+                lives.inject(fault.clone());
+                if rewritten > 0 {
+                    lives.write(17, rewritten, 2);
+                }
+                let mut lives = lives.open_again();
+                let when = format!("{fault:?}, {rewritten} rewritten");
+                lives.check(&when);
+                lives.rest();
+                lives.check(&format!("{when}, later"));
+                lives.replace_devices_of(host);
+                lives.check(&format!("{when}, with new devices"));
+            }
+        }
+    }
 }

@@ -2,7 +2,8 @@
 //!
 //! The file always is a whole one: it is written beside the old one and takes its name. It says whether the server that
 //! wrote it ended in order; one that was killed did not say so, and everything that may have been under way is then settled
-//! and copied again. It is not synchronised with the host's disk: it is as durable as the data, see `persistent`.
+//! and copied again. It is not synchronised with the host's disk: it is as durable as the data, see `persistent`. So it also
+//! names the run of the host's kernel: after another one, what a killed server wrote last may be gone.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +35,9 @@ pub(crate) struct Recalled {
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 struct MemoryFile {
     ended_in_order: bool,
+    /// Names the run of this host's kernel; none in files of earlier versions.
+    #[serde(default)]
+    boot: Option<String>,
     state: ClusterState,
 }
 
@@ -52,7 +56,11 @@ impl Memory {
         let file: MemoryFile = serde_json::from_slice(&text).map_err(|error| {
             DatastoreError::BadMemory { path: self.path.clone(), reason: error.to_string() }
         })?;
-        let restart = if file.ended_in_order { Restart::Clean } else { Restart::Unclean };
+        let restart = match (file.ended_in_order, file.boot) {
+            (true, _) => Restart::Clean,
+            (false, Some(boot)) if Some(&boot) == boot_id().as_ref() => Restart::Unclean,
+            (false, _) => Restart::AfterHostCrash,
+        };
         Ok(Some(Recalled { state: file.state, restart }))
     }
 
@@ -73,10 +81,17 @@ impl Memory {
     }
 
     fn write(&self, state: ClusterState, ended_in_order: bool) -> Result<(), DatastoreError> {
-        let text = serde_json::to_vec(&MemoryFile { ended_in_order, state }).expect("plain data");
+        let file = MemoryFile { ended_in_order, boot: boot_id(), state };
+        let text = serde_json::to_vec(&file).expect("plain data");
         let new = self.path.with_extension("new");
         fs::write(&new, text)
             .and_then(|()| fs::rename(&new, &self.path))
             .map_err(DatastoreError::file("write", &self.path))
     }
+}
+
+/// Names the run of this host's kernel: what a killed server wrote is there as long as that is the same.
+fn boot_id() -> Option<String> {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_string())
 }

@@ -213,7 +213,13 @@ impl<R> ClusterPlane<R> {
         if let Payload::Read(buffer) | Payload::Write(buffer, _) = &payload {
             debug_assert!(buffer.len() >= request.length_bytes as usize, "a buffer too short");
         }
-        let key = self.pending.insert(Pending { id: RequestId(0), in_flight, given, behind });
+        let key = self.pending.insert(Pending {
+            id: RequestId(0),
+            in_flight,
+            given,
+            behind,
+            refused: false,
+        });
         debug_assert_eq!(key >> 32, 0, "the key fits below the sequence number");
         // The highest bit is left to the names of this file's own reads.
         let id = RequestId((sequence | key) & (u64::MAX >> 1));

@@ -222,7 +222,7 @@ fn correct(
             // They are made before the state that names them is stored.
             lost.push(*component);
             state.correct(*component, &Found::Lost);
-        } else if restart == Restart::Unclean {
+        } else if restart != Restart::Clean {
             let held = stores.open(*component, *device, *length).and_then(|mut it| it.holds());
             state.correct(*component, &Found::Holds(held.map_err(|error| error.to_string())?));
         }

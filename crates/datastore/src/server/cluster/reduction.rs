@@ -149,6 +149,7 @@ impl Reduction {
             DataCommand::Write { .. }
             | DataCommand::WriteTorn { .. }
             | DataCommand::Discard { .. }
+            | DataCommand::RollBack { .. }
             | DataCommand::Resync { .. }
             | DataCommand::Reshape { .. } => {
                 self.changed_at = now;

@@ -20,6 +20,8 @@ pub(super) struct Pending<R> {
     pub(super) given: Range<usize>,
     /// How far the cluster's clock had fallen behind when it came.
     pub(super) behind: Nanos,
+    /// Whether a part of it was not carried out: it is answered with an error.
+    pub(super) refused: bool,
 }
 
 /// A request on its way.

@@ -26,6 +26,7 @@ impl World {
             17 => self.rot(),
             18 => self.tear(),
             19 if self.kills => self.kill_soon(),
+            20 => self.stop_while_degraded(),
             _ => {}
         }
         self.last_fault = self.now;
@@ -33,28 +34,28 @@ impl World {
         self.collect();
     }
 
-    fn any_host(&mut self) -> HostId {
+    pub fn any_host(&mut self) -> HostId {
         let count = self.cluster.hosts().count() as u32;
         HostId(self.random.random_range(0..count))
     }
 
-    fn any_device(&mut self) -> DeviceId {
+    pub fn any_device(&mut self) -> DeviceId {
         let groups: Vec<_> = self.cluster.groups().map(|(id, _, _)| id).collect();
         let group = groups[self.random.random_range(0..groups.len())];
         let disks = self.cluster.devices().filter(|device| device.device.group == group).count();
         DeviceId { group, member: self.random.random_range(0..=disks as u8) }
     }
 
-    fn host_of(&self, device: DeviceId) -> HostId {
+    pub fn host_of(&self, device: DeviceId) -> HostId {
         let found = self.cluster.groups().find(|(id, _, _)| *id == device.group);
         found.expect("the group exists").1
     }
 
-    fn hit(&mut self, host: HostId) {
+    pub fn hit(&mut self, host: HostId) {
         self.hit.insert(self.domains[host.0 as usize].clone());
     }
 
-    fn inject(&mut self, fault: Fault) {
+    pub fn inject(&mut self, fault: Fault) {
         let now = self.now;
         // What does not apply at the moment is refused, and nothing has happened.
         let _refused = self.cluster.inject(now, fault);
@@ -109,6 +110,7 @@ impl World {
         let blank = self.random.random_range(0..3) == 0;
         if blank {
             self.hit(self.host_of(device));
+            self.replaced = true;
         }
         let content = if blank { ReturnedContent::Blank } else { ReturnedContent::Kept };
         self.inject(Fault::DeviceReturned { device, content });
@@ -158,7 +160,7 @@ impl World {
     }
 
     /// More hosts than promised lost power: what was not flushed may be gone.
-    fn account_for_volatile_loss(&mut self) {
+    pub fn account_for_volatile_loss(&mut self) {
         self.reckon();
         if self.power == Power::Protected {
             return;

@@ -33,6 +33,7 @@ impl World {
         }
         self.come_to_rest();
         assert!(self.cluster.space_is_exact(), "space does not add up");
+        self.all_there = !self.replaced && !self.any_scars();
         for subject in 0..self.subjects.len() {
             self.read_everything(subject);
         }
@@ -73,7 +74,7 @@ impl World {
         }
     }
 
-    fn read_everything(&mut self, subject: usize) {
+    pub fn read_everything(&mut self, subject: usize) {
         let mut offset = 0;
         while offset < self.subjects[subject].bytes {
             let length = (self.subjects[subject].bytes - offset).min(64 << 10) as u32;

@@ -68,14 +68,9 @@ impl World {
         }
         // Faults of devices that nobody had noticed are over.
         self.stuck.clear();
-        // Whatever may have been under way is settled by choosing one member as the truth and copying it: until that is done
-        // nothing else may fail. No promise holds, but nothing may be wrong, or lost for good.
-        self.hit.insert("the program".to_string());
-        for subject in &mut self.subjects {
-            subject.promise = 0;
-        }
-        self.last_fault = self.now;
-        self.reckon();
+        // Replicas that may differ are settled by choosing one of them as the truth and copying it: until that is done nothing else
+        // may fail. Rows with parity never differ: the write that was under way has been completed.
+        self.interrupted();
         self.collect();
     }
 }

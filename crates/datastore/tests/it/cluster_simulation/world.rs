@@ -10,12 +10,16 @@ use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_datastore::data_plane::{DataPlane, Delivered, Finding};
 use underlay_model::cluster::{
     Cluster, ClusterEvent, ClusterSpec, ClusterState, ComponentState, DeviceId, HostId, IoFailure,
-    Outcome, Policy, VolumeFinished, VolumeId,
+    Outcome, Policy, SetKind, VolumeFinished, VolumeId,
 };
 use underlay_model::{Operation, Request, RequestId};
 
 /// No request may take longer, whatever happens.
 const HANG: Nanos = Nanos::from_secs(20);
+
+/// What is hit when the program that drives the cluster is killed, or all hosts lose power and have it again at once. Nothing is
+/// lost by that; but replicas may differ then, and until they have been copied from one of them no promise holds for mirrors.
+pub const INTERRUPTED: &str = "all at once";
 
 /// A volume with its reference.
 pub struct Subject {
@@ -42,7 +46,7 @@ pub struct Flight {
     pub write: u64,
     expectation: Option<Expectation>,
     /// Whether an error is excused: there were more faults than promised during its flight.
-    excused: bool,
+    pub excused: bool,
     /// Whether nothing was known to have failed when it was submitted.
     calm: bool,
 }
@@ -63,8 +67,12 @@ pub struct World {
     pub flights: BTreeMap<u64, Flight>,
     next: u64,
     succeeded: HashSet<u64>,
-    /// Fault domains hit since everything was last healthy.
+    /// Fault domains hit since everything was last healthy, and [`INTERRUPTED`].
     pub hit: BTreeSet<String>,
+    /// Whether a device was replaced by an empty one since everything was last healthy.
+    pub replaced: bool,
+    /// Whether nothing is away any more and nothing was replaced: then no block may be lost, however much has failed before.
+    pub all_there: bool,
     pub domains: Vec<String>,
     pub last_fault: Nanos,
     pub down: BTreeSet<HostId>,
@@ -117,6 +125,8 @@ impl World {
             next: 1,
             succeeded: HashSet::new(),
             hit: BTreeSet::new(),
+            replaced: false,
+            all_there: false,
             domains,
             last_fault: Nanos::ZERO,
             down: BTreeSet::new(),
@@ -246,7 +256,24 @@ impl World {
     /// Whether more failed than a volume's policy promises to survive.
     pub fn beyond_promise(&self, subject: usize) -> bool {
         let subject = &self.subjects[subject];
-        self.hit.union(&subject.scars).count() > usize::from(subject.promise)
+        let hit = self.hit.union(&subject.scars).filter(|hit| *hit != INTERRUPTED).count();
+        let promise = usize::from(subject.promise);
+        match self.is_mirrored(subject.id) && self.hit.contains(INTERRUPTED) {
+            true => true,
+            false => hit > promise,
+        }
+    }
+
+    fn is_mirrored(&self, volume: VolumeId) -> bool {
+        let geometry = self.cluster.geometry(volume).expect("exists");
+        matches!(geometry.kind, SetKind::Mirror { .. })
+    }
+
+    /// The program was killed, or all hosts were without power for a moment.
+    pub fn interrupted(&mut self) {
+        self.hit.insert(INTERRUPTED.to_string());
+        self.last_fault = self.now;
+        self.reckon();
     }
 
     /// Whether something may be wrong that never heals by itself.
@@ -296,6 +323,19 @@ impl World {
             17 => Request { force_unit_access: true, ..Request::write(offset, length) },
             18 => Request::discard(offset, length),
             _ => Request::flush(),
+        };
+        self.submit(subject, request);
+    }
+
+    /// Submits a write of a few blocks, and now and then a flush.
+    pub fn rewrite(&mut self) {
+        let subject = self.random.random_range(0..self.subjects.len());
+        let blocks = self.subjects[subject].bytes / 4096;
+        let first = self.random.random_range(0..blocks);
+        let count = self.random.random_range(1..=4.min(blocks - first));
+        let request = match self.random.random_range(0..8) {
+            0 => Request::flush(),
+            _ => Request::write(first * 4096, (count * 4096) as u32),
         };
         self.submit(subject, request);
     }
@@ -367,7 +407,7 @@ impl World {
             let readable = if unreadable { ", unreadable" } else { "" };
             println!("{}: {} ended {:?}{readable}", self.now, flight.write, finished.outcome);
         }
-        let excused = flight.excused || self.beyond_promise(flight.subject);
+        let excused = (flight.excused || self.beyond_promise(flight.subject)) && !self.all_there;
         let full = finished.outcome == Outcome::Error(IoFailure::NoSpace);
         // Reported whenever the next flush comes, however healthy the cluster is by then.
         let told_of_loss = finished.outcome == Outcome::Error(IoFailure::UnflushedLost)
@@ -460,6 +500,7 @@ impl World {
             && self.all_active();
         if healthy && !self.hit.is_empty() {
             self.hit.clear();
+            self.replaced = false;
             for subject in &mut self.subjects {
                 let policy = self.cluster.volume_status(subject.id).expect("exists").policy;
                 subject.promise =

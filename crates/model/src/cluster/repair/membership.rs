@@ -8,7 +8,7 @@ use super::Repair;
 use crate::cluster::event::{ComponentState, IoFailure, Notice, Reachability, ResyncReason};
 use crate::cluster::ids::{ComponentId, DeviceId, HostId, VolumeId};
 use crate::cluster::inventory::Inventory;
-use crate::cluster::object::{Component, Layout};
+use crate::cluster::object::{Component, Layout, Slot};
 use crate::cluster::objects::Objects;
 use crate::cluster::operation::{FailedHow, SubState};
 use crate::cluster::requests::Requests;
@@ -69,8 +69,6 @@ impl Storage {
         let sides: BTreeSet<u32> =
             self.inventory.hosts.iter().filter_map(|host| host.seen).collect();
         let all = object.votes();
-        // A slot whose two components are on different sides votes on both, so two sides can have more than half: the first
-        // one is chosen, whatever the order of faults.
         let side = sides.into_iter().find(|side| self.votes_on(volume, layout, *side) * 2 > all);
         let ids: Vec<ComponentId> = object.components().collect();
         if let Some(object) = self.objects.object_mut(volume, layout) {
@@ -81,22 +79,28 @@ impl Storage {
         }
     }
 
+    /// Where a slot votes: with its current component, and with the one that is to replace it only if nobody sees that one. Else
+    /// a slot with one on each side would vote on both.
+    fn side_of(&self, slot: &Slot) -> Option<u32> {
+        slot.components().find_map(|id| {
+            let component = self.objects.component(id)?;
+            let group = &self.inventory.groups[component.group.0 as usize];
+            let seen = self.inventory.hosts[group.host.0 as usize].seen;
+            seen.filter(|_| group.works(component.disk))
+        })
+    }
+
     fn votes_on(&self, volume: VolumeId, layout: Layout, side: u32) -> u64 {
         let Some(object) = self.objects.object(volume, layout) else { return 0 };
-        let on_side = |id: ComponentId| {
-            self.objects.component(id).is_some_and(|component| {
-                let group = &self.inventory.groups[component.group.0 as usize];
-                self.inventory.hosts[group.host.0 as usize].seen == Some(side)
-                    && group.works(component.disk)
-            })
-        };
-        let slots = object.slots.iter().filter(|slot| slot.components().any(on_side)).count();
+        let slots = object.slots.iter().filter(|slot| self.side_of(slot) == Some(side)).count();
         let witnesses = object
             .witnesses
             .iter()
             .filter(|host| self.inventory.hosts[host.0 as usize].seen == Some(side))
             .count();
-        slots as u64 + witnesses as u64 * u64::from(object.geometry.sets)
+        let votes = slots as u64 + witnesses as u64 * u64::from(object.geometry.sets);
+        debug_assert!(votes <= object.votes(), "{votes} votes on side {side} are more than all");
+        votes
     }
 
     fn update_component(&mut self, id: ComponentId, side: Option<u32>) {
@@ -144,7 +148,7 @@ impl Storage {
         let place = *object.slot_mut(set, slot);
         let Some(replacement) = place.replacement.filter(|_| place.current == id) else { return };
         let stale = |id| self.objects.component(id).map_or(0, |component| component.stale.count());
-        if stale(id) <= stale(replacement) {
+        if stale(id) <= stale(replacement) && !self.is_needed(replacement, id) {
             self.drop_replacement(volume, set, slot);
         }
     }

@@ -1,15 +1,23 @@
 //! Power loss: what is lost, and how members that may differ are made equal again.
 //!
-//! A power cut can leave the members of a row different: writes in flight reached only some of them, and devices without
-//! power-loss protection lose unflushed writes. Where enough members are known to hold a row, the others become stale.
-//! Otherwise the row is *in doubt*. As soon as the volume can serve, one member is chosen as the truth before anything is
-//! read, and the others are copied from it. Until then, parity of such a row is not used for decoding.
+//! Devices without power-loss protection lose unflushed writes. Where enough members are known to hold a row, the others become
+//! stale. Otherwise what happens depends on how the row is protected:
+//!
+//! * **Parity.** The row goes back to one content, the same on all members ([`DataCommand::RollBack`]). Members that lost
+//!   different writes would have parity that does not fit, and with one of them away its block would be gone, flushed or not.
+//!   Real systems can do that because a write buffer is a log: what was flushed is not overwritten by what was not, and each
+//!   entry names the row's update that it belongs to.
+//! * **Mirrors.** The row is *in doubt*: its replicas may differ. As soon as the volume can serve, one of them is chosen as the
+//!   truth before anything is read, and the others are copied from it. So it is with writes of mirrors that were in flight.
+//!
+//! Rows with parity are in doubt only after this program's own host went down (see [`crate::cluster::Restart`]). Until all their data
+//! is within reach, their parity is not used.
 
 use super::Repair;
 use crate::cluster::Cluster;
-use crate::cluster::data_command::DataCommand;
+use crate::cluster::data_command::{Content, DataCommand, Piece, PieceMember};
 use crate::cluster::event::Notice;
-use crate::cluster::geometry::{Role, SetKind};
+use crate::cluster::geometry::{Geometry, Role, SetKind};
 use crate::cluster::ids::{ComponentId, HostId, VolumeId};
 use crate::cluster::object::{Component, Layout};
 use crate::cluster::objects::Objects;
@@ -37,6 +45,11 @@ impl Storage {
                     .condition
                     == Condition::Up
         })
+    }
+
+    fn is_mirrored(&self, volume: VolumeId) -> bool {
+        let object = self.objects.object(volume, Layout::Present);
+        object.is_some_and(|object| matches!(object.geometry.kind, SetKind::Mirror { .. }))
     }
 
     /// Whether enough other slots hold a row that a component has lost, within reach or not.
@@ -128,7 +141,14 @@ impl Repair {
         let sound: Vec<(u8, ComponentId)> =
             members.iter().copied().filter(|(_, id)| storage.is_sound(*id, row)).collect();
         let known: BTreeSet<u8> = sound.iter().map(|(slot, _)| *slot).collect();
-        if known.len() < usize::from(kind.data_units()) {
+        let can_be_settled = match kind {
+            SetKind::Mirror { .. } => !known.is_empty(),
+            // Parity is all there is of what is away: it is made anew only from all data.
+            SetKind::Parity { data, .. } => {
+                (0..data).all(|index| known.contains(&kind.data_member(row, index)))
+            }
+        };
+        if !can_be_settled {
             return;
         }
         // A block that one member is known to have lost may be whole on another one.
@@ -156,10 +176,47 @@ impl Repair {
         }
     }
 
+    /// What is left of a row with parity does not tell what it held: all members go back to one content of it.
+    fn roll_back(
+        &mut self,
+        storage: &mut Storage,
+        requests: &mut Requests,
+        volume: VolumeId,
+        set: u32,
+        row: u64,
+    ) {
+        let Some(object) = storage.objects.object(volume, Layout::Present) else { return };
+        let Geometry { kind, unit_bytes, .. } = object.geometry;
+        let row_bytes = unit_bytes * u32::from(kind.data_units());
+        let mut piece = Piece::new(kind, unit_bytes, row, object.checksum).with_range(0, row_bytes);
+        let mut behind: Vec<ComponentId> = Vec::new();
+        for (slot, components) in object.set(set).iter().enumerate() {
+            for id in components.components() {
+                if storage.objects.component(id).is_some_and(|it| it.is_current(row)) {
+                    let content = Content::Current;
+                    piece.push(PieceMember { component: id, slot: slot as u8, content });
+                } else {
+                    behind.push(id);
+                }
+            }
+        }
+        debug_assert!(row < object.geometry.rows_per_set(), "row {row} is beyond the component");
+        debug_assert!(
+            piece.members().len() + behind.len() >= usize::from(kind.members()),
+            "each slot has a component"
+        );
+        // A copy of the row that is under way has some of what is taken back: it begins again.
+        for id in behind {
+            self.mark_stale(storage, requests, id, row);
+        }
+        let seed = storage.random.next_u64();
+        storage.outbox.command(DataCommand::RollBack { piece, seed });
+    }
+
     /// Components without power-loss protection lose some of what was not flushed.
     ///
-    /// A row that enough others still hold is stale on the loser. Where they do not, its members may differ: a truth is
-    /// chosen later, and the next flush reports the loss.
+    /// A row that enough others still hold is stale on the loser. Where they do not, the row goes back to one content, or a truth is
+    /// chosen later; the next flush reports the loss.
     fn lose_volatile_writes(
         &mut self,
         storage: &mut Storage,
@@ -167,13 +224,14 @@ impl Repair {
         crashed: &[ComponentId],
     ) {
         let mut losers: BTreeMap<ComponentId, Vec<u64>> = BTreeMap::new();
+        let mut cuts: Vec<DataCommand> = Vec::new();
         for id in crashed {
             let volatile =
                 storage.objects.component(*id).and_then(|component| component.volatile.as_ref());
             let rows: Vec<u64> = volatile.iter().flat_map(|volatile| volatile.rows()).collect();
             if !rows.is_empty() {
                 let seed = storage.random.next_u64();
-                storage.outbox.command(DataCommand::PowerCut { component: *id, seed });
+                cuts.push(DataCommand::PowerCut { component: *id, seed });
                 losers.insert(*id, rows);
             }
         }
@@ -199,10 +257,22 @@ impl Repair {
                 Loss::HeldByOthers => self.mark_stale(storage, requests, id, row),
                 Loss::Nowhere => {
                     volumes.entry(volume).or_default().insert((set, row));
-                    self.mark_in_doubt(storage, requests, volume, set, row);
+                    if storage.is_mirrored(volume) {
+                        self.mark_in_doubt(storage, requests, volume, set, row);
+                    }
                 }
             }
         }
+        // Who is stale must be known before its bytes are something else.
+        storage.emit_changed_state();
+        for (volume, rows) in &volumes {
+            if !storage.is_mirrored(*volume) {
+                for (set, row) in rows {
+                    self.roll_back(storage, requests, *volume, *set, *row);
+                }
+            }
+        }
+        cuts.into_iter().for_each(|cut| storage.outbox.command(cut));
         let unit_bytes = storage.settings.stripe_unit.0;
         for (volume, rows) in volumes {
             let Some(state) = storage.objects.volume_mut(volume) else { continue };

@@ -5,13 +5,16 @@
 use super::Repair;
 use crate::cluster::data_command::{DataCommand, Durability};
 use crate::cluster::event::{ComponentState, Notice, ResyncReason};
+use crate::cluster::geometry::RowRange;
 use crate::cluster::ids::{ComponentId, HostId, VolumeId};
 use crate::cluster::inventory::Inventory;
 use crate::cluster::object::{Component, Layout, Slot};
 use crate::cluster::objects::Objects;
+use crate::cluster::operation::{Failed, FailedHow};
 use crate::cluster::placement::{Place, PlacementRefusal, place_component, place_witness};
 use crate::cluster::regions::RegionSet;
 use crate::cluster::requests::Requests;
+use crate::cluster::row_plan::row_is_known;
 use crate::cluster::storage::Storage;
 use crate::cluster::volatile::Volatile;
 use std::collections::BTreeSet;
@@ -179,6 +182,25 @@ impl Storage {
         taken
     }
 
+    /// Whether a replacement has rows that neither the component it replaces nor the other slots within reach have: after a power
+    /// cut it may have been chosen as the truth.
+    pub(in crate::cluster) fn is_needed(&self, replacement: ComponentId, old: ComponentId) -> bool {
+        let (Some(new), Some(missing)) =
+            (self.objects.component(replacement), self.objects.component(old))
+        else {
+            return false;
+        };
+        debug_assert!(new.set == missing.set && new.slot == missing.slot, "both fill one slot");
+        let mut both = Failed::NONE;
+        both.push(replacement, FailedHow::Gone);
+        both.push(old, FailedHow::Gone);
+        missing.stale.iter().filter(|row| new.is_current(*row)).any(|row| {
+            let range = RowRange { set: new.set, row, start: 0, length: 0 };
+            let others = self.piece_now(new.volume, new.layout, &range, &both);
+            !others.is_some_and(|piece| row_is_known(&piece))
+        })
+    }
+
     /// Gives a replacement up.
     pub(in crate::cluster) fn drop_replacement(&mut self, volume: VolumeId, set: u32, slot: u8) {
         let Some(object) = self.objects.object_mut(volume, Layout::Present) else { return };
@@ -230,6 +252,8 @@ impl Repair {
         }
         let place = *object.slot_mut(set, slot);
         match place.replacement {
+            // Its devices may come back, and nothing else has what it has.
+            Some(replacement) if storage.is_needed(replacement, place.current) => {}
             Some(replacement) if replacement == id => {
                 storage.drop_replacement(volume, set, slot);
                 self.repair_if_overdue(storage, requests, place.current);

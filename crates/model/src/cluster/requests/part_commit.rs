@@ -47,6 +47,19 @@ impl Objects {
         })
     }
 
+    /// Whether all members with the row's content that a write touches are among those of the piece.
+    fn has_all_touched(&self, piece: &Piece, volume: VolumeId, range: &RowRange) -> bool {
+        let Some(object) = self.object(volume, Layout::Present) else { return false };
+        let ranges = touched(piece.kind, piece.unit_bytes, range);
+        let slots = object.set(range.set).iter().zip(&ranges);
+        let mut members =
+            slots.filter(|(_, range)| !range.is_empty()).flat_map(|(slot, _)| slot.components());
+        members.all(|id| {
+            let is_current = self.component(id).is_some_and(|it| it.is_current(piece.row));
+            !is_current || piece.members().iter().any(|member| member.component == id)
+        })
+    }
+
     fn add_unreachable(&self, piece: &mut Piece, id: ComponentId) {
         let Some(component) = self.component(id) else { return };
         if piece.members().iter().any(|member| member.component == id) {
@@ -162,7 +175,7 @@ impl Requests {
             storage.emit_changed_state();
         }
         storage.outbox.command(if discard {
-            DataCommand::Discard { piece }
+            DataCommand::Discard { request, piece }
         } else {
             DataCommand::Write { request, buffer_offset, piece }
         });
@@ -316,8 +329,10 @@ impl Requests {
             storage.objects.add_unreachable(&mut piece, *id);
         }
         if let SetKind::Parity { .. } = piece.kind {
-            // Data and parity are stored by one entry in the log: all or nothing.
-            if row_is_known(&piece) && storage.random.random_range(0..2) == 0 {
+            // Data and parity are stored by one entry in the log: all or nothing. Nothing unless all have it: nobody was promised that
+            // it happened, and it must not put anybody behind.
+            let is_whole = storage.objects.has_all_touched(&piece, part.volume, &part.range);
+            if is_whole && row_is_known(&piece) && storage.random.random_range(0..2) == 0 {
                 let (layout, range) = (Layout::Present, part.range);
                 let write = RowWrite { layout, range, piece, request, buffer_offset };
                 self.apply_write(storage, repair, &part.aim(), &write);
