@@ -126,10 +126,15 @@ pub mod event {
 pub mod finding {
     /// A limit of the plan could not be enforced on this host.
     pub const LIMIT_NOT_ENFORCED: &str = "limit-not-enforced";
-    /// The emulation did not keep the modelled latency.
+    /// The emulation did not keep the modelled latency. Written by older versions alone: reports bound what it changed.
     pub const NOT_TIMING_VALID: &str = "not-timing-valid";
-    /// The design is faster than the host can show.
+    /// A design cannot be told from this host. Derived by reports.
     pub const HOST_LIMITED: &str = "host-limited";
+    /// The host may have changed a result by more than a little, and the interval with its share says by how much. Derived by
+    /// reports.
+    pub const BOUNDED: &str = "bounded";
+    /// The record does not say how much of the I/O times was the host's. Derived by reports.
+    pub const VALIDITY_UNKNOWN: &str = "validity-unknown";
     /// The database fits into the cache given to it.
     pub const DATA_FITS_CACHE: &str = "data-fits-cache";
     /// No acknowledged data was lost to the scheduled faults, and the database stayed up.

@@ -84,6 +84,8 @@ words! {
         Search = "search",
         /// The measured window of one rung of the ladder.
         Measure = "measure",
+        /// The load of a rung without the delays of the modelled storage: what this host can do at most. No measurement of a design.
+        NullTwin = "null-twin",
         /// A fault and the recovery from it.
         Fault = "fault",
         /// Stopping load and server.

@@ -4,7 +4,7 @@ use underlay_record::{ReadError, Record};
 
 use crate::analysis::{
     ANALYSIS_FORMAT, Analysis, Bottleneck, Confound, Design, Distribution, DriverLoad, Finding,
-    Peak, Rung, Study, Window,
+    Peak, Rung, RungValidity, Study, Window,
 };
 use crate::digest::{Digest, evidence_kind};
 use crate::ladder::Group;
@@ -14,7 +14,7 @@ use crate::verdict::bottleneck;
 use crate::verdict::situation::Situation;
 use crate::{
     block_loads, comparisons, confounds, findings, headline, ladder, latencies, method,
-    rate_searches, settings,
+    rate_searches, settings, validity,
 };
 
 /// Reads a record and computes everything that a report shows about it.
@@ -30,8 +30,9 @@ fn analysis_of(digest: Digest) -> Analysis {
     let confounds = confounds::within(&digest);
     let findings = findings_with(&digest, &groups, (&ladders, &confounds));
     let designs = designs(&digest);
-    let comparisons =
+    let mut comparisons =
         comparisons::all(&groups, &ladders.peaks, (&digest.titles(), &digest.workload));
+    validity::widen_within(&mut comparisons, &ladders.validity, &ladders.peaks);
     let searches = rate_searches::all(&digest);
     let verdict = headline::verdict(&headline::Results {
         designs: &designs,
@@ -39,6 +40,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         peaks: &ladders.peaks,
         comparisons: &comparisons,
         bottlenecks: &ladders.bottlenecks,
+        validity: &ladders.validity,
         findings: &findings,
         searches: &searches,
         workload: &digest.workload,
@@ -54,6 +56,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         rungs: ladders.rungs,
         peaks: ladders.peaks,
         bottlenecks: ladders.bottlenecks,
+        validity: ladders.validity,
         searches,
         block_loads: block_loads::all(&digest),
         distributions: ladders.distributions,
@@ -91,6 +94,7 @@ fn findings_with(
         groups,
         windows: &ladders.windows,
         bottlenecks: &ladders.bottlenecks,
+        validity: &ladders.validity,
         driver: &ladders.driver,
         confounds,
     })
@@ -102,6 +106,7 @@ struct Ladders {
     rungs: Vec<Rung>,
     peaks: Vec<Peak>,
     bottlenecks: Vec<Bottleneck>,
+    validity: Vec<RungValidity>,
     distributions: Vec<Distribution>,
     driver: Vec<DriverLoad>,
 }
@@ -128,6 +133,7 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
             true => Vec::new(),
             false => groups.iter().zip(ladder::slopes(groups)).map(judge).collect(),
         },
+        validity: validity::all(digest, groups),
         distributions: groups
             .iter()
             .flat_map(|group| latencies::distributions(&group.windows))

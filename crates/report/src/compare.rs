@@ -19,6 +19,7 @@ use crate::ladder::groups;
 use crate::method::method;
 use crate::terminal::{Colour, Page, outcome_words, probability, ratio_interval};
 use crate::text_table::{Align, TextColumn};
+use crate::validity;
 use crate::wording::{count, factor};
 use crate::workload_view::WorkloadView;
 
@@ -282,11 +283,17 @@ fn design_pair(
     };
     let (windows_a, windows_b) = (of_design(a, design_a), of_design(b, design_b));
     // Rows per second over queries per hour would be a number, and mean nothing.
-    let comparisons = if a.workload.counts_the_same_as(&b.workload) {
+    let mut comparisons = if a.workload.counts_the_same_as(&b.workload) {
         unpaired_ladder(&groups(&windows_a), &groups(&windows_b), (&titles, &a.workload))
     } else {
         Vec::new()
     };
+    // All designs of each record: one without a device is the ceiling of the others.
+    let rows = [a, b].map(|digest| validity::all(digest, &groups(&digest.windows)));
+    validity::widen(&mut comparisons, |comparison, second| {
+        let (rows, design) = if second { (&rows[1], design_b) } else { (&rows[0], design_a) };
+        validity::factors(rows, (design, comparison.users?), &comparison.metric)
+    });
     let [title_a, title_b] = titles;
     DesignPair {
         a: title_a,

@@ -17,7 +17,7 @@ pub(crate) const EQUIVALENCE_MARGIN: f64 = 0.03;
 pub(crate) const SIGNIFICANT_P: f64 = 0.05;
 
 /// The metric of latency comparisons.
-const LATENCY: &str = "headline_p95_ns";
+pub(crate) const LATENCY: &str = "headline_p95_ns";
 
 /// What designs are compared by.
 pub(crate) const COMPARED: [&str; 2] = ["headline", LATENCY];
@@ -191,6 +191,8 @@ fn comparison(
         ratio: estimate.map(|estimate| estimate.ratio).or(single),
         low: estimate.map(|estimate| estimate.low),
         high: estimate.map(|estimate| estimate.high),
+        host_low: None,
+        host_high: None,
         pairs: 0,
         method: RatioMethod::Single,
         p: estimate.map(|estimate| estimate.p),

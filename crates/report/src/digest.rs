@@ -12,7 +12,7 @@ use underlay_record::{
 
 use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
 use crate::checkpoints::checkpoints;
-use crate::observed::{ObservedRun, WindowFacts};
+use crate::observed::{MeasuredWindow, ObservedRun, WindowFacts};
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines};
 use crate::workload_view::WorkloadView;
@@ -31,6 +31,8 @@ pub(crate) struct Digest {
     pub(crate) run_rows: Vec<analysis::Run>,
     /// The measured windows of the counted runs.
     pub(crate) windows: Vec<WindowFacts>,
+    /// The windows of their null twins, which are no measurements of a design.
+    pub(crate) twins: Vec<WindowFacts>,
     pub(crate) catalogue: SeriesCatalogue,
     pub(crate) lines: Vec<TimelineLine>,
     /// The checks of all runs that were not replaced, also of failed ones.
@@ -54,6 +56,7 @@ impl Digest {
             runs: record.runs()?,
             run_rows: Vec::new(),
             windows: Vec::new(),
+            twins: Vec::new(),
             catalogue: SeriesCatalogue::default(),
             lines: Vec::new(),
             checks: Vec::new(),
@@ -119,8 +122,9 @@ impl Digest {
     fn add(&mut self, run: ObservedRun) {
         let plan = PlanView::new(&self.manifest.plan);
         let workload = self.workload.clone();
-        let windows = run.windows();
-        self.windows.extend(windows.iter().map(|window| WindowFacts::of(window, &plan, &workload)));
+        let facts = |window: &MeasuredWindow<'_>| WindowFacts::of(window, &plan, &workload);
+        self.windows.extend(run.windows().iter().map(facts));
+        self.twins.extend(run.twin_windows().iter().map(facts));
         let counted = self.runs.iter().filter(|run| self.is_counted(run)).count();
         self.lines.extend(lines(&run, counted, &workload, &mut self.catalogue));
         self.sources.extend(source_rows(&run));

@@ -35,6 +35,7 @@ mod confounds;
 mod findings;
 mod headline;
 mod settings;
+mod validity;
 
 mod analyse;
 

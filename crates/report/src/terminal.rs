@@ -2,7 +2,7 @@
 
 use crate::analysis::{
     Analysis, Answer, Basis, Bottleneck, Comparison, Confidence, Estimate, Finding,
-    FindingSeverity, LatencyRow, Outcome, RateSearch, Rung, Scope,
+    FindingSeverity, LatencyRow, Outcome, RateSearch, Rung, Scope, Validity,
 };
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
@@ -108,7 +108,7 @@ impl Page {
         let verdict = &analysis.verdict;
         let style = match verdict.answer {
             Answer::Winner | Answer::Equivalent => Style::Good,
-            Answer::Invalid | Answer::NotComparable => Style::Bad,
+            Answer::Invalid | Answer::NotComparable | Answer::HostLimited => Style::Bad,
             _ => Style::Bold,
         };
         self.styled(style, wrap(&verdict.headline, self.width, "", ""));
@@ -361,6 +361,11 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
         text("p99", 3, &latency(|row| &row.p99)),
         text("CPU idle", 2, &metric("cpu_idle", percent)),
     ];
+    if !analysis.validity.is_empty() {
+        // After the interval: it says how to read both.
+        let words = |rung: &Rung| Some(validity(analysis, rung)?.as_str().to_string());
+        columns.insert(4, left(text("validity", 2, &words)));
+    }
     if rungs.len() > analysis.peaks.len() {
         let is_peak = |rung: &Rung| {
             analysis.peaks.iter().any(|p| (p.design, p.users) == (rung.design, rung.users))
@@ -371,6 +376,13 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
     columns
 }
 
+/// Whether a design or this host was measured.
+fn validity(analysis: &Analysis, rung: &Rung) -> Option<Validity> {
+    let rows = &analysis.validity;
+    let row = rows.iter().find(|row| (row.design, row.users) == (rung.design, rung.users))?;
+    Some(row.outcome)
+}
+
 fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> {
     let column =
         |header: &str, align, dispensable, of: &dyn Fn(&Comparison) -> String| TextColumn {
@@ -379,7 +391,7 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> 
             dispensable,
             cells: shown.iter().map(|comparison| of(comparison)).collect(),
         };
-    vec![
+    let mut columns = vec![
         column(&format!("ratio of {}", analysis.workload.unit), Align::Left, 0, &|c| {
             format!("{} over {}", title(analysis, c.b), title(analysis, c.a))
         }),
@@ -389,7 +401,11 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> 
         column("pairs", Align::Right, 2, &|c| c.pairs.to_string()),
         column("p", Align::Right, 1, &|c| c.p_adjusted.map_or("-".to_string(), probability)),
         column("conclusion", Align::Left, 0, &|c| outcome_words(c.outcome).to_string()),
-    ]
+    ];
+    if !analysis.validity.is_empty() {
+        columns.insert(4, column("with the host's share", Align::Left, 3, &host_interval));
+    }
+    columns
 }
 
 /// The interval of a ratio, or `none`.
@@ -397,6 +413,14 @@ pub(crate) fn ratio_interval(comparison: &Comparison) -> String {
     match (comparison.low, comparison.high) {
         (Some(low), Some(high)) => factor_interval(low, high),
         _ => "none".to_string(),
+    }
+}
+
+/// The interval with the host's share of emulated designs.
+pub(crate) fn host_interval(comparison: &Comparison) -> String {
+    match (comparison.host_low, comparison.host_high) {
+        (Some(low), Some(high)) => factor_interval(low, high),
+        _ => "unknown".to_string(),
     }
 }
 

@@ -9,7 +9,7 @@ use underlay_workload::batch::Mode;
 
 use crate::dialect::Dialect;
 use crate::host_view::HostView;
-use crate::plan::{DatastoreKind, DesignPlan, Plan, WorkloadKind};
+use crate::plan::{DatastoreKind, DesignPlan, Plan, TWIN_MEASURE, TWIN_RAMP_UP, WorkloadKind};
 
 pub(crate) use crate::plan::Estimates;
 
@@ -151,7 +151,9 @@ pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
         run,
         around_load,
         under_load,
-        duration: Nanos(load.0.saturating_add(run.0.saturating_mul(runs))),
+        duration: Nanos(
+            load.0.saturating_add(run.0.saturating_mul(runs)).saturating_add(twins(plan).0),
+        ),
         database,
         disk_templates: templates,
         disk_volumes,
@@ -194,6 +196,13 @@ impl Estimates {
 
 fn run_of(around_load: Nanos, under_load: Nanos, dilation: Dilation) -> Nanos {
     Nanos(around_load.0.saturating_add(dilation.wall(under_load).0))
+}
+
+/// The null twins of all designs, of the highest rung. That another rung is the best one, and has a twin too, is rare.
+fn twins(plan: &Plan) -> Nanos {
+    let designs = (0..plan.designs.len()).filter(|design| plan.has_null_twin(*design)).count();
+    let dilation = plan.procedure.time_dilation.factor().unwrap_or_default();
+    dilation.wall(Nanos((TWIN_RAMP_UP.0 + TWIN_MEASURE.0) * designs as u64))
 }
 
 /// What surrounds the load of a run.

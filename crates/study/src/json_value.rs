@@ -38,6 +38,7 @@ macro_rules! plain {
 plain! {
     u32: value => value.as_u64()?.try_into().ok();
     u64: value => value.as_u64();
+    bool: value => value.as_bool();
     String: value => value.as_str().map(str::to_string);
     PathBuf: value => value.as_str().map(PathBuf::from);
 }

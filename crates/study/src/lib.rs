@@ -68,8 +68,8 @@ pub use plan::{
     Arrivals, BatchPlan, ClusterPlan, DatastoreKind, DesignPlan, Durability, DvdstorePlan,
     EngineKind, EnginePlan, Estimates, FileSystem, Mode, Order, Origin, Pacing, Plan, Population,
     ProcedurePlan, Profile, PublishedSeries, ReductionKind, ResyncKind, RunPlan, Scale, SearchPlan,
-    Setting, Sizes, SysbenchPlan, TimeDilation, TimeDilationError, TpccPlan, VolumePlan,
-    WarehousePlan, WorkloadKind, WorkloadPlan,
+    Setting, Sizes, SysbenchPlan, TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation, TimeDilationError,
+    TpccPlan, VolumePlan, WarehousePlan, WorkloadKind, WorkloadPlan,
 };
 pub use plan_json::{
     PLAN_FORMAT, RecordedPlanError, measurement_json, plan_json, recorded_study, study_json,

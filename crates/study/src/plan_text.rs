@@ -177,8 +177,9 @@ fn one_run(plan: &Plan) -> String {
             search.resolution * 100.0
         )
     });
+    let twin = if procedure.null_twin { "; null twin in the first" } else { "" };
     format!(
-        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, {search}measure {}; stop, check",
+        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, {search}measure {}{twin}; stop, check",
         procedure.settle,
         procedure.warm_up,
         users.join(", "),

@@ -22,6 +22,11 @@ pub struct Comparison {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Lower end of the interval with the host's share of emulated designs; equal to `low` where nothing is emulated, `null` where
+    /// the share is unknown. With a single pair it is the host's share alone.
+    pub host_low: Option<f64>,
+    /// Upper end.
+    pub host_high: Option<f64>,
     /// Pairs of runs (same repeat) behind it.
     pub pairs: usize,
     /// How the interval was computed.

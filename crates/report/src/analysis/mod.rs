@@ -25,6 +25,7 @@ mod run;
 mod timeline;
 #[cfg(test)]
 mod typescript_tests;
+mod validity;
 mod verdict;
 mod window;
 
@@ -42,6 +43,7 @@ pub use method::{Direction, Method, Metric};
 pub use rate_search::{RateSearch, RateStep};
 pub use run::{Check, Emulation, Event, Phase, Run, Source};
 pub use timeline::{TimelineLine, TimelineSeries, Timelines};
+pub use validity::{Ceiling, ClassExcess, HostFactors, RungValidity, Validity};
 pub use verdict::{Answer, Confidence, Ratio, Verdict};
 pub use window::{Steady, SteadyState, Window};
 
@@ -70,6 +72,8 @@ pub struct Analysis {
     pub peaks: Vec<Peak>,
     /// Where the sessions' time went and what limits, one per rung; same order as `rungs`.
     pub bottlenecks: Vec<Bottleneck>,
+    /// Whether the emulated designs or this host were measured, one per rung of an emulated design; in the order of `rungs`.
+    pub validity: Vec<RungValidity>,
     /// The searches for the highest rate that meets a target, one per counted run that has one.
     pub searches: Vec<RateSearch>,
     /// Loads of block I/O, one per counted run that is one.

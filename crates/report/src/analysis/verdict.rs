@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use super::validity::Validity;
+
 /// The answer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(ts_rs::TS))]
@@ -22,6 +24,9 @@ pub struct Verdict {
     pub against: Option<usize>,
     /// New orders per minute of `winner` over those of `against`, in the headline's rung.
     pub ratio: Option<Ratio>,
+    /// Whether the designs or this host were measured: the graver outcome of the designs in the headline; `null` where none
+    /// of them is emulated.
+    pub validity: Option<Validity>,
     /// Users of the headline's rung.
     pub users: Option<u32>,
 }
@@ -39,6 +44,8 @@ pub enum Answer {
     Equivalent,
     /// A difference was seen, but one run per design allows no interval.
     NotRepeated,
+    /// This host was measured, or may explain the difference: the designs cannot be told from it.
+    HostLimited,
     /// The numbers may not be compared; the headline says why.
     NotComparable,
     /// The results are invalid: a consistency check failed or the load was not what was asked for.
@@ -86,4 +93,8 @@ pub struct Ratio {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
+    /// Lower end with the host's share of emulated designs; `null` where that is unknown.
+    pub host_low: Option<f64>,
+    /// Upper end.
+    pub host_high: Option<f64>,
 }

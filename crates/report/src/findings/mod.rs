@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 use underlay_core::Nanos;
 use underlay_record::conventions::finding as code;
 
-use crate::analysis::{Bottleneck, Confound, DriverLoad, Finding, FindingSeverity, Window};
+use crate::analysis::{
+    Bottleneck, Confound, DriverLoad, Finding, FindingSeverity, RungValidity, Window,
+};
 use crate::digest::Digest;
 use crate::ladder::Group;
 use crate::wording::list;
@@ -21,7 +23,7 @@ use block_load::block_loads;
 use comparability::{comparability, settings};
 use execution::{checks, recorded, repeats, runs};
 use generator::{load, load_generator};
-use platform::{emulation, host, shared, sources};
+use platform::{host, shared, sources, validity};
 use windows::steadiness;
 
 /// Dispatch later than this at the 99th percentile is not on time.
@@ -29,9 +31,6 @@ const LATE_DISPATCH: Nanos = Nanos::from_millis(20);
 
 /// Load generators that take more of the host than this are mentioned.
 const DRIVER_SHARE: f64 = 0.25;
-
-/// Requests that the host itself made late, as a share, from which on a design is called host-limited.
-const HOST_LIMITED: f64 = 0.05;
 
 /// Pairs of runs from which on a test has enough of them.
 const ENOUGH_RUNS: usize = 5;
@@ -42,6 +41,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) groups: &'a [Group<'a>],
     pub(crate) windows: &'a [Window],
     pub(crate) bottlenecks: &'a [Bottleneck],
+    pub(crate) validity: &'a [RungValidity],
     pub(crate) driver: &'a [DriverLoad],
     pub(crate) confounds: &'a [Confound],
 }
@@ -55,7 +55,7 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Finding> {
     derived.extend(repeats(evidence));
     derived.extend(block_loads(evidence.digest));
     derived.extend(load_generator(evidence));
-    derived.extend(emulation(evidence.digest));
+    derived.extend(validity(evidence));
     derived.extend(host(evidence));
     derived.extend(shared(evidence.digest));
     derived.extend(steadiness(evidence));

@@ -4,67 +4,81 @@ use std::collections::BTreeMap;
 
 use underlay_record::conventions::{document, finding as code};
 
-use crate::analysis::{Emulation, Finding, FindingSeverity};
+use crate::analysis::{Finding, FindingSeverity, RungValidity, Validity};
 use crate::digest::Digest;
 use crate::observed::{SharedDevice, shared_devices};
-use crate::wording::{amount, list, percent, time_ns};
+use crate::validity::CEILING_REACHED;
+use crate::wording::{amount, list, percent};
 
-use super::{Evidence, HOST_LIMITED, above, finding, grouped, of, warning};
+use super::{Evidence, above, finding, grouped, places, warning};
 
-/// How well the emulation kept its times: one finding each over all runs concerned.
-pub(super) fn emulation(digest: &Digest) -> Vec<Finding> {
-    let late: Vec<&Emulation> =
-        digest.emulation.iter().filter(|found| found.valid == Some(false)).collect();
-    let limited: Vec<&Emulation> = digest
-        .emulation
-        .iter()
-        .filter(|found| found.host_limited_share.is_some_and(|share| share > HOST_LIMITED))
-        .collect();
+/// Whether designs or this host were measured: one finding each over all rungs concerned.
+pub(super) fn validity(evidence: &Evidence<'_>) -> Vec<Finding> {
+    let with_device = |outcome: Validity| -> Vec<&RungValidity> {
+        let rows = evidence.validity.iter();
+        rows.filter(|row| row.outcome == outcome && !row.no_device).collect()
+    };
     let mut findings = Vec::new();
-    if let Some(first) = late.first() {
-        let reason = match (&first.reason, first.lateness_p99_ns) {
-            (Some(reason), _) => reason.clone(),
-            (None, Some(late)) => format!("lateness p99 {}", time_ns(late as f64)),
-            (None, None) => "no reason was recorded".to_string(),
-        };
-        let example = if late.len() > 1 { "for example " } else { "" };
-        let text = format!(
-            "not timing-valid in {}: the emulated device completed requests late ({example}{reason})",
-            runs_words(digest, &late)
-        );
-        findings.push(of_runs(warning(code::NOT_TIMING_VALID, text), digest, &late));
-    }
+    let limited = with_device(Validity::HostLimited);
     if !limited.is_empty() {
-        let shares = limited.iter().filter_map(|found| found.host_limited_share);
-        let largest = shares.max_by(f64::total_cmp).unwrap_or(0.0);
         let text = format!(
-            "the host was slower than the emulated device for up to {} of the requests in {}",
-            percent(largest),
-            runs_words(digest, &limited)
+            "host-limited: {} cannot be told from this host: within {} of its ceiling, or I/O times mostly the host's",
+            rungs_words(evidence, &limited),
+            percent(1.0 - CEILING_REACHED)
         );
-        findings.push(of_runs(warning(code::HOST_LIMITED, text), digest, &limited));
+        findings.push(of_rungs(warning(code::HOST_LIMITED, text), &limited));
+    }
+    let bounded = with_device(Validity::Bounded);
+    if !bounded.is_empty() {
+        let shares = bounded.iter().flat_map(|row| [row.late_share, row.early_share]).flatten();
+        let text = format!(
+            "bounded: up to {} of the sessions' time may be the host's: {}; intervals with the host's share include it",
+            percent(shares.max_by(f64::total_cmp).unwrap_or(0.0)),
+            rungs_words(evidence, &bounded),
+        );
+        let information = finding(FindingSeverity::Information, code::BOUNDED, text);
+        findings.push(of_rungs(information, &bounded));
+    }
+    let unknown = with_device(Validity::Unknown);
+    if !unknown.is_empty() {
+        let late = evidence.digest.emulation.iter().find(|found| found.valid == Some(false));
+        let late = late.and_then(|found| found.reason.as_ref());
+        let late = late.map_or_else(String::new, |reason| format!("; {reason}"));
+        let text = format!(
+            "validity unknown: {}: the record has no excess of I/O times per class, so the host's share has no bound{late}",
+            rungs_words(evidence, &unknown),
+        );
+        findings.push(of_rungs(warning(code::VALIDITY_UNKNOWN, text), &unknown));
+    }
+    for design in ceilings(evidence.validity) {
+        let title = evidence.digest.titles().get(design).cloned().unwrap_or_default();
+        let text = format!("{title} has no device: it shows this host's ceiling, not a device");
+        let information = finding(FindingSeverity::Information, "no-device", text);
+        findings.push(Finding { design: Some(design), ..information });
     }
     findings
 }
 
-/// `run 3 (NVMe, repeat 2)`, or `4 of 6 runs`.
-pub(super) fn runs_words(digest: &Digest, found: &[&Emulation]) -> String {
-    match found {
-        [only] => digest.run_words(only.run),
-        _ => format!("{} of {} runs", found.len(), digest.emulation.len()),
-    }
+/// The designs without a device.
+fn ceilings(validity: &[RungValidity]) -> Vec<usize> {
+    let mut designs: Vec<usize> =
+        validity.iter().filter(|row| row.no_device).map(|row| row.design).collect();
+    designs.dedup();
+    designs
 }
 
-/// A finding about some runs: about their design, if they have the same.
-pub(super) fn of_runs(finding: Finding, digest: &Digest, found: &[&Emulation]) -> Finding {
-    let mut designs: Vec<u32> =
-        found.iter().filter_map(|f| Some(digest.runs.get(f.run)?.design)).collect();
-    designs.dedup();
-    match (found, designs.as_slice()) {
-        ([only], _) => of(finding, only.run, digest),
-        (_, [design]) => Finding { design: Some(*design as usize), ..finding },
-        _ => finding,
-    }
+/// `NVMe at 4 and 16 users, SATA at 16 users`.
+fn rungs_words(evidence: &Evidence<'_>, rows: &[&RungValidity]) -> String {
+    let rungs: Vec<(usize, u32)> = rows.iter().map(|row| (row.design, row.users)).collect();
+    places(evidence.digest, &rungs)
+}
+
+/// A finding about some rungs: about their design and users, if they have the same.
+fn of_rungs(finding: Finding, rows: &[&RungValidity]) -> Finding {
+    let design = rows[0].design;
+    let design = rows.iter().all(|row| row.design == design).then_some(design);
+    let users = if let [only] = rows { Some(only.users) } else { None };
+    Finding { design, users, ..finding }
 }
 
 pub(super) fn host(evidence: &Evidence<'_>) -> Vec<Finding> {

@@ -43,7 +43,7 @@ pub(super) fn confidence(
 fn is_doubt(code: &str) -> bool {
     matches!(
         code,
-        "not-timing-valid"
+        "validity-unknown"
             | "host-limited"
             | "confounded"
             | "mixed-evidence"

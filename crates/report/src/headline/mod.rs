@@ -5,14 +5,16 @@ mod support;
 
 use crate::analysis::{
     Answer, Bottleneck, Comparison, Confidence, Design, Finding, FindingSeverity, Outcome, Peak,
-    RateSearch, Ratio, Rung, Scope, Verdict,
+    RateSearch, Ratio, Rung, RungValidity, Scope, Validity, Verdict,
 };
+use underlay_record::conventions::finding as code;
+
 use crate::comparisons::EQUIVALENCE_MARGIN;
 use crate::wording::{amount, count, factor, factor_interval, percent, sentence_case};
 use crate::workload_view::WorkloadView;
 
 use confidence::confidence;
-use support::{bottleneck_sentence, support};
+use support::{bottleneck_sentence, support, validity_sentence};
 
 /// Pairs from which on the answer may be called certain.
 const ENOUGH_PAIRS: usize = 5;
@@ -28,6 +30,7 @@ pub(crate) struct Results<'a> {
     pub(crate) peaks: &'a [Peak],
     pub(crate) comparisons: &'a [Comparison],
     pub(crate) bottlenecks: &'a [Bottleneck],
+    pub(crate) validity: &'a [RungValidity],
     pub(crate) findings: &'a [Finding],
     pub(crate) searches: &'a [RateSearch],
     pub(crate) workload: &'a WorkloadView,
@@ -47,6 +50,12 @@ struct Contest {
 pub(crate) fn verdict(results: &Results<'_>) -> Verdict {
     let mut measured: Vec<usize> = results.rungs.iter().map(|rung| rung.design).collect();
     measured.dedup();
+    // What has no device shows what the others could reach; it is no answer to which of them is ahead.
+    let with_device: Vec<usize> =
+        measured.iter().copied().filter(|design| !results.has_no_device(*design)).collect();
+    if with_device.len() >= 2 {
+        measured = with_device;
+    }
     match measured[..] {
         [] => silent(Answer::NoData, "No measurements yet".to_string()),
         _ if invalid(results).is_some() => invalid_verdict(results),
@@ -74,6 +83,7 @@ fn silent(answer: Answer, headline: String) -> Verdict {
         winner: None,
         against: None,
         ratio: None,
+        validity: None,
         users: None,
     }
 }
@@ -98,6 +108,13 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
     let title = &results.designs[design].title;
     let peak = results.peaks.iter().find(|peak| peak.design == design);
     let headline = match peak.and_then(|peak| Some((peak, peak.headline.value?))) {
+        Some((peak, headline)) if results.is_host_limited(design, peak.users) => format!(
+            "This host, not a device, does {} {}{} ({})",
+            amount(headline),
+            results.workload.rate_words(),
+            results.workload.at(peak.users),
+            evidence_words(results, &[design])
+        ),
         Some((peak, headline)) => format!(
             "{title} does {} {}{} ({})",
             amount(headline),
@@ -110,7 +127,9 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
     let mut verdict = silent(Answer::SingleDesign, headline);
     verdict.users = peak.map(|peak| peak.users);
     let users = peak.map_or(0, |peak| peak.users);
+    verdict.validity = results.validity_of(design, users).map(|row| row.outcome);
     verdict.support.extend(bottleneck_sentence(results, design, users));
+    verdict.support.extend(validity_sentence(results, design, users));
     verdict
 }
 
@@ -144,8 +163,15 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         return silent(Answer::NotComparable, text);
     };
     let obstacle = obstacle(results, contest);
+    let validity = [best, next]
+        .into_iter()
+        .filter_map(|design| Some(results.validity_of(design, users)?.outcome))
+        .max();
+    let explained = matches!(comparison.outcome, Outcome::Better | Outcome::Worse)
+        && ratio.host_low.zip(ratio.host_high).is_some_and(|(low, high)| low <= 1.0 && high >= 1.0);
     let answer = match (&obstacle, comparison.outcome) {
         (Some(_), _) | (_, Outcome::Missing) => Answer::NotComparable,
+        _ if validity == Some(Validity::HostLimited) || explained => Answer::HostLimited,
         (None, Outcome::Better | Outcome::Worse) => Answer::Winner,
         (None, Outcome::Equivalent) => Answer::Equivalent,
         (None, Outcome::Undecided | Outcome::Suggested) => Answer::NoDifferenceShown,
@@ -160,6 +186,8 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         winner: (answer == Answer::Winner).then_some(best),
         against: Some(next),
         ratio: Some(ratio),
+        // What the host may explain is not known of any design.
+        validity: if explained { Some(Validity::HostLimited) } else { validity },
         users: Some(users),
     };
     (verdict.confidence, verdict.confidence_reasons) = confidence(results, answer, comparison);
@@ -195,6 +223,20 @@ fn obstacle(results: &Results<'_>, contest: Contest) -> Option<String> {
 }
 
 impl Results<'_> {
+    /// What may be read from a rung; `None` of what is not emulated.
+    fn validity_of(&self, design: usize, users: u32) -> Option<&RungValidity> {
+        self.validity.iter().find(|row| (row.design, row.users) == (design, users))
+    }
+
+    fn is_host_limited(&self, design: usize, users: u32) -> bool {
+        self.validity_of(design, users).is_some_and(|row| row.outcome == Validity::HostLimited)
+    }
+
+    /// Whether a design has no device.
+    fn has_no_device(&self, design: usize) -> bool {
+        self.validity.iter().any(|row| row.design == design && row.no_device)
+    }
+
     /// Whether a search ended before this design's highest rate was found, so that its headline says at least how much.
     fn is_lower_bound(&self, design: usize) -> bool {
         self.searches.iter().any(|search| search.design == design && search.found == AT_LEAST)
@@ -219,7 +261,13 @@ fn headline(
         }
         _ => factor(ratio.value),
     };
+    let times = match with_host(results, contest, ratio) {
+        Some(wider) if ratio.low.is_some() => format!("{times} by chance, {wider}"),
+        Some(wider) => format!("{times}, {wider}"),
+        None => times,
+    };
     match answer {
+        Answer::HostLimited => host_limited(results, contest, &times, &kind),
         Answer::Winner => {
             format!("{best} does {times} the {rate} of {next}{at} ({kind})")
         }
@@ -239,6 +287,43 @@ fn headline(
         _ => format!(
             "No difference shown between {best} and {next}{at}: {times} ({kind}){}",
             elsewhere(results, contest)
+        ),
+    }
+}
+
+/// `[4.0, 6.4] with the host's share`, where that is not about the same as by chance.
+fn with_host(results: &Results<'_>, contest: Contest, ratio: &Ratio) -> Option<String> {
+    let is_bounded = [contest.best, contest.next].into_iter().any(|design| {
+        results
+            .validity_of(design, contest.users)
+            .is_some_and(|row| row.outcome == Validity::Bounded)
+    });
+    let (low, high) = ratio.host_low.zip(ratio.host_high).filter(|_| is_bounded)?;
+    Some(format!("{} with the host's share", factor_interval(low, high)))
+}
+
+/// What can be said where the host was measured: a design that cannot be told from it does not get the credit.
+fn host_limited(results: &Results<'_>, contest: Contest, times: &str, kind: &str) -> String {
+    let title = |design: usize| results.designs[design].title.as_str();
+    let (at, rate) = (results.workload.at(contest.users), results.workload.rate_words());
+    let limited = |design: usize| results.is_host_limited(design, contest.users);
+    match (limited(contest.best), limited(contest.next)) {
+        (true, false) => format!(
+            "This host does {times} the {rate} of {}{at}, and the design ahead of it is not \
+             distinguishable from this host ({kind})",
+            title(contest.next)
+        ),
+        (true, true) => format!(
+            "No design is distinguishable from this host{at}: the two best differ by {times} ({kind})"
+        ),
+        (false, true) => format!(
+            "The designs cannot be ranked{at}: the second best is not distinguishable from this host; \
+             {times} between the two best ({kind})"
+        ),
+        (false, false) => format!(
+            "The host's share may explain the difference between {} and {}{at}: {times} ({kind})",
+            title(contest.best),
+            title(contest.next)
         ),
     }
 }
@@ -273,7 +358,7 @@ fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
     )
 }
 
-/// `emulated`, or `NVMe emulated, SATA measured; not timing-valid; designs differ in more than storage`.
+/// `emulated`, or `NVMe emulated, SATA measured; validity unknown; designs differ in more than storage`.
 fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
     let word = |design: usize| results.designs[design].evidence.as_str();
     let first = word(designs[0]);
@@ -294,8 +379,8 @@ fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
     if results.time_dilation > 1 {
         words.push_str(&format!(", time dilation {}", results.time_dilation));
     }
-    if found("not-timing-valid") {
-        words.push_str("; not timing-valid");
+    if found(code::VALIDITY_UNKNOWN) {
+        words.push_str("; validity unknown");
     }
     if found("confounded") {
         words.push_str("; designs differ in more than storage");
@@ -321,12 +406,16 @@ fn find<'a>(
 /// The ratio of a comparison, with `over` as the numerator.
 fn oriented(comparison: &Comparison, over: usize) -> Option<Ratio> {
     let value = comparison.ratio?;
+    let Comparison { low, high, host_low, host_high, .. } = *comparison;
     if comparison.b == over {
-        return Some(Ratio { value, low: comparison.low, high: comparison.high });
+        return Some(Ratio { value, low, high, host_low, host_high });
     }
+    let inverse = |end: Option<f64>| end.map(f64::recip);
     Some(Ratio {
         value: 1.0 / value,
-        low: comparison.high.map(f64::recip),
-        high: comparison.low.map(f64::recip),
+        low: inverse(high),
+        high: inverse(low),
+        host_low: inverse(host_high),
+        host_high: inverse(host_low),
     })
 }

@@ -2,7 +2,8 @@
 
 use super::{Contest, Results, TELLING, find, oriented};
 use crate::analysis::{
-    Answer, Bottleneck, Comparison, LatencyRow, LimitMode, Outcome, Rung, TimeClass,
+    Answer, Bottleneck, Comparison, HostFactors, LatencyRow, LimitMode, Outcome, Rung, TimeClass,
+    Validity,
 };
 use crate::method::type_title;
 use crate::verdict::bottleneck::class_title;
@@ -27,6 +28,10 @@ pub(super) fn support(
     support.extend(bottleneck_sentence(results, contest.next, contest.users));
     support.extend(lower_bound(results, contest));
     support.extend(how_sure(comparison));
+    for design in [contest.best, contest.next] {
+        support.extend(validity_sentence(results, design, contest.users));
+    }
+    support.extend(ceiling_designs(results, contest));
     support.extend(others(results, contest));
     support
 }
@@ -97,12 +102,22 @@ fn latency(results: &Results<'_>, contest: Contest) -> Option<String> {
         1 => workload.counted.clone(),
         _ => format!("{} ({})", workload.counted, type_title(kind)),
     };
+    // Of a bounded design: between what the host may have added and saved.
+    let number = |design: usize| {
+        let value = p95(design)?;
+        let row = results.validity_of(design, contest.users);
+        let bounds =
+            row.filter(|row| row.outcome == Validity::Bounded).and_then(|row| row.response);
+        let bounds = bounds.map_or_else(String::new, |HostFactors { low, high }| {
+            let (low, high) = (time_ns(value * low), time_ns(value * high));
+            format!(" ({low} to {high} with the host's share)")
+        });
+        Some(format!("{}{bounds} on {}", time_ns(value), results.designs[design].title))
+    };
     Some(format!(
-        "p95 response time of {what}: {} on {}, {} on {}.",
-        time_ns(p95(contest.best)?),
-        results.designs[contest.best].title,
-        time_ns(p95(contest.next)?),
-        results.designs[contest.next].title
+        "p95 response time of {what}: {}, {}.",
+        number(contest.best)?,
+        number(contest.next)?
     ))
 }
 
@@ -162,6 +177,37 @@ fn lower_bound(results: &Results<'_>, contest: Contest) -> Option<String> {
     })
 }
 
+/// Whether a design or this host was measured.
+pub(super) fn validity_sentence(
+    results: &Results<'_>,
+    design: usize,
+    users: u32,
+) -> Option<String> {
+    let row = results.validity_of(design, users)?;
+    Some(format!("{} is {}.", results.designs[design].title, row.text))
+}
+
+/// What designs without a device are: `No delay has no device: at 16 users it does 1.6x of NVMe, which is this host's ceiling.`
+fn ceiling_designs(results: &Results<'_>, contest: Contest) -> Option<String> {
+    let others = (0..results.designs.len())
+        .filter(|design| ![contest.best, contest.next].contains(design))
+        .filter(|design| results.has_no_device(*design));
+    let texts: Vec<String> = others
+        .filter_map(|design| {
+            let comparison = find(results, contest.best, design, "headline", Some(contest.users))?;
+            let ratio = oriented(comparison, design)?;
+            let title = |design: usize| &results.designs[design].title;
+            Some(format!(
+                "{} has no device: its {} of {} is this host's ceiling",
+                title(design),
+                factor(ratio.value),
+                title(contest.best)
+            ))
+        })
+        .collect();
+    (!texts.is_empty()).then(|| format!("{}.", list(&texts)))
+}
+
 fn how_sure(comparison: &Comparison) -> Option<String> {
     let p = comparison.p_adjusted?;
     let p = if p < 0.001 { "p < 0.001".to_string() } else { format!("p = {p:.3}") };
@@ -175,6 +221,7 @@ fn how_sure(comparison: &Comparison) -> Option<String> {
 fn others(results: &Results<'_>, contest: Contest) -> Option<String> {
     let texts: Vec<String> = (0..results.designs.len())
         .filter(|design| *design != contest.best && *design != contest.next)
+        .filter(|design| !results.has_no_device(*design))
         .filter_map(|design| {
             let comparison = find(results, contest.best, design, "headline", Some(contest.users))?;
             let ratio = oriented(comparison, contest.best)?;

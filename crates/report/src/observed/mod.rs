@@ -15,4 +15,5 @@ pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_de
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};
 pub(crate) use waits::{WaitSummary, class_of};
-pub(crate) use window_facts::{CpuFacts, DriverFacts, WindowFacts};
+pub(crate) use window::MeasuredWindow;
+pub(crate) use window_facts::{CpuFacts, DriverFacts, IoFacts, WindowFacts};

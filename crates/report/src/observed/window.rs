@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use underlay_core::{Histogram, Nanos};
 use underlay_record::conventions::event;
-use underlay_record::{HistogramRow, Interval, StoredHistogram, TransactionTick, WaitWindow};
+use underlay_record::{
+    HistogramRow, Interval, Phase, PhaseKind, PhaseStatus, StoredHistogram, TransactionTick,
+    WaitWindow,
+};
 
 use super::run::ObservedRun;
 use crate::workload_view::WorkloadView;
@@ -20,15 +23,22 @@ pub(crate) struct MeasuredWindow<'a> {
 impl ObservedRun {
     /// The measured windows: finished, with users; of a block load those that belong to what is reported.
     pub(crate) fn windows(&self) -> Vec<MeasuredWindow<'_>> {
-        self.phases
-            .iter()
-            .filter(|phase| self.is_measured(phase))
-            .filter(|phase| !self.is_left_out(&phase.label))
-            .filter_map(|phase| {
-                let interval = phase.interval().filter(|interval| interval.seconds() > 0.0)?;
-                Some(MeasuredWindow { run: self, users: phase.users?, interval })
-            })
-            .collect()
+        self.of_phases(|phase| self.is_measured(phase) && !self.is_left_out(&phase.label))
+    }
+
+    /// The windows of the null twin: the same load without the delays of the modelled storage.
+    pub(crate) fn twin_windows(&self) -> Vec<MeasuredWindow<'_>> {
+        self.of_phases(|phase| {
+            phase.kind == PhaseKind::NullTwin && phase.status == PhaseStatus::Finished
+        })
+    }
+
+    fn of_phases(&self, is_wanted: impl Fn(&Phase) -> bool) -> Vec<MeasuredWindow<'_>> {
+        let window = |phase: &Phase| {
+            let interval = phase.interval().filter(|interval| interval.seconds() > 0.0)?;
+            Some(MeasuredWindow { run: self, users: phase.users?, interval })
+        };
+        self.phases.iter().filter(|phase| is_wanted(phase)).filter_map(window).collect()
     }
 }
 

@@ -4,9 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use underlay_core::Histogram;
+use underlay_core::{Histogram, IoClass};
 use underlay_record::conventions::{
-    DISPATCH_LAG, document, driver_series, histogram_scope, source,
+    DISPATCH_LAG, document, driver_series, histogram_scope, io_series, source,
 };
 use underlay_record::{Interval, StoredHistogram};
 
@@ -48,6 +48,8 @@ pub(crate) struct WindowFacts {
     pub(crate) driver: DriverFacts,
     pub(crate) waits: Option<WaitSummary>,
     pub(crate) volumes: BTreeMap<String, VolumeFacts>,
+    /// What modelled I/O took; empty where nothing is modelled, and in older records.
+    pub(crate) io: BTreeMap<IoClass, IoFacts>,
     /// Longest time without a tick of any source, seconds.
     pub(crate) longest_gap_s: Option<f64>,
 }
@@ -140,6 +142,16 @@ pub(crate) struct DriverFacts {
     pub(crate) lag: StoredHistogram,
 }
 
+/// I/O of one class that a model was asked about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct IoFacts {
+    pub(crate) per_second: f64,
+    /// What the model said, seconds of all requests per second.
+    pub(crate) modelled: f64,
+    /// What they took, in the same way.
+    pub(crate) actual: f64,
+}
+
 /// One volume, as the kernel's block layer and as the datastore saw it; or a device that volumes share.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct VolumeFacts {
@@ -187,6 +199,7 @@ impl WindowFacts {
             driver: driver(window),
             waits: WaitSummary::of(window.waits()),
             volumes: volumes(window),
+            io: io(window),
             longest_gap_s: sources
                 .filter_map(|ticks| ticks.longest_gap(window.span()))
                 .max_by(f64::total_cmp),
@@ -344,6 +357,20 @@ fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {
         busiest_share: rate(driver_series::BUSIEST_THREAD),
         lag: (&window.merged_histogram(histogram_scope::DRIVER, DISPATCH_LAG)).into(),
     }
+}
+
+/// Of every class, or of none.
+fn io(window: &MeasuredWindow<'_>) -> BTreeMap<IoClass, IoFacts> {
+    let rate = |series: String| window.rate(source::DATASTORE, &series);
+    let of = |class: IoClass| {
+        let facts = IoFacts {
+            per_second: rate(io_series::ios(class))?,
+            modelled: rate(io_series::modelled(class))? / 1e9,
+            actual: rate(io_series::actual(class))? / 1e9,
+        };
+        Some((class, facts))
+    };
+    IoClass::ALL.into_iter().map(of).collect::<Option<_>>().unwrap_or_default()
 }
 
 fn volumes(window: &MeasuredWindow<'_>) -> BTreeMap<String, VolumeFacts> {

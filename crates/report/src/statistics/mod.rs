@@ -15,6 +15,7 @@ mod drift;
 mod effective_samples;
 mod equivalence;
 mod holm;
+pub(crate) mod host_share;
 mod mean;
 mod mser;
 mod sign_flip;

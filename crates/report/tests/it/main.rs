@@ -15,4 +15,5 @@ mod synthetic;
 mod synthetic_run;
 mod terminal;
 mod time_axis;
+mod validity;
 mod verdicts;

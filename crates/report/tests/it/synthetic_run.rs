@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use rand::RngExt;
 use serde_json::{Value, json};
 use underlay_core::series::{Layer, SeriesSpec};
-use underlay_core::{Histogram, Nanos, RootSeed};
+use underlay_core::{Histogram, IoClass, Nanos, RootSeed};
 use underlay_record::conventions::{
-    DISPATCH_LAG, LATENESS, MODELLED, commits_by, document, histogram_scope,
+    DISPATCH_LAG, LATENESS, MODELLED, commits_by, document, histogram_scope, io_series,
 };
 use underlay_record::{
     Check, CheckMoment, CheckOutcome, Event, Interval, NewPhase, NewRun, PhaseKind, PhaseStatus,
@@ -16,7 +16,7 @@ use underlay_record::{
 };
 
 use crate::simulation::{MIX, SAMPLES, Second, Simulation};
-use crate::synthetic::{Devices, OwnCommits, Scenario};
+use crate::synthetic::{Devices, HOST_PATH_NS, OwnCommits, Scenario};
 
 /// One run of a scenario.
 pub struct SimulatedRun<'a> {
@@ -77,6 +77,22 @@ impl SimulatedRun<'_> {
             let length = self.scenario.measure_s;
             self.phase(recorder, run, PhaseKind::Measure, Some(*users), second, length, &mut drive);
             second += length;
+        }
+        if self.scenario.null_twin && self.repeat == 0 {
+            let mut demands = self.scenario.designs[self.design].demands;
+            (demands.read_ns, demands.log_ns) = HOST_PATH_NS;
+            let random = RootSeed(self.scenario.seed).stream("twin", u64::from(self.order));
+            let mut simulation = Simulation::new(demands, random);
+            let users = self.top_users();
+            simulation.set_users(users);
+            let mut drive = |recorder: &mut Recorder, at: u64| {
+                let happened = simulation.second();
+                self.tick(recorder, run, at, &happened, &mut counters);
+            };
+            self.phase(recorder, run, PhaseKind::RampUp, Some(users), second, 1, &mut drive);
+            second += 1;
+            self.phase(recorder, run, PhaseKind::NullTwin, Some(users), second, 3, &mut drive);
+            second += 3;
         }
         self.write_ending(recorder, run, second);
         let at = Nanos::from_secs(second + 2);
@@ -247,7 +263,7 @@ impl SimulatedRun<'_> {
         let sampled = f64::from(SAMPLES) * seconds;
         let read_sectors = counters.reads.0 * 16.0;
         let log_sectors = counters.log_bytes * self.scenario.written_per_logged / 512.0;
-        vec![
+        let mut values = vec![
             ("host_cpu", vec![busy * 0.8, 0.0, busy * 0.2, idle * 0.7, idle * 0.3, 0.0, 0.0, 0.0]),
             (
                 "process",
@@ -274,7 +290,14 @@ impl SimulatedRun<'_> {
             ),
             ("driver", vec![counters.driver_ns, counters.busiest_ns, f64::from(self.top_users())]),
             ("pressure", vec![]),
-        ]
+        ];
+        values.extend(self.scenario.host_adds.map(|adds| {
+            let modelled = |actual: f64| actual / (1.0 + adds);
+            let of = |io: (f64, f64)| [io.0, modelled(io.1), io.1];
+            let rows = [of(counters.log_writes), of(counters.reads), of((0.0, 0.0))];
+            ("datastore", rows.concat())
+        }));
+        values
     }
 
     fn of_database(&self, counters: &Counters, observed: f64) -> Vec<f64> {
@@ -376,8 +399,8 @@ impl SimulatedRun<'_> {
         let datastore = json!({ "volumes": volumes });
         recorder.write_document(Some(run), document::DATASTORE, &datastore).unwrap();
         let timing = json!({
-            "valid": self.scenario.timing_valid,
-            "reason": (!self.scenario.timing_valid).then_some("lateness p99 of 400 us exceeds 10 % of 700 us"),
+            "valid": self.scenario.host_adds.is_some(),
+            "reason": self.scenario.host_adds.is_none().then_some("lateness p99 of 400 us exceeds 10 % of 700 us"),
             "host_limited_share": 0.001,
             "floor_ns": 9_000,
             "compensation_ns": 12_000,
@@ -461,7 +484,15 @@ fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
             ),
         ),
     };
-    vec![
+    let classes = IoClass::ALL.into_iter().flat_map(|class| {
+        [
+            SeriesSpec::counter(io_series::ios(class), "ios"),
+            SeriesSpec::counter(io_series::modelled(class), "ns"),
+            SeriesSpec::counter(io_series::actual(class), "ns"),
+        ]
+    });
+    let datastore = ("datastore", Layer::Datastore, classes.collect());
+    let mut sources = vec![
         ("host_cpu", Layer::Host, states),
         ("process", Layer::Host, process),
         database,
@@ -478,7 +509,9 @@ fn sources(scenario: &Scenario) -> Vec<(&'static str, Layer, Vec<SeriesSpec>)> {
             .concat(),
         ),
         ("pressure", Layer::Host, Vec::new()),
-    ]
+    ];
+    sources.extend(scenario.host_adds.map(|_| datastore));
+    sources
 }
 
 /// All sessions are open from the start: those of users that are not active yet are idle.

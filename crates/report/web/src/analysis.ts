@@ -14,6 +14,7 @@ comparisons: Array<Comparison>,
 rungs: Array<Rung>,
 peaks: Array<Peak>,
 bottlenecks: Array<Bottleneck>,
+validity: Array<RungValidity>,
 searches: Array<RateSearch>,
 block_loads: Array<BlockLoads>,
 distributions: Array<Distribution>,
@@ -32,7 +33,7 @@ host: unknown,
 software: unknown,
 method: Method, };
 
-export type Answer = "winner" | "no-difference-shown" | "equivalent" | "not-repeated" | "not-comparable" | "invalid" | "single-design" | "no-data";
+export type Answer = "winner" | "no-difference-shown" | "equivalent" | "not-repeated" | "host-limited" | "not-comparable" | "invalid" | "single-design" | "no-data";
 
 export type Basis = "runs" | "within-run" | "bootstrap" | "none";
 
@@ -82,6 +83,11 @@ sessions: number,
 share: number,
 per_transaction_ns: number | null, };
 
+export type Ceiling = {
+source: string,
+headline: number | null,
+reached: number | null, };
+
 export type Check = {
 run: number,
 moment: string,
@@ -90,6 +96,13 @@ title: string,
 outcome: string,
 rows: number | null,
 detail: string | null, };
+
+export type ClassExcess = {
+class: string,
+ios_per_second: number,
+modelled_mean_ns: number | null,
+actual_mean_ns: number | null,
+excess_per_transaction_ns: number | null, };
 
 export type Comparison = {
 a: number,
@@ -100,6 +113,8 @@ metric: string,
 ratio: number | null,
 low: number | null,
 high: number | null,
+host_low: number | null,
+host_high: number | null,
 pairs: number,
 method: RatioMethod,
 p: number | null,
@@ -181,6 +196,10 @@ text: string, };
 
 export type GateState = "passed" | "soft" | "failed" | "not-judged";
 
+export type HostFactors = {
+low: number,
+high: number, };
+
 export type LatencyRow = {
 transaction: string,
 count: number,
@@ -260,7 +279,9 @@ end_s: number | null, };
 export type Ratio = {
 value: number,
 low: number | null,
-high: number | null, };
+high: number | null,
+host_low: number | null,
+host_high: number | null, };
 
 export type RatioMethod = "paired-log-ratio" | "welch" | "single";
 
@@ -295,6 +316,19 @@ users: number,
 metrics: { [key in string]: Estimate },
 latencies: Array<LatencyRow>,
 volumes: Array<VolumeRow>, };
+
+export type RungValidity = {
+design: number,
+users: number,
+outcome: Validity,
+text: string,
+no_device: boolean,
+excess: Array<ClassExcess>,
+late_share: number | null,
+early_share: number | null,
+throughput: HostFactors | null,
+response: HostFactors | null,
+ceiling: Ceiling | null, };
 
 export type Scope = "rung" | "peak";
 
@@ -369,6 +403,8 @@ export type Timelines = {
 series: Array<TimelineSeries>,
 lines: Array<TimelineLine>, };
 
+export type Validity = "valid" | "bounded" | "unknown" | "host-limited";
+
 export type Verdict = {
 headline: string,
 answer: Answer,
@@ -378,6 +414,7 @@ confidence_reasons: Array<string>,
 winner: number | null,
 against: number | null,
 ratio: Ratio | null,
+validity: Validity | null,
 users: number | null, };
 
 export type VolumeRow = {

@@ -36,6 +36,9 @@ section! {
         /// the smallest factor at which this host's own share of storage times is small. Emulated
         /// storage only.
         "time-dilation" time_dilation: Entry<TimeDilation> = One(time_dilation());
+        /// At the end of the first run of each emulated design, its load without the delays of the storage, for
+        /// some seconds: what this host can do at most.
+        "null-twin" null_twin: Entry<bool> = One(boolean());
     }
     written_for {
         "dilation" => "time-dilation", "ladder" => "users", "virtual-users" => "users", "duration" => "measure",

@@ -22,7 +22,9 @@ use crate::weights_plan::WeightsPlan;
 
 pub use design::{ClusterPlan, DatastoreKind, DesignPlan, ReductionKind, ResyncKind, VolumePlan};
 pub use engine::{EngineKind, EnginePlan};
-pub use procedure::{Order, ProcedurePlan, SearchPlan, TimeDilation, TimeDilationError};
+pub use procedure::{
+    Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation, TimeDilationError,
+};
 pub use provenance::{Origin, Setting};
 pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
 pub use underlay_workload::tpcc::{HomeWarehouse, Profile};
@@ -86,6 +88,22 @@ impl Plan {
     /// Whether the designs are different kinds of evidence, so that none can be said of all.
     pub fn is_mixed_evidence(&self) -> bool {
         self.designs.windows(2).any(|two| two[0].evidence != two[1].evidence)
+    }
+
+    /// Whether the first run of a design ends with its null twin: the load without the delays of its storage. A design that has
+    /// none is a twin itself; what breaks or works beside the users would not be what it was in the measured windows.
+    pub fn has_null_twin(&self, design: usize) -> bool {
+        let has_delays = match &self.designs[design].kind {
+            DatastoreKind::Path { .. } => false,
+            DatastoreKind::Emulated { devices, .. } => {
+                devices.iter().any(|(_, profile)| !profile.is_instant())
+            }
+            DatastoreKind::Cluster(cluster) => !cluster.spec.is_instant(),
+        };
+        self.procedure.null_twin
+            && has_delays
+            && self.background.iter().all(|work| !work.designs.contains(&design))
+            && self.faults.iter().all(|fault| !fault.designs.contains(&design))
     }
 }
 

@@ -9,6 +9,11 @@ use underlay_workload::objective::Objective;
 
 use crate::json_value::{FromJson, ToJson, json_struct};
 
+/// Once per rung of a null twin: load that does not count yet.
+pub const TWIN_RAMP_UP: Nanos = Nanos::from_secs(1);
+/// Once per rung of a null twin: what counts. Short, because only a difference of a fifth matters.
+pub const TWIN_MEASURE: Nanos = Nanos::from_secs(2);
+
 json_struct! {
     /// How a study is measured. One run = restore, start, settle, warm up, then per rung of the ladder
     /// ramp up and measure, then stop and check.
@@ -33,6 +38,9 @@ json_struct! {
         "order" order: Order,
         /// How many times longer everything takes than what it stands for.
         "time_dilation" time_dilation: TimeDilation,
+        /// At the end of the first run of each emulated design: the load of its highest and of its best rung
+        /// without the delays of the storage. Never of a job, nor with a search.
+        "null_twin" null_twin: bool,
     }
 }
 

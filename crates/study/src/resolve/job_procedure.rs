@@ -64,7 +64,7 @@ impl Resolver<'_> {
         };
         let ladder = Ladder { users: vec![sessions], full: vec![sessions], top };
         let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
-        let plan = plan(Some(&ladder), &phases, Some(None), repeats, order);
+        let plan = plan(Some(&ladder), &phases, Some(None), (repeats, order, Some(false)));
         ProcedureChoice { plan, phases, ladder: Some(ladder), time_dilation: None }
     }
 
@@ -74,18 +74,19 @@ impl Resolver<'_> {
         let first = |sections: &crate::entry::Entry<Vec<crate::entry::Section<_>>>| {
             sections.get().and_then(|list| list.first()).and_then(|one| one.span.clone())
         };
-        let written: [(&str, Option<Range<usize>>); 6] = [
+        let written: [(&str, Option<Range<usize>>); 7] = [
             ("procedure.users", file.users.span()),
             ("procedure.warm-up", file.warm_up.span()),
             ("procedure.ramp-up", file.ramp_up.span()),
             ("procedure.search", file.search.span.clone()),
             ("procedure.time-dilation", file.time_dilation.span()),
+            ("procedure.null-twin", file.null_twin.span()),
             ("weights", first(&self.file.weights)),
         ];
         for (key, span) in written {
             if span.is_some() {
                 let remedy = match key {
-                    "weights" => "remove it",
+                    "weights" | "procedure.null-twin" => "remove it",
                     "procedure.time-dilation" => UNDILATED,
                     _ => CONCURRENCY,
                 };

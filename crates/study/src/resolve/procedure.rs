@@ -96,6 +96,10 @@ impl Resolver<'_> {
         let order = self.pick("procedure.order", &order).found();
         let time_dilation = self.time_dilation();
 
+        let twin = [(Layer::File, &file.null_twin), (Layer::Default, &default.null_twin)];
+        let twin = self.pick("procedure.null-twin", &twin).found();
+        self.provenance.extend(twin.iter().map(|c| c.setting(c.value.to_string())));
+
         let users = full.as_ref().map(|full| self.scale_ladder(full));
         self.record_procedure(
             users.as_ref(),
@@ -118,8 +122,10 @@ impl Resolver<'_> {
             measure: measure.map(|time| time.value),
         };
         let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
-        let plan =
-            plan(ladder.as_ref(), &phases, search, repeats, order).zip(time_dilation.as_ref());
+        // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
+        let twin = twin.map(|twin| twin.value && search.as_ref().is_some_and(Option::is_none));
+        let plan = plan(ladder.as_ref(), &phases, search, (repeats, order, twin))
+            .zip(time_dilation.as_ref());
         let plan = plan.map(|(plan, chosen)| ProcedurePlan { time_dilation: chosen.value, ..plan });
         ProcedureChoice { plan, phases, ladder, time_dilation }
     }
@@ -301,8 +307,7 @@ pub(super) fn plan(
     ladder: Option<&Ladder>,
     phases: &Phases,
     search: Option<Option<SearchPlan>>,
-    repeats: Option<u32>,
-    order: Option<Order>,
+    (repeats, order, null_twin): (Option<u32>, Option<Order>, Option<bool>),
 ) -> Option<ProcedurePlan> {
     Some(ProcedurePlan {
         users: ladder?.users.clone(),
@@ -314,6 +319,7 @@ pub(super) fn plan(
         repeats: repeats?,
         order: order?,
         time_dilation: TimeDilation::NONE,
+        null_twin: null_twin?,
     })
 }
 

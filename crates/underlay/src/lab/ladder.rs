@@ -10,7 +10,7 @@ use underlay_core::Nanos;
 use underlay_driver::DriveTick;
 use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
 use underlay_record::{Interval, PhaseKind, TransactionTick};
-use underlay_study::{ProcedurePlan, SearchPlan};
+use underlay_study::{ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP};
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
@@ -172,6 +172,21 @@ impl Ladder<'_> {
                 continue;
             }
             self.measure(*users, procedure.measure, |_| {})?;
+        }
+        Ok(())
+    }
+
+    /// The same load once more where nothing delays the storage, at these numbers of users: what this host can do at most. The
+    /// caller takes the delays away.
+    pub fn climb_null_twin(&mut self, rungs: &[u32]) -> Result<(), Abort> {
+        for users in rungs {
+            self.phase(PhaseKind::RampUp, *users, TWIN_RAMP_UP, |ladder| {
+                ladder.driver.set_users(*users);
+                ladder.pass_seconds(TWIN_RAMP_UP)
+            })?;
+            self.phase(PhaseKind::NullTwin, *users, TWIN_MEASURE, |ladder| {
+                ladder.pass_seconds(TWIN_MEASURE)
+            })?;
         }
         Ok(())
     }

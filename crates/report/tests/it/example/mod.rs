@@ -8,10 +8,11 @@ mod timelines;
 
 use serde_json::json;
 use underlay_report::analysis::{
-    ANALYSIS_FORMAT, Analysis, Answer, Basis, Bottleneck, BudgetPart, Check, Comparison,
-    Confidence, Confound, Design, Direction, Emulation, Estimate, EvidenceKind, Finding,
-    FindingSeverity, Gate, GateState, LimitMode, Method, Metric, Outcome, Peak, Published, Ratio,
-    RatioMethod, RuledOut, Scope, Setting, Source, Study, TimeClass, Verdict, Workload,
+    ANALYSIS_FORMAT, Analysis, Answer, Basis, Bottleneck, BudgetPart, Ceiling, Check, ClassExcess,
+    Comparison, Confidence, Confound, Design, Direction, Emulation, Estimate, EvidenceKind,
+    Finding, FindingSeverity, Gate, GateState, HostFactors, LimitMode, Method, Metric, Outcome,
+    Peak, Published, Ratio, RatioMethod, RuledOut, RungValidity, Scope, Setting, Source, Study,
+    TimeClass, Validity, Verdict, Workload,
 };
 
 use measures::{block_loads, distributions, driver, rungs, searches};
@@ -58,6 +59,7 @@ pub fn analysis(size: Size) -> Analysis {
         rungs: rungs(),
         peaks: peaks(),
         bottlenecks: bottlenecks(),
+        validity: validity(),
         searches: searches(),
         block_loads: vec![block_loads()],
         distributions: distributions(),
@@ -131,9 +133,52 @@ fn verdict() -> Verdict {
         confidence_reasons: vec!["5 pairs of interleaved runs agree".into(), "the checks hold".into()],
         winner: Some(0),
         against: Some(1),
-        ratio: Some(Ratio { value: 2.56, low: Some(2.4), high: Some(2.7) }),
+        ratio: Some(Ratio {
+            value: 2.56,
+            low: Some(2.4),
+            high: Some(2.7),
+            host_low: Some(2.3),
+            host_high: Some(2.8),
+        }),
+        validity: Some(Validity::Valid),
         users: Some(16),
     }
+}
+
+/// The highest rung of NVMe is bounded, its others and those of SATA are valid.
+fn validity() -> Vec<RungValidity> {
+    let class = |class: &str, excess_ns: f64| ClassExcess {
+        class: class.into(),
+        ios_per_second: 1_200.0,
+        modelled_mean_ns: Some(90_000.0),
+        actual_mean_ns: Some(96_000.0),
+        excess_per_transaction_ns: Some(excess_ns),
+    };
+    let row = |design: usize, users: u32, late: f64, reached: f64| {
+        let outcome = if late > 0.05 { Validity::Bounded } else { Validity::Valid };
+        RungValidity {
+            design,
+            users,
+            outcome,
+            text: format!("{}: a sentence about the host's share", outcome.as_str()),
+            no_device: false,
+            excess: vec![class("log", 12_000.0), class("read", 31_000.0), class("data-write", 0.0)],
+            late_share: Some(late),
+            early_share: Some(0.0),
+            throughput: Some(HostFactors { low: 1.0, high: 1.0 / (1.0 - late) }),
+            response: Some(HostFactors { low: 1.0 - late, high: 1.0 }),
+            ceiling: (users == 16).then(|| Ceiling {
+                source: "null-twin".into(),
+                headline: Some(25_000.0),
+                reached: Some(reached),
+            }),
+        }
+    };
+    let of = |(design, users): (usize, u32)| match (design, users) {
+        (0, 16) => row(0, 16, 0.08, 0.62),
+        _ => row(design, users, 0.02, 0.24),
+    };
+    (0..2).flat_map(|design| USERS.map(|users| (design, users))).map(of).collect()
 }
 
 fn designs() -> Vec<Design> {
@@ -168,6 +213,8 @@ fn comparisons() -> Vec<Comparison> {
                 ratio: Some(ratio),
                 low: Some(ratio * 0.95),
                 high: Some(ratio * 1.05),
+                host_low: Some(ratio * 0.93),
+                host_high: Some(ratio * 1.07),
                 pairs: 5,
                 method: RatioMethod::PairedLogRatio,
                 p: Some(0.0004),

@@ -74,6 +74,9 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
   const [low, high] = turned
     ? [turn(comparison.high), turn(comparison.low)]
     : [comparison.low, comparison.high];
+  const [hostLow, hostHigh] = turned
+    ? [turn(comparison.host_high), turn(comparison.host_low)]
+    : [comparison.host_low, comparison.host_high];
   const ahead = comparison.outcome === "better" ? comparison.b : comparison.outcome === "worse" ? comparison.a : null;
   const label = comparison.users === null ? "peaks" : users(comparison.users);
   return {
@@ -87,6 +90,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
       html("div", {}, comparison.text),
       html("div", { class: "muted" },
         low === null ? "one pair of runs: no interval" : `${interval(low, high, ratio)}, ${count(comparison.pairs)} pairs of runs`),
+      hostLow === null ? "" : html("div", { class: "muted" }, `${interval(hostLow, hostHigh, ratio)} with the host's share`),
     ],
   };
 }

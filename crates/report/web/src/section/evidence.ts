@@ -1,7 +1,7 @@
 // How good the evidence is: the runs in their order, whether each window was steady, whether the
 // emulation kept its times, and what the load generator cost.
 
-import type { Run, Window } from "../analysis";
+import type { Run, RungValidity, Validity, Window } from "../analysis";
 import { drawOrder } from "../chart/order";
 import { figure } from "../chart/frame";
 import { html, type Child } from "../dom";
@@ -9,6 +9,7 @@ import { capitalised, clock, count, duration, latency, MISSING, percent, rate, s
 import { legend, section, type Page } from "../page";
 import { table, tall, type Row } from "../table";
 import { isBlockLoad, vocabulary } from "../vocabulary";
+import { VALIDITY } from "./verdict";
 
 const STEADY = {
   steady: ["\u2713 steady", "good"],
@@ -24,21 +25,25 @@ export function evidence(page: Page): HTMLElement {
     orderChart(page),
     html("h3", {}, "Runs"), runTable(page), eventTable(page),
     page.analysis.windows.length > 0 ? [html("h3", {}, "Measured windows"), windowTable(page)] : null,
+    page.analysis.validity.length > 0 ? [html("h3", {}, "Design or host"), validityTable(page)] : null,
     page.analysis.emulation.length > 0 ? [html("h3", {}, "Emulation"), emulationTable(page)] : null,
     page.analysis.driver.length > 0 ? [html("h3", {}, "Load generator"), driverTable(page)] : null);
 }
 
 function summary(page: Page): string {
-  const { windows, emulation } = page.analysis;
+  const { windows, validity } = page.analysis;
   const found = (state: Window["steady"]["state"]) => windows.filter((window) => window.steady.state === state).length;
   const [steady, short] = [found("steady"), found("too-short")];
-  const kept = emulation.filter((entry) => entry.valid === true).length;
+  const outcomes = (Object.keys(VALIDITY) as Validity[])
+    .map((outcome) => [outcome, validity.filter((row) => row.outcome === outcome).length] as const)
+    .filter(([, rungs]) => rungs > 0)
+    .map(([outcome, rungs]) => `${count(rungs)} ${outcome}`);
   return [
     steady + short < windows.length || steady > 0
       ? `${count(steady)} of ${count(windows.length)} measured windows were steady.`
       : "",
     short > 0 ? `${count(short)} of ${count(windows.length)} measured windows were too short to judge.` : "",
-    emulation.length > 0 ? `Emulated timing was valid in ${count(kept)} of ${count(emulation.length)} runs.` : "",
+    outcomes.length > 0 ? `Of ${count(validity.length)} emulated rungs: ${outcomes.join(", ")}.` : "",
   ].filter(Boolean).join(" ");
 }
 
@@ -135,23 +140,51 @@ function windowTable(page: Page): HTMLElement {
   ));
 }
 
+/** The host's part in the result of each emulated rung. */
+function validityTable(page: Page): HTMLElement {
+  const excess = (row: RungValidity, name: string): Child => {
+    const found = row.excess.find((entry) => entry.class === name)?.excess_per_transaction_ns ?? null;
+    return found === null ? MISSING : `${found < 0 ? "\u2212" : "+"}${latency(Math.abs(found))}`;
+  };
+  const factors = (of: RungValidity["throughput"]): Child =>
+    of === null ? MISSING : `${significant(of.low)} to ${significant(of.high)}`;
+  return tall(table(
+    [
+      { heading: capitalised(vocabulary().many), numeric: true }, { heading: "Design", design: true }, { heading: "Outcome" },
+      { heading: "Log", numeric: true }, { heading: "Reads", numeric: true },
+      { heading: "Throughput \u00d7", numeric: true }, { heading: "Of ceiling", numeric: true },
+      { heading: "Details", wrap: true },
+    ],
+    page.analysis.validity.map((row) => {
+      const [word, className] = VALIDITY[row.outcome];
+      return {
+        cells: [
+          count(row.users), page.designs[row.design]?.title ?? MISSING, html("span", { class: `status ${className}` }, word),
+          excess(row, "log"), excess(row, "read"), factors(row.throughput),
+          percent(row.ceiling?.reached ?? null), row.text,
+        ],
+      };
+    }),
+    "What log and reads took beyond their model, per transaction; what throughput may have to be multiplied by; how near it comes to the host's ceiling",
+  ));
+}
+
 function emulationTable(page: Page): HTMLElement {
   return table(
     [
-      { heading: "Order", numeric: true }, { heading: "Design", design: true }, { heading: "Timing" },
+      { heading: "Order", numeric: true }, { heading: "Design", design: true },
       { heading: "Modelled p50", numeric: true }, { heading: "Modelled p99", numeric: true },
       { heading: "Lateness p50", numeric: true }, { heading: "Lateness p99", numeric: true },
-      { heading: "Host-limited", numeric: true }, { heading: "Reason", wrap: true },
+      { heading: "Host slower than device", numeric: true },
     ],
     page.analysis.emulation.map((entry) => {
       const run = page.analysis.runs[entry.run];
-      const [word, className] = entry.valid === null ? ["not known", "warn"] : entry.valid ? ["\u2713 valid", "good"] : ["\u2717 not valid", "bad"];
       return {
         cells: [
-          count(run?.order), nameOf(page, run), html("span", { class: `status ${className}` }, word),
+          count(run?.order), nameOf(page, run),
           latency(entry.modelled_p50_ns), latency(entry.modelled_p99_ns),
           latency(entry.lateness_p50_ns), latency(entry.lateness_p99_ns),
-          percent(entry.host_limited_share), entry.reason ?? "",
+          percent(entry.host_limited_share),
         ],
       };
     }),

@@ -13,6 +13,8 @@ import { unitName } from "../unit";
 
 /** Phases that everything else in a run is preparation for. */
 const MEASURED = "measure";
+/** The phase without the delays of the storage. */
+const TWIN = "null-twin";
 /** Groups whose series add up to a whole, and the title of their chart. */
 const STACKED: Record<string, string> = {
   waits: "Session states",
@@ -547,8 +549,8 @@ function timesOf(run: Run, line: TimelineLine): number[] {
 function spansOf(run: Run): TimeSpan[] {
   return run.phases.flatMap((phase) => {
     const measured = phase.kind === MEASURED;
-    if (phase.end_s === null || !(measured || phase.kind === "warm-up")) return [];
-    const label = measured && phase.users !== null ? users(phase.users) : phase.label;
+    if (phase.end_s === null || !(measured || phase.kind === "warm-up" || phase.kind === TWIN)) return [];
+    const label = measured && phase.users !== null ? users(phase.users) : phase.kind === TWIN ? "null twin" : phase.label;
     return [{ begin: phase.begin_s - origin(run), end: phase.end_s - origin(run), label, measured }];
   });
 }

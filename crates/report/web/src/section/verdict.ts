@@ -1,6 +1,6 @@
 // The answer: one sentence, how much, how sure, and what kind of evidence it rests on.
 
-import type { Answer, Confidence, Evidence } from "../analysis";
+import type { Answer, Confidence, Evidence, Validity } from "../analysis";
 import { html, type Child } from "../dom";
 import { capitalised, count, MISSING, wallTime } from "../format";
 import type { Page } from "../page";
@@ -30,11 +30,26 @@ const ANSWER: Record<Answer, [string, string]> = {
   equivalent: ["equal within the margin", "good"],
   "no-difference-shown": ["no difference shown", "warn"],
   "not-repeated": ["not repeated", "warn"],
+  "host-limited": ["this host was measured", "bad"],
   "not-comparable": ["not comparable", "bad"],
   invalid: ["invalid", "bad"],
   "single-design": ["one design", ""],
   "no-data": ["no data yet", "warn"],
 };
+
+/** What may be read from the numbers of an emulated design. */
+export const VALIDITY: Record<Validity, [string, string]> = {
+  valid: ["valid", "good"],
+  bounded: ["bounded", "warn"],
+  unknown: ["validity unknown", "warn"],
+  "host-limited": ["host-limited", "bad"],
+};
+
+function validityBadge(validity: Validity | null): Child {
+  if (validity === null) return null;
+  const [text, className] = VALIDITY[validity];
+  return html("span", { class: `badge ${className}`, title: "whether the designs or this host were measured" }, text);
+}
 
 /** The badge of a kind of evidence. */
 export function evidenceBadge(evidence: Evidence): HTMLElement {
@@ -74,6 +89,7 @@ export function verdict(page: Page): HTMLElement {
     html("p", { class: "badges" },
       html("span", { class: `badge ${className}` }, word),
       confidenceBadge(answer.confidence),
+      validityBadge(answer.validity),
       evidenceKinds(page).map((kind) => [evidenceBadge(kind), html("span", { class: "muted" }, meaning(kind))]),
       dilationBadge(page),
       warningsLink(page)),

@@ -342,6 +342,7 @@ fn run_job<S: External>(
             repeats: 1,
             order: Order::Abba,
             time_dilation: TimeDilation::NONE,
+            null_twin: false,
         },
         mix: None,
         weights: Vec::new(),

@@ -245,6 +245,7 @@ impl UserLoad {
             repeats: 1,
             order: Order::Abba,
             time_dilation: TimeDilation::NONE,
+            null_twin: false,
         }
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use underlay_core::RootSeed;
 use underlay_database::managed::Server;
 use underlay_database::{Engine, Target};
-use underlay_datastore::MountedVolume;
+use underlay_datastore::{MountedVolume, Timing};
 use underlay_driver::{DriveSpec, DriveSummary, Pacing};
 use underlay_host::Cgroup;
 use underlay_record::conventions::document;
@@ -19,7 +19,7 @@ use super::{ActiveRun, Running};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
 use crate::lab::generator::RunningLoad;
-use crate::lab::ladder::{Ladder, Measured};
+use crate::lab::ladder::{Ladder, Measured, Rung};
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
@@ -91,7 +91,16 @@ impl<S: Subject> ActiveRun<'_, S> {
             measured: &mut measured,
         };
         let climbed = match plan.workload.kind.job_sessions() {
-            None => ladder.climb(&plan.procedure),
+            None => ladder.climb(&plan.procedure).and_then(|()| {
+                let rungs = self.twin_rungs(&ladder.measured.rungs());
+                if rungs.is_empty() {
+                    return Ok(());
+                }
+                self.set_timing(datastore, Timing::Off)?;
+                let climbed = ladder.climb_null_twin(&rungs);
+                self.set_timing(datastore, Timing::Modelled)?;
+                climbed
+            }),
             Some(sessions) => ladder.wait_for_job(sessions, &plan.procedure),
         };
         // Whatever ended the climb: processes that wait for broken storage can only end once it is repaired.
@@ -118,6 +127,18 @@ impl<S: Subject> ActiveRun<'_, S> {
             self.rungs.extend(sessions.zip(outcome["value"].as_f64()));
         }
         Ok(summary)
+    }
+
+    /// Users of the null twin of this run: those that headlines are about, of the highest rung and of the best one. None in later
+    /// repeats.
+    fn twin_rungs(&self, measured: &[Rung]) -> Vec<u32> {
+        if self.scheduled.repeat > 0 || !self.bench.plan.has_null_twin(self.scheduled.design) {
+            return Vec::new();
+        }
+        let best = measured.iter().max_by(|a, b| a.1.total_cmp(&b.1)).map(|(users, _)| *users);
+        let mut rungs = vec![self.users()];
+        rungs.extend(best.filter(|best| *best != self.users()));
+        rungs
     }
 
     /// Users of the top of the ladder.

@@ -185,7 +185,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             background: &mut background,
         };
         let driven = self.drive(running, &before, &mut phases, observer);
-        self.keep_timing(&datastore, observer)?;
+        self.keep_timing(&datastore)?;
         let summary = match driven {
             Err(Abort::Failed(reason)) if faults.lost().is_some() => {
                 self.verified = Some(Verified::Broken(reason));

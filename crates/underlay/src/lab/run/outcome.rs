@@ -7,7 +7,7 @@ use underlay_database::session::Commits;
 use underlay_datastore::TimingReport;
 use underlay_driver::{DriveSummary, Saturation};
 use underlay_record::conventions::{
-    LATENESS, MODELLED, commits_by, document, event, finding, histogram_scope,
+    LATENESS, MODELLED, commits_by, document, event, histogram_scope,
 };
 use underlay_record::{Interval, Severity};
 use underlay_telemetry::CollectorReport;
@@ -103,11 +103,7 @@ pub fn keep_summary<B>(
 
 impl<S: Subject> ActiveRun<'_, S> {
     /// Keeps the emulation's own judgement of its timing.
-    pub(super) fn keep_timing(
-        &self,
-        datastore: &SharedDatastore,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Abort> {
+    pub(super) fn keep_timing(&self, datastore: &SharedDatastore) -> Result<(), Abort> {
         let report = datastore.lock().unwrap_or_else(PoisonError::into_inner).timing();
         // A datastore that has just died cannot be asked; why the run ended is said elsewhere.
         let Ok(Some(report)) = report else { return Ok(()) };
@@ -140,9 +136,6 @@ impl<S: Subject> ActiveRun<'_, S> {
                 "compensation_ns": compensation.0,
             }),
         )?;
-        if let Some(reason) = reason {
-            self.log.find(Severity::Warning, finding::NOT_TIMING_VALID, &reason, observer)?;
-        }
         Ok(())
     }
 }
