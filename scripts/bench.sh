@@ -79,4 +79,8 @@ echo "== memory of the emulator: volumes written from end to end"
 echo "== block load generator: requests per second, processor time and percentiles, against fio with io_uring"
 "$examples/io_cost" --json "$out/io-cost.json"
 
+echo "== error rates: studies of equal designs, and of a device slowed by a known factor (about 100 s each)"
+"$examples/error_rates" --studies "${BENCH_STUDIES:-40}" --power-studies "${BENCH_POWER_STUDIES:-20}" \
+  --json "$out/error-rates.json"
+
 echo "written: $(echo "$out"/*.json)"

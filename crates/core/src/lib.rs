@@ -12,6 +12,7 @@
 // Pure: clippy.toml lists what is denied, and why.
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
+pub mod calendar;
 pub mod dilation;
 pub mod evidence;
 pub mod histogram;
@@ -21,6 +22,7 @@ pub mod shared;
 pub mod units;
 pub mod words;
 
+pub use calendar::utc_timestamp;
 pub use dilation::Dilation;
 pub use evidence::Evidence;
 pub use histogram::Histogram;

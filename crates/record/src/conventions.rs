@@ -151,6 +151,10 @@ pub mod finding {
     pub const RATE_SEARCH: &str = "rate-search";
     /// Volumes have no block device to themselves. Derived by reports.
     pub const SHARED_DEVICE: &str = "shared-device";
+    /// The main ratio is as precise as the study asked for.
+    pub const PRECISION_REACHED: &str = "precision-reached";
+    /// It is not, after as many repeats as the study allows.
+    pub const PRECISION_MISSED: &str = "precision-missed";
     /// A setting trades durability for speed.
     pub const NOT_DURABLE: &str = "not-durable";
     /// The execution was not in real time.

@@ -30,8 +30,12 @@ fn analysis_of(digest: Digest) -> Analysis {
     let confounds = confounds::within(&digest);
     let findings = findings_with(&digest, &groups, (&ladders, &confounds));
     let designs = designs(&digest);
-    let mut comparisons =
-        comparisons::all(&groups, &ladders.peaks, (&digest.titles(), &digest.workload));
+    let mut comparisons = comparisons::all(
+        &groups,
+        &ladders.peaks,
+        (&digest.titles(), &digest.workload),
+        comparisons::interval_alpha(&PlanView::new(&digest.manifest.plan)),
+    );
     validity::widen_within(&mut comparisons, &ladders.validity, &ladders.peaks);
     let searches = rate_searches::all(&digest);
     let verdict = headline::verdict(&headline::Results {
@@ -75,6 +79,16 @@ fn analysis_of(digest: Digest) -> Analysis {
         host: digest.manifest.host,
         software: digest.manifest.software,
     }
+}
+
+/// Whether the repeats so far make the main answer of a record precise: the interval of the ratio of throughput at the highest
+/// common number of users is within `share` of it, for every pair of designs.
+pub fn is_precise(record: &Record, share: f64) -> Result<bool, ReadError> {
+    let digest = Digest::read(record)?;
+    let alpha = comparisons::interval_alpha(&PlanView::new(&digest.manifest.plan));
+    let groups = ladder::groups(&digest.windows);
+    let designs = digest.designs.len();
+    Ok(comparisons::main_ratios_are_within(&groups, designs, &digest.workload, (share, alpha)))
 }
 
 /// What the reader of a record must know, gravest first.

@@ -12,7 +12,7 @@ use crate::analyse::findings_of;
 use crate::analysis::{
     Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Metric, Outcome, Workload,
 };
-use crate::comparisons::{COMPARED, unpaired_ladder};
+use crate::comparisons::{COMPARED, conclude_unpaired, main_position, unpaired_ladder};
 use crate::confounds::{between, not_asked};
 use crate::digest::Digest;
 use crate::ladder::groups;
@@ -166,8 +166,21 @@ pub fn compare(
     }
     let names = distinct_names(&side_a.file, &side_b.file);
     let positions = design_pairs(&sides.0, &sides.1, options)?;
-    let pairs: Vec<DesignPair> =
+    let mut pairs: Vec<DesignPair> =
         positions.iter().map(|pair| design_pair((&sides.0, &sides.1), *pair, &names)).collect();
+    let mut ladders: Vec<_> = pairs
+        .iter_mut()
+        .map(|pair| (&mut pair.comparisons, [pair.a.clone(), pair.b.clone()]))
+        .collect();
+    conclude_unpaired(&mut ladders, &sides.0.workload);
+    // All designs of each record: one without a device is the ceiling of the others.
+    let rows = [&sides.0, &sides.1].map(|digest| validity::all(digest, &groups(&digest.windows)));
+    for (pair, (design_a, design_b)) in pairs.iter_mut().zip(&positions) {
+        validity::widen(&mut pair.comparisons, |comparison, second| {
+            let (rows, design) = if second { (&rows[1], design_b) } else { (&rows[0], design_a) };
+            validity::factors(rows, (*design, comparison.users?), &comparison.metric)
+        });
+    }
     let said = said_of_sides((&sides.0, &sides.1), &positions, &names);
     // An execution is known by its plan and the nanosecond in which it began.
     let same_record = a.manifest() == b.manifest();
@@ -283,17 +296,11 @@ fn design_pair(
     };
     let (windows_a, windows_b) = (of_design(a, design_a), of_design(b, design_b));
     // Rows per second over queries per hour would be a number, and mean nothing.
-    let mut comparisons = if a.workload.counts_the_same_as(&b.workload) {
-        unpaired_ladder(&groups(&windows_a), &groups(&windows_b), (&titles, &a.workload))
+    let comparisons = if a.workload.counts_the_same_as(&b.workload) {
+        unpaired_ladder(&groups(&windows_a), &groups(&windows_b), &a.workload)
     } else {
         Vec::new()
     };
-    // All designs of each record: one without a device is the ceiling of the others.
-    let rows = [a, b].map(|digest| validity::all(digest, &groups(&digest.windows)));
-    validity::widen(&mut comparisons, |comparison, second| {
-        let (rows, design) = if second { (&rows[1], design_b) } else { (&rows[0], design_a) };
-        validity::factors(rows, (design, comparison.users?), &comparison.metric)
-    });
     let [title_a, title_b] = titles;
     DesignPair {
         a: title_a,
@@ -316,13 +323,8 @@ fn headline(
             pair.a, pair.b, a.counts, b.counts
         );
     }
-    let top = pair
-        .comparisons
-        .iter()
-        .filter(|comparison| comparison.metric == "headline" && comparison.ratio.is_some())
-        .max_by_key(|comparison| comparison.users);
-    match top {
-        Some(comparison) => comparison.text.clone(),
+    match main_position(&pair.comparisons) {
+        Some(top) => pair.comparisons[top].text.clone(),
         None if workload.is_block_load() => {
             format!("{} and {} share no number of requests in flight", pair.a, pair.b)
         }

@@ -45,16 +45,23 @@ mod html;
 mod terminal;
 
 mod compare;
+mod gate;
+mod trend;
 
 #[cfg(test)]
 mod synthetic_series;
 
-pub use analyse::analyse;
+pub use analyse::{analyse, is_precise};
 pub use analysis::Analysis;
 pub use compare::{
     CompareError, CompareOptions, DesignPair, IdentityPolicy, RecordComparison, Side, compare,
     comparison_summary,
 };
+pub use gate::{Gate, GateOutcome, GatePair, gate};
 pub use html::{HtmlError, html};
 pub use terminal::{Colour, terminal_summary};
+pub use trend::{
+    LeftOut, Trend, TrendChange, TrendDesign, TrendError, TrendPoint, TrendRecord, trend,
+    trend_summary,
+};
 pub use underlay_record::{export_csv, export_json_lines};

@@ -173,11 +173,12 @@ const DEFINITIONS: [(&str, &str); 12] = [
     ),
     (
         "ratio",
-        "of paired runs (same repeat): geometric mean, with Student's t on the logarithms; p values of \
-         several rungs are corrected by Holm's method",
+        "of paired runs (same repeat): geometric mean, with Student's t on the logarithms, no narrower than the \
+         variation within the runs allows; p values are corrected for all comparisons of the study, of which throughput \
+         at the highest common rung is the main one",
     ),
     ("no difference shown", "the interval of the ratio includes 1; this does not prove equality"),
-    ("equivalent", "both one-sided tests reject a difference beyond 3 %"),
+    ("the same within 5 %", "both one-sided tests reject a difference beyond 5 %"),
     (
         "time budget",
         "mean number of sessions in each state, from session samples, with CPU and run-queue time from \

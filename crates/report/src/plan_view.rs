@@ -62,6 +62,12 @@ impl<'a> PlanView<'a> {
         self.plan["estimates"]["working_set_ratio"].as_f64()
     }
 
+    /// How narrow the interval of the main ratio had to become to end the repeats: 0.05 = within 5 % of the ratio. `None` where
+    /// their number was fixed.
+    pub(crate) fn repeats_until(&self) -> Option<f64> {
+        self.plan["procedure"]["repeats_until"].as_f64()
+    }
+
     /// Each resolved value with its origin.
     pub(crate) fn settings(&self) -> Vec<PlannedSetting> {
         let setting = |setting: &Value| {

@@ -462,7 +462,7 @@ pub(crate) fn outcome_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Better => "better",
         Outcome::Worse => "worse",
-        Outcome::Equivalent => "equal within 3 %",
+        Outcome::Equivalent => "same within 5 %",
         Outcome::Undecided => "no difference shown",
         Outcome::Suggested => "not confirmed (*)",
         Outcome::Single => "one pair: no interval",

@@ -51,6 +51,8 @@ pub(crate) const USERS: RangeInclusive<u32> = 1..=100_000;
 pub(crate) const RUNGS_MAX: usize = 64;
 /// Repeats.
 pub(crate) const REPEATS: RangeInclusive<u32> = 1..=1000;
+/// How narrow an interval can be asked for, in thousandths of the ratio.
+pub(crate) const PRECISION_PERMILLE: RangeInclusive<u32> = 5..=1000;
 /// Measured window: below, a checkpoint or a hiccup decides the result.
 pub(crate) const MEASURE: RangeInclusive<Nanos> =
     Nanos::from_secs(5)..=Nanos::from_secs(7 * 86_400);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use underlay_core::Nanos;
 
 use crate::json_value::{FromJson, ToJson, json_struct};
-use crate::plan::{Scale, TimeDilation};
+use crate::plan::{Repeats, Scale, TimeDilation};
 
 json_struct! {
     /// Options that take precedence over the study file. All empty = the study as written.
@@ -16,8 +16,8 @@ json_struct! {
     pub struct PlanOptions {
         /// `--scale 1/k`.
         "scale" scale: Option<Scale>,
-        /// `--repeats N`.
-        "repeats" repeats: Option<u32>,
+        /// `--repeats N`, or `--repeats "until 5 %"`.
+        "repeats" repeats: Option<Repeats>,
         /// `--users 1,4,16`: replaces the ladder, not scaled.
         "users" users: Option<Vec<u32>>,
         /// `--warm-up 30s`.

@@ -9,8 +9,8 @@ use underlay_model::DeviceProfile;
 
 use crate::finding::Finding;
 use crate::plan::{
-    ClusterPlan, DatastoreKind, DesignPlan, HomeWarehouse, Pacing, Plan, Profile, Scale, Setting,
-    Sizes, VolumePlan, WorkloadKind,
+    ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL, HomeWarehouse, Pacing, Plan,
+    Profile, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
 };
 use crate::resolve::cluster::described;
 use underlay_core::Words;
@@ -45,11 +45,12 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
 fn summary(page: &mut Page, plan: &Plan) {
     let estimates = &plan.estimates;
     let runs = plan.schedule.len();
+    let most = if plan.procedure.repeats_until.is_some() { "at most " } else { "" };
     page.row("evidence", &evidence(plan));
     page.row(
         "duration",
         &format!(
-            "about {}: load {}, then {runs} runs of {}",
+            "{most}about {}: load {}, then {most}{runs} runs of {}",
             estimates.duration, estimates.load, estimates.run
         ),
     );
@@ -67,6 +68,15 @@ fn summary(page: &mut Page, plan: &Plan) {
     page.row("database", &database(plan));
     page.row("load", &workload(plan));
     page.row("order", &order(plan));
+    if let Some(precision) = plan.procedure.repeats_until {
+        page.row(
+            "repeats",
+            &format!(
+                "until the interval of the main ratio is within {precision} of it; {FEWEST_REPEATS_UNTIL} to {}",
+                plan.procedure.repeats
+            ),
+        );
+    }
     page.row("one run", &one_run(plan));
 }
 

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use underlay_core::{Bytes, Dilation, Nanos};
 
 use crate::entry::{Entry, Section};
-use crate::plan::TimeDilation;
+use crate::plan::{Repeats, TimeDilation};
 use crate::report::Report;
 use crate::suggest::{listed, nearest};
 use underlay_core::Words;
@@ -198,6 +198,21 @@ impl<'t> Item<'t> {
             _ => return self.wrong_type(report, &bounds, &self.unquoted_help()),
         };
         text.parse().ok().or_else(|| self.out_of_range(report, text, &bounds))
+    }
+
+    /// A number of repeats, whose range someone else checks, or the precision that ends them.
+    pub fn repeats(&self, report: &mut Report) -> Option<Repeats> {
+        let DeValue::String(text) = self.value else {
+            return self.count(report).map(Repeats::Exactly);
+        };
+        match text.parse() {
+            Ok(until @ Repeats::Until(_)) => Some(until),
+            _ => self.wrong_type(
+                report,
+                "a whole number, or a precision such as \"until 5 %\"",
+                "write a number without quotes, or \"until 5 %\"",
+            ),
+        }
     }
 
     /// True or false.

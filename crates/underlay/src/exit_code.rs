@@ -21,11 +21,15 @@ pub const LOAD_NOT_DELIVERED: u8 = 6;
 pub const NOT_COMPARABLE: u8 = 7;
 /// A resource that Underlay created could not be removed.
 pub const LEFT_BEHIND: u8 = 8;
+/// `compare --fail-if-worse`: the second record is worse than allowed.
+pub const WORSE: u8 = 9;
+/// `compare --fail-if-worse`: the records do not tell whether it is.
+pub const UNDECIDED: u8 = 10;
 /// Stopped by Ctrl-C or SIGTERM, cleanly.
 pub const INTERRUPTED: u8 = 130;
 
 /// The table for `--help` and the reference.
-pub const TABLE: [(u8, &str); 10] = [
+pub const TABLE: [(u8, &str); 12] = [
     (OK, "done"),
     (INTERNAL, "internal error (a bug: please report it)"),
     (BAD_INPUT, "bad input: study, argument or file; nothing was changed"),
@@ -35,5 +39,7 @@ pub const TABLE: [(u8, &str); 10] = [
     (LOAD_NOT_DELIVERED, "the requested load was not delivered"),
     (NOT_COMPARABLE, "the records cannot be compared"),
     (LEFT_BEHIND, "a resource that Underlay created could not be removed"),
+    (WORSE, "compare --fail-if-worse: the second record is worse than allowed"),
+    (UNDECIDED, "compare --fail-if-worse: the records cannot tell; repeat the runs more often"),
     (INTERRUPTED, "interrupted; shut down cleanly"),
 ];

@@ -56,6 +56,16 @@ impl Stop {
         Stop::new(exit_code::NOT_COMPARABLE, message)
     }
 
+    /// A gate refuses: worse than allowed.
+    pub fn worse(message: impl Into<String>) -> Stop {
+        Stop::new(exit_code::WORSE, message)
+    }
+
+    /// A gate cannot tell.
+    pub fn undecided(message: impl Into<String>) -> Stop {
+        Stop::new(exit_code::UNDECIDED, message)
+    }
+
     /// Something could not be removed.
     pub fn left_behind(message: impl Into<String>) -> Stop {
         Stop::new(exit_code::LEFT_BEHIND, message)

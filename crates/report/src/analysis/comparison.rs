@@ -18,7 +18,7 @@ pub struct Comparison {
     pub metric: String,
     /// b over a; `null` when one of the two has no value.
     pub ratio: Option<f64>,
-    /// Lower end of the 95 % interval of the ratio.
+    /// Lower end of the 95 % interval of the ratio, which is not corrected for the number of comparisons.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
@@ -33,17 +33,27 @@ pub struct Comparison {
     pub method: RatioMethod,
     /// Two-sided p of "no difference".
     pub p: Option<f64>,
-    /// The same after Holm's correction over the rungs of this pair and metric.
+    /// The same after the correction for all comparisons of the study (or of the two records).
     pub p_adjusted: Option<f64>,
     /// p of the sign-flip permutation test, which assumes no distribution; its smallest possible value
     /// is `2 / 2^pairs`.
     pub p_permutation: Option<f64>,
     /// p of the test for equivalence (TOST): small = shown to be equal within the margin.
     pub p_equivalence: Option<f64>,
+    /// Repeats (pairs, or runs of each record) after which the interval would be within 5 % of the ratio, if they vary
+    /// as those so far; `null` where it is as narrow already, or where that would take more than 1,000.
+    pub repeats_needed: Option<usize>,
     /// What follows.
     pub outcome: Outcome,
     /// The same in words.
     pub text: String,
+}
+
+impl Comparison {
+    /// How far the interval reaches from the ratio, as a share of it: 0.05 = from ratio / 1.05 to ratio * 1.05.
+    pub fn half_width(&self) -> Option<f64> {
+        Some(self.high? / self.ratio? - 1.0)
+    }
 }
 
 /// Where two designs are compared.
@@ -62,7 +72,7 @@ pub enum Scope {
 #[cfg_attr(test, derive(ts_rs::TS))]
 #[serde(rename_all = "kebab-case")]
 pub enum RatioMethod {
-    /// Student's t over the logarithms of the ratios of paired runs.
+    /// Student's t over the logarithms of the ratios of paired runs, no narrower than what varied within the runs.
     PairedLogRatio,
     /// Welch's t over the logarithms of the runs' means.
     Welch,
@@ -79,12 +89,12 @@ pub enum Outcome {
     Better,
     /// b is worse than a.
     Worse,
-    /// Equal within the margin of equivalence.
+    /// The same within the margin of equivalence.
     Equivalent,
     /// No difference shown.
     Undecided,
     /// The interval excludes 1, but so would one of so many by chance: not confirmed after the
-    /// correction for the number of rungs.
+    /// correction for the number of comparisons.
     Suggested,
     /// One pair: nothing can be said about chance.
     Single,

@@ -2,6 +2,7 @@
 
 use super::{ENOUGH_PAIRS, Results};
 use crate::analysis::{Answer, Comparison, Confidence, Finding, FindingSeverity};
+use crate::comparisons::more_repeats;
 use crate::wording::count;
 
 /// How sure the answer is, and why.
@@ -12,16 +13,18 @@ pub(super) fn confidence(
 ) -> (Confidence, Vec<String>) {
     if !matches!(answer, Answer::Winner | Answer::Equivalent) {
         let reason = match answer {
-            Answer::NotRepeated => "one run per design",
-            Answer::NoDifferenceShown => "the interval includes 1",
-            _ => "the numbers do not answer the question",
+            Answer::NotRepeated => "one run per design".to_string(),
+            Answer::NoDifferenceShown => {
+                format!("the interval does not decide{}", more_repeats(comparison))
+            }
+            _ => "the numbers do not answer the question".to_string(),
         };
-        return (Confidence::None, vec![reason.to_string()]);
+        return (Confidence::None, vec![reason]);
     }
     let mut reasons = vec![format!(
         "{}, the interval {}",
         count(comparison.pairs as u64, "pair"),
-        if answer == Answer::Winner { "excludes 1" } else { "lies within 3 % of 1" }
+        if answer == Answer::Winner { "excludes 1" } else { "lies within 5 % of 1" }
     )];
     let doubts: Vec<&Finding> = results
         .findings

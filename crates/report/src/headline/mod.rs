@@ -272,7 +272,7 @@ fn headline(
             format!("{best} does {times} the {rate} of {next}{at} ({kind})")
         }
         Answer::Equivalent => format!(
-            "{best} and {next} are equal within {}{at}: {times} the {rate} ({kind}){}",
+            "{best} and {next} are the same within {}{at}: {times} the {rate} ({kind}){}",
             percent(EQUIVALENCE_MARGIN),
             elsewhere(results, contest)
         ),

@@ -1,4 +1,4 @@
-//! Level changes within a window: e-divisive candidates, confirmed by t-tests.
+//! Level changes within a window, or over records: e-divisive candidates, confirmed by t-tests.
 //!
 //! E-divisive (Matteson and James 2014) finds where the energy distance between the two sides is largest. As in
 //! the open-source Hunter, the permutation test is replaced by a t-test, which is deterministic and
@@ -10,11 +10,24 @@ use super::effective_samples::effective_samples;
 use super::mean::mean;
 use super::student::two_sided_p;
 
-/// Values on each side of a change, at least.
-const SHORTEST_SIDE: usize = 8;
-/// A change must have a smaller p than this. Small, because the position was chosen to look different.
-const SIGNIFICANT_P: f64 = 0.001;
-/// And be at least this large, relative to the level before it.
+/// What counts as a change.
+#[derive(Clone, Copy)]
+struct Rules {
+    /// Values on each side of a change, at least.
+    shortest_side: usize,
+    /// Values below which nothing is looked for.
+    fewest: usize,
+    /// A change must have a smaller p than this.
+    significant_p: f64,
+}
+
+/// Seconds of a window. The p is small, because the position was chosen to look different.
+const OF_A_WINDOW: Rules = Rules { shortest_side: 8, fewest: 32, significant_p: 0.001 };
+/// Records of a study: few, and each the mean of long windows.
+const OF_RECORDS: Rules = Rules { shortest_side: 3, fewest: FEWEST_RECORDS, significant_p: 0.01 };
+/// Records below which no change is looked for.
+pub const FEWEST_RECORDS: usize = 6;
+/// And a change must be at least this large, relative to the level before it.
 const SMALLEST_CHANGE: f64 = 0.03;
 
 /// A level change.
@@ -30,14 +43,24 @@ pub struct ChangePoint {
 
 /// The level changes of a series, ascending; empty of fewer than 32 values.
 pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
-    if values.len() < 4 * SHORTEST_SIDE {
+    found(values, &OF_A_WINDOW)
+}
+
+/// The level changes of a short series whose values are means of their own, such as one per record; empty of fewer than
+/// [`FEWEST_RECORDS`].
+pub fn change_points_of_few(values: &[f64]) -> Vec<ChangePoint> {
+    found(values, &OF_RECORDS)
+}
+
+fn found(values: &[f64], rules: &Rules) -> Vec<ChangePoint> {
+    if values.len() < rules.fewest {
         return Vec::new();
     }
     let points = averaged(values);
     let mut splits = Vec::new();
-    divide(&points, 0, &mut splits);
+    divide(&points, 0, rules, &mut splits);
     splits.sort_unstable();
-    let kept = confirmed(&points, splits);
+    let kept = confirmed(&points, splits, rules);
     let scale = values.len() as f64 / points.len() as f64;
     let mut found = Vec::with_capacity(kept.len());
     for (position, split) in kept.iter().enumerate() {
@@ -52,21 +75,21 @@ pub fn change_points(values: &[f64]) -> Vec<ChangePoint> {
 }
 
 /// Adds the split of `points` and, recursively, those of its two sides.
-fn divide(points: &[f64], offset: usize, splits: &mut Vec<usize>) {
-    let Some(split) = best_split(points) else { return };
+fn divide(points: &[f64], offset: usize, rules: &Rules, splits: &mut Vec<usize>) {
+    let Some(split) = best_split(points, rules.shortest_side) else { return };
     let (left, right) = points.split_at(split);
     // Permissive here: other steps still inside the two sides look like correlation, which would hide
     // this one. What is not real is dropped when all candidates are known.
-    if !step(left, right, Independence::Assumed).is_some_and(is_significant) {
+    if !step(left, right, Independence::Assumed).is_some_and(|step| rules.accept(step)) {
         return;
     }
     splits.push(offset + split);
-    divide(left, offset, splits);
-    divide(right, offset + split, splits);
+    divide(left, offset, rules, splits);
+    divide(right, offset + split, rules, splits);
 }
 
 /// Drops the least significant split until all that remain are significant between their neighbours.
-fn confirmed(points: &[f64], mut splits: Vec<usize>) -> Vec<usize> {
+fn confirmed(points: &[f64], mut splits: Vec<usize>, rules: &Rules) -> Vec<usize> {
     loop {
         let weakest = (0..splits.len())
             .map(|i| {
@@ -74,20 +97,20 @@ fn confirmed(points: &[f64], mut splits: Vec<usize>) -> Vec<usize> {
                 let end = splits.get(i + 1).copied().unwrap_or(points.len());
                 let (left, right) = (&points[begin..splits[i]], &points[splits[i]..end]);
                 let step = step(left, right, Independence::Estimated);
-                (i, step.filter(|step| is_significant(*step)).map_or(1.0, |(_, p)| p))
+                (i, step.filter(|step| rules.accept(*step)).map_or(1.0, |(_, p)| p))
             })
             .max_by(|a, b| a.1.total_cmp(&b.1));
         match weakest {
-            Some((i, p)) if p >= SIGNIFICANT_P => splits.remove(i),
+            Some((i, p)) if p >= rules.significant_p => splits.remove(i),
             _ => return splits,
         };
     }
 }
 
 /// Where the scaled energy distance between left and right is largest.
-fn best_split(points: &[f64]) -> Option<usize> {
+fn best_split(points: &[f64], shortest_side: usize) -> Option<usize> {
     let n = points.len();
-    if n < 2 * SHORTEST_SIDE {
+    if n < 2 * shortest_side {
         return None;
     }
     // Sums of |difference| within left, within right and across, moved one value at a time.
@@ -105,7 +128,7 @@ fn best_split(points: &[f64]) -> Option<usize> {
         within_left += to_left;
         within_right -= to_right;
         across += to_right - to_left;
-        if split < SHORTEST_SIDE || n - split < SHORTEST_SIDE {
+        if split < shortest_side || n - split < shortest_side {
             continue;
         }
         let (a, b) = (split as f64, (n - split) as f64);
@@ -120,8 +143,10 @@ fn best_split(points: &[f64]) -> Option<usize> {
     best.1
 }
 
-fn is_significant((relative, p): (f64, f64)) -> bool {
-    p < SIGNIFICANT_P && relative.abs() >= SMALLEST_CHANGE
+impl Rules {
+    fn accept(&self, (relative, p): (f64, f64)) -> bool {
+        p < self.significant_p && relative.abs() >= SMALLEST_CHANGE
+    }
 }
 
 /// Whether values count as independent of each other.
@@ -159,7 +184,7 @@ fn step(left: &[f64], right: &[f64], independence: Independence) -> Option<(f64,
 
 #[cfg(test)]
 mod tests {
-    use super::change_points;
+    use super::{change_points, change_points_of_few};
     use crate::synthetic_series::{ar1, stream};
 
     fn stepping(seed: u64, length: usize, steps: &[(usize, f64)]) -> Vec<f64> {
@@ -202,6 +227,37 @@ mod tests {
                 .count();
             assert!(false_alarms <= 10, "{false_alarms} of 200 at {length}");
         }
+    }
+
+    /// One value per record: independent, off by 3 %.
+    fn records(seed: u64, length: usize, steps: &[(usize, f64)]) -> Vec<f64> {
+        let noise = ar1(&mut stream("records", seed), length, 0.0, 1.0, 0.03);
+        let level = |i: usize| -> f64 {
+            steps.iter().filter(|(at, _)| i >= *at).map(|(_, factor)| factor).product()
+        };
+        noise.iter().enumerate().map(|(i, noise)| noise * level(i)).collect()
+    }
+
+    #[test]
+    fn finds_a_step_of_twenty_percent_in_ten_records() {
+        let found = (0..100)
+            .filter(|seed| {
+                let found = change_points_of_few(&records(*seed, 10, &[(6, 0.8)]));
+                found.len() == 1 && found[0].index == 6
+            })
+            .count();
+        assert!(found >= 85, "{found} of 100");
+    }
+
+    #[test]
+    fn rarely_finds_steps_in_steady_records() {
+        for length in [6, 10, 30] {
+            let alarms = (0..400)
+                .filter(|seed| !change_points_of_few(&records(*seed, length, &[])).is_empty())
+                .count();
+            assert!(alarms <= 20, "{alarms} of 400 at {length}");
+        }
+        assert!(change_points_of_few(&[1.0, 1.0, 1.0, 9.0, 9.0]).is_empty());
     }
 
     #[test]

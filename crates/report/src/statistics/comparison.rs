@@ -2,16 +2,21 @@
 //!
 //! Logarithms, because designs differ by factors: the interval of a ratio is then symmetric in
 //! "x times" and "1/x times", and the order of the two designs does not matter.
+//!
+//! A few pairs may agree by luck. The interval of a paired ratio is therefore never narrower than what
+//! the variation *within* the runs allows, as Roever, Knapp and Friede (2015) do for few studies in a
+//! meta-analysis. It can only widen an interval: the variation between runs is not derived from it.
 
 use super::mean::{mean, variance};
 use super::student::{two_sided_p, upper_quantile};
+use super::within_pairs::Spread;
 
-/// A ratio with its 95 % interval, and what its tests need.
+/// A ratio with its interval, and what its tests need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioEstimate {
     /// b over a (geometric mean of the ratios).
     pub ratio: f64,
-    /// Lower end of the 95 % interval.
+    /// Lower end of the interval.
     pub low: f64,
     /// Upper end.
     pub high: f64,
@@ -23,24 +28,43 @@ pub struct RatioEstimate {
     pub log_error: f64,
     /// Degrees of freedom of the error.
     pub degrees: f64,
+    /// The error that varied within the runs alone, and its degrees of freedom; interval and p hold for both errors.
+    pub within: Option<(f64, f64)>,
 }
 
-/// b over a from pairs of runs: Student's t over `ln(b / a)`.
+impl RatioEstimate {
+    /// The largest p that a test gives for any of the errors, each with its degrees of freedom.
+    pub(super) fn largest_p(&self, p: impl Fn(f64, f64) -> f64) -> f64 {
+        let within = self.within.map_or(0.0, |(error, degrees)| p(error, degrees));
+        p(self.log_error, self.degrees).max(within)
+    }
+}
+
+/// b over a from pairs of runs: Student's t over `ln(b / a)`, but no narrower than what the variation
+/// `within` the runs of a pair allows. The interval has the confidence `1 - alpha`.
 ///
 /// `None` of fewer than two pairs, or if a value is not positive.
-pub fn paired_log_ratio(pairs: &[(f64, f64)]) -> Option<RatioEstimate> {
+pub fn paired_log_ratio(
+    pairs: &[(f64, f64)],
+    within: Option<Spread>,
+    alpha: f64,
+) -> Option<RatioEstimate> {
     let logs = pairs
         .iter()
         .map(|(a, b)| (*a > 0.0 && *b > 0.0).then(|| (b / a).ln()))
         .collect::<Option<Vec<f64>>>()?;
-    let error = (variance(&logs)? / logs.len() as f64).sqrt();
-    Some(estimate(mean(&logs)?, error, (logs.len() - 1) as f64))
+    let n = logs.len() as f64;
+    let log_mean = mean(&logs)?;
+    let between = estimate(log_mean, (variance(&logs)? / n).sqrt(), n - 1.0, alpha);
+    let within = within
+        .map(|within| estimate(log_mean, (within.variance / n).sqrt(), within.degrees, alpha));
+    Some(within.filter(|within| within.high > between.high).unwrap_or(between))
 }
 
 /// b over a from independent runs: Welch's t over the logarithms.
 ///
 /// `None` of fewer than two runs on a side, or if a value is not positive.
-pub fn welch_log_ratio(a: &[f64], b: &[f64]) -> Option<RatioEstimate> {
+pub fn welch_log_ratio(a: &[f64], b: &[f64], alpha: f64) -> Option<RatioEstimate> {
     if a.iter().chain(b).any(|value| *value <= 0.0) {
         return None;
     }
@@ -55,11 +79,11 @@ pub fn welch_log_ratio(a: &[f64], b: &[f64]) -> Option<RatioEstimate> {
     } else {
         n_a + n_b - 2.0
     };
-    Some(estimate(mean(&b)? - mean(&a)?, error.sqrt(), degrees))
+    Some(estimate(mean(&b)? - mean(&a)?, error.sqrt(), degrees, alpha))
 }
 
-fn estimate(log_mean: f64, log_error: f64, degrees: f64) -> RatioEstimate {
-    let half_width = upper_quantile(0.05, degrees) * log_error;
+fn estimate(log_mean: f64, log_error: f64, degrees: f64, alpha: f64) -> RatioEstimate {
+    let half_width = upper_quantile(alpha, degrees) * log_error;
     let p = match (log_error > 0.0, log_mean == 0.0) {
         (true, _) => two_sided_p(log_mean / log_error, degrees),
         (false, true) => 1.0,
@@ -73,13 +97,43 @@ fn estimate(log_mean: f64, log_error: f64, degrees: f64) -> RatioEstimate {
         log_mean,
         log_error,
         degrees,
+        within: None,
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{paired_log_ratio, welch_log_ratio};
+    use super::{RatioEstimate, Spread};
     use crate::synthetic_series::{normal, stream};
+
+    fn paired_log_ratio(pairs: &[(f64, f64)]) -> Option<RatioEstimate> {
+        super::paired_log_ratio(pairs, None, 0.05)
+    }
+
+    fn welch_log_ratio(a: &[f64], b: &[f64]) -> Option<RatioEstimate> {
+        super::welch_log_ratio(a, b, 0.05)
+    }
+
+    #[test]
+    fn pairs_that_agree_by_luck_are_no_surer_than_their_runs() {
+        let lucky = [(100.0, 103.0), (100.0, 103.02)];
+        let alone = super::paired_log_ratio(&lucky, None, 0.05).unwrap();
+        assert!(alone.p < 0.01, "{alone:?}");
+        let within = Spread { variance: 0.04_f64.powi(2), degrees: 20.0 };
+        let found = super::paired_log_ratio(&lucky, Some(within), 0.05).unwrap();
+        // 2.086 * 0.04 / sqrt(2) = 0.0590
+        assert!((found.high / found.ratio).ln() > 0.0589 && found.p > 0.2, "{found:?}");
+        // Where runs differ more than their seconds explain, nothing changes.
+        let noisy = [(100.0, 110.0), (100.0, 91.0), (100.0, 105.0)];
+        let with = super::paired_log_ratio(&noisy, Some(within), 0.05).unwrap();
+        let without = paired_log_ratio(&noisy).unwrap();
+        assert_eq!((with.low, with.high, with.p), (without.low, without.high, without.p));
+        // Two pairs are two pairs, however little varied within them.
+        let far = [(100.0, 300.0), (100.0, 310.0)];
+        let quiet = Spread { variance: 0.1_f64.powi(2), degrees: 100.0 };
+        let with = super::paired_log_ratio(&far, Some(quiet), 0.05).unwrap();
+        assert_eq!(with.p, paired_log_ratio(&far).unwrap().p);
+    }
 
     #[test]
     fn golden_pairs() {

@@ -10,18 +10,24 @@ use super::student::upper_tail_p;
 /// shown when it is below 0.05.
 pub fn equivalence_p(estimate: &RatioEstimate, margin: f64) -> f64 {
     let bound = margin.ln_1p();
-    if estimate.log_error == 0.0 {
-        return if estimate.log_mean.abs() < bound { 0.0 } else { 1.0 };
-    }
-    let above = (bound - estimate.log_mean) / estimate.log_error;
-    let below = (bound + estimate.log_mean) / estimate.log_error;
-    upper_tail_p(above.min(below), estimate.degrees)
+    estimate.largest_p(|error, degrees| {
+        if error == 0.0 {
+            return if estimate.log_mean.abs() < bound { 0.0 } else { 1.0 };
+        }
+        let above = (bound - estimate.log_mean) / error;
+        let below = (bound + estimate.log_mean) / error;
+        upper_tail_p(above.min(below), degrees)
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::equivalence_p;
-    use crate::statistics::comparison::paired_log_ratio;
+    use crate::statistics::RatioEstimate;
+
+    fn paired_log_ratio(pairs: &[(f64, f64)]) -> Option<RatioEstimate> {
+        crate::statistics::paired_log_ratio(pairs, None, 0.05)
+    }
 
     #[test]
     fn tight_equal_pairs_are_equivalent() {

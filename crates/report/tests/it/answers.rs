@@ -130,7 +130,7 @@ fn equal_designs_show_no_difference() {
                 );
                 assert_eq!(found.verdict.winner, None);
             }
-            Answer::Equivalent => assert!(found.verdict.headline.contains("equal within 3 %")),
+            Answer::Equivalent => assert!(found.verdict.headline.contains("the same within 5 %")),
             _ => alarms += 1,
         }
     }

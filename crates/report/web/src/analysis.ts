@@ -121,6 +121,7 @@ p: number | null,
 p_adjusted: number | null,
 p_permutation: number | null,
 p_equivalence: number | null,
+repeats_needed: number | null,
 outcome: Outcome,
 text: string, };
 

@@ -1,14 +1,28 @@
 //! `[procedure]`: how a study is measured.
 
+use schemars::json_schema;
 use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
 use crate::limits::{REPEATS, RESOLUTION, RUNGS_MAX, USERS};
-use crate::plan::{Order, TimeDilation};
+use crate::plan::{Order, Repeats, TimeDilation};
 use crate::section::*;
 
 /// What a ladder is, for messages.
 const LADDER: &str = "numbers of virtual users, such as [1, 4, 16]";
+
+/// A number of repeats, or a precision.
+fn repeats() -> impl Kind<Value = Repeats> {
+    kind(
+        |item, report| item.repeats(report),
+        |_| {
+            json_schema!({ "anyOf": [
+                { "type": "integer", "minimum": REPEATS.start(), "maximum": REPEATS.end() },
+                { "type": "string", "pattern": r"^until [0-9.]+ ?%$" },
+            ] })
+        },
+    )
+}
 
 section! {
     /// How the study is measured. One run = restore, start, settle, warm up, then ramp up and
@@ -28,9 +42,13 @@ section! {
         "measure" measure: Entry<Nanos> = One(time());
         /// A search for the highest rate that meets a latency target, before the measured window.
         "search" search: Section<Search> = table::<Search>();
-        /// Runs per design. At least 3 give a useful confidence interval.
-        "repeats" repeats: Entry<u32> = One(count(REPEATS));
-        /// How the runs of the designs are interleaved: `abba` reverses every second repeat.
+        /// Runs per design: a number, of which at least 3 give a useful confidence interval; or
+        /// `until 5 %`: until the interval of the main ratio is within 5 % of it.
+        "repeats" repeats: Entry<Repeats> = One(repeats());
+        /// With `repeats = "until 5 %"`: runs per design at most.
+        "repeats-at-most" repeats_at_most: Entry<u32> = One(count(REPEATS));
+        /// How the runs of the designs are interleaved: `random` draws it by the seed, balanced;
+        /// `abba` reverses every second repeat.
         "order" order: Entry<Order> = One(word::<Order>());
         /// How many times longer everything takes than what it stands for: 1 = real time, or `auto` =
         /// the smallest factor at which this host's own share of storage times is small. Emulated

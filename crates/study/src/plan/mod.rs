@@ -7,6 +7,7 @@ mod design;
 mod engine;
 mod procedure;
 mod provenance;
+mod repeats;
 mod workload;
 
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ pub use procedure::{
     Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation, TimeDilationError,
 };
 pub use provenance::{Origin, Setting};
+pub use repeats::{FEWEST_REPEATS_UNTIL, Precision, Repeats, RepeatsError};
 pub use underlay_core::{Arrivals, CallMode as Mode, Durability, FileSystem};
 pub use underlay_workload::tpcc::{HomeWarehouse, Profile};
 pub use workload::{
@@ -60,7 +62,8 @@ pub struct Plan {
     pub background: Vec<BackgroundPlan>,
     /// What breaks, or changes, during every run; in the order of the file.
     pub faults: Vec<FaultPlan>,
-    /// Every run of the study in the order of execution.
+    /// Every run of the study in the order of execution; the last repeats may turn out not to be needed
+    /// ([`ProcedurePlan::repeats_until`]).
     pub schedule: Vec<RunPlan>,
     /// Similarity scale applied to everything above.
     pub scale: Scale,

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use underlay_core::{Dilation, Nanos, words};
 use underlay_workload::objective::Objective;
 
+use super::Precision;
 use crate::json_value::{FromJson, ToJson, json_struct};
 
 /// Once per rung of a null twin: load that does not count yet.
@@ -32,8 +33,10 @@ json_struct! {
         "measure_ns" measure: Nanos,
         /// Before the measured window: the search for the highest rate that meets a latency target.
         "search" search: Option<SearchPlan>,
-        /// Runs per design.
+        /// Runs per design; at most, where a precision ends the repeats.
         "repeats" repeats: u32,
+        /// The repeats end when the interval of every main ratio is as narrow as this.
+        "repeats_until" repeats_until: Option<Precision>,
         /// How the runs of the designs are interleaved.
         "order" order: Order,
         /// How many times longer everything takes than what it stands for.
@@ -155,8 +158,11 @@ impl ToJson for Order {
 words! {
     /// How the runs of the designs are interleaved.
     pub enum Order: "order" {
-        /// A B, B A, A B, ...: every second repeat is reversed, so that a drift of the host hits all
-        /// designs alike.
+        /// Drawn by the seed. Of each four repeats, every order has its reverse, so that a drift of the host hits all
+        /// designs alike; and none follows from the one before, so that a host whose runs resemble each other
+        /// does not look like a difference.
+        Random = "random",
+        /// A B, B A, A B, ...: every second repeat is reversed.
         Abba = "abba",
         /// A B, A B, A B, ...
         Rotating = "rotating",

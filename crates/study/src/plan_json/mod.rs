@@ -187,14 +187,14 @@ const _: () = assert!(size_of::<Bytes>() == size_of::<u64>());
 #[cfg(test)]
 mod tests {
     use super::{RecordedPlanError, plan_json, recorded_study};
-    use crate::{HostView, PlanOptions, Scale, builtin_studies, check, plan};
+    use crate::{HostView, PlanOptions, Repeats, Scale, builtin_studies, check, plan};
     use serde_json::json;
     use underlay_core::Nanos;
 
     fn options() -> PlanOptions {
         PlanOptions {
             scale: Some(Scale { divisor: 4 }),
-            repeats: Some(2),
+            repeats: Some(Repeats::Exactly(2)),
             users: Some(vec![1, 3]),
             warm_up: Some(Nanos::from_secs(7)),
             ramp_up: Some(Nanos::from_secs(2)),

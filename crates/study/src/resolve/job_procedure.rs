@@ -7,6 +7,7 @@ use underlay_core::Nanos;
 use super::Resolver;
 use super::chosen::{Chosen, Layer, Pick};
 use super::procedure::{Ladder, Phases, ProcedureChoice, plan};
+use super::repeats::RepeatsChoice;
 use crate::exact;
 use crate::limits::{MEASURE, UNMEASURED};
 use crate::plan::Origin;
@@ -44,7 +45,7 @@ impl Resolver<'_> {
         if let Pick::Found(measure) = &measure {
             self.provenance.push(measure.setting(exact::time(measure.value)));
         }
-        self.provenance.extend(repeats.iter().map(|c| c.setting(c.value.to_string())));
+        self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
         self.provenance.extend(order.iter().map(|c| c.setting(c.value.as_str().to_string())));
         let phases = Phases {
             settle: settle.map(|time| time.value),
@@ -63,9 +64,9 @@ impl Resolver<'_> {
             span: None,
         };
         let ladder = Ladder { users: vec![sessions], full: vec![sessions], top };
-        let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
-        let plan = plan(Some(&ladder), &phases, Some(None), (repeats, order, Some(false)));
-        ProcedureChoice { plan, phases, ladder: Some(ladder), time_dilation: None }
+        let order = order.map(|c| c.value);
+        let plan = plan(Some(&ladder), &phases, Some(None), (repeats.as_ref(), order, Some(false)));
+        ProcedureChoice { plan, phases, ladder: Some(ladder), repeats, time_dilation: None }
     }
 
     /// All keys and options that have no meaning for a job.

@@ -16,6 +16,7 @@ mod moment;
 mod names;
 mod procedure;
 mod published;
+mod repeats;
 mod search;
 mod server;
 mod time_dilation;
@@ -34,7 +35,7 @@ use crate::file;
 use crate::finding::{Finding, Severity};
 use crate::host_view::HostView;
 use crate::options::PlanOptions;
-use crate::plan::{EngineKind, Order, Plan, RunPlan, Scale, Setting, Sizes};
+use crate::plan::{EngineKind, Order, Plan, ProcedurePlan, RunPlan, Scale, Setting, Sizes};
 use crate::problem::Source;
 use crate::report::Report;
 
@@ -100,6 +101,9 @@ impl<'a> Resolver<'a> {
         self.check_time_dilation(procedure.time_dilation.as_ref(), &designs, &background);
         self.doubt_designs(&designs, &background, &faults);
         let published = self.published();
+        if let Some(repeats) = &procedure.repeats {
+            self.check_repeats_of(repeats, designs.len());
+        }
 
         let (name, title, question) = identity?;
         let (full_workload, workload) = (full_workload?, workload?);
@@ -129,7 +133,7 @@ impl<'a> Resolver<'a> {
             seed: RootSeed(seed?),
             evidence: designs.iter().map(|design| design.evidence).max()?,
             engine: engine.plan()?,
-            schedule: schedule(designs.len(), procedure.repeats, procedure.order),
+            schedule: schedule(designs.len(), &procedure, RootSeed(seed?)),
             workload: workload_plan,
             procedure,
             weights,
@@ -251,17 +255,44 @@ impl<'a> Resolver<'a> {
 }
 
 /// Every run in the order of execution.
-fn schedule(designs: usize, repeats: u32, order: Order) -> Vec<RunPlan> {
-    let mut runs = Vec::with_capacity(designs * repeats as usize);
-    for repeat in 0..repeats {
-        let reversed = order == Order::Abba && repeat % 2 == 1;
-        for position in 0..designs {
-            let design = if reversed { designs - 1 - position } else { position };
-            runs.push(RunPlan { design, repeat });
+fn schedule(designs: usize, procedure: &ProcedurePlan, seed: RootSeed) -> Vec<RunPlan> {
+    let runs: Vec<RunPlan> = (0..procedure.repeats)
+        .flat_map(|repeat| {
+            let order = order(designs, repeat, procedure.order, seed);
+            order.into_iter().map(move |design| RunPlan { design, repeat })
+        })
+        .collect();
+    debug_assert_eq!(
+        runs.iter().collect::<HashSet<_>>().len(),
+        designs * procedure.repeats as usize
+    );
+    runs
+}
+
+/// The designs in the order of one repeat.
+fn order(designs: usize, repeat: u32, order: Order, seed: RootSeed) -> Vec<usize> {
+    let forward: Vec<usize> = (0..designs).collect();
+    let reversed = |order: &[usize]| order.iter().rev().copied().collect();
+    match order {
+        Order::Rotating => forward,
+        Order::Abba if repeat % 2 == 1 => reversed(&forward),
+        Order::Abba => forward,
+        Order::Random => {
+            // Four repeats at a time: two orders and their reverses, shuffled.
+            let (block, place) = (u64::from(repeat / 4), (repeat % 4) as usize);
+            let of = |name| shuffled(designs, seed.child(name, block));
+            let (first, second) = (of("order.first"), of("order.second"));
+            let drawn: [Vec<usize>; 4] = [reversed(&first), reversed(&second), first, second];
+            drawn[shuffled(4, seed.child("order.block", block))[place]].clone()
         }
     }
-    debug_assert_eq!(runs.iter().collect::<HashSet<_>>().len(), runs.len());
-    runs
+}
+
+/// The numbers below `n` in an order that the seed decides.
+fn shuffled(n: usize, seed: RootSeed) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..n).collect();
+    numbers.sort_by_key(|number| seed.child("shuffle", *number as u64));
+    numbers
 }
 
 /// The weaker of two kinds counts for the whole study.
@@ -269,15 +300,30 @@ const _: () = assert!((Evidence::Measured as u8) < Evidence::Emulated as u8);
 
 #[cfg(test)]
 mod tests {
-    use super::schedule;
+    use super::order;
     use crate::plan::Order;
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+    use underlay_core::RootSeed;
 
-    fn letters(designs: usize, repeats: u32, order: Order) -> String {
-        schedule(designs, repeats, order)
-            .iter()
-            .map(|run| char::from(b'A' + run.design as u8))
+    fn letters(designs: usize, repeats: u32, by: Order) -> String {
+        (0..repeats)
+            .flat_map(|repeat| order(designs, repeat, by, RootSeed(1)))
+            .map(|design| char::from(b'A' + design as u8))
             .collect()
+    }
+
+    #[test]
+    fn drawn_orders_are_balanced_and_unpredictable() {
+        // Whether A comes first, in 4,000 repeats.
+        let first: Vec<bool> =
+            (0..4000).map(|repeat| order(2, repeat, Order::Random, RootSeed(7))[0] == 0).collect();
+        assert!(first.chunks(4).all(|block| block.iter().filter(|first| **first).count() == 2));
+        // Two of four are A B: the next repeat has the same order as this one in 2 of 6 cases within a block
+        // and half of them between blocks. Strict alternation has none.
+        let same = first.windows(2).filter(|two| two[0] == two[1]).count();
+        assert!((1350..=1650).contains(&same), "{same}");
+        let other = (0..40).map(|repeat| order(2, repeat, Order::Random, RootSeed(8))[0] == 0);
+        assert!(other.ne(first[..40].iter().copied()), "the seed decides");
     }
 
     #[test]
@@ -290,15 +336,18 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_design_runs_once_per_repeat(designs in 1..6usize, repeats in 1..9u32) {
-            let runs = schedule(designs, repeats, Order::Abba);
-            prop_assert_eq!(runs.len(), designs * repeats as usize);
-            // With an even number of repeats, all designs have the same mean place in time.
-            if repeats % 2 == 0 {
-                let place = |design| -> usize {
-                    runs.iter().enumerate().filter(|(_, r)| r.design == design).map(|(i, _)| i).sum()
-                };
-                prop_assert!((1..designs).all(|design| place(design) == place(0)));
+        fn every_design_runs_once_per_repeat(designs in 1..6usize, blocks in 1..4u32, seed: u64) {
+            for by in [Order::Abba, Order::Random] {
+                let mut places = vec![0; designs];
+                for repeat in 0..blocks * 4 {
+                    let order = order(designs, repeat, by, RootSeed(seed));
+                    let mut sorted = order.clone();
+                    sorted.sort_unstable();
+                    prop_assert_eq!(sorted, (0..designs).collect::<Vec<_>>());
+                    order.iter().enumerate().for_each(|(place, design)| places[*design] += place);
+                }
+                // All designs have the same mean place.
+                prop_assert!(places.iter().all(|place| *place == places[0]), "{by}: {places:?}");
             }
         }
     }

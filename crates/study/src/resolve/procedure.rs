@@ -6,11 +6,12 @@ use underlay_core::Nanos;
 
 use super::Resolver;
 use super::chosen::{Chosen, Layer, Pick};
+use super::repeats::RepeatsChoice;
 use super::workload::WorkloadChoice;
 use crate::entry::Entry;
 use crate::exact;
 use crate::finding::Severity;
-use crate::limits::{MEASURE, REPEATS, RUNGS_MAX, UNMEASURED, USERS};
+use crate::limits::{MEASURE, RUNGS_MAX, UNMEASURED, USERS};
 use crate::plan::{Order, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation};
 use crate::scale;
 
@@ -24,6 +25,8 @@ pub(crate) struct ProcedureChoice {
     pub ladder: Option<Ladder>,
     /// None where it is refused, and of a job.
     pub time_dilation: Option<Chosen<TimeDilation>>,
+    /// None where the repeats are refused.
+    pub repeats: Option<RepeatsChoice>,
 }
 
 /// How long each phase lasts; none where that is refused.
@@ -121,13 +124,13 @@ impl Resolver<'_> {
             ramp_up: ramp_up.map(|time| time.value),
             measure: measure.map(|time| time.value),
         };
-        let (repeats, order) = (repeats.map(|c| c.value), order.map(|c| c.value));
+        let order = order.map(|c| c.value);
         // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
         let twin = twin.map(|twin| twin.value && search.as_ref().is_some_and(Option::is_none));
-        let plan = plan(ladder.as_ref(), &phases, search, (repeats, order, twin))
+        let plan = plan(ladder.as_ref(), &phases, search, (repeats.as_ref(), order, twin))
             .zip(time_dilation.as_ref());
         let plan = plan.map(|(plan, chosen)| ProcedurePlan { time_dilation: chosen.value, ..plan });
-        ProcedureChoice { plan, phases, ladder, time_dilation }
+        ProcedureChoice { plan, phases, ladder, repeats, time_dilation }
     }
 
     /// Reports a time outside its range.
@@ -209,52 +212,6 @@ impl Resolver<'_> {
         }
     }
 
-    pub(super) fn repeats(&mut self) -> Option<Chosen<u32>> {
-        let repeats = match self.options.repeats {
-            Some(repeats) => Chosen::command_line(repeats, "procedure.repeats", "--repeats"),
-            None => {
-                let layers = [
-                    (Layer::File, &self.file.procedure.repeats),
-                    (Layer::Default, &self.defaults.procedure.repeats),
-                ];
-                self.pick("procedure.repeats", &layers).found()?
-            }
-        };
-        if !REPEATS.contains(&repeats.value) {
-            repeats.problem(
-                &mut self.report,
-                "out-of-range",
-                format!("{} is out of range", repeats.called()),
-                format!("{} repeats", repeats.value),
-                format!(
-                    "write {} to {}; three or more give an interval",
-                    REPEATS.start(),
-                    REPEATS.end()
-                ),
-            );
-            return None;
-        }
-        let line = repeats.line(self.text);
-        match repeats.value {
-            1 => self.finding(
-                Severity::Warning,
-                "no-interval",
-                "one repeat: differences between designs cannot be told from differences between runs",
-                "set repeats = 3 or more",
-                line,
-            ),
-            2 => self.finding(
-                Severity::Note,
-                "wide-interval",
-                "two repeats: confidence intervals will be very wide",
-                "set repeats = 3 or more",
-                line,
-            ),
-            _ => {}
-        }
-        Some(repeats)
-    }
-
     fn time_dilation(&self) -> Option<Chosen<TimeDilation>> {
         const PATH: &str = "procedure.time-dilation";
         let (file, default) = (&self.file.procedure, &self.defaults.procedure);
@@ -272,13 +229,13 @@ impl Resolver<'_> {
         &mut self,
         users: Option<&Chosen<Vec<u32>>>,
         times: [&Option<Chosen<Nanos>>; 4],
-        repeats: Option<&Chosen<u32>>,
+        repeats: Option<&RepeatsChoice>,
         order: Option<&Chosen<Order>>,
     ) {
         self.provenance.extend(users.map(|users| users.setting(format!("{:?}", users.value))));
         let times = times.into_iter().flatten().map(|time| time.setting(exact::time(time.value)));
         self.provenance.extend(times);
-        self.provenance.extend(repeats.map(|c| c.setting(c.value.to_string())));
+        self.provenance.extend(repeats.into_iter().flat_map(RepeatsChoice::settings));
         self.provenance.extend(order.map(|c| c.setting(c.value.as_str().to_string())));
     }
 
@@ -307,7 +264,7 @@ pub(super) fn plan(
     ladder: Option<&Ladder>,
     phases: &Phases,
     search: Option<Option<SearchPlan>>,
-    (repeats, order, null_twin): (Option<u32>, Option<Order>, Option<bool>),
+    (repeats, order, null_twin): (Option<&RepeatsChoice>, Option<Order>, Option<bool>),
 ) -> Option<ProcedurePlan> {
     Some(ProcedurePlan {
         users: ladder?.users.clone(),
@@ -316,7 +273,8 @@ pub(super) fn plan(
         ramp_up: phases.ramp_up?,
         measure: phases.measure?,
         search: search?,
-        repeats: repeats?,
+        repeats: repeats?.most(),
+        repeats_until: repeats?.until(),
         order: order?,
         time_dilation: TimeDilation::NONE,
         null_twin: null_twin?,

@@ -5,7 +5,8 @@ use std::path::Path;
 use underlay_core::{Bytes, Evidence, Nanos};
 use underlay_study::{
     Colour, DatastoreKind, DirectoryState, Enforcement, HostView, Origin, Pacing, Plan,
-    PlanOptions, Problems, Scale, Severity, Source, WorkloadKind, check, find_study, plan_json,
+    PlanOptions, Problems, Repeats, Scale, Severity, Source, WorkloadKind, check, find_study,
+    plan_json,
 };
 
 fn host() -> HostView<'static> {
@@ -76,7 +77,7 @@ const SATA: &str = r#"use = "kingston-sata-5200eco""#;
 #[test]
 fn options_take_precedence_and_say_so() {
     let options = PlanOptions {
-        repeats: Some(5),
+        repeats: Some(Repeats::Exactly(5)),
         users: Some(vec![2, 3]),
         warm_up: Some(Nanos::from_secs(1)),
         ramp_up: Some(Nanos::ZERO),
@@ -102,7 +103,7 @@ fn options_take_precedence_and_say_so() {
 #[test]
 fn wrong_options_are_problems_without_a_place() {
     let options = PlanOptions {
-        repeats: Some(0),
+        repeats: Some(Repeats::Exactly(0)),
         users: Some(vec![4, 0]),
         measure: Some(Nanos::from_secs(1)),
         designs: Some(vec!["nmve".to_string()]),

@@ -2,7 +2,8 @@
 
 use underlay_core::Bytes;
 use underlay_study::{
-    DirectoryState, Enforcement, HostView, PlanOptions, Scale, check, find_study, render_plan,
+    DirectoryState, Enforcement, HostView, PlanOptions, Repeats, Scale, check, find_study,
+    render_plan,
 };
 
 fn host() -> HostView<'static> {
@@ -33,7 +34,7 @@ fn quickstart() {
 #[test]
 fn example_with_options() {
     let options = PlanOptions {
-        repeats: Some(1),
+        repeats: Some(Repeats::Exactly(1)),
         users: Some(vec![2, 8]),
         seed: Some(5),
         ..PlanOptions::default()

@@ -25,6 +25,7 @@ mod show;
 mod simulate;
 mod studies;
 mod terminal;
+mod trend;
 mod volume;
 mod whole_number;
 
@@ -53,6 +54,8 @@ enum Command {
     Show(show::Arguments),
     /// Compare two records.
     Compare(compare::Arguments),
+    /// Show the throughput of many records of one study over time, and where it changed.
+    Trend(trend::Arguments),
     /// Write a record's report as one HTML file.
     Report(report::Arguments),
     /// Write a record's data as CSV files.
@@ -119,6 +122,7 @@ fn carry_out(command: Command) -> Result<(), Stop> {
         Command::List(arguments) => list::run(&arguments),
         Command::Show(arguments) => show::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),
+        Command::Trend(arguments) => trend::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Drive(arguments) => drive::run(&arguments),

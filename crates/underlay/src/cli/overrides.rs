@@ -4,7 +4,7 @@ use crate::cli::whole_number::whole_number;
 use clap::Args;
 use std::path::PathBuf;
 use underlay_core::Nanos;
-use underlay_study::{PlanOptions, Scale, TimeDilation};
+use underlay_study::{PlanOptions, Repeats, Scale, TimeDilation};
 
 /// What may be changed without editing the study.
 #[derive(Debug, Args)]
@@ -12,9 +12,9 @@ pub struct Overrides {
     /// Similarity scale: cores, users, warehouses, memory and rate caps divided by k.
     #[arg(long, value_name = "1/k")]
     scale: Option<Scale>,
-    /// Runs per design.
+    /// Runs per design: a number, or "until 5 %" for repeats until the main ratio is that precise.
     #[arg(long, value_name = "N")]
-    repeats: Option<u32>,
+    repeats: Option<Repeats>,
     /// The ladder of virtual users.
     #[arg(long, value_name = "N,N,...", value_delimiter = ',')]
     users: Option<Vec<u32>>,

@@ -18,6 +18,7 @@ pub mod ladder;
 mod mix;
 mod phases;
 mod pilot;
+mod precision;
 mod recording;
 mod run;
 mod run_log;
@@ -135,7 +136,7 @@ fn execute_with<S: Subject>(
             runtime: &runtime,
             dilation,
         };
-        carry_out_runs(&bench, &done, observer)
+        carry_out_runs(&bench, (&path, &done), observer)
     });
     let status = match &outcome {
         Ok(_) => ExecutionStatus::Finished,
@@ -158,13 +159,18 @@ enum Outcome {
 
 fn carry_out_runs<S: Subject>(
     bench: &Bench<'_, S>,
-    done: &[bool],
+    (record, done): (&Path, &[bool]),
     observer: &mut dyn Observer,
 ) -> Result<Outcome, Abort> {
     let mut outcome = Outcome::Clean;
     for (order, scheduled) in bench.plan.schedule.iter().enumerate() {
         if done[order] {
             continue;
+        }
+        let is_first = order.is_multiple_of(bench.plan.designs.len());
+        if is_first && precision::is_reached(bench, record, scheduled.repeat)? {
+            precision::tell_reached(bench, scheduled.repeat, observer)?;
+            return Ok(outcome);
         }
         let RunResult { status, reason, verified } =
             run::carry_out(bench, order, *scheduled, observer)?;
@@ -180,6 +186,7 @@ fn carry_out_runs<S: Subject>(
             RunStatus::Failed => return Err(Abort::Failed(reason.unwrap_or_default())),
         }
     }
+    precision::tell_missed(bench, record, observer)?;
     Ok(outcome)
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use underlay_core::utc_timestamp;
 use underlay_record::{ExecutionStatus, Record};
 use underlay_study::{PlanOptions, Source, recorded_study};
 
@@ -122,34 +123,12 @@ fn is_unfinished(path: &Path, source: &Source, options: &PlanOptions) -> bool {
 fn new_path(name: &str) -> PathBuf {
     let seconds =
         SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
-    Path::new(FOLDER).join(format!("{name}-{}.{ENDING}", timestamp(seconds)))
-}
-
-/// `YYYYMMDD-HHMMSS` in UTC. The date is computed as in Howard Hinnant's "chrono-compatible low-level date
-/// algorithms", `civil_from_days`.
-fn timestamp(unix_seconds: u64) -> String {
-    let (days, second) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    let shifted = days + 719_468;
-    let era = shifted / 146_097;
-    let day_of_era = shifted % 146_097;
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    format!(
-        "{year:04}{month:02}{day:02}-{:02}{:02}{:02}",
-        second / 3600,
-        second / 60 % 60,
-        second % 60
-    )
+    Path::new(FOLDER).join(format!("{name}-{}.{ENDING}", utc_timestamp(seconds)))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Fresh, place, timestamp};
+    use super::{Fresh, place};
     use crate::lab::Place;
     use underlay_study::{PlanOptions, Source};
 
@@ -170,13 +149,5 @@ mod tests {
             assert!(refused.to_string().contains("exists already and is no record"), "{refused}");
         }
         assert_eq!(std::fs::read_to_string(&path).expect("read"), "mine");
-    }
-
-    #[test]
-    fn timestamps_are_calendar_dates() {
-        assert_eq!(timestamp(0), "19700101-000000");
-        assert_eq!(timestamp(951_782_399), "20000228-235959");
-        assert_eq!(timestamp(951_782_400), "20000229-000000");
-        assert_eq!(timestamp(1_795_169_700), "20261120-101500");
     }
 }

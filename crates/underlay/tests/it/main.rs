@@ -3,6 +3,7 @@
 mod cluster_faults;
 mod command_line;
 mod common;
+mod decisions;
 mod docs;
 mod drive_by_url;
 mod io;

@@ -221,6 +221,7 @@ fn comparisons() -> Vec<Comparison> {
                 p_adjusted: Some(0.002),
                 p_permutation: Some(0.0625),
                 p_equivalence: Some(1.0),
+                repeats_needed: None,
                 outcome: Outcome::Worse,
                 text: format!(
                     "At {users} users SATA makes {:.0} % fewer new orders than NVMe.",

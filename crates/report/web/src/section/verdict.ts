@@ -27,7 +27,7 @@ const CONFIDENCE: Record<Confidence, [string, string]> = {
 
 const ANSWER: Record<Answer, [string, string]> = {
   winner: ["difference shown", "good"],
-  equivalent: ["equal within the margin", "good"],
+  equivalent: ["the same within 5 %", "good"],
   "no-difference-shown": ["no difference shown", "warn"],
   "not-repeated": ["not repeated", "warn"],
   "host-limited": ["this host was measured", "bad"],

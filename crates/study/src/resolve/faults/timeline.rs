@@ -63,6 +63,7 @@ mod tests {
             measure: Nanos::from_secs(1000),
             search: None,
             repeats: 1,
+            repeats_until: None,
             null_twin: false,
             order: Order::Abba,
             time_dilation: TimeDilation::NONE,

@@ -340,6 +340,7 @@ fn run_job<S: External>(
             measure: LONGEST_JOB,
             search: None,
             repeats: 1,
+            repeats_until: None,
             order: Order::Abba,
             time_dilation: TimeDilation::NONE,
             null_twin: false,

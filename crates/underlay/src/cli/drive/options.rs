@@ -243,6 +243,7 @@ impl UserLoad {
                 measure,
             }),
             repeats: 1,
+            repeats_until: None,
             order: Order::Abba,
             time_dilation: TimeDilation::NONE,
             null_twin: false,
