@@ -7,6 +7,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use underlay_host::read_small_text;
+
 use crate::target::{Address, Secret, Target};
 
 /// The directories in which a server listens by default: such a socket is called `localhost` in the file.
@@ -31,7 +33,7 @@ pub fn look_up(path: &Path, target: &Target) -> Result<Option<Secret>, String> {
             "the password file {shown} can be read by others, and is not used: take that from them (chmod 0600)"
         ));
     }
-    let text = fs::read_to_string(path)
+    let text = read_small_text(path)
         .map_err(|error| format!("the password file {shown} cannot be read: {error}"))?;
     Ok(find(&text, target))
 }

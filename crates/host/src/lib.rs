@@ -29,12 +29,14 @@ pub mod page_cache;
 pub mod capability;
 pub mod facts;
 
+mod bounded_file;
 mod child_setup;
 mod mount_table;
 mod process_table;
 mod shared_memory;
 mod skip;
 
+pub use bounded_file::{SMALL_FILE_BYTES_MAX, read_small_file, read_small_text};
 pub use capability::{Capability, capabilities};
 pub use cgroup::{Cgroup, CgroupLimits, CgroupPaths, CgroupVersion, Unenforced};
 pub use error::HostError;
@@ -49,4 +51,4 @@ pub use shared_memory::Segment;
 pub use state_dir::{ExclusiveLock, StateDir};
 pub use teardown::{CleanReport, Leftover, Orphan, Resource, Teardown, Ticket, clean};
 pub use underlay_core::FileSystem;
-pub use user::{User, unprivileged_user};
+pub use user::{User, own_directory, unprivileged_user};

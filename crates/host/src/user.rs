@@ -3,8 +3,8 @@
 //! Names are looked up in `/etc/passwd` alone: a static binary cannot ask a directory service, and
 //! the users that database packages create are local.
 
-use std::fs;
-use std::os::unix::fs::{MetadataExt, chown};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown, lchown};
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
@@ -48,9 +48,16 @@ impl User {
         find(&passwd, name).ok_or_else(|| HostError::NoSuchUser(name.to_string()))
     }
 
-    /// Makes this user the owner of a file or directory (not of what is inside).
+    /// Makes this user the owner of a file or directory (not of what is inside). A symbolic link is not followed: in a
+    /// directory that the user may write to, it could point to anything.
     pub fn own(&self, path: &Path) -> Result<(), HostError> {
-        chown(path, Some(self.uid), Some(self.gid))
+        lchown(path, Some(self.uid), Some(self.gid))
+            .map_err(HostError::file("change owner of", path))
+    }
+
+    /// Makes this user the owner of an open file, whatever its path leads to by now. `path` is for messages.
+    pub fn own_file(&self, file: &File, path: &Path) -> Result<(), HostError> {
+        fchown(file, Some(self.uid), Some(self.gid))
             .map_err(HostError::file("change owner of", path))
     }
 
@@ -75,6 +82,19 @@ impl User {
         };
         self.uid == 0 || mode & execute != 0
     }
+}
+
+/// Sets mode and owner of a directory, which must not be a symbolic link: the user could make it point to any directory
+/// of the host.
+pub fn own_directory(dir: &Path, mode: u32, owner: Option<&User>) -> Result<(), HostError> {
+    let open = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC)
+        .open(dir)
+        .map_err(HostError::file("open as a directory that is no link", dir))?;
+    open.set_permissions(Permissions::from_mode(mode))
+        .map_err(HostError::file("set the permissions of", dir))?;
+    owner.map_or(Ok(()), |user| user.own_file(&open, dir))
 }
 
 fn find(passwd: &str, name: &str) -> Option<User> {
@@ -102,6 +122,28 @@ mod tests {
             Some(User { name: "postgres".to_string(), uid: 101, gid: 104 })
         );
         assert_eq!(find(passwd, "post"), None);
+    }
+
+    #[test]
+    fn what_a_link_points_to_keeps_its_owner_and_mode() {
+        use super::{own_directory, unprivileged_user};
+        use std::os::unix::fs::{MetadataExt, symlink};
+        let Some(user) = unprivileged_user().unwrap() else {
+            crate::skip!("needs root to give files away");
+        };
+        let dir = tempfile::tempdir().unwrap();
+        let (foreign, link) = (dir.path().join("foreign"), dir.path().join("link"));
+        create_dir(&foreign).unwrap();
+        set_permissions(&foreign, Permissions::from_mode(0o755)).unwrap();
+        symlink(&foreign, &link).unwrap();
+        user.own(&link).unwrap();
+        let error = own_directory(&link, 0o700, Some(&user)).unwrap_err();
+        assert!(error.to_string().contains("link"), "{error}");
+        let facts = foreign.metadata().unwrap();
+        assert_eq!((facts.uid(), facts.mode() & 0o777), (0, 0o755));
+        own_directory(&foreign, 0o700, Some(&user)).unwrap();
+        let facts = foreign.metadata().unwrap();
+        assert_eq!((facts.uid(), facts.mode() & 0o777), (user.uid, 0o700));
     }
 
     #[test]

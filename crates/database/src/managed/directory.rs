@@ -1,13 +1,13 @@
 //! The directories of a managed server: making them, and knowing whose they are.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
-use underlay_host::{HostError, Teardown, User};
+use underlay_host::{HostError, Teardown, User, own_directory};
 
 use crate::Engine;
 use crate::managed::{ServerError, ServerSpec, empty_directory, is_empty};
@@ -40,9 +40,7 @@ pub(crate) fn make_private(dir: &Path, owner: Option<&User>) -> Result<(), Serve
             .create(dir)
             .map_err(ServerError::file("create directory", dir))?;
     }
-    fs::set_permissions(dir, Permissions::from_mode(0o700))
-        .map_err(ServerError::file("set the permissions of", dir))?;
-    owner.map_or(Ok(()), |user| user.own(dir)).map_err(ServerError::from)
+    own_directory(dir, 0o700, owner).map_err(ServerError::from)
 }
 
 /// The server would only say `Permission denied`.
@@ -106,14 +104,14 @@ pub(crate) fn write_private(
         }
         _ => {}
     }
-    fs::OpenOptions::new()
+    let file = fs::OpenOptions::new()
         .write(true)
         .create_new(true)
         .mode(0o600)
         .open(path)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
+        .and_then(|mut file| file.write_all(text.as_bytes()).map(|()| file))
         .map_err(ServerError::file("write", path))?;
-    owner.map_or(Ok(()), |user| user.own(path)).map_err(ServerError::from)
+    owner.map_or(Ok(()), |user| user.own_file(&file, path)).map_err(ServerError::from)
 }
 
 /// Makes the runtime directory, which the server's user must be able to pass.

@@ -8,6 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -220,9 +221,17 @@ fn move_log(spec: &ServerSpec, data: &Path) -> Result<(), ServerError> {
         return Ok(());
     }
     let to = spec.wal.join(LOG);
-    fs::copy(&from, &to).map_err(ServerError::file("copy", &from))?;
+    let mut source = fs::File::open(&from).map_err(ServerError::file("open", &from))?;
+    // A new file: never through a link that the server's user put there.
+    let mut target = fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o660)
+        .open(&to)
+        .map_err(ServerError::file("create", &to))?;
+    std::io::copy(&mut source, &mut target).map_err(ServerError::file("copy", &from))?;
     if let Some(owner) = &spec.run_as {
-        owner.own(&to)?;
+        owner.own_file(&target, &to)?;
     }
     fs::remove_file(&from).map_err(ServerError::file("remove", &from))
 }

@@ -186,5 +186,5 @@ fn write_segment(
         file.write_all(zeros).map_err(ServerError::file("write", path))?;
     }
     start_writeback(&file, 0, path)?;
-    owner.map_or(Ok(()), |user| user.own(path)).map_err(ServerError::from)
+    owner.map_or(Ok(()), |user| user.own_file(&file, path)).map_err(ServerError::from)
 }

@@ -12,6 +12,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
+use underlay_host::read_small_file;
 
 use super::options::{Roots, TlsMode, TlsOptions, Verification, Words, unsatisfiable};
 use super::verifier::Verifier;
@@ -151,7 +152,7 @@ fn trusted(
 }
 
 fn read(path: &Path, option: &str) -> Result<Vec<u8>, TargetError> {
-    fs::read(path).map_err(|error| {
+    read_small_file(path).map_err(|error| {
         unsatisfiable(format!("`{option}` ({}) cannot be read: {error}", path.display()))
     })
 }
