@@ -175,6 +175,12 @@ impl Server {
         each!(Server, self, server => server.restore(backup))
     }
 
+    /// Why all its sessions were ended although it was not asked to, if that was logged since this was last asked. One that
+    /// has a single process tells of it by [`Server::liveness`].
+    pub fn crash(&mut self) -> Option<String> {
+        each!(Server, self, server => server.crash())
+    }
+
     /// Whether it runs, and if it died, of what.
     pub fn liveness(&mut self) -> Result<Liveness, ServerError> {
         each!(Server, self, server => server.liveness())

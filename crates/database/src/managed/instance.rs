@@ -16,7 +16,8 @@ use underlay_host::{Cgroup, HostError, Process, ProcessExit, ProcessSpec, Signal
 
 use crate::managed::{
     Liveness, LogCause, LogTail, Reader, ServerError, ServerSpec, block_on, free_port, is_ours,
-    make_runtime_dir, make_socket_dir, password_file, read_since, require_reachable, write_private,
+    is_recovering, make_runtime_dir, make_socket_dir, password_file, read_since, require_reachable,
+    write_private,
 };
 use crate::target::Secret;
 
@@ -26,6 +27,10 @@ const START_LIMIT: Duration = Duration::from_secs(600);
 const STOP_LIMIT: Duration = Duration::from_secs(600);
 /// Another program may take the port between our choice and the server's start.
 const PORT_ATTEMPTS: u32 = 4;
+/// One that recovers from a crash has nothing to write that would be missed: it is killed after this time.
+const STOP_LIMIT_CRASHED: Duration = Duration::from_secs(10);
+/// Between two looks at a server that is stopping.
+const STOP_PAUSE: Duration = Duration::from_millis(500);
 /// A server that was killed needs a moment to let go of its files, and its processes to end.
 const RETRY_PAUSE: Duration = Duration::from_millis(300);
 /// Between two questions whether it answers.
@@ -44,6 +49,8 @@ pub(crate) struct Instance<I> {
     process: Option<Process>,
     /// Where the log of the last start begins.
     log_start_bytes: u64,
+    /// Up to where the log was searched for crashes.
+    searched_bytes: u64,
     oom_kills_at_start: u64,
 }
 
@@ -80,6 +87,7 @@ impl<I> Instance<I> {
             reader,
             process: None,
             log_start_bytes: 0,
+            searched_bytes: 0,
             oom_kills_at_start: 0,
         })
     }
@@ -158,18 +166,51 @@ impl<I> Instance<I> {
         }
     }
 
-    /// Asks it to end by a signal, and waits for that.
+    /// Asks it to end by a signal, and waits for that. One of whose processes crashed, and that has not recovered, is
+    /// killed if it does not end soon.
     pub fn end(&mut self, signal: Signal) -> Result<ProcessExit, ServerError> {
         let Some(process) = self.process.take() else {
             return Err(ServerError::NotRunning { action: "stop the server" });
         };
         process.signal(signal)?;
-        let Some(exit) = process.wait_for(STOP_LIMIT)? else {
-            self.process = Some(process);
-            return Err(ServerError::StopTimeout { waited: STOP_LIMIT, log: self.log_tail() });
+        let began = Instant::now();
+        let mut crashed: Option<Instant> = None;
+        let exit = loop {
+            if let Some(exit) = process.wait_for(STOP_PAUSE)? {
+                break exit;
+            }
+            if crashed.is_none() && is_recovering(&self.log_of_start(), self.reader) {
+                crashed = Some(Instant::now());
+            }
+            if crashed.is_some_and(|since| since.elapsed() >= STOP_LIMIT_CRASHED) {
+                let log = self.log_tail();
+                process.kill_tree()?;
+                process.collect(None)?;
+                return Err(ServerError::Died(log));
+            }
+            if began.elapsed() >= STOP_LIMIT {
+                self.process = Some(process);
+                return Err(ServerError::StopTimeout { waited: STOP_LIMIT, log: self.log_tail() });
+            }
         };
         process.collect(Some(exit))?;
         Ok(exit)
+    }
+
+    /// Why all its sessions were ended although it was not asked to, if that was logged since this was last asked.
+    pub fn crash(&mut self) -> Option<String> {
+        let text = read_since(&self.log_path(), self.searched_bytes);
+        // A line that is still being written is read the next time.
+        let whole = text.get(..=text.rfind('\n')?)?;
+        if !whole.lines().any(self.reader.is_crash) {
+            // Only a log without foreign bytes can be counted by its text; one with them is searched again.
+            if !whole.contains(char::REPLACEMENT_CHARACTER) {
+                self.searched_bytes += whole.len() as u64;
+            }
+            return None;
+        }
+        self.searched_bytes = self.log_path().metadata().map_or(0, |metadata| metadata.len());
+        Some(LogTail::of(whole, self.reader).headline())
     }
 
     /// Kills all its processes at once. Fine when it has ended already.
@@ -279,6 +320,7 @@ impl<I> Instance<I> {
         self.kill()?;
         let command = prepare(self)?;
         self.log_start_bytes = self.log_path().metadata().map_or(0, |metadata| metadata.len());
+        self.searched_bytes = self.log_start_bytes;
         self.oom_kills_at_start = self.oom_kills();
         self.process = Some(Process::spawn(
             &self.teardown,

@@ -54,6 +54,10 @@ pub(crate) struct Reader {
     pub message: fn(&str) -> &str,
     /// Whether the server logs that a process of its was killed: one that has a single process cannot.
     pub tells_of_kills: bool,
+    /// Whether a line says that the server ends all sessions because a process of its crashed.
+    pub is_crash: fn(&str) -> bool,
+    /// Whether a line says that it accepts connections.
+    pub is_ready: fn(&str) -> bool,
 }
 
 /// How bad a line is. The worst line names the cause; what follows it are consequences.
@@ -126,6 +130,12 @@ impl fmt::Display for LogCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// Whether the last crash that this part of a log tells of is not recovered from.
+pub(crate) fn is_recovering(log: &str, reader: Reader) -> bool {
+    let last = log.lines().rfind(|line| (reader.is_crash)(line) || (reader.is_ready)(line));
+    last.is_some_and(reader.is_crash)
 }
 
 /// The whole log of one start, for questions about its beginning.

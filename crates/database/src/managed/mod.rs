@@ -32,7 +32,7 @@ pub(crate) use directory::{
     make_socket_dir, password_file, random_password, require_reachable, write_private,
 };
 pub(crate) use instance::{Instance, StartCommand};
-pub(crate) use log::{Reader, Severity, read_since};
+pub(crate) use log::{Reader, Severity, is_recovering, read_since};
 pub(crate) use query::block_on;
 pub(crate) use setting::{merged, own_checks, problem};
 pub(crate) use template_folder::TemplateFolder;

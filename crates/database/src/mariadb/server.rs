@@ -104,6 +104,11 @@ impl Server {
         self.instance.kill()
     }
 
+    /// Why all its sessions were ended although it was not asked to, if that was logged since this was last asked.
+    pub fn crash(&mut self) -> Option<String> {
+        self.instance.crash()
+    }
+
     /// Whether it runs, and if it died, of what.
     pub fn liveness(&mut self) -> Result<Liveness, ServerError> {
         self.instance.liveness()

@@ -13,7 +13,7 @@ pub(crate) const PREFIX: &str = "%m [%p] %b %e ";
 
 /// How lines of this log are read.
 pub(crate) const READER: Reader =
-    Reader { severity, cause: cause_of, message, tells_of_kills: true };
+    Reader { severity, cause: cause_of, message, tells_of_kills: true, is_crash, is_ready };
 
 /// What a line says about a cause. Codes first: they are the server's own words; then texts, for the
 /// lines that the postmaster writes about others.
@@ -55,6 +55,15 @@ fn cause_of(line: &str) -> Option<LogCause> {
         return Some(LogCause::Crash);
     }
     None
+}
+
+/// The postmaster says so after the line that names the process.
+fn is_crash(line: &str) -> bool {
+    line.contains(" LOG:  terminating any other active server processes")
+}
+
+fn is_ready(line: &str) -> bool {
+    line.contains(" LOG:  database system is ready to accept connections")
 }
 
 fn severity(line: &str) -> Severity {

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use underlay_host::{ProcessExit, Signal, Teardown};
+use rustix::process::geteuid;
+use underlay_host::{ProcessExit, Resource, Signal, Teardown};
 
 use crate::managed::{
     Instance, Listen, Liveness, LogTail, ServerError, SettingInForce, StartReport, StopMode,
@@ -48,6 +49,7 @@ impl Server {
     /// earlier server with the same runtime directory.
     pub fn open(teardown: &Teardown, spec: ServerSpec) -> Result<Server, ServerError> {
         cluster::check_spec(&spec)?;
+        register_memory(teardown, &spec)?;
         let instance = Instance::taken_over(teardown, spec, LONGEST_SOCKET_NAME, READER)?;
         Ok(Server { instance })
     }
@@ -58,6 +60,7 @@ impl Server {
         spec: ServerSpec,
         password: Secret,
     ) -> Result<Server, ServerError> {
+        register_memory(teardown, &spec)?;
         let instance = Instance::prepared(teardown, spec, password, LONGEST_SOCKET_NAME, READER)?;
         Ok(Server { instance })
     }
@@ -108,6 +111,11 @@ impl Server {
     /// Kills all its processes at once, as a power failure would. Fine when it has ended already.
     pub fn kill(&mut self) -> Result<(), ServerError> {
         self.instance.kill()
+    }
+
+    /// Why all its sessions were ended although it was not asked to, if that was logged since this was last asked.
+    pub fn crash(&mut self) -> Option<String> {
+        self.instance.crash()
     }
 
     /// Whether it runs, and if it died, of what.
@@ -209,6 +217,13 @@ impl Server {
             .iter()
             .any(|mark| text.contains(mark))
     }
+}
+
+/// Before initdb, which starts servers too: killed with us, they leave memory that nothing else leads to.
+fn register_memory(teardown: &Teardown, spec: &ServerSpec) -> Result<(), ServerError> {
+    let owner = spec.run_as.as_ref().map_or_else(|| geteuid().as_raw(), |user| user.uid);
+    teardown.register(Resource::postgresql_memory(&spec.data, owner)?)?;
+    Ok(())
 }
 
 fn target(instance: &Instance<Install>) -> Target {

@@ -196,6 +196,51 @@ fn nothing_stays_of_a_server_whose_owner_is_killed() {
     check(&dir, "ready", Duration::ZERO);
 }
 
+/// All of them at once, so that none is left that could lead to the memory of another.
+#[test]
+fn nothing_stays_of_an_initdb_that_is_killed_with_all_its_servers() {
+    if find_installs(None).is_empty() {
+        skip!("no PostgreSQL 13 to 18 on this host");
+    }
+    let place = place();
+    let dir = place.path().canonicalize().unwrap();
+    let mut owner = started_owner(&dir, "begun");
+    let shared = stopped_server_of_initdb(&dir).1;
+    let all = processes(&dir);
+    all.iter().for_each(|(pid, _)| send(*pid, Signal::STOP));
+    all.iter().for_each(|(pid, _)| send(*pid, Signal::KILL));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    let begin = Instant::now();
+    while !processes(&dir).is_empty() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{:?}", processes(&dir));
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!left(&shared).is_empty(), "nothing was there to be removed");
+    clean_up(&dir, &shared, "initdb and its servers");
+}
+
+/// A server that initdb started and that has shared memory, stopped; and that memory.
+fn stopped_server_of_initdb(dir: &Path) -> (u32, BTreeSet<Shared>) {
+    let begin = Instant::now();
+    loop {
+        assert!(begin.elapsed() < Duration::from_secs(60), "initdb started no server");
+        // Not the shell between.
+        let is_started = |command: &str| {
+            command.split(' ').next().is_some_and(|program| program.ends_with("/postgres"))
+                && (command.contains(" --single ") || command.contains(" --boot "))
+        };
+        let server = processes(dir).into_iter().find(|(_, command)| is_started(command));
+        let Some((pid, _)) = server else { continue };
+        send(pid, Signal::STOP);
+        let shared = shared(dir);
+        if !shared.is_empty() && processes(dir).iter().any(|(other, _)| *other == pid) {
+            return (pid, shared);
+        }
+        send(pid, Signal::CONT);
+    }
+}
+
 /// initdb dies with its owner, the servers that it starts do not. One that is slow to notice the end of its input
 /// would go on in a directory that is being removed, and leave its memory when it fails.
 #[test]
@@ -206,23 +251,7 @@ fn nothing_stays_of_what_initdb_started() {
     let place = place();
     let dir = place.path().canonicalize().unwrap();
     let mut owner = started_owner(&dir, "begun");
-    let begin = Instant::now();
-    let (server, shared) = loop {
-        assert!(begin.elapsed() < Duration::from_secs(60), "initdb started no server");
-        // Not the shell between.
-        let is_started = |command: &str| {
-            command.split(' ').next().is_some_and(|program| program.ends_with("/postgres"))
-                && (command.contains(" --single ") || command.contains(" --boot "))
-        };
-        let server = processes(&dir).into_iter().find(|(_, command)| is_started(command));
-        let Some((pid, _)) = server else { continue };
-        send(pid, Signal::STOP);
-        let shared = shared(&dir);
-        if !shared.is_empty() && processes(&dir).iter().any(|(other, _)| *other == pid) {
-            break (pid, shared);
-        }
-        send(pid, Signal::CONT);
-    };
+    let (server, shared) = stopped_server_of_initdb(&dir);
     owner.kill().unwrap();
     owner.wait().unwrap();
     let cleaned = std::panic::catch_unwind(|| clean_up(&dir, &shared, "initdb"));

@@ -6,6 +6,9 @@
 //! are known by being mapped by a process of ours while it lives ([`mapped_by`]), and what only its
 //! children map is found through those ([`postgresql`]).
 //!
+//! What a PostgreSQL server leaves before it was seen to map anything is found by its data directory, which it writes into
+//! its memory ([`remove_postgresql`]).
+//!
 //! A segment is removed when no process maps it any more and it is still the one that was seen: same
 //! inode and owner, or same identifier, owner and time of creation. All others are left alone.
 
@@ -114,6 +117,62 @@ pub(crate) fn remove(segment: &Segment) -> Result<Removal, HostError> {
             Attempt::InUse => thread::sleep(RELEASE_PAUSE),
         }
     }
+}
+
+/// Removes what a PostgreSQL server left whose data directory had this device and inode number, and which ran as `owner`:
+/// System V segments that say so and that no process uses, with the POSIX segments that belong to them.
+pub(crate) fn remove_postgresql(device: u64, inode: u64, owner: u32) -> Result<Removal, HostError> {
+    let mut removed = Removal::WasGone;
+    for id in system_v_ids() {
+        let Some(facts) = system_v_facts(id).filter(|facts| facts.owner == owner) else { continue };
+        let header = (facts.users == 0).then(|| beginning(id, facts.bytes)).flatten();
+        let Some(server) = header.and_then(|header| postgresql::server(&header)) else { continue };
+        if (server.device, server.inode) != (device, inode) || process_exists(server.creator) {
+            continue;
+        }
+        // The segment that leads to the others goes last: whoever is interrupted finds them again.
+        let control = Path::new(POSIX_DIR).join(postgresql::file_name(server.control));
+        if let Some(inode) = control.symlink_metadata().ok().map(|facts| facts.ino()) {
+            remove(&Segment::Posix { path: control, inode, owner })?;
+        }
+        let created_seconds = facts.created_seconds;
+        if remove(&Segment::SystemV { id, owner, created_seconds })? == Removal::Removed {
+            removed = Removal::Removed;
+        }
+    }
+    Ok(removed)
+}
+
+/// Identifiers of all System V segments of this host.
+fn system_v_ids() -> Vec<i32> {
+    let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
+    // The first line names the columns, the second of which is the identifier.
+    let id = |line: &str| line.split_ascii_whitespace().nth(1)?.parse().ok();
+    text.lines().skip(1).filter_map(id).collect()
+}
+
+/// The first bytes of a System V segment; `None` if it is shorter, or we may not read it.
+fn beginning(id: i32, bytes: u64) -> Option<[u8; postgresql::SERVER_BYTES]> {
+    if bytes < postgresql::SERVER_BYTES as u64 {
+        return None;
+    }
+    // SAFETY: attached for reading at an address of the kernel's choice; -1 says that it was not.
+    let address = unsafe { libc::shmat(id, std::ptr::null(), libc::SHM_RDONLY) };
+    if address.addr() == usize::MAX {
+        return None;
+    }
+    let mut header = [0; postgresql::SERVER_BYTES];
+    // SAFETY: the segment has at least so many bytes, as was looked up; segments do not shrink. It is detached right
+    // afterwards, and nothing refers to it then.
+    unsafe {
+        std::ptr::copy_nonoverlapping(address.cast::<u8>(), header.as_mut_ptr(), header.len());
+        libc::shmdt(address);
+    }
+    Some(header)
+}
+
+fn process_exists(pid: u32) -> bool {
+    Path::new("/proc").join(pid.to_string()).exists()
 }
 
 /// Removes those segments that no process maps any more.
@@ -258,6 +317,7 @@ struct SystemVFacts {
     owner: u32,
     created_seconds: i64,
     users: u64,
+    bytes: u64,
 }
 
 /// `None` when there is none of this number, or we may not ask.
@@ -272,6 +332,7 @@ fn system_v_facts(id: i32) -> Option<SystemVFacts> {
         owner: facts.shm_perm.uid,
         created_seconds: facts.shm_ctime,
         users: facts.shm_nattch,
+        bytes: facts.shm_segsz as u64,
     })
 }
 

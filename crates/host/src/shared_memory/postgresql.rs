@@ -13,7 +13,18 @@
 //!     segment's name and how many use it, 0 for a free item. Odd numbers since 14 have no segment of their own.
 //! ```
 //!
-//! Source: `src/backend/storage/ipc/dsm.c` and `dsm_impl.c` of PostgreSQL 13 to 18.
+//! The control segment in turn is named in the server's System V segment (`PGShmemHeader`), with the data directory. Its
+//! beginning on hosts of 64 bits:
+//!
+//! ```text
+//! 0   magic     679834894
+//! 4   number of the process that created it
+//! 24  number in the name of the control segment, 0 before there is one
+//! 40  device that the data directory is on
+//! 48  inode number of the data directory
+//! ```
+//!
+//! Source: `src/include/storage/pg_shmem.h`, `src/backend/storage/ipc/dsm.c` and `dsm_impl.c` of PostgreSQL 13 to 18.
 
 use std::path::{Path, PathBuf};
 
@@ -22,6 +33,47 @@ const HEADER_BYTES: usize = 16;
 /// The smallest item known: two numbers.
 const ITEM_BYTES_MIN: usize = 8;
 const NAME_PREFIX: &str = "PostgreSQL.";
+
+/// How much of a System V segment says which server it belongs to.
+pub(crate) const SERVER_BYTES: usize = 56;
+const SERVER_MAGIC: u32 = 679_834_894;
+
+/// Which server a System V segment belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ServerMemory {
+    /// The process that created it.
+    pub creator: u32,
+    /// The number of its control segment.
+    pub control: u32,
+    /// The device of its data directory.
+    pub device: u64,
+    /// The inode number of its data directory.
+    pub inode: u64,
+}
+
+/// What the beginning of a System V segment says, if a PostgreSQL server wrote it.
+pub(crate) fn server(beginning: &[u8; SERVER_BYTES]) -> Option<ServerMemory> {
+    let word = |at: usize| {
+        let bytes = beginning.get(at..at + 4)?;
+        Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    let long = |at: usize| {
+        let bytes = beginning.get(at..at + 8)?;
+        Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+    };
+    (word(0)? == SERVER_MAGIC).then_some(())?;
+    Some(ServerMemory {
+        creator: word(4)?,
+        control: word(24)?,
+        device: long(40)?,
+        inode: long(48)?,
+    })
+}
+
+/// The name of the POSIX segment of this number.
+pub(crate) fn file_name(number: u32) -> String {
+    format!("{NAME_PREFIX}{number}")
+}
 
 /// The paths of the segments listed in the file at `path`; none if it is not a control segment.
 pub(crate) fn listed(path: &Path, contents: &[u8]) -> Vec<PathBuf> {
@@ -33,7 +85,7 @@ pub(crate) fn listed(path: &Path, contents: &[u8]) -> Vec<PathBuf> {
     numbers(contents)
         .unwrap_or_default()
         .into_iter()
-        .map(|number| path.with_file_name(format!("{NAME_PREFIX}{number}")))
+        .map(|number| path.with_file_name(file_name(number)))
         .collect()
 }
 

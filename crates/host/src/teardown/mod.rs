@@ -5,9 +5,10 @@
 //! its stack stays in the [`StateDir`] and [`clean`] unwinds it.
 //!
 //! **Invariants:** a resource is registered, durably, before it is created. What exists already
-//! cannot be registered. Removing is idempotent, and touches nothing but what was registered. Shared
-//! memory alone is registered when it is there, because its server draws the name: until then the
-//! registered process leads to it.
+//! cannot be registered. Removing is idempotent, and touches nothing but what was registered. The shared
+//! memory of a PostgreSQL server is registered by its data directory, which the server writes into it. Other
+//! segments are registered when they are there, because their server draws the name: until then the registered process
+//! leads to them.
 //!
 //! It deliberately has no notion of what a resource is for, and never asks a server to end politely:
 //! whoever wants that does it before.
@@ -205,7 +206,10 @@ fn unwind_pending(
     mut pending: Vec<(u64, Resource)>,
     mut gone: impl FnMut(u64, &Resource, Removal) -> Result<(), HostError>,
 ) -> Vec<Leftover> {
-    pending.sort_by_key(|(_, resource)| !matches!(resource, Resource::SharedMemory { .. }));
+    let is_memory = |resource: &Resource| {
+        matches!(resource, Resource::SharedMemory { .. } | Resource::PostgresqlMemory { .. })
+    };
+    pending.sort_by_key(|(_, resource)| !is_memory(resource));
     loop {
         let before = pending.len();
         let mut kept: Vec<(u64, Resource)> = Vec::new();
@@ -239,7 +243,8 @@ fn refuse_existing(resource: &Resource) -> Result<(), HostError> {
         Resource::Mount { .. }
         | Resource::Loop { .. }
         | Resource::Process { .. }
-        | Resource::SharedMemory { .. } => Ok(()),
+        | Resource::SharedMemory { .. }
+        | Resource::PostgresqlMemory { .. } => Ok(()),
     }
 }
 
@@ -265,6 +270,7 @@ fn normalised(resource: Resource) -> Result<Resource, HostError> {
         }
         other @ (Resource::Process { .. }
         | Resource::SharedMemory { .. }
+        | Resource::PostgresqlMemory { .. }
         | Resource::Cgroup { .. }) => other,
     })
 }

@@ -36,6 +36,9 @@ pub(crate) fn remove(resource: &Resource) -> Result<Removal, HostError> {
         Resource::Loop { backing_file } => loop_device::detach_all(backing_file),
         Resource::Process { marker, name } => kill_marked(marker, name).map(counted),
         Resource::SharedMemory { segment } => shared_memory::remove(segment),
+        Resource::PostgresqlMemory { device, inode, owner, .. } => {
+            shared_memory::remove_postgresql(*device, *inode, *owner)
+        }
         Resource::Cgroup { paths } => cgroup::remove(paths),
     }
 }

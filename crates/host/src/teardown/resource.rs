@@ -1,10 +1,12 @@
 //! What can be on a teardown stack, and how it is written in a stack's file.
 
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::error::HostError;
 use crate::shared_memory::Segment;
 
 /// Something that exists on the host because of us.
@@ -46,6 +48,18 @@ pub enum Resource {
         /// Which.
         segment: Segment,
     },
+    /// Shared memory of whatever PostgreSQL server runs in a data directory, found through what the server writes into
+    /// it: registered before there is any.
+    PostgresqlMemory {
+        /// For messages.
+        data: PathBuf,
+        /// The device that the data directory is on.
+        device: u64,
+        /// The data directory's inode number.
+        inode: u64,
+        /// The user number of the server.
+        owner: u32,
+    },
     /// A control group in one or several hierarchies.
     Cgroup {
         /// One directory per hierarchy.
@@ -54,6 +68,13 @@ pub enum Resource {
 }
 
 impl Resource {
+    /// The shared memory of a server that will run in a data directory, which exists, as the user of this number.
+    pub fn postgresql_memory(data: &Path, owner: u32) -> Result<Resource, HostError> {
+        let facts = data.metadata().map_err(HostError::file("inspect", data))?;
+        let (device, inode) = (facts.dev(), facts.ino());
+        Ok(Resource::PostgresqlMemory { data: data.to_path_buf(), device, inode, owner })
+    }
+
     /// Whether it survives a reboot of the host.
     pub(crate) fn survives_reboot(&self) -> bool {
         matches!(self, Resource::Directory { .. } | Resource::File { .. })
@@ -65,7 +86,9 @@ impl Resource {
             Resource::Directory { path } | Resource::File { path } => vec![path],
             Resource::Mount { target } => vec![target],
             Resource::Loop { backing_file } => vec![backing_file],
-            Resource::Process { .. } | Resource::SharedMemory { .. } => Vec::new(),
+            Resource::Process { .. }
+            | Resource::SharedMemory { .. }
+            | Resource::PostgresqlMemory { .. } => Vec::new(),
             Resource::Cgroup { paths } => paths.iter().map(PathBuf::as_path).collect(),
         }
     }
@@ -82,6 +105,9 @@ impl fmt::Display for Resource {
             }
             Resource::Process { name, .. } => write!(f, "process {name}"),
             Resource::SharedMemory { segment } => write!(f, "{segment}"),
+            Resource::PostgresqlMemory { data, .. } => {
+                write!(f, "shared memory of the server in {}", data.display())
+            }
             Resource::Cgroup { paths } => {
                 f.write_str("control group")?;
                 paths.iter().try_for_each(|path| write!(f, " {}", path.display()))

@@ -80,6 +80,54 @@ fn who_may_connect() {
     server.stop(StopMode::Immediate).unwrap();
 }
 
+/// Its recovery may take as long as the storage pleases; nobody needs its end.
+#[test]
+fn one_that_recovers_from_a_crash_is_not_waited_for() {
+    let place = place_or_skip!(Any);
+    let settings = [("fsync", "off"), ("checkpoint_timeout", "1h"), ("max_wal_size", "4GB")];
+    let mut server = Server::create(&place.teardown, spec(&place, "recovers", &settings)).unwrap();
+    server.start().unwrap();
+    query(&server.target(), MAKE_ROWS).unwrap();
+    // Enough that its recovery can be caught.
+    query(
+        &server.target(),
+        "CREATE TABLE log AS SELECT i, md5(i::text) FROM generate_series(1, 400000) i",
+    )
+    .unwrap();
+    assert_eq!(server.crash(), None);
+    let postmaster = server.pid().unwrap();
+    let send = |pid: u32, signal| {
+        let pid = rustix::process::Pid::from_raw(pid.cast_signed()).unwrap();
+        // It may have ended in the meantime.
+        let _ = rustix::process::kill_process(pid, signal);
+    };
+    let title = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let named =
+        |name: &str| children_of(postmaster).into_iter().find(|pid| title(*pid).contains(name));
+    let victim = named("walwriter").expect("every server has one");
+    send(victim, rustix::process::Signal::KILL);
+    let begin = Instant::now();
+    loop {
+        assert!(begin.elapsed() < Duration::from_secs(60), "no recovery was seen");
+        if let Some(pid) = named("startup") {
+            send(pid, rustix::process::Signal::STOP);
+            if named("startup") == Some(pid) {
+                break;
+            }
+        }
+    }
+    let crash = server.crash().expect("it was logged");
+    assert!(crash.contains("signal 9"), "{crash}");
+    assert_eq!(server.crash(), None, "told once");
+    let begin = Instant::now();
+    let stopped = server.stop(StopMode::Fast);
+    assert!(matches!(stopped, Err(ServerError::Died(_))), "{stopped:?}");
+    assert!(begin.elapsed() < Duration::from_secs(60), "{:?}", begin.elapsed());
+    assert!(has_ended(postmaster));
+    assert!(server.start().unwrap().recovered);
+    server.stop(StopMode::Fast).unwrap();
+}
+
 #[test]
 fn a_long_path_gets_a_short_socket() {
     let place = place_or_skip!(Any);
