@@ -210,6 +210,67 @@ fn bad_clients_harm_only_themselves() {
     assert!(kib < 100 << 10, "{kib} KiB resident");
 }
 
+/// A place that a client holds without a handshake is given to one that comes.
+#[test]
+fn silent_clients_do_not_lock_others_out() {
+    let site = Site::new();
+    let server = start(&site, instant());
+    let serving = NbdClient::connect(&server.nbd_socket, "data", true).unwrap();
+    let silent: Vec<UnixStream> =
+        (0..200).filter_map(|_| UnixStream::connect(&server.nbd_socket).ok()).collect();
+    assert!(silent.len() >= 127, "{} connections", silent.len());
+    let begin = Instant::now();
+    let client = loop {
+        match NbdClient::connect(&server.nbd_socket, "data", true) {
+            Ok(client) => break client,
+            Err(error) => assert!(begin.elapsed() < Duration::from_secs(20), "{error}"),
+        }
+        thread::sleep(Duration::from_millis(200));
+    };
+    client.write(0, &[5; 4096]).unwrap();
+    // Who has chosen a volume keeps it, however silent.
+    assert_eq!(serving.request(READ, 0, 0, 4096, &[]).unwrap(), [5; 4096]);
+}
+
+/// Clients that do not read their replies together hold a limited amount of memory, and nobody waits for them.
+#[test]
+fn replies_that_nobody_reads_take_limited_memory() {
+    let site = Site::new();
+    let server = start(&site, instant());
+    let good = NbdClient::connect(&server.nbd_socket, "data", true).unwrap();
+    good.write(0, &[9; 4096]).unwrap();
+    let mut request = [&0x2560_9513u32.to_be_bytes()[..], &[0; 20]].concat();
+    request.extend_from_slice(&(8u32 << 20).to_be_bytes());
+    let begin = Instant::now();
+    let mut greedy = Vec::new();
+    for _ in 0..60 {
+        let mut stream = UnixStream::connect(&server.nbd_socket).unwrap();
+        greet(&mut stream).unwrap();
+        option(&mut stream, 1, b"data").unwrap();
+        stream.read_exact(&mut [0; 10]).unwrap();
+        for _ in 0..8 {
+            stream.write_all(&request).unwrap();
+        }
+        greedy.push(stream);
+        assert_eq!(good.request(READ, 0, 0, 4096, &[]).unwrap(), [9; 4096]);
+    }
+    // Some of them are disconnected in the end, so that the others get on.
+    let is_disconnected = |stream: &mut UnixStream| {
+        stream.set_nonblocking(true).unwrap();
+        let asked = stream.write_all(&request);
+        asked.is_err_and(|error| error.kind() != std::io::ErrorKind::WouldBlock)
+    };
+    while !greedy.iter_mut().any(is_disconnected) {
+        assert!(begin.elapsed() < Duration::from_secs(30), "none is disconnected");
+        assert_eq!(good.request(READ, 0, 0, 4096, &[]).unwrap(), [9; 4096]);
+        thread::sleep(Duration::from_millis(200));
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.process.pid())).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kib: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kib < 900 << 10, "{kib} KiB resident");
+}
+
 #[test]
 fn exports_are_listed() {
     let site = Site::new();

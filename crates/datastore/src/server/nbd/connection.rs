@@ -4,6 +4,7 @@
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -13,7 +14,7 @@ use super::protocol::ReplyForm;
 /// Room for arriving bytes that every connection has; larger requests get more as long as they last.
 const USUAL_INPUT_BYTES: usize = 256 << 10;
 /// A client that lets more than this wait in its direction is not read from.
-const OUTPUT_LIMIT_BYTES: usize = 8 << 20;
+const OUTPUT_LIMIT_BYTES: usize = 1 << 20;
 /// The same for requests under way.
 const IN_FLIGHT_LIMIT: u32 = 1024;
 /// And for the data that their replies will carry.
@@ -42,6 +43,11 @@ pub(crate) struct Connection {
     sent: usize,
     in_flight: u32,
     in_flight_bytes: u64,
+    /// Whether all clients together hold too much memory.
+    is_squeezed: bool,
+    connected: Instant,
+    /// When what waits began to wait, or was last taken from.
+    last_progress: Instant,
 }
 
 /// Bytes that have arrived.
@@ -72,6 +78,9 @@ impl Connection {
             sent: 0,
             in_flight: 0,
             in_flight_bytes: 0,
+            is_squeezed: false,
+            connected: Instant::now(),
+            last_progress: Instant::now(),
         };
         connection.send(&[&greeting()])?;
         Ok(connection)
@@ -99,6 +108,7 @@ impl Connection {
     pub(crate) fn send(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let mut skip = 0;
         if self.output.is_empty() {
+            self.last_progress = Instant::now();
             let slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
             skip = match rustix::io::writev(&self.socket, &slices) {
                 Ok(length) => length,
@@ -119,7 +129,10 @@ impl Connection {
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         while self.has_output() {
             match rustix::io::write(&self.socket, &self.output[self.sent..]) {
-                Ok(length) => self.sent += length,
+                Ok(length) => {
+                    self.sent += length;
+                    self.last_progress = Instant::now();
+                }
                 Err(Errno::AGAIN) => return Ok(()),
                 Err(Errno::INTR) => {}
                 Err(error) => return Err(error.into()),
@@ -140,6 +153,31 @@ impl Connection {
         self.output.len() - self.sent > OUTPUT_LIMIT_BYTES
             || self.in_flight >= IN_FLIGHT_LIMIT
             || self.in_flight_bytes > IN_FLIGHT_LIMIT_BYTES
+            || (self.is_squeezed && (self.in_flight > 0 || self.has_output()))
+    }
+
+    /// While all clients together hold too much memory, each may have one request under way.
+    pub(crate) fn squeeze(&mut self, is_squeezed: bool) {
+        self.is_squeezed = is_squeezed;
+    }
+
+    /// Memory that its replies hold or will hold.
+    pub(crate) fn reply_bytes(&self) -> u64 {
+        (self.output.len() - self.sent) as u64 + self.in_flight_bytes
+    }
+
+    /// How long it has not taken what waits for it; nothing if nothing waits.
+    pub(crate) fn stalled_for(&self, now: Instant) -> Option<Duration> {
+        self.has_output().then(|| now.saturating_duration_since(self.last_progress))
+    }
+
+    /// How long it has not chosen a volume, or not left after saying that it would.
+    pub(crate) fn unsettled_for(&self, now: Instant) -> Option<Duration> {
+        match self.phase {
+            Phase::Negotiating(_) => Some(now.saturating_duration_since(self.connected)),
+            Phase::Leaving => self.stalled_for(now),
+            Phase::Serving { .. } => None,
+        }
     }
 
     /// A request was accepted whose reply will carry so many bytes.

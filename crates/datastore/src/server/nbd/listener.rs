@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, epoll};
 use rustix::io::Errno;
@@ -17,6 +18,12 @@ use crate::error::DatastoreError;
 
 /// More clients than this are turned away; each costs a quarter of a megabyte and more.
 const CONNECTIONS_MAX: usize = 128;
+/// A client on this host needs milliseconds for its handshake. One that takes longer gives up its place.
+const HANDSHAKE_LIMIT: Duration = Duration::from_secs(5);
+/// Replies of all clients together may hold so much memory; above it, each client may have one request under way.
+const REPLIES_LIMIT_BYTES: u64 = 256 << 20;
+/// Above that limit, a client that takes none of its replies for so long is disconnected.
+const STALL_LIMIT: Duration = Duration::from_secs(5);
 /// Marks the events of the listening sockets.
 const UNIX_LISTENER: u64 = u64::MAX;
 const TCP_LISTENER: u64 = u64::MAX - 1;
@@ -38,6 +45,8 @@ pub(crate) struct NbdListener {
     connected: usize,
     /// Clients that may have complete requests in their buffers.
     resumable: Vec<ConnectionId>,
+    /// Whether replies of all clients together hold too much memory.
+    is_squeezed: bool,
     events: Vec<epoll::Event>,
 }
 
@@ -89,6 +98,7 @@ impl NbdListener {
             slots: Vec::new(),
             connected: 0,
             resumable: Vec::new(),
+            is_squeezed: false,
             events: Vec::with_capacity(EVENTS),
         })
     }
@@ -115,6 +125,7 @@ impl NbdListener {
 
     /// Appends the clients that have something to say, or can be sent to, or were resumed; accepts new ones.
     pub(crate) fn ready(&mut self, ready: &mut Vec<ConnectionId>) -> io::Result<()> {
+        self.limit_memory();
         ready.append(&mut self.resumable);
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let mut events = std::mem::take(&mut self.events);
@@ -203,6 +214,45 @@ impl NbdListener {
         }
     }
 
+    /// Squeezes all clients while their replies hold too much memory, and disconnects the one that has stalled longest.
+    fn limit_memory(&mut self) {
+        let connected = self.slots.iter().filter_map(|slot| slot.connection.as_ref());
+        let is_above = connected.map(Connection::reply_bytes).sum::<u64>() > REPLIES_LIMIT_BYTES;
+        if is_above && let Some((id, stalled)) = self.longest(Connection::stalled_for) {
+            if stalled >= STALL_LIMIT {
+                warn!(
+                    "an NBD client was disconnected: it has not read its replies for {stalled:?}"
+                );
+                self.close(id);
+            }
+        }
+        if is_above != self.is_squeezed {
+            self.is_squeezed = is_above;
+            for id in self.clients() {
+                if let Some(client) = self.get(id) {
+                    client.squeeze(is_above);
+                }
+                // No event announces that it may be read from again.
+                if !is_above {
+                    self.resume(id);
+                }
+            }
+        }
+    }
+
+    /// The client for which a time is longest.
+    fn longest(
+        &mut self,
+        time: impl Fn(&Connection, Instant) -> Option<Duration>,
+    ) -> Option<(ConnectionId, Duration)> {
+        let now = Instant::now();
+        let timed = self.clients().into_iter().filter_map(|id| {
+            let time = time(self.get(id)?, now)?;
+            Some((id, time))
+        });
+        timed.max_by_key(|(_, time)| *time)
+    }
+
     fn accept_unix(&mut self) {
         while let Some(Ok((stream, _))) = self.unix.as_ref().map(UnixListener::accept) {
             match stream.set_nonblocking(true) {
@@ -223,11 +273,18 @@ impl NbdListener {
     }
 
     fn welcome(&mut self, socket: OwnedFd) {
+        if self.connected >= CONNECTIONS_MAX
+            && let Some((id, waited)) = self.longest(Connection::unsettled_for)
+            && waited >= HANDSHAKE_LIMIT
+        {
+            warn!("an NBD client was disconnected: no handshake within {HANDSHAKE_LIMIT:?}");
+            self.close(id);
+        }
         if self.connected >= CONNECTIONS_MAX {
             warn!("an NBD client was turned away: {CONNECTIONS_MAX} are connected already");
             return;
         }
-        let connection = match Connection::new(socket) {
+        let mut connection = match Connection::new(socket) {
             Ok(connection) => connection,
             Err(error) => {
                 debug!("an NBD client left at once: {error}");
@@ -243,6 +300,7 @@ impl NbdListener {
         let data = epoll::EventData::new_u64(id.token());
         match epoll::add(&self.epoll, &connection, data, epoll::EventFlags::IN) {
             Ok(()) => {
+                connection.squeeze(self.is_squeezed);
                 self.slots[slot].connection = Some(connection);
                 self.slots[slot].watches_output = false;
                 self.connected += 1;
