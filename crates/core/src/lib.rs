@@ -4,7 +4,8 @@
 //!
 //! What is here: quantities ([`Nanos`], [`Bytes`]), named random streams from one root seed
 //! ([`random`]), the latency [`Histogram`], time dilation ([`Dilation`]), the kind of evidence a number is ([`Evidence`]), the
-//! declaration of measured series ([`series`]), and choices that several layers know by the same words ([`shared`]).
+//! declaration of measured series ([`series`]), choices that several layers know by the same words ([`shared`]), and
+//! text of others made safe to print ([`printable`]).
 //!
 //! What is deliberately not here: anything that knows a database, a device, a file format or a
 //! workload; serialisation (formats own their serialisable types, at the boundary).
@@ -16,6 +17,7 @@ pub mod calendar;
 pub mod dilation;
 pub mod evidence;
 pub mod histogram;
+pub mod printable;
 pub mod random;
 pub mod series;
 pub mod shared;

@@ -34,6 +34,7 @@ mod server;
 pub mod persistent;
 
 pub use datastore::{BackendLatency, Datastore, VolumeLatency};
+pub use emulated::check_host;
 pub use error::DatastoreError;
 pub use fault::{ClusterChange, ClusterFault, DatastoreNotice};
 pub use server::serve;

@@ -43,11 +43,15 @@ pub struct ExclusiveLock {
 }
 
 impl StateDir {
-    /// Opens the usual place, creating it when missing: `$UNDERLAY_STATE_DIR` if set, else
-    /// `/var/lib/underlay` for root, else `$XDG_STATE_HOME/underlay` or `~/.local/state/underlay`.
+    /// Opens the usual place, creating it when missing.
     pub fn open() -> Result<StateDir, HostError> {
-        let root = usual_place(|name| env::var_os(name), geteuid().is_root())?;
-        StateDir::at(root)
+        StateDir::at(StateDir::usual_place()?)
+    }
+
+    /// Where [`StateDir::open`] opens it, whether or not it is there: `$UNDERLAY_STATE_DIR` if set, else
+    /// `/var/lib/underlay` for root, else `$XDG_STATE_HOME/underlay` or `~/.local/state/underlay`.
+    pub fn usual_place() -> Result<PathBuf, HostError> {
+        usual_place(|name| env::var_os(name), geteuid().is_root())
     }
 
     /// Opens a given place, creating it when missing.

@@ -67,6 +67,14 @@ pub enum OpenError {
         /// The cause.
         source: rusqlite::Error,
     },
+    /// What is in it does not fit together.
+    #[error("the record `{}` is damaged: {problem}", path.display())]
+    Damaged {
+        /// The path.
+        path: PathBuf,
+        /// What does not fit.
+        problem: String,
+    },
     /// The manifest could not be read.
     #[error("could not read the manifest of the record `{}`", path.display())]
     Manifest {

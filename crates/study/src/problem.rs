@@ -12,6 +12,12 @@ use miette::{
     SourceSpan,
 };
 use serde_json::{Value, json};
+use underlay_core::printable::{excerpt, is_unprintable, printable};
+
+/// Messages quote what is in the study, which may be of any length. The remedy is the longest of their parts.
+const PART_CHARACTERS_MAX: usize = 1_000;
+/// Lines of the study that are longer are not drawn: the message has the place.
+const LINE_BYTES_MAX: usize = 400;
 
 /// A study as text, with the name it is reported under.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,19 +78,20 @@ impl Problems {
         }
         // Problems of the command line and the host have no place and come last.
         drafts.sort_by_key(|draft| draft.span.as_ref().map_or(usize::MAX, |span| span.start));
-        let source = Arc::new(NamedSource::new(&source.name, source.text.clone()));
+        let source = Arc::new(NamedSource::new(printable(&source.name), source.text.clone()));
+        let short = |text: &str| excerpt(text, PART_CHARACTERS_MAX);
         let list = drafts
             .into_iter()
             .map(|draft| Problem {
                 code: draft.code,
                 // Without a place there is no line to write the reason below.
                 message: match (&draft.span, draft.label.as_str()) {
-                    (Some(_), _) | (None, "") => draft.message,
-                    (None, label) => format!("{}: {label}", draft.message),
+                    (Some(_), _) | (None, "") => short(&draft.message),
+                    (None, label) => format!("{}: {}", short(&draft.message), short(label)),
                 },
                 span: draft.span,
-                label: draft.label,
-                help: draft.help,
+                label: short(&draft.label),
+                help: short(&draft.help),
                 source: Arc::clone(&source),
             })
             .collect();
@@ -110,8 +117,11 @@ impl Problems {
             .with_context_lines(1);
         let mut text = String::new();
         for problem in &self.list {
+            let without_lines = Undrawable(problem);
+            let drawn: &dyn Diagnostic =
+                if problem.is_drawable() { problem } else { &without_lines };
             handler
-                .render_report(&mut text, problem)
+                .render_report(&mut text, drawn)
                 .expect("writing to a String cannot fail and spans lie within the source");
             text.push('\n');
         }
@@ -152,6 +162,44 @@ impl Problem {
 
     fn text(&self) -> &str {
         self.source.inner()
+    }
+
+    /// Whether the lines concerned, with one before and one after, can be shown as they are.
+    fn is_drawable(&self) -> bool {
+        let Some(span) = &self.span else { return true };
+        let first = position(self.text(), span.start).0;
+        let last = position(self.text(), span.end).0;
+        let shown = self.text().lines().skip(first.saturating_sub(2)).take(last - first + 3);
+        shown.into_iter().all(|line| line.len() <= LINE_BYTES_MAX && !line.contains(is_unprintable))
+    }
+}
+
+/// A problem whose lines are too long to be drawn, or contain control characters: it says where it is instead.
+#[derive(Debug)]
+struct Undrawable<'p>(&'p Problem);
+
+impl fmt::Display for Undrawable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)?;
+        if !self.0.label.is_empty() {
+            write!(f, ": {}", self.0.label)?;
+        }
+        match self.0.position() {
+            Some((line, column)) => write!(f, " (line {line}, column {column})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Undrawable<'_> {}
+
+impl Diagnostic for Undrawable<'_> {
+    fn code<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.0.code()
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        self.0.help()
     }
 }
 

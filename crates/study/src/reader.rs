@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
+use underlay_core::printable::is_unprintable;
 use underlay_core::{Bytes, Dilation, Nanos};
 
 use crate::entry::{Entry, Section};
@@ -160,9 +161,24 @@ impl<'t> Item<'t> {
     /// A text.
     pub fn text(&self, report: &mut Report) -> Option<String> {
         match self.value {
-            DeValue::String(text) => Some(text.to_string()),
+            DeValue::String(text) => self.printable(report, text),
             _ => self.wrong_type(report, "a text in quotes", ""),
         }
+    }
+
+    /// A text that terminals and pages show as it is written: control characters would act on them instead.
+    fn printable(&self, report: &mut Report, text: &str) -> Option<String> {
+        let Some(found) = text.chars().find(|character| is_unprintable(*character)) else {
+            return Some(text.to_string());
+        };
+        report.at(
+            &self.span,
+            "control-character",
+            format!("`{}` contains the control character U+{:04X}", self.path, u32::from(found)),
+            "a terminal would act on it",
+            "remove it; line breaks and tabs are allowed",
+        );
+        None
     }
 
     /// A whole number of `range`.
@@ -304,7 +320,7 @@ impl<'t> Item<'t> {
     /// A value of a settings table: texts as they are, numbers as written, booleans as on and off.
     pub fn setting(&self, report: &mut Report) -> Option<String> {
         match self.value {
-            DeValue::String(text) => Some(text.to_string()),
+            DeValue::String(text) => self.printable(report, text),
             DeValue::Integer(integer) => i64::from_str_radix(integer.as_str(), integer.radix())
                 .ok()
                 .map(|number| number.to_string()),

@@ -10,8 +10,11 @@ use underlay_model::{DeviceProfile, Medium};
 use crate::error::DatastoreError;
 use crate::spec::{ClusterStorage, VolumeRequest};
 
-/// Whether this host can emulate at all.
-pub(crate) fn check_host() -> Result<(), DatastoreError> {
+/// Whether this host can emulate at all; nothing is created to find out.
+///
+/// # Errors
+/// What is missing, and what to do about it.
+pub fn check_host() -> Result<(), DatastoreError> {
     if !Path::new("/dev/fuse").exists() {
         return Err(DatastoreError::EmulationUnavailable {
             missing: "there is no /dev/fuse".to_string(),

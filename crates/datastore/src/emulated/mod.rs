@@ -48,7 +48,8 @@ use server_process::{ServerProcess, unexpected};
 use underlay_core::Durability;
 
 pub(crate) use backing::check_space;
-pub(crate) use checks::{check_devices, check_floor, check_host};
+pub use checks::check_host;
+pub(crate) use checks::{check_devices, check_floor};
 pub(crate) use mounted::{MOUNT_OPTIONS, SECTOR_BYTES};
 
 /// How long the server may take to end after its mount is gone.

@@ -50,6 +50,14 @@ impl Directory {
         Ok(file)
     }
 
+    /// The name, or one like it if a table has that name already.
+    pub(super) fn unused(&self, name: &str) -> String {
+        let is_used = |name: &str| self.files.contains(&self.path.join(format!("{name}.csv")));
+        let others = (2..).map(|number| format!("{name}-{number}"));
+        let unused = std::iter::once(name.to_string()).chain(others).find(|name| !is_used(name));
+        unused.expect("there are more numbers than files")
+    }
+
     pub(super) fn finish(mut self) -> Result<Vec<PathBuf>, ExportError> {
         let path = self.path.join("COLUMNS.md");
         std::fs::write(&path, self.documentation)
@@ -86,11 +94,18 @@ impl CsvFile {
 }
 
 pub(super) fn quoted(cell: &str) -> String {
+    let cell = if is_formula(cell) { format!("'{cell}") } else { cell.to_string() };
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))
     } else {
-        cell.to_string()
+        cell
     }
+}
+
+/// Whether a spreadsheet would calculate the cell instead of showing it. A number is no formula.
+fn is_formula(cell: &str) -> bool {
+    let begins_so = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '＝', '＋', '－', '＠']);
+    begins_so && cell.parse::<f64>().is_err()
 }
 
 pub(super) fn text<T: ToString>(value: Option<T>) -> String {

@@ -216,7 +216,7 @@ fn export_source(
     }
     let mut columns = vec![RUN, BEGIN, END];
     columns.extend(series.iter().map(|(name, meaning)| (name.as_str(), meaning.as_str())));
-    let file_name = format!("ticks-{}", name.replace(['/', '\\'], "_"));
+    let file_name = out.unused(&format!("ticks-{}", name.replace(['/', '\\'], "_")));
     let about = "Raw values as read; counters are cumulative. Empty: missing.";
     let mut file = out.table(&file_name, about, &columns)?;
     for (run, table) in &tables {

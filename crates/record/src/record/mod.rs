@@ -23,7 +23,7 @@ use crate::{format, tick_row};
 
 use rows::{
     check_of, design_of, event_of, get, histogram, interval_of, json, number, optional_number,
-    run_id, series_of, source_of, transaction_of, wait_count_of, word,
+    optional_text, run_id, series_of, source_of, text, transaction_of, wait_count_of, word,
 };
 
 /// Role of a sampled session in `wait_count`: a client.
@@ -51,6 +51,7 @@ impl Record {
             path: path.to_path_buf(),
             source: Box::new(source),
         })?;
+        require_whole(&connection, path)?;
         Ok(Record { connection, path: path.to_path_buf(), manifest })
     }
 
@@ -168,9 +169,10 @@ impl Record {
         )?;
         let mut counts = counts.into_iter().peekable();
         for window in &mut windows {
-            while let Some(sampled) =
-                counts.next_if(|sampled| sampled.begin == window.interval.begin)
-            {
+            let begin = window.interval.begin;
+            // Counts whose window is missing belong to nothing.
+            while counts.next_if(|sampled| sampled.begin < begin).is_some() {}
+            while let Some(sampled) = counts.next_if(|sampled| sampled.begin == begin) {
                 match sampled.role.as_str() {
                     ROLE_CLIENT => window.clients.push(sampled.count),
                     ROLE_HOLDER => window.holders.push(sampled.count),
@@ -184,7 +186,6 @@ impl Record {
                 }
             }
         }
-        debug_assert!(counts.peek().is_none(), "each session count belongs to a wait window");
         Ok(windows)
     }
 
@@ -209,8 +210,8 @@ impl Record {
             |row| {
                 Ok(HistogramRow {
                     interval: interval_of(row, 0, 1)?,
-                    scope: get(row, 2, "a histogram")?,
-                    name: get(row, 3, "a histogram")?,
+                    scope: text(row, 2, "a histogram")?,
+                    name: text(row, 3, "a histogram")?,
                     histogram: histogram(row, 4, "a histogram")?,
                 })
             },
@@ -238,8 +239,8 @@ impl Record {
                 Ok(Finding {
                     run: run_id(row, 0)?,
                     severity: word(row, 1, "a severity", Severity::from_word)?,
-                    code: get(row, 2, "a finding")?,
-                    text: get(row, 3, "a finding")?,
+                    code: text(row, 2, "a finding")?,
+                    text: text(row, 3, "a finding")?,
                     data: json(row, 4, "a finding")?,
                 })
             },
@@ -255,7 +256,7 @@ impl Record {
             |row| {
                 Ok(Document {
                     run: run_id(row, 0)?,
-                    name: get(row, 1, "a document")?,
+                    name: text(row, 1, "a document")?,
                     content: json(row, 2, "a document")?,
                 })
             },
@@ -315,6 +316,29 @@ impl Record {
     }
 }
 
+/// Refuses a record whose rows point to rows that are not there: readers rely on them.
+pub(crate) fn require_whole(connection: &Connection, path: &Path) -> Result<(), OpenError> {
+    let damaged = |problem| OpenError::Damaged { path: path.to_path_buf(), problem };
+    let unreadable = |source: rusqlite::Error| damaged(format!("it cannot be read: {source}"));
+    let dangling = connection
+        .query_row("PRAGMA foreign_key_check", [], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(2)?))
+        })
+        .optional()
+        .map_err(unreadable)?;
+    if let Some((table, parent)) = dangling {
+        return Err(damaged(format!(
+            "a row of `{table}` belongs to a row of `{parent}` that is missing"
+        )));
+    }
+    let sql = "SELECT coalesce(min(design) = 0 AND max(design) = count(*) - 1, true) FROM design";
+    let is_numbered: bool = connection.query_row(sql, [], |row| row.get(0)).map_err(unreadable)?;
+    if !is_numbered {
+        return Err(damaged("its designs are not numbered from 0 without a gap".to_string()));
+    }
+    Ok(())
+}
+
 pub(crate) fn read_manifest(connection: &Connection) -> Result<Manifest, ReadError> {
     const WHAT: &str = "the manifest";
     let sql = "SELECT study_name, title, question, evidence, seed, identity, started_wall_ns, plan,
@@ -322,15 +346,15 @@ pub(crate) fn read_manifest(connection: &Connection) -> Result<Manifest, ReadErr
     read_one(connection, WHAT, sql, |row| {
         let seed: String = get(row, 4, WHAT)?;
         Ok(Manifest {
-            study_name: get(row, 0, WHAT)?,
-            title: get(row, 1, WHAT)?,
-            question: get(row, 2, WHAT)?,
+            study_name: text(row, 0, WHAT)?,
+            title: text(row, 1, WHAT)?,
+            question: text(row, 2, WHAT)?,
             evidence: word(row, 3, "an evidence kind", Evidence::from_word)?,
             seed: seed
                 .parse()
                 .map(RootSeed)
                 .map_err(|_| ReadError::UnknownWord { what: "a seed", word: seed })?,
-            identity: get(row, 5, WHAT)?,
+            identity: text(row, 5, WHAT)?,
             started_wall_ns: number(row, 6, "a wall clock time")?,
             plan: json(row, 7, "the plan")?,
             host: json(row, 8, "the host facts")?,
@@ -363,7 +387,7 @@ pub(crate) fn read_runs(connection: &Connection) -> Result<Vec<Run>, ReadError> 
             end: optional_number(row, 5, "a time")?.map(Nanos),
             origin_wall_ns: number(row, 6, "a wall clock time")?,
             status: word(row, 7, "a run's status", RunStatus::from_word)?,
-            reason: get(row, 8, "a run")?,
+            reason: optional_text(row, 8, "a run")?,
             superseded_by: run_id(row, 9)?,
         })
     })
@@ -380,7 +404,7 @@ pub(crate) fn read_phases(
             id: PhaseId(get(row, 0, "a phase")?),
             run: run_id(row, 1)?,
             kind: word(row, 2, "a kind of phase", PhaseKind::from_word)?,
-            label: get(row, 3, "a phase")?,
+            label: text(row, 3, "a phase")?,
             users: optional_number(row, 4, "a number of users")?,
             begin: Nanos(number(row, 5, "a time")?),
             end: optional_number(row, 6, "a time")?.map(Nanos),

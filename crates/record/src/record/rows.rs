@@ -1,9 +1,11 @@
 //! From rows of the tables to what they mean.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use rusqlite::Row;
 use serde_json::Value;
+use underlay_core::printable::{is_unprintable, printable};
 use underlay_core::series::{Layer, SeriesKind, SeriesSpec};
 use underlay_core::{Evidence, Nanos};
 
@@ -18,9 +20,9 @@ use underlay_core::CheckOutcome;
 pub(super) fn design_of(row: &Row<'_>) -> Result<Design, ReadError> {
     Ok(Design {
         index: number(row, 0, "a design")?,
-        name: get(row, 1, "a design")?,
-        title: get(row, 2, "a design")?,
-        description: get(row, 3, "a design")?,
+        name: text(row, 1, "a design")?,
+        title: text(row, 2, "a design")?,
+        description: text(row, 3, "a design")?,
         evidence: word(row, 4, "an evidence kind", Evidence::from_word)?,
         detail: json(row, 5, "a design")?,
     })
@@ -30,8 +32,8 @@ pub(super) fn event_of(row: &Row<'_>) -> Result<Event, ReadError> {
     Ok(Event {
         run: run_id(row, 0)?,
         at: Nanos(number(row, 1, "a time")?),
-        kind: get(row, 2, "an event")?,
-        text: get(row, 3, "an event")?,
+        kind: text(row, 2, "an event")?,
+        text: text(row, 3, "an event")?,
         data: json(row, 4, "an event")?,
     })
 }
@@ -40,9 +42,9 @@ pub(super) fn source_of(row: &Row<'_>) -> Result<Source, ReadError> {
     let status: String = get(row, 3, "a source")?;
     Ok(Source {
         index: number(row, 0, "a source")?,
-        name: get(row, 1, "a source")?,
+        name: text(row, 1, "a source")?,
         layer: word(row, 2, "a layer", Layer::from_word)?,
-        status: SourceStatus::from_word(&status, get(row, 4, "a source")?)
+        status: SourceStatus::from_word(&status, optional_text(row, 4, "a source")?)
             .ok_or(ReadError::UnknownWord { what: "a source's status", word: status })?,
         series: Vec::new(),
     })
@@ -50,8 +52,8 @@ pub(super) fn source_of(row: &Row<'_>) -> Result<Source, ReadError> {
 
 pub(super) fn series_of(row: &Row<'_>) -> Result<SeriesSpec, ReadError> {
     Ok(SeriesSpec {
-        name: get(row, 0, "a series")?,
-        unit: get(row, 1, "a series")?,
+        name: text(row, 0, "a series")?,
+        unit: text(row, 1, "a series")?,
         kind: word(row, 2, "a kind of series", SeriesKind::from_word)?,
     })
 }
@@ -66,14 +68,14 @@ pub(super) struct Sampled {
 pub(super) fn wait_count_of(row: &Row<'_>) -> Result<Sampled, ReadError> {
     const WHAT: &str = "wait samples";
     let key = WaitKey {
-        state: get(row, 2, WHAT)?,
-        class: get(row, 3, WHAT)?,
-        event: get(row, 4, WHAT)?,
-        backend_type: get(row, 5, WHAT)?,
+        state: text(row, 2, WHAT)?,
+        class: text(row, 3, WHAT)?,
+        event: text(row, 4, WHAT)?,
+        backend_type: text(row, 5, WHAT)?,
     };
     Ok(Sampled {
         begin: Nanos(number(row, 0, "a time")?),
-        role: get(row, 1, WHAT)?,
+        role: text(row, 1, WHAT)?,
         count: WaitCount { key, sessions: number(row, 6, "a number of sessions")? },
     })
 }
@@ -89,7 +91,7 @@ pub(super) fn transaction_of(row: &Row<'_>) -> Result<TransactionTick, ReadError
         .collect();
     Ok(TransactionTick {
         interval: interval_of(row, 0, 1)?,
-        transaction: get(row, 2, WHAT)?,
+        transaction: text(row, 2, WHAT)?,
         committed: number(row, 3, "a count")?,
         rolled_back: number(row, 4, "a count")?,
         failed: number(row, 5, "a count")?,
@@ -103,7 +105,7 @@ pub(super) fn transaction_of(row: &Row<'_>) -> Result<TransactionTick, ReadError
 
 pub(super) fn check_of(row: &Row<'_>) -> Result<Check, ReadError> {
     let outcome: String = get(row, 4, "a check")?;
-    let detail = get::<Option<String>>(row, 6, "a check")?.unwrap_or_default();
+    let detail = optional_text(row, 6, "a check")?.unwrap_or_default();
     let outcome = match outcome.as_str() {
         "ok" => CheckOutcome::Ok,
         "violated" => CheckOutcome::Violated {
@@ -116,8 +118,8 @@ pub(super) fn check_of(row: &Row<'_>) -> Result<Check, ReadError> {
     Ok(Check {
         run: RunId(get(row, 0, "a check")?),
         moment: word(row, 1, "a check's moment", CheckMoment::from_word)?,
-        id: get(row, 2, "a check")?,
-        title: get(row, 3, "a check")?,
+        id: text(row, 2, "a check")?,
+        title: text(row, 3, "a check")?,
         outcome,
     })
 }
@@ -128,6 +130,26 @@ pub(super) fn get<T: rusqlite::types::FromSql>(
     what: &'static str,
 ) -> Result<T, ReadError> {
     row.get(column).map_err(|source| ReadError::Sqlite { what, source })
+}
+
+/// A text, made safe to print: whoever wrote the record may not have been us.
+pub(super) fn text(row: &Row<'_>, column: usize, what: &'static str) -> Result<String, ReadError> {
+    get::<String>(row, column, what).map(safe)
+}
+
+pub(super) fn optional_text(
+    row: &Row<'_>,
+    column: usize,
+    what: &'static str,
+) -> Result<Option<String>, ReadError> {
+    Ok(get::<Option<String>>(row, column, what)?.map(safe))
+}
+
+fn safe(text: String) -> String {
+    match printable(&text) {
+        Cow::Borrowed(_) => text,
+        Cow::Owned(printable) => printable,
+    }
 }
 
 pub(super) fn number<T: TryFrom<i64>>(
@@ -173,7 +195,28 @@ pub(super) fn word<T>(
 
 pub(super) fn json(row: &Row<'_>, column: usize, what: &'static str) -> Result<Value, ReadError> {
     let text: String = get(row, column, what)?;
-    serde_json::from_str(&text).map_err(|source| ReadError::Json { what, source })
+    let mut value =
+        serde_json::from_str(&text).map_err(|source| ReadError::Json { what, source })?;
+    // Control characters are escaped in JSON, or there as they are.
+    if text.contains("\\u") || text.contains(is_unprintable) {
+        make_safe(&mut value);
+    }
+    Ok(value)
+}
+
+fn make_safe(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = safe(std::mem::take(text)),
+        Value::Array(list) => list.iter_mut().for_each(make_safe),
+        Value::Object(map) if map.keys().any(|key| key.contains(is_unprintable)) => {
+            for (key, mut value) in std::mem::take(map) {
+                make_safe(&mut value);
+                map.insert(safe(key), value);
+            }
+        }
+        Value::Object(map) => map.values_mut().for_each(make_safe),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 pub(super) fn histogram(

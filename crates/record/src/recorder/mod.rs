@@ -85,6 +85,7 @@ impl Recorder {
         let manifest_error =
             |source| OpenError::Manifest { path: path.to_path_buf(), source: Box::new(source) };
         let manifest = record::read_manifest(&connection).map_err(manifest_error)?;
+        record::require_whole(&connection, path)?;
         let execution = record::read_execution(&connection).map_err(manifest_error)?;
         if execution.status == ExecutionStatus::Finished {
             return Err(OpenError::Finished { path: path.to_path_buf() });

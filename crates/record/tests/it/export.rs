@@ -71,6 +71,36 @@ fn csv_files_are_complete_and_documented() {
     assert!(matches!(export_csv(&record, &out), Err(ExportError::NotEmpty { .. })));
 }
 
+/// A spreadsheet calculates cells that begin so, and programs act on control characters.
+#[test]
+fn texts_of_others_are_neither_formulas_nor_control_sequences() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("record");
+    let mut recorder = Recorder::create(&path, &manifest()).unwrap();
+    let formulas = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "-2.5e3", "+7", "-"];
+    for (index, title) in formulas.into_iter().enumerate() {
+        let mut design = design(index as u32, &format!("design-{index}"));
+        design.title = title.into();
+        design.description = "\x1b]0;owned\x07 \u{9b}31m".into();
+        recorder.add_design(&design).unwrap();
+    }
+    recorder.finish(ExecutionStatus::Finished).unwrap();
+    let record = Record::open_read_only(&path).unwrap();
+    export_csv(&record, &dir.path().join("csv")).unwrap();
+    let text = std::fs::read_to_string(dir.path().join("csv/designs.csv")).unwrap();
+    let titles: Vec<&str> =
+        text.lines().skip(1).map(|line| line.split(',').nth(2).unwrap()).collect();
+    let harmless =
+        ["'=1+1", "'+cmd|' /C calc'!A0", "'-2+3", "'@SUM(A1)", "'\t=1", "-2.5e3", "+7", "'-"];
+    assert_eq!(titles, harmless);
+    let mut lines = Vec::new();
+    export_json_lines(&record, &mut lines).unwrap();
+    let unsafe_in =
+        |text: &str| text.contains(['\x1b', '\x07', '\u{9b}']) || text.contains("\\u001b");
+    assert!(!unsafe_in(&text) && !unsafe_in(&String::from_utf8(lines).unwrap()));
+    assert_eq!(record.designs().unwrap()[0].description, "␛]0;owned␇ \u{fffd}31m");
+}
+
 #[test]
 fn json_lines_are_complete() {
     let dir = tempdir().unwrap();

@@ -3,6 +3,7 @@
 mod answers;
 mod block_load;
 mod compare;
+mod damaged;
 mod devices;
 mod example;
 mod fixture;

@@ -2,10 +2,11 @@
 
 use crate::cli::studies::Form;
 use crate::cli::terminal;
+use crate::cli::whole_file;
 use crate::stop::{Stop, chain};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use underlay_record::Record;
+use underlay_record::{ReadError, Record};
 use underlay_report::{Analysis, Colour, analyse, html, terminal_summary};
 
 /// Opens a record.
@@ -16,7 +17,12 @@ pub fn open(path: &Path) -> Result<Record, Stop> {
 /// Reads and analyses a record.
 pub fn read(path: &Path) -> Result<Analysis, Stop> {
     let record = open(path)?;
-    analyse(&record).map_err(|error| Stop::bad_input(chain(&error)))
+    analyse(&record).map_err(|error| unreadable(&error, path))
+}
+
+/// What ends because of a record that does not hold what it should.
+pub fn unreadable(error: &ReadError, record: &Path) -> Stop {
+    Stop::bad_input(format!("could not read the record `{}`: {}", record.display(), chain(error)))
 }
 
 /// Prints the answer on standard output.
@@ -38,8 +44,7 @@ pub fn print(analysis: &Analysis, form: Form) -> Result<(), Stop> {
 /// Writes the report as one HTML file.
 pub fn write_report(analysis: &Analysis, path: &Path) -> Result<(), Stop> {
     let page = html(analysis).map_err(|error| Stop::internal(&error))?;
-    std::fs::write(path, page)
-        .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))
+    whole_file::write(path, |file| file.write_all(page.as_bytes()))
 }
 
 /// Shows a file in the user's browser.

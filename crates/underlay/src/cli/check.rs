@@ -3,6 +3,7 @@
 use crate::cli::overrides::Overrides;
 use crate::cli::studies::{self, Form};
 use crate::cli::terminal;
+use crate::lab::require_emulation;
 use crate::stop::Stop;
 use clap::Args;
 use underlay_study::{plan_json, render_plan};
@@ -28,5 +29,5 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         Form::Json => outln!("{:#}", plan_json(&plan)),
         Form::Text => out!("{}", render_plan(&plan, terminal::width())),
     }
-    Ok(())
+    require_emulation(&plan)
 }

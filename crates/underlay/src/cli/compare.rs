@@ -98,6 +98,9 @@ fn allowed_loss(text: &str) -> Result<f64, String> {
 
 /// Why the records are not compared, and what would.
 fn refused(error: &CompareError) -> Stop {
+    if let CompareError::Read(error) = error {
+        return Stop::bad_input(format!("could not read a record: {}", chain(error)));
+    }
     let stop = Stop::not_comparable(chain(error));
     match error {
         CompareError::DifferentWorkload { is_same_measure: true, .. } => {

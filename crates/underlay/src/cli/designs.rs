@@ -33,7 +33,7 @@ pub fn datastore_of(design: &str) -> Result<DatastoreKind, Stop> {
             )),
         });
     }
-    let text = std::fs::read_to_string(path)
+    let text = underlay_host::read_small_text(path)
         .map_err(|error| Stop::bad_input(format!("could not read `{design}`: {error}")))?;
     parse_design(&Source { name: design.to_string(), text }).map_err(|problems| told(&problems))
 }

@@ -1,10 +1,11 @@
 //! `underlay export`: a record's data for other programs.
 
 use crate::cli::answer;
+use crate::cli::whole_file;
 use crate::stop::{Stop, chain};
 use clap::Args;
-use std::path::PathBuf;
-use underlay_record::{export_csv, export_json_lines};
+use std::path::{Path, PathBuf};
+use underlay_record::{ExportError, export_csv, export_json_lines};
 
 /// Arguments of `underlay export`.
 #[derive(Debug, Args)]
@@ -30,15 +31,30 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     }
     let record = answer::open(&arguments.record)?;
     if let Some(folder) = &arguments.csv {
-        export_csv(&record, folder).map_err(|error| Stop::host(chain(&error)))?;
+        export_csv(&record, folder).map_err(|error| stopped(&error, &arguments.record))?;
         outln!("{}", folder.display());
     }
     if let Some(path) = &arguments.jsonl {
-        let file = std::fs::File::create(path)
-            .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
-        export_json_lines(&record, &mut std::io::BufWriter::new(file))
-            .map_err(|error| Stop::host(chain(&error)))?;
+        let mut unreadable = None;
+        let written = whole_file::write(path, |file| match export_json_lines(&record, file) {
+            Ok(()) => Ok(()),
+            Err(ExportError::Stream(error)) => Err(error),
+            Err(error) => {
+                unreadable = Some(stopped(&error, &arguments.record));
+                Err(std::io::Error::other("its record cannot be read"))
+            }
+        });
+        unreadable.map_or(written, Err)?;
         outln!("{}", path.display());
     }
     Ok(())
+}
+
+/// A record that cannot be read is bad input, as it is for the commands that show it.
+fn stopped(error: &ExportError, record: &Path) -> Stop {
+    match error {
+        ExportError::Read(error) => answer::unreadable(error, record),
+        ExportError::NotEmpty { .. } => Stop::bad_input(chain(error)),
+        ExportError::Write { .. } | ExportError::Stream(_) => Stop::host(chain(error)),
+    }
 }

@@ -27,6 +27,7 @@ mod studies;
 mod terminal;
 mod trend;
 mod volume;
+mod whole_file;
 mod whole_number;
 
 use crate::exit_code;

@@ -5,7 +5,7 @@ use crate::cli::overrides::Overrides;
 use crate::cli::studies::{self, Form};
 use crate::lab::progress::{Bar, Progress};
 use crate::lab::records::{Fresh, place};
-use crate::lab::{Place, execute};
+use crate::lab::{Executed, execute};
 use crate::stop::Stop;
 use clap::Args;
 use std::path::PathBuf;
@@ -46,21 +46,16 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let mut progress = Progress::new(bar);
     let executed = execute(&plan, &place, &mut progress);
     drop(progress);
+    let Executed { record, outcome } = executed?;
 
     // Show what was recorded even if the execution failed.
-    let (Place::New(path) | Place::Resumed(path)) = &place;
-    if path.is_file() {
-        let shown = answer::read(path).and_then(|analysis| {
-            answer::print(&analysis, form)?;
-            let report = path.with_extension("html");
-            write_report(&analysis, &report)?;
-            errln!("record: {}\nreport: {}", path.display(), report.display());
-            if arguments.open { answer::open_in_browser(&report) } else { Ok(()) }
-        });
-        // The reason why the execution ended is more important than what became of its report.
-        if executed.is_ok() {
-            shown?;
-        }
-    }
-    executed.map(|_| ())
+    let shown = answer::read(&record).and_then(|analysis| {
+        answer::print(&analysis, form)?;
+        let report = record.with_extension("html");
+        write_report(&analysis, &report)?;
+        errln!("record: {}\nreport: {}", record.display(), report.display());
+        if arguments.open { answer::open_in_browser(&report) } else { Ok(()) }
+    });
+    // The reason why the execution ended is more important than what became of its report.
+    outcome.and(shown)
 }

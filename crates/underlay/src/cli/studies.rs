@@ -18,7 +18,7 @@ pub fn find(name: &str) -> Result<Source, Stop> {
     if let Some(study) = find_study(name) {
         return Ok(study.source());
     }
-    match std::fs::read_to_string(path) {
+    match underlay_host::read_small_text(path) {
         Ok(text) => Ok(Source { name: name.to_string(), text }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let known: Vec<&str> =
@@ -44,7 +44,7 @@ pub enum Form {
 
 /// Checks a study on this host; prints every problem at once.
 pub fn plan(source: &Source, options: &PlanOptions, form: Form) -> Result<(Study, Plan), Stop> {
-    let state = StateDir::open().map_err(|error| Stop::host(chain(&error)))?;
+    let state = StateDir::usual_place().map_err(|error| Stop::host(chain(&error)))?;
     with_host_view(&state, |host| check(source, options, host)).map_err(|problems| {
         print_problems(&problems, form);
         Stop::silent(crate::exit_code::BAD_INPUT)

@@ -5,18 +5,42 @@ use underlay_core::Bytes;
 use underlay_database::managed::Install;
 use underlay_database::mariadb::Flavour;
 use underlay_database::{mariadb, postgres};
-use underlay_host::{Capability, StateDir, capabilities, free_space, host_facts};
-use underlay_study::{DirectoryState, Enforcement, EngineKind, HostView, InstalledServer};
+use underlay_datastore::check_host;
+use underlay_host::{Capability, capabilities, free_space, host_facts};
+use underlay_study::{
+    DatastoreKind, DirectoryState, Enforcement, EngineKind, HostView, InstalledServer, Plan,
+};
 
-/// Calls `use_view` with a view of this host.
-pub fn with_host_view<T>(state: &StateDir, use_view: impl FnOnce(&HostView<'_>) -> T) -> T {
+use crate::stop::{Stop, chain};
+
+/// Refuses a plan with designs that this host cannot emulate, before anything is loaded for them.
+pub fn require_emulation(plan: &Plan) -> Result<(), Stop> {
+    let is_emulated = |kind: &DatastoreKind| !matches!(kind, DatastoreKind::Path { .. });
+    let Some(design) = plan.designs.iter().find(|design| is_emulated(&design.kind)) else {
+        return Ok(());
+    };
+    check_host().map_err(|error| {
+        Stop::host(format!(
+            "this host cannot emulate the design `{}`: {}",
+            design.name,
+            chain(&error)
+        ))
+    })
+}
+
+/// Calls `use_view` with a view of this host. Nothing is created: `state` is where Underlay's folder is or would be.
+pub fn with_host_view<T>(state: &Path, use_view: impl FnOnce(&HostView<'_>) -> T) -> T {
     let facts = host_facts();
     let capabilities = capabilities();
     let view = HostView {
         cpus: u32::try_from(facts.cpu_count).unwrap_or(u32::MAX),
         memory: Bytes(facts.memory_bytes),
         // A folder that cannot be looked at is reported when it is used; it has no space until then.
-        free_space: free_space(state.root()).unwrap_or(Bytes::ZERO),
+        free_space: state
+            .ancestors()
+            .find(|folder| folder.exists())
+            .and_then(|folder| free_space(folder).ok())
+            .unwrap_or(Bytes::ZERO),
         memory_limits: enforcement(&capabilities, "cgroup-memory"),
         cpu_limits: enforcement(&capabilities, "cgroup-cpu"),
         directory: &directory_state,

@@ -47,7 +47,7 @@ use underlay_record::{
 };
 use underlay_study::{Plan, WorkloadKind, plan_json};
 
-pub use host_view::{installs, with_host_view};
+pub use host_view::{installs, require_emulation, with_host_view};
 pub use run::wall_clock_ns;
 
 use crate::lab::abort::Abort;
@@ -70,11 +70,21 @@ pub enum Place {
     Resumed(PathBuf),
 }
 
-/// Carries out a plan. Returns where the record is.
+/// An execution that wrote to its record.
+#[derive(Debug)]
+pub struct Executed {
+    /// Where the record is.
+    pub record: PathBuf,
+    /// How the execution ended.
+    pub outcome: Result<(), Stop>,
+}
+
+/// Carries out a plan.
 ///
 /// # Errors
-/// With the exit code of the cause. The record is there whenever the message names it.
-pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Result<PathBuf, Stop> {
+/// What kept it from beginning, with the exit code of the cause: it has no record then, and whatever is at its place was
+/// written by others.
+pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Result<Executed, Stop> {
     let seed = plan.workload.seed;
     match &plan.workload.kind {
         WorkloadKind::Tpcc(tpcc) => {
@@ -100,8 +110,9 @@ fn execute_with<S: Subject>(
     plan: &Plan,
     place: &Place,
     observer: &mut dyn Observer,
-) -> Result<PathBuf, Stop> {
+) -> Result<Executed, Stop> {
     interrupt::install();
+    require_emulation(plan)?;
     let state = StateDir::open().map_err(|error| Stop::host(chain(&error)))?;
     remove_leftovers(&state, observer)?;
     let install = choose_install(plan)?;
@@ -145,10 +156,11 @@ fn execute_with<S: Subject>(
     };
     let finished = recorder.finish(status);
     observer.notice(&Event::Ended);
-    finished.map_err(|error| {
+    let closed = finished.map_err(|error| {
         Stop::run_failed(format!("could not close the record: {}", chain(&error)))
-    })?;
-    conclude(outcome, path)
+    });
+    let outcome = closed.and_then(|()| conclude(outcome, &path));
+    Ok(Executed { record: path, outcome })
 }
 
 /// What the runs together amount to.
@@ -190,10 +202,10 @@ fn carry_out_runs<S: Subject>(
     Ok(outcome)
 }
 
-fn conclude(outcome: Result<Outcome, Abort>, path: PathBuf) -> Result<PathBuf, Stop> {
+fn conclude(outcome: Result<Outcome, Abort>, path: &Path) -> Result<(), Stop> {
     let record = path.display();
     match outcome {
-        Ok(Outcome::Clean) => Ok(path),
+        Ok(Outcome::Clean) => Ok(()),
         Ok(Outcome::Broken(check)) => {
             Err(Stop::check_violated(format!("consistency is violated: {check}"))
                 .with_hint(format!("the record says everything: underlay show {record}")))
@@ -248,6 +260,7 @@ fn open_record<S: Subject>(
         | OpenError::NotFound { .. }
         | OpenError::NotARecord { .. }
         | OpenError::NewerFormat { .. }
+        | OpenError::Damaged { .. }
         | OpenError::Finished { .. } => Stop::bad_input(chain(&error)),
         OpenError::Busy { .. }
         | OpenError::Directory { .. }

@@ -4,6 +4,7 @@
 //! written, so that a log stays readable.
 
 use crate::lab::event::{Event, Observer};
+use crate::output::safe;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 use underlay_core::Nanos;
@@ -60,7 +61,7 @@ impl Progress {
         if self.bar.is_hidden() {
             errln!("{text}");
         } else {
-            self.bar.println(text);
+            self.bar.println(safe(text));
         }
     }
 
@@ -80,7 +81,8 @@ impl Progress {
             format!("{} left", Nanos(left.0 / 1_000_000_000 * 1_000_000_000))
         };
         self.bar.set_prefix(left);
-        self.bar.set_message(format!("{}  {}  {detail}", self.run, self.phase));
+        let message = format!("{}  {}  {detail}", self.run, self.phase);
+        self.bar.set_message(safe(&message).into_owned());
     }
 }
 

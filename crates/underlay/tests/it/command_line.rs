@@ -318,3 +318,182 @@ fn a_setting_that_the_installed_server_does_not_have_is_refused_with_its_line() 
         assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
     }
 }
+
+/// What a terminal would act on is shown instead, whoever wrote it; a problem has a bounded length.
+#[test]
+fn nothing_that_a_terminal_would_act_on_is_printed() {
+    let bench = Bench::new();
+    let title = SMALL_STUDY.replace("A small study", "\\u001b]0;owned\\u0007 small\\u009b31m");
+    bench.write("title.toml", &title);
+    let ended = bench.run(&["check", "title.toml"]);
+    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("control character U+001B"), "{}", ended.stderr);
+    bench.write("raw.toml", &SMALL_STUDY.replace("A small study", "\u{1b}[2J raw"));
+    let raw = bench.run(&["check", "raw.toml"]);
+    assert_eq!(raw.code, Some(2), "{}", raw.stderr);
+    let name = bench.run(&["check", "\u{1b}]0;name\u{7}"]);
+    assert_eq!(name.code, Some(2));
+    bench.write(
+        "long.toml",
+        &SMALL_STUDY
+            .replace("A small study\"", &format!("{}\"", "x".repeat(100_000)))
+            .replace("users = [1, 2]", "users = \"one\""),
+    );
+    bench.write(
+        "long-line.toml",
+        &SMALL_STUDY
+            .replace("warehouses = 1", &format!("warehouses = \"{}\"", "9".repeat(100_000))),
+    );
+    let long = [bench.run(&["check", "long.toml"]), bench.run(&["check", "long-line.toml"])];
+    for ended in long.iter().chain([&ended, &raw, &name]) {
+        let shown = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(!shown.contains(['\u{1b}', '\u{7}', '\u{9b}']), "{shown:?}");
+        let longest = shown.lines().map(str::len).max().unwrap_or(0);
+        assert!(longest < 4_000, "a line of {longest} bytes");
+    }
+    assert!(long.iter().all(|ended| ended.code == Some(2)));
+    assert!(long[1].stderr.contains("(line "), "the place is named: {}", long[1].stderr);
+}
+
+/// Files that never end are refused instead of read.
+#[test]
+fn endless_files_are_refused() {
+    let bench = Bench::new();
+    let volume = ["volume", "create", "v", "--device", "/dev/zero", "--capacity", "1GiB"];
+    let drive = [
+        "drive",
+        "tpcc",
+        "--url",
+        "postgres://u@127.0.0.1:1/d",
+        "--password-file",
+        "/dev/zero",
+        "--check",
+    ];
+    for arguments in [
+        &["check", "/dev/zero"][..],
+        &["io", "/dev/zero", "--profile", "/dev/zero"],
+        &drive,
+        &volume,
+    ] {
+        let mut command = bench.underlay();
+        // Far more than a study needs, far less than what never ends.
+        let limited = format!("ulimit -v 4000000; exec \"$0\" {}", arguments.join(" "));
+        let ended = std::process::Command::new("sh")
+            .args(["-c", &limited])
+            .arg(command.get_program())
+            .envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(bench.path())
+            .output();
+        command.stdin(std::process::Stdio::null());
+        let ended = Ended::of(ended.expect("a shell"));
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {}{}", ended.stdout, ended.stderr);
+    }
+}
+
+/// A check looks, and leaves no trace; without root it says what this host cannot do, and so does a run before it loads.
+#[test]
+fn a_check_creates_nothing_and_names_what_the_host_lacks() {
+    let bench = Bench::new();
+    bench.run(&["check", "quickstart"]);
+    assert!(!bench.state().exists(), "a check made the state directory");
+    let Some(user) = underlay_host::unprivileged_user().expect("a user") else {
+        underlay_host::skip!("needs root to become another user");
+    };
+    let own = bench.path().join("own");
+    std::fs::create_dir(&own).expect("a folder");
+    user.own(&own).expect("it is ours to give");
+    let program = own.join("underlay");
+    std::fs::copy(env!("CARGO_BIN_EXE_underlay"), &program).expect("a copy");
+    let as_user = |arguments: &[&str]| {
+        let ended = std::process::Command::new("setpriv")
+            .args([
+                "--reuid",
+                &user.uid.to_string(),
+                "--regid",
+                &user.gid.to_string(),
+                "--clear-groups",
+            ])
+            .arg(&program)
+            .args(arguments)
+            .env("UNDERLAY_STATE_DIR", own.join("state"))
+            .current_dir(&own)
+            .output();
+        Ended::of(ended.expect("util-linux is installed"))
+    };
+    for arguments in [&["check", "quickstart"][..], &["run", "quickstart", "--no-progress"]] {
+        let ended = as_user(arguments);
+        assert_eq!(ended.code, Some(3), "{arguments:?}: {}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("root") && ended.stderr.contains("sudo"), "{}", ended.stderr);
+        let made: Vec<_> = std::fs::read_dir(&own).expect("a folder").flatten().collect();
+        assert_eq!(made.len(), 1, "{made:?}");
+    }
+    assert!(as_user(&["check", "quickstart"]).stdout.contains("warehouses"), "the plan is shown");
+}
+
+/// A record that is damaged ends every command in the same way; one that another process writes is not shown as an answer.
+#[test]
+fn damaged_and_busy_records_are_refused() {
+    let bench = Bench::new();
+    let mut bytes = std::fs::read(small_record(&bench)).expect("a file");
+    // Behind the first page, which tells the format.
+    bytes[4096..].fill(0x5a);
+    std::fs::write(bench.path().join("damaged.sqlite"), bytes).expect("written");
+    for arguments in [
+        &["show", "damaged.sqlite"][..],
+        &["show", "damaged.sqlite", "--json"],
+        &["report", "damaged.sqlite"],
+        &["compare", "damaged.sqlite", "damaged.sqlite"],
+        &["export", "damaged.sqlite", "--csv", "csv"],
+        &["export", "damaged.sqlite", "--jsonl", "lines"],
+    ] {
+        let ended = bench.run(arguments);
+        assert_eq!(ended.code, Some(2), "{arguments:?}: {}{}", ended.stdout, ended.stderr);
+        assert!(ended.stderr.contains("damaged.sqlite"), "{}", ended.stderr);
+        assert_eq!(ended.stdout, "", "{arguments:?}");
+    }
+    assert!(!bench.path().join("damaged.html").exists() && !bench.path().join("lines").exists());
+}
+
+/// Files are complete or not there: a full disk leaves no empty report, and is an error.
+#[test]
+fn a_full_disk_leaves_no_half_of_a_file() {
+    let bench = Bench::new();
+    let folder = bench.path().join("full");
+    std::fs::create_dir(&folder).expect("a folder");
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"])
+        .arg(&folder)
+        .status();
+    if !mounted.is_ok_and(|status| status.success()) {
+        underlay_host::skip!("needs root to mount a small file system");
+    }
+    std::fs::write(folder.join("report.html"), "the earlier report").expect("it fits");
+    let record = small_record(&bench);
+    let out = folder.join("report.html");
+    let ended = bench.run(&["report", &record, "--out", &out.to_string_lossy()]);
+    let kept = std::fs::read_to_string(&out).expect("a file");
+    let files = std::fs::read_dir(&folder).expect("a folder").count();
+    let unmounted = std::process::Command::new("umount").arg(&folder).status();
+    assert!(unmounted.is_ok_and(|status| status.success()), "not unmounted");
+    assert_eq!(ended.code, Some(3), "{}{}", ended.stdout, ended.stderr);
+    assert_eq!((kept.as_str(), files), ("the earlier report", 1));
+}
+
+/// A record without measurements; its page is larger than the small file system.
+fn small_record(bench: &Bench) -> String {
+    let path = bench.path().join("empty.sqlite");
+    let manifest = underlay_record::Manifest {
+        study_name: "small".to_string(),
+        title: "small".to_string(),
+        question: String::new(),
+        evidence: underlay_core::Evidence::Emulated,
+        seed: underlay_core::RootSeed(1),
+        identity: "x".to_string(),
+        started_wall_ns: 1,
+        plan: serde_json::json!({}),
+        host: serde_json::json!({}),
+        software: serde_json::json!({}),
+    };
+    drop(underlay_record::Recorder::create(&path, &manifest).expect("a record"));
+    path.to_string_lossy().into_owned()
+}

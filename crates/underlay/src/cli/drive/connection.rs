@@ -30,7 +30,7 @@ pub(super) fn target(command: &Command<'_>) -> Result<Target, Stop> {
         );
     }
     if let Some(path) = &command.common.password_file {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = underlay_host::read_small_text(path).map_err(|error| {
             Stop::bad_input(format!("could not read {}: {error}", path.display()))
         })?;
         target.password = Some(Secret::new(text.lines().next().unwrap_or_default()));

@@ -46,7 +46,7 @@ fn find(name: &str) -> Result<IoProfile, Stop> {
     if let Some(profile) = find_io_profile(name) {
         return Ok(profile.clone());
     }
-    let text = match std::fs::read_to_string(Path::new(name)) {
+    let text = match underlay_host::read_small_text(Path::new(name)) {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let stop = Stop::bad_input(format!("there is no load or file `{name}`"));

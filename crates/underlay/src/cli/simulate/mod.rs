@@ -6,6 +6,7 @@ mod comparison_text;
 mod design;
 mod workload_text;
 
+use crate::cli::whole_file;
 use crate::cli::whole_number::whole_number;
 use crate::stop::{Stop, chain};
 use clap::Args;
@@ -136,8 +137,7 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
     // Last, so that a disk that filled up meanwhile takes nothing away from what was printed.
     if let Some(path) = &arguments.html {
         let page = comparison_page::render(&comparisons, how);
-        std::fs::write(path, page)
-            .map_err(|error| Stop::host(format!("could not write {}: {error}", path.display())))?;
+        whole_file::write(path, |file| file.write_all(page.as_bytes()))?;
     }
     Ok(())
 }

@@ -322,7 +322,7 @@ fn device(text: &str) -> Result<DeviceDescription, Stop> {
 }
 
 fn profile_file(path: &Path) -> Result<DeviceProfile, Stop> {
-    let text = std::fs::read_to_string(path)
+    let text = underlay_host::read_small_text(path)
         .map_err(|error| Stop::bad_input(format!("could not read {}: {error}", path.display())))?;
     let source = Source { name: path.display().to_string(), text };
     parse_profile(&source).map_err(|problems| told(&problems))
