@@ -22,7 +22,9 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
-use crate::lab::workload::{Access, Checked, Progress, Subject, load_document};
+use crate::lab::run::crash_of;
+use crate::lab::verification::Verified;
+use crate::lab::workload::{Access, Progress, Subject, load_document};
 
 /// Version of the way templates are made. A change makes older ones unused.
 const TEMPLATE_FORMAT: u32 = 1;
@@ -138,7 +140,7 @@ fn load_and_capture<S: Subject>(
     }
     let target = target.with_database(database);
     let loaded = load_watched(access(spec.runtime, &target), spec.subject, observer)?;
-    check_loaded(spec, &target)?;
+    check_loaded(spec, &mut server, &target)?;
     server.stop(StopMode::Fast).during("stop the database server")?;
     if engine == Engine::Mariadb {
         // The log that a template carries is as large as that of its last start, and everything that the
@@ -217,11 +219,15 @@ fn load_watched<S: Subject>(
     })
 }
 
-fn check_loaded<S: Subject>(spec: &TemplateSpec<'_, S>, target: &Target) -> Result<(), Abort> {
+fn check_loaded<S: Subject>(
+    spec: &TemplateSpec<'_, S>,
+    server: &mut Server,
+    target: &Target,
+) -> Result<(), Abort> {
     let results = spec.subject.check(access(spec.runtime, target), CheckMoment::Before, None)?;
-    match results.iter().find(|result| !result.holds()).map(Checked::describe) {
-        None => Ok(()),
-        Some(broken) => {
+    match Verified::of(&results, crash_of(server)?.as_deref())? {
+        Verified::Clean => Ok(()),
+        Verified::Broken(broken) => {
             Err(Abort::Failed(format!("the loaded population is not consistent: {broken}")))
         }
     }

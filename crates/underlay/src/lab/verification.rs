@@ -1,7 +1,8 @@
 //! Keeping what the consistency checks of a run found.
 
-use underlay_record::{Check, CheckMoment};
+use underlay_record::{Check, CheckMoment, CheckOutcome};
 
+use crate::lab::abort::Abort;
 use crate::lab::event::{Event, Observer};
 use crate::lab::run_log::RunLog;
 use crate::lab::workload::Checked;
@@ -29,16 +30,58 @@ pub fn keep(
 pub enum Verified {
     /// Every check was made and holds.
     Clean,
-    /// At least one is violated or could not be made; the first in words.
+    /// At least one is violated, or could not be made although nothing kept the server from answering; the first in words.
     Broken(String),
 }
 
 impl Verified {
-    /// What checks amount to.
-    pub fn of(checks: &[Checked]) -> Verified {
-        match checks.iter().find(|result| !result.holds()) {
-            None => Verified::Clean,
-            Some(result) => Verified::Broken(result.describe()),
+    /// What checks amount to, of a server that crashed for this reason, if it did.
+    ///
+    /// # Errors
+    /// Checks that a crash kept from being made: nobody knows then whether the data is right.
+    pub fn of(checks: &[Checked], crash: Option<&str>) -> Result<Verified, Abort> {
+        let is_violated =
+            |result: &&Checked| matches!(result.outcome, CheckOutcome::Violated { .. });
+        let not_holding = || checks.iter().filter(|result| !result.holds());
+        match (not_holding().find(is_violated).or_else(|| not_holding().next()), crash) {
+            (None, _) => Ok(Verified::Clean),
+            (Some(result), Some(crash)) if !is_violated(&result) => Err(Abort::Failed(format!(
+                "the database server crashed while its data was checked: {crash}"
+            ))),
+            (Some(result), _) => Ok(Verified::Broken(result.describe())),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Verified;
+    use crate::lab::abort::Abort;
+    use crate::lab::workload::Checked;
+    use serde_json::Value;
+    use underlay_record::CheckOutcome;
+
+    fn check(id: &str, outcome: CheckOutcome) -> Checked {
+        Checked { id: id.to_string(), title: "sums".to_string(), outcome, detail: Value::Null }
+    }
+
+    #[test]
+    fn checks_that_a_crash_ended_say_nothing_about_the_data() {
+        let lost = check("c1", CheckOutcome::Failed { error: "connection closed".to_string() });
+        let wrong = check("c2", CheckOutcome::Violated { rows: 1, example: "row 1".to_string() });
+        let crash = Some("signal 9");
+        let both = [check("c0", CheckOutcome::Ok), lost.clone(), wrong];
+        assert_eq!(Verified::of(&both[..1], crash), Ok(Verified::Clean));
+        let Err(Abort::Failed(reason)) = Verified::of(&both[..2], crash) else {
+            panic!("a crash is no violation")
+        };
+        assert!(reason.contains("crashed") && reason.contains("signal 9"), "{reason}");
+        // What was seen to be wrong is wrong.
+        for crash in [crash, None] {
+            let Ok(Verified::Broken(reason)) = Verified::of(&both, crash) else { panic!() };
+            assert!(reason.starts_with("c2"), "{reason}");
+        }
+        // A server that answers and cannot make a check has lost what the check looks at.
+        assert!(matches!(Verified::of(&[lost], None), Ok(Verified::Broken(_))));
     }
 }

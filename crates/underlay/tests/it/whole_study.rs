@@ -4,8 +4,10 @@
 use crate::common::{Bench, Ended, SMALL_STUDY, cannot_run_servers, control_groups_of};
 use serde_json::Value;
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
+use underlay_record::{PhaseKind, Record};
 
 fn json(text: &str) -> Value {
     serde_json::from_str(text).expect("JSON on standard output")
@@ -289,6 +291,110 @@ fn ctrl_c_ends_cleanly_and_a_crashed_database_is_named() {
     assert_eq!(ended.code, Some(4), "{}", ended.stderr);
     assert!(ended.stderr.contains("database server"), "the cause is named: {}", ended.stderr);
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left after a crash");
+}
+
+/// Sessions that ended under the checks say nothing about the data: it is a crash, and the same command resumes.
+#[test]
+fn a_server_process_that_dies_under_the_checks_is_a_crash() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let mut child = bench
+        .underlay()
+        .args(["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--designs", "a"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let record = bench.path().join("small.sqlite");
+    while child.try_wait().expect("a child").is_none() {
+        if is_checking_after_load(&record) {
+            postmaster(&bench).map(sessions_of).unwrap_or_default().into_iter().for_each(|pid| {
+                send(pid, libc::SIGKILL);
+            });
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let ended = Ended::of(child.wait_with_output().expect("a child"));
+    assert_eq!(ended.code, Some(4), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("crashed while its data was checked"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("run the same command"), "{}", ended.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new());
+    let again = bench.run(&[
+        "run",
+        "small.toml",
+        "--out",
+        "small.sqlite",
+        "--no-progress",
+        "--designs",
+        "a",
+    ]);
+    assert_eq!(again.code, Some(0), "{}{}", again.stdout, again.stderr);
+    let runs = Record::open_read_only(&record).expect("a record").runs();
+    assert_eq!(runs.expect("runs").len(), 2, "the run is repeated in the same record");
+}
+
+/// A server that recovers by itself goes on, but what it did is not what the design does.
+#[test]
+fn a_server_process_that_dies_under_load_ends_the_run() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let child = bench
+        .underlay()
+        .args(["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--designs", "a"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let record = bench.path().join("small.sqlite");
+    let is_measuring =
+        || phases(&record).iter().any(|(kind, is_over)| *kind == PhaseKind::Measure && !is_over);
+    wait_until(is_measuring, "the first measured window");
+    // The record is another's: nothing of it is shown as the answer to this command.
+    let busy = ["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--designs", "a"];
+    let busy = bench.run(&busy);
+    assert_eq!((busy.code, busy.stdout.as_str()), (Some(3), ""), "{}", busy.stderr);
+    assert!(busy.stderr.contains("being written by another process"), "{}", busy.stderr);
+    let session = postmaster(&bench).map(sessions_of).unwrap_or_default();
+    send(*session.first().expect("users have sessions"), libc::SIGKILL);
+    let ended = Ended::of(child.wait_with_output().expect("a child"));
+    assert_eq!(ended.code, Some(4), "{}{}", ended.stdout, ended.stderr);
+    assert!(ended.stderr.contains("signal 9"), "{}", ended.stderr);
+    assert_eq!(bench.left_on_host(), Vec::<String>::new());
+}
+
+/// Kinds of the phases of the first run so far, and whether they are over.
+fn phases(record: &Path) -> Vec<(PhaseKind, bool)> {
+    let Ok(record) = Record::open_read_only(record) else { return Vec::new() };
+    let run = record.runs().ok().and_then(|runs| runs.first().map(|run| run.id));
+    let phases = run.and_then(|run| record.phases(Some(run)).ok()).unwrap_or_default();
+    phases.into_iter().map(|phase| (phase.kind, phase.end.is_some())).collect()
+}
+
+fn is_checking_after_load(record: &Path) -> bool {
+    let phases = phases(record);
+    let is_measured = phases.iter().any(|(kind, is_over)| *kind == PhaseKind::Measure && *is_over);
+    is_measured && phases.last() == Some(&(PhaseKind::Check, false))
+}
+
+/// The server processes of clients.
+fn sessions_of(postmaster: u32) -> Vec<u32> {
+    let children = format!("/proc/{postmaster}/task/{postmaster}/children");
+    let children = std::fs::read_to_string(children).unwrap_or_default();
+    let title =
+        |pid: &u32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    children
+        .split_ascii_whitespace()
+        .filter_map(|pid| pid.parse().ok())
+        .filter(|pid| title(pid).contains("[local]"))
+        .collect()
 }
 
 /// The postmaster of a run (not of the load): the server whose data directory is on a volume.

@@ -107,8 +107,8 @@ impl Connection {
     /// Sends these bytes after everything that waits, or lets them wait.
     pub(crate) fn send(&mut self, parts: &[&[u8]]) -> io::Result<()> {
         let mut skip = 0;
+        let waited = self.has_output();
         if self.output.is_empty() {
-            self.last_progress = Instant::now();
             let slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
             skip = match rustix::io::writev(&self.socket, &slices) {
                 Ok(length) => length,
@@ -122,6 +122,9 @@ impl Connection {
             skip -= gone;
         }
         debug_assert_eq!(skip, 0, "the kernel took more than it was given");
+        if !waited && self.has_output() {
+            self.last_progress = Instant::now();
+        }
         Ok(())
     }
 

@@ -218,13 +218,12 @@ impl NbdListener {
     fn limit_memory(&mut self) {
         let connected = self.slots.iter().filter_map(|slot| slot.connection.as_ref());
         let is_above = connected.map(Connection::reply_bytes).sum::<u64>() > REPLIES_LIMIT_BYTES;
-        if is_above && let Some((id, stalled)) = self.longest(Connection::stalled_for) {
-            if stalled >= STALL_LIMIT {
-                warn!(
-                    "an NBD client was disconnected: it has not read its replies for {stalled:?}"
-                );
-                self.close(id);
-            }
+        if is_above
+            && let Some((id, stalled)) = self.longest(Connection::stalled_for)
+            && stalled >= STALL_LIMIT
+        {
+            warn!("an NBD client was disconnected: it has not read its replies for {stalled:?}");
+            self.close(id);
         }
         if is_above != self.is_squeezed {
             self.is_squeezed = is_above;

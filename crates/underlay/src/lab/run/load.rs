@@ -15,11 +15,11 @@ use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget
 
 use super::outcome::keep_summary;
 use super::site::ManagedSite;
-use super::{ActiveRun, Running};
+use super::{ActiveRun, Running, crash_of};
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
 use crate::lab::generator::RunningLoad;
-use crate::lab::ladder::{Ladder, Measured, Rung};
+use crate::lab::ladder::{Ladder, Measured, Rung, Site};
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
@@ -34,13 +34,14 @@ const SEARCH_QUEUE: u32 = 100_000;
 impl<S: Subject> ActiveRun<'_, S> {
     pub(super) fn check_before(
         &self,
+        server: &mut Server,
         target: &Target,
         observer: &mut dyn Observer,
     ) -> Result<S::Before, Abort> {
         let (subject, access) = (self.bench.subject, access(self.bench.runtime, target));
         let checks = subject.check(access, CheckMoment::Before, None)?;
         keep(&checks, (self.log, CheckMoment::Before), observer)?;
-        match Verified::of(&checks) {
+        match Verified::of(&checks, crash_of(server)?.as_deref())? {
             Verified::Clean => Ok(subject.before(access, self.users())?),
             Verified::Broken(check) => {
                 Err(Abort::Failed(format!("the restored database is not consistent: {check}")))
@@ -103,6 +104,8 @@ impl<S: Subject> ActiveRun<'_, S> {
             }),
             Some(sessions) => ladder.wait_for_job(sessions, &plan.procedure),
         };
+        // What happened since its last second.
+        let climbed = climbed.and_then(|()| site.check_health());
         // Whatever ended the climb: processes that wait for broken storage can only end once it is repaired.
         let repaired = site.repair_faults(observer);
         // Requests of background work that wait for broken storage have ended now.

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use underlay_core::{Dilation, Nanos};
-use underlay_database::managed::{Install, Server, StopMode, Template};
+use underlay_database::managed::{Install, Liveness, Server, StopMode, Template};
 use underlay_datastore::{MountedVolume, Timing};
 use underlay_host::{Cgroup, StateDir, Teardown, User};
 use underlay_record::{CheckMoment, NewRun, PhaseKind, RunEnd, RunStatus, Severity};
@@ -172,7 +172,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             .carry_out(PhaseKind::Start, observer, |observer| self.start(&mut server, observer))?;
         let target = server.target().with_database(self.bench.subject.database());
         let before = phases.carry_out(PhaseKind::Check, observer, |observer| {
-            self.check_before(&target, observer)
+            self.check_before(&mut server, &target, observer)
         })?;
         self.set_timing(&datastore, Timing::Modelled)?;
         let mut faults = Faults::new(self.bench.plan, self.scheduled, log);
@@ -211,7 +211,9 @@ impl<S: Subject> ActiveRun<'_, S> {
                 let access = access(self.bench.runtime, &target);
                 let checks = self.bench.subject.check(access, CheckMoment::After, known)?;
                 keep(&checks, (log, CheckMoment::After), observer)?;
-                self.verified = Some(Verified::of(&checks));
+                // What faults did to the data may also keep the server from being asked.
+                let crash = if faults.have_happened() { None } else { crash_of(&mut server)? };
+                self.verified = Some(Verified::of(&checks, crash.as_deref())?);
                 Ok(())
             })?;
         }
@@ -225,6 +227,14 @@ impl<S: Subject> ActiveRun<'_, S> {
             cgroup.release().during("remove the control group")?;
         }
         close(datastore)
+    }
+}
+
+/// Why the server, or all of its sessions, ended although nobody asked, if that happened since this was last asked.
+pub fn crash_of(server: &mut Server) -> Result<Option<String>, Abort> {
+    match server.liveness().during("look after the database server")? {
+        Liveness::Died(log) => Ok(Some(log.headline())),
+        Liveness::Running | Liveness::Stopped => Ok(server.crash()),
     }
 }
 

@@ -111,6 +111,15 @@ impl Site for ManagedSite<'_, '_> {
                 log.headline()
             )));
         }
+        // It recovers by itself, but its users lost their sessions and its memory is empty: what was measured is not what
+        // the design does. After a fault of the study that is what the study is about.
+        if let Some(crash) = self.server.crash()
+            && !self.faults.have_happened()
+        {
+            return Err(Abort::Failed(format!(
+                "a process of the database server crashed, and all sessions were ended: {crash}"
+            )));
+        }
         for volume in self.volumes {
             let free = free_space(&volume.path).during("look at the free space of a volume")?;
             if free < FREE_SPACE_MIN {
