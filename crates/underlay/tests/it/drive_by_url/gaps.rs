@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+use underlay_database::{Engine, run_lock};
+
+use super::stopped::wait_until;
 use super::{Stranger, size};
 
 /// A rate that no server reaches, and a target that none meets.
@@ -23,6 +26,17 @@ pub fn what_was_not_delivered_ends_with_exit_code_6(stranger: &Stranger) {
     assert!(!search["steps"].as_array().expect("steps").is_empty(), "{search:#}");
 }
 
+/// Whether a run of sysbench has its lock.
+fn is_running(stranger: &Stranger) -> bool {
+    let target = stranger.server.target();
+    let database = match target.engine {
+        Engine::Postgresql => "postgres",
+        Engine::Mariadb => "sbtest",
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(run_lock::is_held(&target.with_database(database), "sysbench")).unwrap()
+}
+
 /// Neither by `--drop` nor before a load; and a run that was killed leaves nothing behind.
 pub fn tables_of_a_running_load_are_not_dropped(stranger: &Stranger) {
     let brief = ["--run", "--users", "2", "--warm-up", "0s", "--duration", "600s"];
@@ -34,9 +48,8 @@ pub fn tables_of_a_running_load_are_not_dropped(stranger: &Stranger) {
             && ended.stderr.contains("another `underlay drive sysbench` is running")
     };
     let reload = [&["--load", "--drop"][..], size("sysbench")].concat();
-    // Far longer than it takes the run to begin; an attempt before that would drop the tables.
-    std::thread::sleep(std::time::Duration::from_secs(10));
-    assert!(child.try_wait().unwrap().is_none(), "the load ended by itself");
+    // An attempt to load before the run has its lock would drop the tables.
+    wait_until("the lock of the run", &mut child, || is_running(stranger));
     assert!(is_refused(&reload));
     assert!(is_refused(&["--drop"]));
     stranger.succeed("sysbench", &["--check"]);
