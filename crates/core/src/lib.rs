@@ -29,6 +29,6 @@ pub use dilation::Dilation;
 pub use evidence::Evidence;
 pub use histogram::Histogram;
 pub use random::RootSeed;
-pub use shared::{Arrivals, CallMode, CheckOutcome, Durability, FileSystem, IoClass};
+pub use shared::{Arrivals, CallMode, CheckOutcome, Durability, FileSystem, IoClass, Resource};
 pub use units::{Bytes, Nanos};
 pub use words::Words;

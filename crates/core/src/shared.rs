@@ -62,6 +62,24 @@ words! {
     }
 }
 
+words! {
+    /// What a run can be made to wait longer for, one at a time, to see whether it limits throughput.
+    pub enum Resource: "resource" {
+        /// Writes and flushes of the log.
+        Log = "log",
+        /// Reads.
+        Read = "data-read",
+        /// Writes and flushes of everything else.
+        DataWrite = "data-write",
+        /// Messages between the hosts of a cluster.
+        Network = "network",
+        /// The processors that the database server may use.
+        Cpu = "cpu",
+        /// The processor time that the load generator needs per transaction.
+        Client = "client",
+    }
+}
+
 /// What a consistency check found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CheckOutcome {

@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Probe { latency_ns: u64 },
     /// No longer.
     EndProbe,
+    /// Let services take so many times as long as the models say, for a while.
+    SetPace(Pace),
     /// Fail all I/O and take away what is volatile.
     PowerCut,
     /// Serve again.
@@ -63,6 +65,25 @@ pub(crate) enum Command {
     ClusterParts,
     /// Stop serving, even if nothing was unmounted.
     End,
+}
+
+/// How many times as long as the models say services take, by what they are for. 1 is as they say; 0.1 to 100.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Pace {
+    /// Writes and flushes of the log's volume.
+    pub log: f64,
+    /// Reads.
+    pub read: f64,
+    /// Writes and flushes of other volumes.
+    pub data_write: f64,
+    /// Messages between the hosts of a cluster.
+    pub network: f64,
+}
+
+impl Pace {
+    /// As the models say.
+    pub const MODELLED: Pace = Pace { log: 1.0, read: 1.0, data_write: 1.0, network: 1.0 };
 }
 
 /// How well a device works.

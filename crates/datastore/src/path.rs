@@ -13,6 +13,7 @@ use underlay_core::Evidence;
 use underlay_core::series::SeriesSpec;
 use underlay_host::{Teardown, Ticket};
 
+use crate::control::Pace;
 use crate::datastore::{Datastore, VolumeLatency};
 use crate::emulated::check_space;
 use crate::error::DatastoreError;
@@ -107,6 +108,13 @@ impl Datastore for PathDatastore {
 
     fn counters(&mut self) -> Result<Vec<f64>, DatastoreError> {
         Ok(Vec::new())
+    }
+
+    fn set_pace(&mut self, pace: Pace) -> Result<(), DatastoreError> {
+        if pace == Pace::MODELLED {
+            return Ok(());
+        }
+        Err(DatastoreError::NotEmulated("slow one kind of I/O"))
     }
 
     fn set_timing(&mut self, timing: Timing) -> Result<(), DatastoreError> {

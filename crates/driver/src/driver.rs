@@ -142,6 +142,12 @@ impl<B: RunAccounting> Driver<B> {
         Ok(())
     }
 
+    /// Lets each transaction cost the load generator `factor` times the processor time, by using it up: what a slower processor,
+    /// or a more expensive client, would need. 1 is as it is; below that nothing can be done.
+    pub fn set_cpu_factor(&self, factor: f64) {
+        self.tell_all(|| Command::SetCpuFactor(factor.max(1.0)));
+    }
+
     /// Changes how the types of transactions are chosen. What a user has drawn already stays.
     pub fn set_mix(&self, mix: Mix) -> Result<(), DriveError> {
         if let Mix::Weighted(weights) = &mix {

@@ -21,6 +21,7 @@
 //! check data, or start a database.
 
 mod backlog;
+mod cpu_cost;
 mod permits;
 mod slot;
 mod thread_tick;

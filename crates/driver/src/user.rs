@@ -146,6 +146,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
             let transaction = self.draw();
             self.previous = Some(kind_of::<C>(&transaction));
             self.carry_out(&transaction, intended).await;
+            self.worker.cpu_cost.pay();
             // A session that answers at once must not keep the others of the thread from working.
             tokio::task::coop::consume_budget().await;
         }

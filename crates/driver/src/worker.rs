@@ -7,7 +7,6 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::Duration;
 
-use rustix::time::{ClockId, clock_gettime};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::task::JoinSet;
 use underlay_core::{Nanos, RootSeed};
@@ -16,6 +15,7 @@ use underlay_workload::transactional::{Mix, Workload};
 
 use crate::arrivals::{ArrivalSchedule, Share};
 use crate::backlog::{Backlog, Offered};
+use crate::cpu_cost::{CpuCost, thread_cpu_ns};
 use crate::cpu_debt::PacedSession;
 use crate::permits::Permits;
 use crate::slot::{Doing, Slot};
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     SetRate { rate_per_second: f64, ramp: Nanos, at: Nanos },
     /// Types of transactions shall be chosen so from now on.
     SetMix(Mix),
+    /// Each transaction shall cost so many times the processor time.
+    SetCpuFactor(f64),
     /// Hand over the counts.
     Tick(std::sync::mpsc::Sender<(u32, ThreadTick)>),
     /// Finish what is in progress within the grace.
@@ -97,6 +99,7 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) counts: RefCell<ThreadTick>,
     pub(crate) accounting: RefCell<AccountingOf<C>>,
     pub(crate) open_sessions: Cell<u32>,
+    pub(crate) cpu_cost: CpuCost,
     share: Share,
     attempt_limit: Nanos,
     active_users: Cell<u32>,
@@ -135,6 +138,7 @@ impl<C: Connector> Worker<C> {
             counts: RefCell::new(ThreadTick::new(types)),
             accounting: RefCell::default(),
             open_sessions: Cell::new(0),
+            cpu_cost: CpuCost::default(),
             share,
             attempt_limit: Nanos::from(spec.statement_timeout) + ANSWER_GRACE,
             active_users: Cell::new(0),
@@ -371,6 +375,7 @@ fn obey<C: Connector>(worker: &Worker<C>, command: Command) {
         Command::SetRate { rate_per_second, ramp, at } => {
             worker.set_rate(rate_per_second, ramp, at)
         }
+        Command::SetCpuFactor(factor) => worker.cpu_cost.set_factor(factor),
         Command::SetMix(mix) => *worker.mix.borrow_mut() = mix,
         // Who asked may have lost patience; the counts are then lost with the driver.
         Command::Tick(reply) => drop(reply.send((worker.share.index, worker.take_tick()))),
@@ -395,13 +400,9 @@ fn share_of(total: u32, share: Share) -> u32 {
 
 /// What the calling thread did since its start.
 fn thread_load() -> ThreadLoad {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
     // The second number is the time on a run queue; see sched-stats in the kernel's documentation.
     let queue_ns = std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
         .and_then(|text| text.split_whitespace().nth(1)?.parse().ok());
-    ThreadLoad {
-        cpu_ns: time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64,
-        queue_ns: queue_ns.unwrap_or(0),
-    }
+    ThreadLoad { cpu_ns: thread_cpu_ns(), queue_ns: queue_ns.unwrap_or(0) }
 }

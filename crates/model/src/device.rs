@@ -13,6 +13,7 @@ use crate::flash::{UnitService, Units};
 use crate::link::{LinkState, Transfer};
 use crate::profile::{DeviceProfile, Flash, Medium};
 use crate::request::{Operation, Request};
+use crate::service_factor::ServiceFactor;
 use crate::write_buffer::WriteBufferState;
 use rand::Rng;
 use underlay_core::{Bytes, Nanos, RootSeed};
@@ -123,14 +124,29 @@ impl Device {
     /// If `now` lies before the previous submission.
     #[inline(always)]
     pub fn submit(&mut self, now: Nanos, request: &Request) -> Completion {
+        self.submit_at_pace(now, request, ServiceFactor::ONE)
+    }
+
+    /// The same for a request whose service takes `factor` times as long, everything that it occupies included: so that others
+    /// wait for it as they would for a slower device.
+    ///
+    /// # Panics
+    /// If `now` lies before the previous submission.
+    #[inline(always)]
+    pub fn submit_at_pace(
+        &mut self,
+        now: Nanos,
+        request: &Request,
+        factor: ServiceFactor,
+    ) -> Completion {
         assert!(now >= self.last_arrival, "requests are submitted in order of time");
         self.last_arrival = now;
         self.run_programs(now);
         let (at, service, drained) = match request.operation {
-            Operation::Read => self.read(now, request),
-            Operation::Write => self.write(now, request),
-            Operation::Flush => self.flush(now),
-            Operation::Discard => self.command_only(now),
+            Operation::Read => self.read(now, request, factor),
+            Operation::Write => self.write(now, request, factor),
+            Operation::Flush => self.flush(now, factor),
+            Operation::Discard => self.command_only(now, factor),
         };
         debug_assert!(
             at >= now && drained >= at,
@@ -187,25 +203,31 @@ impl Device {
 
     // Reads and writes apart, and neither in `submit`: together they have too much to keep in registers.
     #[inline(never)]
-    fn read(&mut self, now: Nanos, request: &Request) -> (Nanos, Nanos, Nanos) {
+    fn read(
+        &mut self,
+        now: Nanos,
+        request: &Request,
+        factor: ServiceFactor,
+    ) -> (Nanos, Nanos, Nanos) {
         let bytes = u64::from(request.length_bytes);
         let command = match &self.medium {
-            MediumState::Flash(flash, _) => flash.read_command,
+            MediumState::Flash(flash, _) => factor.of(flash.read_command),
             MediumState::Instant | MediumState::Disk(_) => Nanos::ZERO,
         };
         let ready = self.command(now, command);
-        let transfer = self.transfer_read(ready, bytes);
+        let transfer = self.transfer_read(ready, bytes, factor);
         let (at, service) = match &mut self.medium {
             MediumState::Instant => (transfer.start.max(now) + transfer.extra, transfer.extra),
             MediumState::Flash(flash, units) => {
-                let unit = units.read(ready, request.offset_bytes, bytes);
+                let unit = units.read(ready, request.offset_bytes, bytes, factor);
+                let base = factor.of(flash.base);
                 (
-                    read_end(flash, transfer, &unit, bytes),
-                    unit.service + transfer.extra + flash.base,
+                    read_end(flash, transfer, &unit, bytes) + base,
+                    unit.service + transfer.extra + base,
                 )
             }
             MediumState::Disk(arm) => {
-                let served = arm.serve(now, Direction::Read, request.offset_bytes, bytes);
+                let served = arm.serve(now, Direction::Read, request.offset_bytes, bytes, factor);
                 (served.done.max(transfer.start + transfer.extra), served.service)
             }
         };
@@ -213,20 +235,25 @@ impl Device {
     }
 
     #[inline(never)]
-    fn write(&mut self, now: Nanos, request: &Request) -> (Nanos, Nanos, Nanos) {
+    fn write(
+        &mut self,
+        now: Nanos,
+        request: &Request,
+        factor: ServiceFactor,
+    ) -> (Nanos, Nanos, Nanos) {
         let bytes = u64::from(request.length_bytes);
         let command = match &self.medium {
-            MediumState::Flash(flash, _) => flash.write_command,
+            MediumState::Flash(flash, _) => factor.of(flash.write_command),
             MediumState::Instant | MediumState::Disk(_) => Nanos::ZERO,
         };
         let ready = self.command(now, command);
-        let transfer = self.transfer_write(ready, bytes);
+        let transfer = self.transfer_write(ready, bytes, factor);
         let received = transfer.start.max(ready) + transfer.extra;
         let through = command + transfer.extra;
         if self.buffer.is_some() {
-            return self.buffered_write(received, through, request);
+            return self.buffered_write(received, through, request, factor);
         }
-        let (at, service) = self.direct_write(received, request);
+        let (at, service) = self.direct_write(received, request, factor);
         (at, through + service, at)
     }
 
@@ -235,36 +262,45 @@ impl Device {
         received: Nanos,
         through: Nanos,
         request: &Request,
+        factor: ServiceFactor,
     ) -> (Nanos, Nanos, Nanos) {
         let buffer = self.buffer.as_mut().expect("the caller checked");
         let bytes = u64::from(request.length_bytes);
-        let admission = buffer.admit(received, request.offset_bytes, bytes);
+        let admission = buffer.admit(received, request.offset_bytes, bytes, factor);
         let settings = self.profile.write_buffer.as_ref().expect("the state exists");
         let further_pages = bytes.saturating_sub(1) / 4096;
         let latency = settings.latency + Nanos(settings.latency_per_4k.0 * further_pages);
+        let latency = factor.of(latency);
         let acknowledged = admission.admitted + latency;
         let must_drain = request.force_unit_access && !self.profile.power_loss_protected;
         let at = if must_drain { acknowledged.max(admission.drained) } else { acknowledged };
         (at, through + latency, admission.drained.max(at))
     }
 
-    fn direct_write(&mut self, received: Nanos, request: &Request) -> (Nanos, Nanos) {
+    fn direct_write(
+        &mut self,
+        received: Nanos,
+        request: &Request,
+        factor: ServiceFactor,
+    ) -> (Nanos, Nanos) {
         let bytes = u64::from(request.length_bytes);
         match &mut self.medium {
             MediumState::Instant => (received, Nanos::ZERO),
             MediumState::Flash(flash, units) => {
-                let unit = units.write(received, request.offset_bytes, bytes);
-                (unit.last_done + flash.base, unit.service + flash.base)
+                let unit = units.write(received, request.offset_bytes, bytes, factor);
+                let base = factor.of(flash.base);
+                (unit.last_done + base, unit.service + base)
             }
             MediumState::Disk(arm) => {
-                let served = arm.serve(received, Direction::Write, request.offset_bytes, bytes);
+                let offset = request.offset_bytes;
+                let served = arm.serve(received, Direction::Write, offset, bytes, factor);
                 (served.done, served.service)
             }
         }
     }
 
-    fn flush(&mut self, now: Nanos) -> (Nanos, Nanos, Nanos) {
-        let cost = self.profile.flush;
+    fn flush(&mut self, now: Nanos, factor: ServiceFactor) -> (Nanos, Nanos, Nanos) {
+        let cost = factor.of(self.profile.flush);
         let settled = match &self.buffer {
             Some(buffer) if !self.profile.power_loss_protected => buffer.drained_at(),
             _ => Nanos::ZERO,
@@ -273,28 +309,29 @@ impl Device {
         (at, cost, at)
     }
 
-    fn command_only(&mut self, now: Nanos) -> (Nanos, Nanos, Nanos) {
+    fn command_only(&mut self, now: Nanos, factor: ServiceFactor) -> (Nanos, Nanos, Nanos) {
         let (cost, base) = match &self.medium {
             MediumState::Instant => (Nanos::ZERO, Nanos::ZERO),
             MediumState::Flash(flash, _) => (flash.write_command, flash.base),
             MediumState::Disk(_) => (Nanos::ZERO, self.profile.flush),
         };
+        let (cost, base) = (factor.of(cost), factor.of(base));
         let at = self.command(now, cost) + base;
         (at, cost + base, at)
     }
 
-    fn transfer_read(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+    fn transfer_read(&mut self, ready: Nanos, bytes: u64, factor: ServiceFactor) -> Transfer {
         let none = Transfer { start: Nanos::ZERO, extra: Nanos::ZERO };
-        self.link.as_mut().map_or(none, |link| link.read(ready, bytes))
+        self.link.as_mut().map_or(none, |link| link.read(ready, bytes, factor))
     }
 
-    fn transfer_write(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+    fn transfer_write(&mut self, ready: Nanos, bytes: u64, factor: ServiceFactor) -> Transfer {
         let none = Transfer { start: Nanos::ZERO, extra: Nanos::ZERO };
-        self.link.as_mut().map_or(none, |link| link.write(ready, bytes))
+        self.link.as_mut().map_or(none, |link| link.write(ready, bytes, factor))
     }
 }
 
-/// When the last byte of a read has left a flash device: data flows while later blocks are still being
+/// When the last byte of a read has left the units and the link of a flash device: data flows while later blocks are still being
 /// read, but the last block's own transfer follows its read.
 fn read_end(flash: &Flash, transfer: Transfer, unit: &UnitService, bytes: u64) -> Nanos {
     let streamed = unit.first_done.max(transfer.start) + transfer.extra;
@@ -304,5 +341,5 @@ fn read_end(flash: &Flash, transfer: Transfer, unit: &UnitService, bytes: u64) -
     } else {
         Nanos(transfer.extra.0 * unit_bytes / bytes)
     };
-    streamed.max(unit.last_done + last_transfer) + flash.base
+    streamed.max(unit.last_done + last_transfer)
 }

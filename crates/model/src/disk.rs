@@ -19,6 +19,7 @@
 
 use crate::link::transfer_time;
 use crate::profile::Disk;
+use crate::service_factor::ServiceFactor;
 use crate::service_time::unit_interval;
 use rand_pcg::Pcg64;
 use std::collections::VecDeque;
@@ -84,6 +85,7 @@ impl Arm {
         direction: Direction,
         offset: u64,
         bytes: u64,
+        factor: ServiceFactor,
     ) -> ArmService {
         while self.waiting.pop_front_if(|done| *done <= now).is_some() {}
         let start = now.max(self.free);
@@ -92,7 +94,8 @@ impl Arm {
         } else {
             self.disk.command + self.position(offset)
         };
-        let service = positioning + transfer_time(bytes, self.disk.media_bytes_per_second);
+        let as_it_is = positioning + transfer_time(bytes, self.disk.media_bytes_per_second);
+        let service = factor.of(as_it_is);
         let done = start + service;
         debug_assert!(done >= self.last_done, "one arm serves in the order of arrival");
         self.last_done = done;
@@ -148,7 +151,10 @@ mod tests {
     use super::{Arm, Direction};
     use crate::builtin;
     use crate::profile::Medium;
+    use crate::service_factor::ServiceFactor;
     use underlay_core::{Nanos, RootSeed};
+
+    const ONE: ServiceFactor = ServiceFactor::ONE;
 
     fn arm() -> Arm {
         let profile = builtin::find("hdd-7200").expect("built in");
@@ -161,7 +167,7 @@ mod tests {
         let mut arm = arm();
         let mut done = Nanos::ZERO;
         for i in 0..200u64 {
-            done = arm.serve(Nanos::ZERO, Direction::Write, i << 20, 1 << 20).done;
+            done = arm.serve(Nanos::ZERO, Direction::Write, i << 20, 1 << 20, ONE).done;
         }
         let rate = (200u64 << 20) as f64 / done.as_secs_f64();
         assert!((rate / 200e6 - 1.0).abs() < 0.02, "{rate}");
@@ -170,16 +176,18 @@ mod tests {
     #[test]
     fn a_late_sequential_write_loses_a_rotation_and_a_late_read_does_not() {
         let mut arm = arm();
-        let mut now = arm.serve(Nanos::ZERO, Direction::Write, 0, 4096).done;
+        let mut now = arm.serve(Nanos::ZERO, Direction::Write, 0, 4096, ONE).done;
         let begin = now;
         for i in 1..=100u64 {
             // A log that writes the next block 100 us after the last was acknowledged.
-            now = arm.serve(now + Nanos::from_micros(100), Direction::Write, i * 4096, 4096).done;
+            now = arm
+                .serve(now + Nanos::from_micros(100), Direction::Write, i * 4096, 4096, ONE)
+                .done;
         }
         let per_write = (now - begin).0 / 100;
         let rotation = 60_000_000_000 / 7200;
         assert!(per_write.abs_diff(rotation) < 100_000, "{per_write}");
-        let read = arm.serve(now + Nanos::from_millis(3), Direction::Read, 101 * 4096, 4096);
+        let read = arm.serve(now + Nanos::from_millis(3), Direction::Read, 101 * 4096, 4096, ONE);
         assert!(read.service < Nanos::from_micros(250), "{read:?}");
     }
 
@@ -190,8 +198,8 @@ mod tests {
         for direction in [Direction::Read, Direction::Write] {
             let next_after = |lead: Nanos| {
                 let mut arm = arm();
-                let done = arm.serve(Nanos::ZERO, direction, 0, 1 << 20).done;
-                (arm.serve(done - lead, direction, 1 << 20, 4096).done - done, arm)
+                let done = arm.serve(Nanos::ZERO, direction, 0, 1 << 20, ONE).done;
+                (arm.serve(done - lead, direction, 1 << 20, 4096, ONE).done - done, arm)
             };
             let (in_time, arm) = next_after(arm().disk.command);
             assert!(in_time < Nanos::from_micros(25), "{direction:?}: {in_time}");
@@ -210,9 +218,9 @@ mod tests {
     #[test]
     fn a_write_that_comes_exactly_one_turn_later_waits_little() {
         let mut arm = arm();
-        let done = arm.serve(Nanos::ZERO, Direction::Write, 0, 4096).done;
+        let done = arm.serve(Nanos::ZERO, Direction::Write, 0, 4096, ONE).done;
         let late = done + arm.rotation - Nanos::from_micros(300);
-        let next = arm.serve(late, Direction::Write, 4096, 4096);
+        let next = arm.serve(late, Direction::Write, 4096, 4096, ONE);
         assert!(next.service < Nanos::from_micros(400), "{next:?}");
     }
 }

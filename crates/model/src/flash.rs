@@ -8,6 +8,7 @@
 //! wait for each other only where they would in the whole device.
 
 use crate::profile::Flash;
+use crate::service_factor::ServiceFactor;
 use crate::service_time::ServiceTime;
 use rand_pcg::Pcg64;
 use underlay_core::Nanos;
@@ -47,6 +48,8 @@ pub(crate) struct Units {
     /// None in an undivided device.
     whole: Option<WholeUnits>,
     request: u64,
+    /// Of the request at hand.
+    factor: ServiceFactor,
 }
 
 /// What the blocks of one request got from the units.
@@ -88,6 +91,7 @@ impl Units {
             random,
             whole: (divisor > 1).then_some(whole),
             request: 0,
+            factor: ServiceFactor::ONE,
         }
     }
 
@@ -97,12 +101,26 @@ impl Units {
     }
 
     /// Reads every block that the range touches, from `start` on.
-    pub(crate) fn read(&mut self, start: Nanos, offset: u64, bytes: u64) -> UnitService {
+    pub(crate) fn read(
+        &mut self,
+        start: Nanos,
+        offset: u64,
+        bytes: u64,
+        factor: ServiceFactor,
+    ) -> UnitService {
+        self.factor = factor;
         self.each_block(start, offset, bytes, Units::read_block)
     }
 
     /// Programs every block that the range touches, from `start` on: a device without write buffer.
-    pub(crate) fn write(&mut self, start: Nanos, offset: u64, bytes: u64) -> UnitService {
+    pub(crate) fn write(
+        &mut self,
+        start: Nanos,
+        offset: u64,
+        bytes: u64,
+        factor: ServiceFactor,
+    ) -> UnitService {
+        self.factor = factor;
         self.each_block(start, offset, bytes, Units::write_block)
     }
 
@@ -148,7 +166,7 @@ impl Units {
         if self.units[index].register_block == block {
             return (start.max(self.units[index].register_ready), Nanos::ZERO);
         }
-        let service = self.read_service.sample(&mut self.random);
+        let service = self.factor.of(self.read_service.sample(&mut self.random));
         let done = self.occupy(hash, start, service);
         let unit = &mut self.units[index];
         (unit.register_block, unit.register_ready) = (block, done);
@@ -157,10 +175,11 @@ impl Units {
 
     fn write_block(&mut self, start: Nanos, block: u64) -> (Nanos, Nanos) {
         let hash = self.hash(block);
-        let done = self.occupy(hash, start, self.program);
+        let service = self.factor.of(self.program);
+        let done = self.occupy(hash, start, service);
         let index = reduce(hash, self.units.len());
         self.units[index].register_block = NO_BLOCK;
-        (done, self.program)
+        (done, service)
     }
 
     /// Serves a block in the unit that its hash selects; returns when it is done.
@@ -212,7 +231,10 @@ fn reduce(hash: u64, count: usize) -> usize {
 mod tests {
     use super::{Units, reduce};
     use crate::profile::{Flash, FlashDatasheet};
+    use crate::service_factor::ServiceFactor;
     use underlay_core::{Nanos, RootSeed};
+
+    const ONE: ServiceFactor = ServiceFactor::ONE;
 
     fn units(count: u32) -> Units {
         divided_units(count, 1)
@@ -235,19 +257,23 @@ mod tests {
     #[test]
     fn one_unit_serves_one_block_at_a_time() {
         let mut units = units(1);
-        assert_eq!(units.read(Nanos(0), 0, 4096).last_done, Nanos(60_000));
-        let second = units.read(Nanos(10_000), 1 << 30, 4096);
+        assert_eq!(units.read(Nanos(0), 0, 4096, ONE).last_done, Nanos(60_000));
+        let second = units.read(Nanos(10_000), 1 << 30, 4096, ONE);
         assert_eq!((second.last_done, second.service), (Nanos(120_000), Nanos(60_000)));
     }
 
     #[test]
     fn the_block_in_the_register_is_not_read_again() {
         let mut units = units(1);
-        units.read(Nanos(0), 0, 4096);
-        assert_eq!(units.read(Nanos(1), 4096, 4096).last_done, Nanos(60_000), "same 16 KiB block");
+        units.read(Nanos(0), 0, 4096, ONE);
+        assert_eq!(
+            units.read(Nanos(1), 4096, 4096, ONE).last_done,
+            Nanos(60_000),
+            "same 16 KiB block"
+        );
         units.drain_program(Nanos(60_000));
         assert_eq!(
-            units.read(Nanos(60_000), 0, 4096).last_done,
+            units.read(Nanos(60_000), 0, 4096, ONE).last_done,
             Nanos(60_000 + 260_000 - 60_000 + 60_000)
         );
     }
@@ -255,7 +281,7 @@ mod tests {
     #[test]
     fn large_requests_use_many_units() {
         let mut units = units(64);
-        let service = units.read(Nanos(0), 0, 256 << 10); // 16 blocks.
+        let service = units.read(Nanos(0), 0, 256 << 10, ONE); // 16 blocks.
         assert_eq!(service.first_done, Nanos(60_000));
         assert!(service.last_done <= Nanos(4 * 60_000), "{service:?}");
     }
@@ -264,15 +290,15 @@ mod tests {
     fn a_part_of_a_unit_serves_as_fast_and_is_occupied_longer() {
         // One sixteenth of four units is one unit for a quarter of the time.
         let mut units = divided_units(4, 16);
-        assert_eq!(units.read(Nanos(0), 0, 4096).last_done, Nanos(60_000));
-        assert_eq!(units.read(Nanos(0), 1 << 30, 4096).last_done, Nanos(4 * 60_000 + 60_000));
+        assert_eq!(units.read(Nanos(0), 0, 4096, ONE).last_done, Nanos(60_000));
+        assert_eq!(units.read(Nanos(0), 1 << 30, 4096, ONE).last_done, Nanos(4 * 60_000 + 60_000));
     }
 
     #[test]
     fn blocks_of_one_request_meet_as_in_the_whole_device() {
         for (count, divisor) in [(64, 8), (64, 128), (12, 5)] {
-            let whole = units(count).read(Nanos(0), 0, 1 << 20);
-            assert_eq!(divided_units(count, divisor).read(Nanos(0), 0, 1 << 20), whole);
+            let whole = units(count).read(Nanos(0), 0, 1 << 20, ONE);
+            assert_eq!(divided_units(count, divisor).read(Nanos(0), 0, 1 << 20, ONE), whole);
         }
     }
 

@@ -28,6 +28,8 @@ mod stripe_set;
 
 mod agenda;
 
+mod service_factor;
+
 mod service_time;
 
 mod flash;
@@ -75,5 +77,6 @@ pub use profile::{
 pub use reduction::{Observed, Space};
 pub use request::{Operation, Request};
 pub use scheduler::{IoClass, Policy, SchedulerProblem, SchedulerSpec};
+pub use service_factor::{ServiceFactor, ServiceFactors};
 pub use store::{Finished, RequestId, Store, StoreDevice, StoreOutcome, StoreVolume};
 pub use stripe_set::{MEMBERS_MAX as STRIPE_MEMBERS_MAX, stripe_set};

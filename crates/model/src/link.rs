@@ -9,6 +9,7 @@
 //! takes as long as ever, and occupies the link that many times as long.
 
 use crate::profile::{Duplex, Link};
+use crate::service_factor::ServiceFactor;
 use underlay_core::Nanos;
 
 /// Latencies are quoted for 4 KiB, so the transfer of the first 4 KiB is already in them.
@@ -79,26 +80,31 @@ impl LinkState {
     }
 
     /// Reserves the device-to-host direction from `ready` on.
-    pub(crate) fn read(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+    pub(crate) fn read(&mut self, ready: Nanos, bytes: u64, factor: ServiceFactor) -> Transfer {
         let times = self.read_times.of(bytes, self.link.read_bytes_per_second, self.divisor);
-        reserve(&mut self.read_free, ready, times)
+        reserve(&mut self.read_free, ready, times, factor)
     }
 
     /// Reserves the host-to-device direction from `ready` on.
-    pub(crate) fn write(&mut self, ready: Nanos, bytes: u64) -> Transfer {
+    pub(crate) fn write(&mut self, ready: Nanos, bytes: u64, factor: ServiceFactor) -> Transfer {
         let times = self.write_times.of(bytes, self.link.write_bytes_per_second, self.divisor);
         let free = match self.link.duplex {
             Duplex::Half => &mut self.read_free,
             Duplex::Full => &mut self.write_free,
         };
-        reserve(free, ready, times)
+        reserve(free, ready, times, factor)
     }
 }
 
-fn reserve(free: &mut Nanos, ready: Nanos, times: TransferTimes) -> Transfer {
+fn reserve(
+    free: &mut Nanos,
+    ready: Nanos,
+    times: TransferTimes,
+    factor: ServiceFactor,
+) -> Transfer {
     let start = (*free).max(ready);
-    *free = start + times.occupied;
-    Transfer { start, extra: times.extra }
+    *free = start + factor.of(times.occupied);
+    Transfer { start, extra: factor.of(times.extra) }
 }
 
 /// Rounded up, so that a rate is never exceeded.
@@ -116,7 +122,10 @@ pub(crate) fn transfer_time(bytes: u64, bytes_per_second: u64) -> Nanos {
 mod tests {
     use super::{LinkState, transfer_time};
     use crate::profile::{Duplex, Link};
+    use crate::service_factor::ServiceFactor;
     use underlay_core::Nanos;
+
+    const ONE: ServiceFactor = ServiceFactor::ONE;
 
     fn link(duplex: Duplex) -> LinkState {
         divided_link(duplex, 1)
@@ -134,25 +143,29 @@ mod tests {
     #[test]
     fn backlog_delays_the_next_transfer() {
         let mut link = link(Duplex::Full);
-        let first = link.read(Nanos(100), 8192);
+        let first = link.read(Nanos(100), 8192, ONE);
         assert_eq!((first.start, first.extra), (Nanos(100), Nanos(4096)));
-        assert_eq!(link.read(Nanos(100), 4096).start, Nanos(100 + 8192));
-        assert_eq!(link.write(Nanos(100), 4096).start, Nanos(100), "directions are independent");
+        assert_eq!(link.read(Nanos(100), 4096, ONE).start, Nanos(100 + 8192));
+        assert_eq!(
+            link.write(Nanos(100), 4096, ONE).start,
+            Nanos(100),
+            "directions are independent"
+        );
     }
 
     #[test]
     fn half_duplex_shares_the_cable() {
         let mut link = link(Duplex::Half);
-        link.read(Nanos(0), 1000);
-        assert_eq!(link.write(Nanos(0), 1000).start, Nanos(1000));
-        assert_eq!(link.read(Nanos(0), 1000).start, Nanos(3000));
+        link.read(Nanos(0), 1000, ONE);
+        assert_eq!(link.write(Nanos(0), 1000, ONE).start, Nanos(1000));
+        assert_eq!(link.read(Nanos(0), 1000, ONE).start, Nanos(3000));
     }
 
     #[test]
     fn a_divided_link_is_occupied_longer_by_an_equally_fast_transfer() {
         let mut link = divided_link(Duplex::Full, 8);
-        assert_eq!(link.read(Nanos(0), 8192).extra, Nanos(4096));
-        assert_eq!(link.read(Nanos(0), 8192).start, Nanos(8 * 8192));
+        assert_eq!(link.read(Nanos(0), 8192, ONE).extra, Nanos(4096));
+        assert_eq!(link.read(Nanos(0), 8192, ONE).start, Nanos(8 * 8192));
     }
 
     #[test]

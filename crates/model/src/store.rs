@@ -12,6 +12,7 @@ use crate::device::Device;
 use crate::device_condition::{DeviceClock, DeviceCondition};
 use crate::profile::DeviceProfile;
 use crate::request::{Operation, Request};
+use crate::service_factor::ServiceFactor;
 use crate::service_time::unit_interval;
 use rand_pcg::Pcg64;
 use std::cmp::Reverse;
@@ -84,6 +85,8 @@ pub struct Store {
     held: Vec<Held>,
     /// Decides which requests an erroring device fails.
     random: Pcg64,
+    /// Per volume, in the order of [`Operation::ALL`]; those that are missing are 1.
+    factors: Vec<[ServiceFactor; 4]>,
 }
 
 #[derive(Clone, Debug)]
@@ -166,6 +169,7 @@ impl Store {
             submitted: 0,
             held: Vec::new(),
             random: seed.stream("device-errors", 0),
+            factors: Vec::new(),
         }
     }
 
@@ -193,7 +197,9 @@ impl Store {
             (now, Nanos::ZERO, StoreOutcome::DeviceLost)
         } else {
             let began = clock.at(now);
-            let completion = device.submit(began, &placed);
+            let factors = self.factors.get(volume);
+            let factor = factors.map_or(ServiceFactor::ONE, |of| of[placed.operation.index()]);
+            let completion = device.submit_at_pace(began, &placed, factor);
             let took = clock.on_the_wall(completion.at.saturating_sub(began));
             let fails = matches!(*condition, DeviceCondition::Erroring { probability }
                 if unit_interval(&mut self.random) < probability);
@@ -229,6 +235,12 @@ impl Store {
         for held in released {
             self.begin(now, held);
         }
+    }
+
+    /// Services take so many times as long from now on: per volume, in the order of [`Operation::ALL`]; volumes that are
+    /// missing are not changed. Requests that the devices have keep the time they were given.
+    pub fn set_factors(&mut self, factors: Vec<[ServiceFactor; 4]>) {
+        self.factors = factors;
     }
 
     /// How a device works.
@@ -276,6 +288,7 @@ mod tests {
     use crate::DeviceCondition;
     use crate::builtin;
     use crate::request::Request;
+    use crate::service_factor::{ServiceFactor, ServiceFactors};
     use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
     use underlay_core::{Bytes, Nanos, RootSeed};
 
@@ -423,5 +436,90 @@ mod tests {
         let device = StoreDevice { name: "a".to_string(), profile };
         let volume = StoreVolume { device: 0, capacity: VOLUME };
         Store::new(&[device], &[volume, volume], RootSeed(0));
+    }
+
+    /// The same stores with and without factors: a log volume and a data volume on one device.
+    fn paced(profile: &str, factors: ServiceFactors) -> Store {
+        let profile = builtin::find(profile).expect("built in");
+        let device = StoreDevice { name: "a".to_string(), profile };
+        let volume = StoreVolume { device: 0, capacity: VOLUME };
+        let mut store = Store::new(&[device], &[volume, volume], RootSeed(7));
+        let names = ["wal", "data"];
+        store.set_factors(names.map(|name| factors.of_volume(name, &names)).to_vec());
+        store
+    }
+
+    /// How long a request to an idle device takes.
+    fn alone(store: &mut Store, at_s: u64, volume: usize, request: Request) -> u64 {
+        let arrived = Nanos::from_secs(at_s);
+        store.submit(arrived, volume, &request, RequestId(at_s));
+        let mut finished = Vec::new();
+        store.advance(Nanos(u64::MAX), &mut finished);
+        (finished[0].at - arrived).0
+    }
+
+    #[test]
+    fn a_factor_prolongs_its_class_alone() {
+        let twice = ServiceFactor::new(2.0).unwrap();
+        let cases: [(ServiceFactors, [bool; 5]); 3] = [
+            (
+                ServiceFactors { log: twice, ..Default::default() },
+                [true, true, false, false, false],
+            ),
+            (
+                ServiceFactors { read: twice, ..Default::default() },
+                [false, false, true, false, false],
+            ),
+            (
+                ServiceFactors { data_write: twice, ..Default::default() },
+                [false, false, false, true, true],
+            ),
+        ];
+        let asked = [
+            (0, Request::write(0, 4096)),
+            (0, Request::flush()),
+            (1, Request::read(1 << 20, 4096)),
+            (1, Request::write(8192, 4096)),
+            (1, Request::flush()),
+        ];
+        // A drive with a volatile buffer, and one that flushes nothing.
+        for profile in ["extreme-pro-480", "dc1500m-960"] {
+            for (factors, prolonged) in cases {
+                let mut usual = paced(profile, ServiceFactors::default());
+                let mut slowed = paced(profile, factors);
+                for (second, ((volume, request), prolonged)) in
+                    asked.iter().zip(prolonged).enumerate()
+                {
+                    let at = second as u64;
+                    let before = alone(&mut usual, at, *volume, *request);
+                    let after = alone(&mut slowed, at, *volume, *request);
+                    let expected = if prolonged { 2 * before } else { before };
+                    assert!(
+                        after.abs_diff(expected) <= 8,
+                        "{profile}, {request:?}: {before} ns, then {after} ns"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_slowed_class_takes_its_share_of_the_capacity() {
+        // So many reads at once that only throughput matters.
+        let last = |factor: f64| {
+            let read = ServiceFactor::new(factor).unwrap();
+            let mut store =
+                paced("dc1500m-960", ServiceFactors { read, ..ServiceFactors::default() });
+            for id in 0..4000u64 {
+                let offset = id.wrapping_mul(0x9e37_79b9) % (VOLUME.0 / 4096) * 4096;
+                store.submit(Nanos::ZERO, 1, &Request::read(offset, 4096), RequestId(id));
+            }
+            let mut finished = Vec::new();
+            store.advance(Nanos(u64::MAX), &mut finished);
+            finished.last().expect("all are done").at.0 as f64
+        };
+        let usual = last(1.0);
+        assert!((last(2.0) / usual - 2.0).abs() < 0.05);
+        assert!((last(1.0 / 1.2) / usual * 1.2 - 1.0).abs() < 0.05);
     }
 }

@@ -11,6 +11,7 @@
 
 use crate::link::transfer_time;
 use crate::profile::WriteBuffer;
+use crate::service_factor::ServiceFactor;
 use crate::write_run::RunTracker;
 use std::collections::VecDeque;
 use underlay_core::{Bytes, Nanos};
@@ -85,8 +86,16 @@ impl WriteBufferState {
     }
 
     /// Admits a write that has arrived in the device at `received`.
-    pub(crate) fn admit(&mut self, received: Nanos, offset: u64, bytes: u64) -> Admission {
-        let drain_time = self.drain_time(offset, bytes);
+    /// Under a `factor` it takes that much longer to drain; the program operations that reads meet stay as long as they are,
+    /// so that slower writes are not slower reads as well.
+    pub(crate) fn admit(
+        &mut self,
+        received: Nanos,
+        offset: u64,
+        bytes: u64,
+        factor: ServiceFactor,
+    ) -> Admission {
+        let drain_time = factor.of(self.drain_time(offset, bytes));
         let room = self.room_for(received.max(self.last_admission), bytes);
         let drain_start = self.drain_free.max(room);
         let admitted = room + self.overflow_time(bytes, drain_time);
@@ -224,7 +233,10 @@ fn nearest(ns: f64) -> Nanos {
 mod tests {
     use super::{WriteBufferState, nearest};
     use crate::profile::WriteBuffer;
+    use crate::service_factor::ServiceFactor;
     use underlay_core::{Bytes, Nanos};
+
+    const ONE: ServiceFactor = ServiceFactor::ONE;
 
     fn state(fresh_budget: Bytes) -> WriteBufferState {
         divided_state(fresh_budget, 1)
@@ -252,12 +264,12 @@ mod tests {
         let mut buffer = state(Bytes::ZERO);
         let fits = (1 << 20) / 4096;
         for i in 0..fits {
-            assert_eq!(buffer.admit(Nanos::ZERO, scattered(i), 4096).admitted, Nanos::ZERO);
+            assert_eq!(buffer.admit(Nanos::ZERO, scattered(i), 4096, ONE).admitted, Nanos::ZERO);
         }
         assert_eq!(buffer.fill(Nanos::ZERO), Bytes::from_mib(1));
         let per_write = 40_960; // 4 KiB at 100 MB/s.
         for i in 0..100 {
-            let admission = buffer.admit(Nanos::ZERO, scattered(fits + i), 4096);
+            let admission = buffer.admit(Nanos::ZERO, scattered(fits + i), 4096, ONE);
             assert_eq!(admission.admitted, Nanos((i + 1) * per_write));
         }
     }
@@ -267,7 +279,7 @@ mod tests {
         let mut buffer = state(Bytes::from_mib(4));
         let total = 2048;
         for i in 0..total {
-            buffer.admit(Nanos::ZERO, scattered(i), 4096);
+            buffer.admit(Nanos::ZERO, scattered(i), 4096, ONE);
         }
         // 4 MiB at 1 GB/s, then 4 MiB at 100 MB/s.
         let expected = 4.194304e6 + 41.94304e6;
@@ -278,7 +290,7 @@ mod tests {
     fn bytes_are_conserved() {
         let mut buffer = state(Bytes::ZERO);
         for i in 0..1000 {
-            buffer.admit(Nanos(i * 10_000), scattered(i), 4096);
+            buffer.admit(Nanos(i * 10_000), scattered(i), 4096, ONE);
             let now = Nanos(i * 10_000 + 5_000);
             let fill = buffer.fill(now);
             if buffer.last_admission <= now {
@@ -296,9 +308,9 @@ mod tests {
     fn a_divided_drain_is_as_quick_for_one_write_and_slower_for_many() {
         let mut buffer = divided_state(Bytes::ZERO, 8);
         let per_write = 40_960; // 4 KiB at 100 MB/s.
-        assert_eq!(buffer.admit(Nanos::ZERO, scattered(0), 4096).drained, Nanos(per_write));
+        assert_eq!(buffer.admit(Nanos::ZERO, scattered(0), 4096, ONE).drained, Nanos(per_write));
         for i in 1..1000 {
-            let drained = buffer.admit(Nanos::ZERO, scattered(i), 4096).drained;
+            let drained = buffer.admit(Nanos::ZERO, scattered(i), 4096, ONE).drained;
             assert_eq!(drained, Nanos(i * 8 * per_write + per_write));
         }
         let filled = buffer.last_admission;
@@ -308,7 +320,7 @@ mod tests {
     #[test]
     fn a_write_larger_than_the_buffer_flows_through() {
         let mut buffer = state(Bytes::ZERO);
-        let admission = buffer.admit(Nanos::ZERO, 0, 4 << 20);
+        let admission = buffer.admit(Nanos::ZERO, 0, 4 << 20, ONE);
         assert_eq!(admission.admitted.0, admission.drained.0 / 4 * 3);
         assert_eq!(buffer.fill(admission.admitted), Bytes::from_mib(1));
     }

@@ -31,7 +31,9 @@ use underlay_host::{Resource, Teardown, Ticket};
 use underlay_model::{DeviceProfile, Operation};
 
 use crate::cluster_config::{GroupConfig, PolicyConfig};
-use crate::control::{Answer, Command, Condition, EncodedHistogram, SeriesEntry, Stat, TimingMode};
+use crate::control::{
+    Answer, Command, Condition, EncodedHistogram, Pace, SeriesEntry, Stat, TimingMode,
+};
 use crate::datastore::{BackendLatency, Datastore, VolumeLatency};
 use crate::error::DatastoreError;
 use crate::fault::{ClusterChange, ClusterFault, DatastoreNotice};
@@ -307,6 +309,10 @@ impl Datastore for EmulatedDatastore {
         // What was done without models must not be compared with them.
         self.take_block_counters();
         Ok(())
+    }
+
+    fn set_pace(&mut self, pace: Pace) -> Result<(), DatastoreError> {
+        self.server.done(&Command::SetPace(pace))
     }
 
     fn timing(&mut self) -> Result<Option<TimingReport>, DatastoreError> {

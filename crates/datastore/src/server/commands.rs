@@ -12,7 +12,7 @@ use rustix::time::{ClockId, clock_gettime};
 use tracing::info;
 use underlay_core::{Bytes, Histogram, Nanos};
 use underlay_model::cluster::Policy;
-use underlay_model::{DeviceCondition, Operation};
+use underlay_model::{DeviceCondition, Operation, ServiceFactor, ServiceFactors};
 
 use super::cluster::changes;
 use super::cluster::faults;
@@ -24,7 +24,7 @@ use super::volume::VolumeData;
 use crate::config::VolumeConfig;
 use crate::control::{
     Answer, ClusterLatencyEntry, Command, Condition, DeviceStat, EncodedHistogram, LatencyEntry,
-    SeriesEntry, Stat, TimingEntry, VolumeStat,
+    Pace, SeriesEntry, Stat, TimingEntry, VolumeStat,
 };
 use crate::fault::ClusterFault;
 
@@ -120,6 +120,7 @@ fn obey(service: &mut Service, command: &Command) -> Unfinished {
             service.engine.set_probe(None);
             finished(Answer::Done)
         }
+        Command::SetPace(pace) => finished(set_pace(service, *pace)),
         Command::PowerCut => finished(power_cut(service)),
         Command::PowerOn => {
             service.engine.power_on(service.clock.now());
@@ -299,6 +300,42 @@ fn set_condition(service: &mut Service, device: &str, condition: Condition) -> A
     };
     service.engine.set_condition(service.clock.now(), number, condition);
     info!(device, ?condition, "condition set");
+    Answer::Done
+}
+
+fn set_pace(service: &mut Service, pace: Pace) -> Answer {
+    let factor = |name: &str, value: f64| {
+        ServiceFactor::new(value).ok_or_else(|| {
+            let (low, high) = (ServiceFactor::RANGE.start(), ServiceFactor::RANGE.end());
+            format!("the factor of `{name}` is {value}, but must lie between {low} and {high}")
+        })
+    };
+    let factors = || {
+        let log = factor("log", pace.log)?;
+        let (read, data_write) =
+            (factor("read", pace.read)?, factor("data-write", pace.data_write)?);
+        Ok((ServiceFactors { log, read, data_write }, factor("network", pace.network)?))
+    };
+    let (factors, network) = match factors() {
+        Ok(factors) => factors,
+        Err(problem) => return Answer::Refused { reason: problem },
+    };
+    let now = service.clock.now();
+    match &mut service.engine.cluster {
+        Some(plane) => plane.set_network_factor(now, network),
+        None if network != ServiceFactor::ONE => {
+            return refused("there is no cluster, so there is no network that could be slower");
+        }
+        None => {}
+    }
+    let names: Vec<&str> = service.present().map(|(_, volume)| &*volume.name).collect();
+    // By number; the place of a removed volume stays empty.
+    let factors = service.volumes.iter().map(|volume| {
+        volume.as_ref().map_or([ServiceFactor::ONE; 4], |it| factors.of_volume(&it.name, &names))
+    });
+    let factors = factors.collect();
+    service.engine.set_factors(factors);
+    info!(?pace, "pace set");
     Answer::Done
 }
 

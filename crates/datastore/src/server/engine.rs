@@ -10,10 +10,11 @@ use underlay_core::{Bytes, Nanos, RootSeed};
 use underlay_model::cluster::Policy;
 use underlay_model::{
     DeviceCondition, DeviceProfile, Finished as StoreFinished, Operation, Request, RequestId,
-    Store, StoreDevice, StoreOutcome, StoreVolume, builtin,
+    ServiceFactor, Store, StoreDevice, StoreOutcome, StoreVolume, builtin,
 };
 
 use super::cluster::plane::ClusterPlane;
+use super::cluster::prolonged::Prolonged;
 use super::cluster::request::{Finished, InFlight, Payload};
 use super::slab::Slab;
 use super::statistics::{Answered, Modelled, Statistics};
@@ -35,6 +36,10 @@ pub(crate) struct Engine<R> {
     /// In place of all these: volumes of a cluster.
     pub(crate) cluster: Option<ClusterPlane<R>>,
     from_cluster: Vec<Finished<R>>,
+    /// Requests that a cluster has done and that are held back by the factor of their purpose.
+    prolonged: Prolonged<R>,
+    /// Per volume, in the order of `Operation::ALL`; those that are missing are 1.
+    factors: Vec<[ServiceFactor; 4]>,
     mode: TimingMode,
     /// After how long probes are answered; none = there are none.
     probe: Option<Nanos>,
@@ -83,6 +88,8 @@ impl<R> Engine<R> {
             retired: Vec::new(),
             cluster: None,
             from_cluster: Vec::new(),
+            prolonged: Prolonged::default(),
+            factors: Vec::new(),
             mode: TimingMode::Modelled,
             probe: None,
             probes: VecDeque::new(),
@@ -231,11 +238,22 @@ impl<R> Engine<R> {
         if let Some(plane) = &mut self.cluster {
             // Its clock must not run ahead of arrivals; its answers come early by themselves.
             plane.advance(now, &mut self.from_cluster);
+            let (factors, path) = (&self.factors, &self.path);
+            let in_flight = &mut self.in_flight;
+            let mut answer = |done: Finished<R>| {
+                debug_assert!(in_flight[done.in_flight.volume] > 0, "answered twice");
+                in_flight[done.in_flight.volume] -= 1;
+                due.push(done.into_due(path));
+            };
             for done in self.from_cluster.drain(..) {
-                debug_assert!(self.in_flight[done.in_flight.volume] > 0, "answered twice");
-                self.in_flight[done.in_flight.volume] -= 1;
-                due.push(done.into_due(&self.path));
+                let factor = factors.get(done.in_flight.volume);
+                let factor = factor.map(|of| of[done.operation.index()]);
+                match factor.filter(|factor| *factor > ServiceFactor::ONE) {
+                    Some(factor) => self.prolonged.hold(done, factor),
+                    None => answer(done),
+                }
             }
+            self.prolonged.release(|done| now + path.compensation_of(done.operation), answer);
         }
     }
 
@@ -247,7 +265,8 @@ impl<R> Engine<R> {
         let deadlines = [self.store.next_wakeup(), probe, retired];
         let next = deadlines.into_iter().flatten().min();
         let next = next.map(|next| next.saturating_sub(self.path.compensation()));
-        [next, cluster].into_iter().flatten().min()
+        let prolonged = self.prolonged.next(|operation| self.path.compensation_of(operation));
+        [next, cluster, prolonged].into_iter().flatten().min()
     }
 
     /// Counts an answered request.
@@ -283,6 +302,7 @@ impl<R> Engine<R> {
         let conditions: Vec<DeviceCondition> =
             (0..self.devices.len()).map(|device| self.store.condition(device)).collect();
         self.store = Store::new(&self.devices, &self.volumes, seed);
+        self.store.set_factors(self.factors.clone());
         for (device, condition) in conditions.into_iter().enumerate() {
             self.store.set_condition(Nanos::ZERO, device, condition);
         }
@@ -292,6 +312,7 @@ impl<R> Engine<R> {
         if let Some(plane) = &mut self.cluster {
             plane.power_off(now);
             answers.extend(plane.abandon().into_iter().map(|in_flight| in_flight.reply));
+            answers.extend(self.prolonged.abandon().map(|done| done.in_flight.reply));
         }
         answers
     }
@@ -353,10 +374,20 @@ impl<R> Engine<R> {
         self.store.set_condition(now.max(self.last_arrival), device, condition);
     }
 
+    /// Services of each volume's operations take so many times as long from now on. On devices that is the modelled service
+    /// itself, so that queues and write buffers react as those of a slower device. A request to a cluster becomes many,
+    /// on devices that also destage and resynchronise: there its answer is held back for a share of the time that it
+    /// took, and nothing can become faster.
+    pub(crate) fn set_factors(&mut self, factors: Vec<[ServiceFactor; 4]>) {
+        self.store.set_factors(factors.clone());
+        self.factors = factors;
+    }
+
     fn lay_out_anew(&mut self, now: Nanos) {
         self.layouts += 1;
         let seed = self.seed.child("layout", self.layouts);
         let mut store = Store::new(&self.devices, &self.volumes, seed);
+        store.set_factors(self.factors.clone());
         for device in 0..self.devices.len() {
             store.set_condition(now, device, self.store.condition(device));
         }

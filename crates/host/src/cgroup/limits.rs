@@ -151,6 +151,51 @@ pub(super) fn limit_cpus(
     None
 }
 
+/// The processors that the group may use together; `None` = all, or unknown.
+pub(super) fn cpus_in_force(paths: &CgroupPaths) -> Option<f64> {
+    let dir = paths.cpu.as_ref()?;
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| *number > 0.0);
+    let (quota, period) = match paths.version {
+        CgroupVersion::V1 => (
+            fs::read_to_string(dir.join("cpu.cfs_quota_us")).ok()?,
+            fs::read_to_string(dir.join("cpu.cfs_period_us")).ok()?,
+        ),
+        CgroupVersion::V2 => {
+            let text = fs::read_to_string(dir.join("cpu.max")).ok()?;
+            let (quota, period) = text.trim().split_once(' ')?;
+            (quota.to_string(), period.to_string())
+        }
+    };
+    // Without a limit version 1 says -1, and version 2 `max`.
+    Some(number(&quota)? / number(&period)?)
+}
+
+/// Changes the limit of a group that exists; `None` lifts it.
+pub(super) fn change_cpus(paths: &CgroupPaths, cpus: Option<f64>) -> Result<(), HostError> {
+    let Some(dir) = &paths.cpu else {
+        return Err(HostError::LimitOutOfRange {
+            limit: "a CPU limit",
+            value: format!("{cpus:?}"),
+            accepted: "no limit at all: the group has no cpu controller",
+        });
+    };
+    let write = |file: &str, text: String| {
+        let path = dir.join(file);
+        fs::write(&path, text).map_err(HostError::file("write", &path))
+    };
+    match (paths.version, cpus.map(|cpus| quota(cpus.max(SMALLEST_CPUS)))) {
+        (CgroupVersion::V1, None) => write("cpu.cfs_quota_us", "-1".to_string()),
+        (CgroupVersion::V1, Some((quota_us, period_us))) => {
+            write("cpu.cfs_period_us", period_us.to_string())?;
+            write("cpu.cfs_quota_us", quota_us.to_string())
+        }
+        (CgroupVersion::V2, None) => write("cpu.max", "max".to_string()),
+        (CgroupVersion::V2, Some((quota_us, period_us))) => {
+            write("cpu.max", format!("{quota_us} {period_us}"))
+        }
+    }
+}
+
 /// Quota and period in microseconds, rounded down.
 fn quota(cpus: f64) -> (u64, u64) {
     let period_us = if cpus < 0.2 { LONG_PERIOD_US } else { PERIOD_US };
@@ -181,7 +226,10 @@ mod tests {
 
     use underlay_core::Bytes;
 
-    use super::{CgroupLimits, check_limits, limit_cpus, limit_memory, no_controller, quota};
+    use super::{
+        CgroupLimits, change_cpus, check_limits, cpus_in_force, limit_cpus, limit_memory,
+        no_controller, quota,
+    };
     use crate::cgroup::{CgroupPaths, CgroupVersion};
     use crate::error::HostError;
 
@@ -201,6 +249,21 @@ mod tests {
             cpuacct: place.clone(),
             blkio: place.clone(),
             unified: place,
+        }
+    }
+
+    #[test]
+    fn a_limit_can_be_changed_read_and_lifted() {
+        for version in [CgroupVersion::V1, CgroupVersion::V2] {
+            let dir = tempfile::tempdir().unwrap();
+            let paths = paths(version, dir.path());
+            assert_eq!(cpus_in_force(&paths), None);
+            change_cpus(&paths, Some(0.5)).unwrap();
+            assert_eq!(cpus_in_force(&paths), Some(0.5));
+            change_cpus(&paths, Some(0.001)).unwrap();
+            assert_eq!(cpus_in_force(&paths), Some(0.05), "the smallest that there is");
+            change_cpus(&paths, None).unwrap();
+            assert_eq!(cpus_in_force(&paths), None);
         }
     }
 

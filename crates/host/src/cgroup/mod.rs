@@ -30,7 +30,7 @@ pub(crate) use hierarchy::Hierarchies;
 pub use limits::{CgroupLimits, Unenforced};
 
 use hierarchy::v1_parent;
-use limits::{check_limits, limit_cpus, limit_memory, no_controller};
+use limits::{change_cpus, check_limits, cpus_in_force, limit_cpus, limit_memory, no_controller};
 
 /// A group whose last process was killed takes a moment to become empty.
 const REMOVE_LIMIT: Duration = Duration::from_secs(10);
@@ -107,6 +107,30 @@ impl Cgroup {
     /// Its directories.
     pub fn paths(&self) -> &CgroupPaths {
         &self.paths
+    }
+
+    /// The processors that its processes may use together; `None` where there is no limit.
+    pub fn cpus(&self) -> Option<f64> {
+        cpus_in_force(&self.paths)
+    }
+
+    /// Changes that limit while its processes run; at least 0.05, `None` lifts it.
+    ///
+    /// # Errors
+    /// If the group has no cpu controller, or the kernel refuses.
+    pub fn set_cpus(&self, cpus: Option<f64>) -> Result<(), HostError> {
+        change_cpus(&self.paths, cpus)
+    }
+
+    /// CPU time that its processes have used; `None` where the kernel does not say.
+    pub fn cpu_time(&self) -> Option<Duration> {
+        let dir = self.paths.cpuacct.as_ref()?;
+        if let Ok(text) = fs::read_to_string(dir.join("cpuacct.usage")) {
+            return text.trim().parse().ok().map(Duration::from_nanos);
+        }
+        let text = fs::read_to_string(dir.join("cpu.stat")).ok()?;
+        let usage = text.lines().find_map(|line| line.strip_prefix("usage_usec "))?;
+        usage.trim().parse().ok().map(Duration::from_micros)
     }
 
     /// How many of its processes the kernel has killed because the memory limit was reached; `None`

@@ -14,6 +14,7 @@ use super::spec::{ClusterProblem, ClusterSpec};
 use super::storage::Storage;
 use super::timers::Timer;
 use crate::disk_group::GroupFinished;
+use crate::service_factor::ServiceFactor;
 use underlay_core::{Nanos, RootSeed};
 
 /// A hyper-converged datastore in some state. See the module for what it does.
@@ -83,6 +84,11 @@ impl Cluster {
     /// From now on [`ClusterEvent::StateChanged`] says what is to be stored for a restart, beginning with the present state.
     pub fn remember_changes(&mut self) {
         self.storage.remember_changes()
+    }
+
+    /// Messages between hosts take so many times as long from now on; those on their way arrive as they would have.
+    pub fn set_network_factor(&mut self, factor: ServiceFactor) {
+        self.storage.inventory.network.set_factor(factor);
     }
 
     /// Whether a request, a copy or a message is under way. What only waits for a timer does not count.

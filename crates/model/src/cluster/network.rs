@@ -6,12 +6,15 @@
 use super::ids::HostId;
 use super::spec::NetworkSpec;
 use super::topology::Host;
+use crate::service_factor::ServiceFactor;
 use underlay_core::Nanos;
 
 /// The network between the hosts.
 #[derive(Clone, Debug)]
 pub(super) struct Network {
     spec: NetworkSpec,
+    /// How many times as long every message takes.
+    factor: ServiceFactor,
     /// How long the last length occupied a link. Nearly all messages carry it again, and a division takes as long as ten of
     /// the other steps.
     last: (u32, Nanos),
@@ -20,13 +23,24 @@ pub(super) struct Network {
 impl Network {
     /// A network without messages.
     pub(super) fn new(spec: NetworkSpec) -> Network {
-        Network { spec, last: (0, Nanos::ZERO) }
+        Network { spec, factor: ServiceFactor::ONE, last: (0, Nanos::ZERO) }
+    }
+
+    /// Messages sent from now on take so many times as long, and occupy their links as much longer.
+    pub(super) fn set_factor(&mut self, factor: ServiceFactor) {
+        self.factor = factor;
+        self.last = (0, Nanos::ZERO);
+    }
+
+    #[inline]
+    fn latency(&self) -> Nanos {
+        self.factor.of(self.spec.latency)
     }
 
     /// The part of a message's way that nobody shares, one way.
     #[inline]
     pub(super) fn latency_between(&self, from: HostId, to: HostId) -> Nanos {
-        if from == to { Nanos::ZERO } else { self.spec.latency }
+        if from == to { Nanos::ZERO } else { self.latency() }
     }
 
     /// When a message sent at `now` has arrived.
@@ -42,13 +56,13 @@ impl Network {
         if from == to {
             return now;
         }
-        let wire = self.wire_time(bytes);
+        let (wire, latency) = (self.wire_time(bytes), self.latency());
         let sender = &mut hosts[from.0 as usize];
         let departure = now.max(sender.send_free);
         sender.send_free = departure + wire;
         let receiver = &mut hosts[to.0 as usize];
-        let arrival = (departure + self.spec.latency).max(receiver.receive_free) + wire;
-        debug_assert!(arrival >= now + self.spec.latency, "a message takes at least the latency");
+        let arrival = (departure + latency).max(receiver.receive_free) + wire;
+        debug_assert!(arrival >= now + latency, "a message takes at least the latency");
         debug_assert!(arrival >= receiver.receive_free, "a link carries one message at a time");
         receiver.receive_free = arrival;
         arrival
@@ -62,7 +76,7 @@ impl Network {
         }
         if bytes != self.last.0 {
             let time = u64::from(bytes) * 1_000_000_000 / self.spec.bytes_per_second;
-            self.last = (bytes, Nanos(time));
+            self.last = (bytes, self.factor.of(Nanos(time)));
         }
         self.last.1
     }

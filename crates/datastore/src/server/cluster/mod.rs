@@ -26,6 +26,7 @@ mod lost_range_log;
 pub(crate) mod memory;
 mod parts;
 pub(crate) mod plane;
+pub(crate) mod prolonged;
 mod recovery;
 mod reduction;
 #[cfg(test)]

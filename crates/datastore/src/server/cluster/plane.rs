@@ -21,7 +21,7 @@ use underlay_model::cluster::{
     HostCondition, HostId, PlacementRefusal, Policy, VolumeId,
 };
 use underlay_model::performance::{Beside, Catalogue, Reduced};
-use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId};
+use underlay_model::{DeviceProfile, DiskGroupSpec, Request, RequestId, ServiceFactor};
 
 use super::clock_skew::{ClockSkew, STRIDE};
 use super::faults::{FaultRefusal, destroys_bytes};
@@ -278,6 +278,13 @@ impl<R> ClusterPlane<R> {
         let outcome = self.cluster.inject(at, fault);
         self.pass(at);
         outcome.map_err(FaultRefusal::Problem)
+    }
+
+    /// Messages between hosts take so many times as long from now on.
+    pub(crate) fn set_network_factor(&mut self, now: Nanos, factor: ServiceFactor) {
+        let at = self.at(now);
+        self.pass(at);
+        self.cluster.set_network_factor(factor);
     }
 
     /// Gives a volume another policy; what that needs is copied while the volume serves.

@@ -1,0 +1,134 @@
+//! Requests that a cluster has done and whose answers are held back: their purpose is slowed for a while.
+//!
+//! What is held back has its bytes moved already; only its answer is late. Nothing can be made faster in
+//! this way.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use underlay_core::Nanos;
+use underlay_model::{Operation, ServiceFactor};
+
+use super::request::Finished;
+
+/// Requests held back, by the moment at which their clients are to see the answer.
+pub(crate) struct Prolonged<R> {
+    held: BinaryHeap<Reverse<Held<R>>>,
+    sequence: u64,
+}
+
+struct Held<R> {
+    done: Finished<R>,
+    sequence: u64,
+}
+
+impl<R> Default for Prolonged<R> {
+    fn default() -> Prolonged<R> {
+        Prolonged { held: BinaryHeap::new(), sequence: 0 }
+    }
+}
+
+impl<R> Prolonged<R> {
+    /// Takes a request that is done and is to have taken `factor` times as long.
+    pub(crate) fn hold(&mut self, mut done: Finished<R>, factor: ServiceFactor) {
+        debug_assert!(factor >= ServiceFactor::ONE, "what is done cannot become faster");
+        let took = done.at.saturating_sub(done.in_flight.arrived);
+        let longer = took.0 as f64 * (factor.value() - 1.0);
+        done.at = done.at + Nanos(longer as u64);
+        self.sequence += 1;
+        self.held.push(Reverse(Held { done, sequence: self.sequence }));
+    }
+
+    /// Hands over what is due until the moment that `until` gives for it, in the order of these moments.
+    pub(crate) fn release(
+        &mut self,
+        until: impl Fn(&Finished<R>) -> Nanos,
+        mut take: impl FnMut(Finished<R>),
+    ) {
+        while let Some(Reverse(first)) = self.held.peek() {
+            if first.done.at > until(&first.done) {
+                return;
+            }
+            if let Some(Reverse(held)) = self.held.pop() {
+                take(held.done);
+            }
+        }
+    }
+
+    /// When the next one is to leave, `early` of its operation before its time.
+    pub(crate) fn next(&self, early: impl Fn(Operation) -> Nanos) -> Option<Nanos> {
+        let Reverse(first) = self.held.peek()?;
+        Some(first.done.at.saturating_sub(early(first.done.operation)))
+    }
+
+    /// Gives all of them up.
+    pub(crate) fn abandon(&mut self) -> impl Iterator<Item = Finished<R>> + use<R> {
+        std::mem::take(&mut self.held).into_iter().map(|Reverse(held)| held.done)
+    }
+}
+
+impl<R> PartialEq for Held<R> {
+    fn eq(&self, other: &Held<R>) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl<R> Eq for Held<R> {}
+
+impl<R> PartialOrd for Held<R> {
+    fn partial_cmp(&self, other: &Held<R>) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<R> Ord for Held<R> {
+    fn cmp(&self, other: &Held<R>) -> std::cmp::Ordering {
+        (self.done.at, self.sequence).cmp(&(other.done.at, other.sequence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Prolonged;
+    use crate::server::cluster::request::{Finished, InFlight};
+    use underlay_core::Nanos;
+    use underlay_model::{Operation, RequestId, ServiceFactor};
+
+    fn done(name: u32, at: u64) -> Finished<u32> {
+        Finished {
+            id: RequestId(u64::from(name)),
+            in_flight: InFlight { reply: name, volume: 0, bytes: 4096, arrived: Nanos(1_000) },
+            operation: Operation::Write,
+            at: Nanos(at),
+            queue: Nanos::ZERO,
+            failed: false,
+            buffer: Vec::new(),
+        }
+    }
+
+    fn released(prolonged: &mut Prolonged<u32>, until: u64) -> Vec<(u32, u64)> {
+        let mut found = Vec::new();
+        prolonged.release(|_| Nanos(until), |done| found.push((done.in_flight.reply, done.at.0)));
+        found
+    }
+
+    #[test]
+    fn answers_wait_for_their_share_of_the_time_and_leave_in_order() {
+        let mut prolonged = Prolonged::default();
+        prolonged.hold(done(1, 2_000), ServiceFactor::new(2.0).unwrap());
+        prolonged.hold(done(2, 2_500), ServiceFactor::ONE);
+        prolonged.hold(done(3, 2_600), ServiceFactor::ONE);
+        assert_eq!(prolonged.next(|_| Nanos(100)), Some(Nanos(2_400)));
+        assert_eq!(released(&mut prolonged, 2_599), [(2, 2_500)]);
+        assert_eq!(released(&mut prolonged, 3_000), [(3, 2_600), (1, 3_000)]);
+        assert_eq!(prolonged.next(|_| Nanos::ZERO), None);
+    }
+
+    #[test]
+    fn what_is_given_up_is_handed_back() {
+        let mut prolonged = Prolonged::default();
+        prolonged.hold(done(7, 2_000), ServiceFactor::new(3.0).unwrap());
+        assert_eq!(prolonged.abandon().count(), 1);
+        assert_eq!(prolonged.next(|_| Nanos::ZERO), None);
+    }
+}
