@@ -45,6 +45,10 @@ pub mod document {
     /// (`kind`: `rate`, `at-least` or `nothing`; `holds_per_second`, `fails_per_second`), `steps`: each `rate_per_second`,
     /// `delivered_per_second`, `observed_ns`, `late_share` with its bounds, `verdict`, `holds`, `purpose`, `begin_ns`, `end_ns`.
     pub const RATE_SEARCH: &str = "rate-search";
+    /// Per run with a causal check: `users`, `factor`, `reaction_ns`, `periods`: in their order, each `resource` (null where nothing
+    /// was changed), `factor` (times the service time; below 1 it was faster), `begin_ns` and `end_ns` (of what counts, the
+    /// reaction to the change left out); `not_perturbed`: each `resource`, `reason`.
+    pub const CAUSAL_CHECK: &str = "causal-check";
     /// Per run of a block load: `loads`, in the order in which they ran, each `label`, `in_flight`, `counts` (whether it belongs to
     /// what is reported: not a point of a curve, nor a round before the steady ones), `offered_per_second` (null in a closed
     /// loop), `done_per_second`, `bytes_per_second`, `mean_ns`, `p50_ns`, `p95_ns`, `p99_ns`, `p999_ns` (of response times from
@@ -114,6 +118,8 @@ pub mod event {
     pub const BACKGROUND_END: &str = "background-end";
     /// The mix of transactions was changed; data carries `until_ns` where its end is planned.
     pub const WEIGHTS: &str = "weights";
+    /// A resource was slowed, or made faster, by a causal check; data carries `resource`, `factor`, `until_ns`.
+    pub const PERTURBATION: &str = "perturbation";
     /// A step of a search began; data carries its `rate_per_second`.
     pub const RATE: &str = "rate";
     /// The load generator lost the database; data may carry `until_ns`.

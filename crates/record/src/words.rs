@@ -86,6 +86,8 @@ words! {
         Measure = "measure",
         /// The load of a rung without the delays of the modelled storage: what this host can do at most. No measurement of a design.
         NullTwin = "null-twin",
+        /// Resources being slowed and released one after another, to find which one limits; not measured.
+        CausalCheck = "causal-check",
         /// A fault and the recovery from it.
         Fault = "fault",
         /// Stopping load and server.

@@ -3,15 +3,16 @@
 use underlay_record::{ReadError, Record};
 
 use crate::analysis::{
-    ANALYSIS_FORMAT, Analysis, Bottleneck, Confound, Design, Distribution, DriverLoad, Finding,
-    Peak, Rung, RungValidity, Study, Window,
+    ANALYSIS_FORMAT, Analysis, Bottleneck, CausalCheck, Confound, Design, Distribution, DriverLoad,
+    Finding, Peak, Rung, RungValidity, Study, Window,
 };
 use crate::digest::{Digest, evidence_kind};
 use crate::ladder::Group;
+use crate::observed::CausalFacts;
 use crate::plan_view::PlanView;
 use crate::timelines::assemble;
-use crate::verdict::bottleneck;
 use crate::verdict::situation::Situation;
+use crate::verdict::{bottleneck, causal};
 use crate::{
     block_loads, comparisons, confounds, findings, headline, ladder, latencies, method,
     rate_searches, settings, validity,
@@ -59,6 +60,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         comparisons,
         rungs: ladders.rungs,
         peaks: ladders.peaks,
+        causal_checks: causal_checks(&digest, &ladders.bottlenecks),
         bottlenecks: ladders.bottlenecks,
         validity: ladders.validity,
         searches,
@@ -156,6 +158,15 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
         windows,
         rungs,
     }
+}
+
+fn causal_checks(digest: &Digest, bottlenecks: &[Bottleneck]) -> Vec<CausalCheck> {
+    let beside = |facts: &CausalFacts| {
+        let at = (facts.design, facts.users);
+        let observed = bottlenecks.iter().find(|it| (it.design, it.users) == at);
+        causal::judge(facts, observed)
+    };
+    digest.causal.iter().map(beside).collect()
 }
 
 fn study(digest: &Digest) -> Study {

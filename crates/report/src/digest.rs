@@ -12,7 +12,7 @@ use underlay_record::{
 
 use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
 use crate::checkpoints::checkpoints;
-use crate::observed::{MeasuredWindow, ObservedRun, WindowFacts};
+use crate::observed::{CausalFacts, MeasuredWindow, ObservedRun, WindowFacts};
 use crate::plan_view::PlanView;
 use crate::timelines::{SeriesCatalogue, lines};
 use crate::workload_view::WorkloadView;
@@ -39,6 +39,8 @@ pub(crate) struct Digest {
     pub(crate) checks: Vec<analysis::Check>,
     pub(crate) sources: Vec<analysis::Source>,
     pub(crate) emulation: Vec<Emulation>,
+    /// The causal checks of the counted runs.
+    pub(crate) causal: Vec<CausalFacts>,
     /// The documents of the counted runs, by position of the run.
     pub(crate) documents: BTreeMap<usize, BTreeMap<String, Value>>,
     pub(crate) findings: Vec<Finding>,
@@ -62,6 +64,7 @@ impl Digest {
             checks: Vec::new(),
             sources: Vec::new(),
             emulation: Vec::new(),
+            causal: Vec::new(),
             documents: BTreeMap::new(),
             findings: record.findings()?,
         };
@@ -129,6 +132,7 @@ impl Digest {
         self.lines.extend(lines(&run, counted, &workload, &mut self.catalogue));
         self.sources.extend(source_rows(&run));
         self.emulation.extend(emulation_row(&run));
+        self.causal.extend(CausalFacts::of(&run, &workload));
         let events = [run.events.as_slice(), checkpoints(&run).as_slice()].concat();
         self.run_rows.push(run_row(&run.run, (&run.phases, &events), true));
         self.documents.insert(run.position, run.documents);

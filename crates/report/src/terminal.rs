@@ -1,11 +1,12 @@
 //! The analysis in a terminal: the answer, what the designs are, one line per design and rung, warnings.
 
 use crate::analysis::{
-    Analysis, Answer, Basis, Bottleneck, Comparison, Confidence, Estimate, Finding,
-    FindingSeverity, LatencyRow, Outcome, RateSearch, Rung, Scope, Validity,
+    Analysis, Answer, Basis, Bottleneck, CausalCheck, Comparison, Confidence, Estimate, Finding,
+    FindingSeverity, LatencyRow, Outcome, RateSearch, Reaction, Rung, Scope, Validity,
 };
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
+use crate::verdict::causal;
 use crate::wording::{amount, count, factor, factor_interval, list, percent, time_ns};
 use crate::workload_view::ALL_REQUESTS;
 
@@ -244,6 +245,33 @@ impl Page {
             };
             let text = format!("{place}{}{confidence}", bottleneck.sentence);
             self.lines.extend(wrap(&text, self.width, "  ", "    "));
+            let at = (bottleneck.design, bottleneck.users);
+            for check in analysis.causal_checks.iter().filter(|it| (it.design, it.users) == at) {
+                self.lines.extend(wrap(&check.sentence, self.width, "    ", "      "));
+                self.what_if(check);
+            }
+        }
+    }
+
+    /// What faster resources would do, where it was asked for.
+    fn what_if(&mut self, check: &CausalCheck) {
+        for sensitivity in &check.resources {
+            let Some(what_if) = &sensitivity.what_if else { continue };
+            let words = |it: &Reaction| {
+                let percent = |ratio: f64| format!("{:+.1}", (ratio - 1.0) * 100.0);
+                let (value, low, high) = (percent(it.value), percent(it.low), percent(it.high));
+                format!("{value} % [{low}, {high}]")
+            };
+            let measured = match &what_if.measured {
+                Some(measured) => format!("measured {}", words(measured)),
+                None => "cannot be made faster here".to_string(),
+            };
+            let text = format!(
+                "if {} were 20 % faster: {} predicted, {measured}",
+                causal::title(&sensitivity.resource),
+                words(&what_if.predicted)
+            );
+            self.lines.extend(wrap(&text, self.width, "    ", "      "));
         }
     }
 

@@ -14,6 +14,7 @@
 
 mod block_load;
 mod bottleneck;
+mod causal;
 mod comparison;
 mod design;
 mod estimate;
@@ -34,6 +35,7 @@ use serde_json::Value;
 
 pub use block_load::{BlockLoad, BlockLoads, Delivery, SteadyRounds};
 pub use bottleneck::{Bottleneck, BudgetPart, Gate, GateState, LimitMode, RuledOut, TimeClass};
+pub use causal::{Agreement, CausalCheck, NotPerturbed, Reaction, Sensitivity, WhatIf};
 pub use comparison::{Comparison, Outcome, RatioMethod, Scope};
 pub use design::{Design, Published};
 pub use estimate::{Basis, Estimate};
@@ -74,6 +76,8 @@ pub struct Analysis {
     pub bottlenecks: Vec<Bottleneck>,
     /// Whether the emulated designs or this host were measured, one per rung of an emulated design; in the order of `rungs`.
     pub validity: Vec<RungValidity>,
+    /// What limits by experiment, one per counted run with a causal check; in the order of execution.
+    pub causal_checks: Vec<CausalCheck>,
     /// The searches for the highest rate that meets a target, one per counted run that has one.
     pub searches: Vec<RateSearch>,
     /// Loads of block I/O, one per counted run that is one.

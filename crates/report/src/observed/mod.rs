@@ -3,6 +3,7 @@
 //! Runs are read one after the other and reduced to [`WindowFacts`] and time lines before the next one
 //! is read, because the raw ticks of a long study do not fit into memory together.
 
+mod causal;
 mod commits;
 mod devices;
 mod run;
@@ -11,6 +12,7 @@ mod waits;
 mod window;
 mod window_facts;
 
+pub(crate) use causal::{CausalFacts, CausalPeriod};
 pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_devices};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};

@@ -13,6 +13,7 @@ mod change_points;
 mod comparison;
 mod drift;
 mod effective_samples;
+mod elasticity;
 mod equivalence;
 mod families;
 mod holm;
@@ -31,8 +32,10 @@ pub use change_points::{ChangePoint, FEWEST_RECORDS, change_points, change_point
 pub use comparison::{RatioEstimate, paired_log_ratio, welch_log_ratio};
 pub use drift::{Drift, drift};
 pub use effective_samples::effective_samples;
+pub use elasticity::{ChangeEffect, Elasticity, Period, change_effects};
 pub use equivalence::equivalence_p;
 pub use families::correct_families;
+pub use holm::holm;
 pub use mean::{MeanInterval, mean, t_interval, variance};
 pub use mser::{Trim, mser5};
 pub use repeats::{is_as_narrow_as, repeats_needed};

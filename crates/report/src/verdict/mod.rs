@@ -6,6 +6,7 @@
 //! used, and every verdict lists what was ruled out and by which number.
 
 pub(crate) mod bottleneck;
+pub(crate) mod causal;
 pub(crate) mod gates;
 pub(crate) mod situation;
 pub(crate) mod steady;

@@ -4,6 +4,8 @@
 // Times are seconds since the start of their run, latencies nanoseconds, shares lie in 0..1. A value
 // that could not be computed is null, never zero. Designs, runs and series are referred to by position.
 
+export type Agreement = "confirmed" | "not-confirmed" | "observed" | "by-experiment";
+
 export type Analysis = {
 format: number,
 study: Study,
@@ -15,6 +17,7 @@ rungs: Array<Rung>,
 peaks: Array<Peak>,
 bottlenecks: Array<Bottleneck>,
 validity: Array<RungValidity>,
+causal_checks: Array<CausalCheck>,
 searches: Array<RateSearch>,
 block_loads: Array<BlockLoads>,
 distributions: Array<Distribution>,
@@ -82,6 +85,19 @@ class: TimeClass,
 sessions: number,
 share: number,
 per_transaction_ns: number | null, };
+
+export type CausalCheck = {
+design: number,
+users: number,
+run: number,
+factor: number,
+period_s: number,
+resources: Array<Sensitivity>,
+not_perturbed: Array<NotPerturbed>,
+class: string | null,
+tied: Array<string>,
+agreement: Agreement,
+sentence: string, };
 
 export type Ceiling = {
 source: string,
@@ -227,6 +243,10 @@ unit: string,
 better: Direction,
 definition: string, };
 
+export type NotPerturbed = {
+resource: string,
+reason: string, };
+
 export type Outcome = "better" | "worse" | "equivalent" | "undecided" | "suggested" | "single" | "missing";
 
 export type Peak = {
@@ -286,6 +306,11 @@ host_high: number | null, };
 
 export type RatioMethod = "paired-log-ratio" | "welch" | "single";
 
+export type Reaction = {
+value: number,
+low: number,
+high: number, };
+
 export type RuledOut = {
 class: string,
 reason: string, };
@@ -332,6 +357,14 @@ response: HostFactors | null,
 ceiling: Ceiling | null, };
 
 export type Scope = "rung" | "peak";
+
+export type Sensitivity = {
+resource: string,
+periods: number,
+throughput: Reaction,
+p_adjusted: number,
+p95: Reaction | null,
+what_if: WhatIf | null, };
 
 export type Setting = {
 group: string,
@@ -422,6 +455,10 @@ export type VolumeRow = {
 volume: string,
 shared_by: Array<string>,
 metrics: { [key in string]: Estimate }, };
+
+export type WhatIf = {
+predicted: Reaction,
+measured: Reaction | null, };
 
 export type Window = {
 run: number,

@@ -1,6 +1,6 @@
 // Why: where the time of a session goes in each design, what limits it, and what was ruled out.
 
-import type { Bottleneck, BudgetPart } from "../analysis";
+import type { Bottleneck, BudgetPart, CausalCheck, Reaction } from "../analysis";
 import { drawBudget, type BudgetBar } from "../chart/budget";
 import { clear, figure } from "../chart/frame";
 import { segments, select } from "../control";
@@ -117,10 +117,69 @@ function cards(page: Page, shown: (Bottleneck | undefined)[]): HTMLElement {
       ? html("article", {},
         html("h3", {}, page.designs[design]!.title),
         html("p", {}, capitalised(bottleneck.sentence), " ", confidenceBadge(bottleneck.confidence)),
+        page.analysis.causal_checks
+          .filter((check) => check.design === design && check.users === bottleneck.users)
+          .map(causalCheck),
         lockHolders(bottleneck),
         ruledOut(bottleneck),
         gates(bottleneck))
       : null));
+}
+
+const RESOURCES: Record<string, string> = {
+  log: "Log writes and flushes",
+  "data-read": "Data reads",
+  "data-write": "Data writes",
+  network: "Cluster network",
+  cpu: "Server CPU",
+  client: "Load generator CPU",
+};
+
+const AGREEMENT = {
+  confirmed: ["\u2713 confirmed", "good"],
+  "not-confirmed": ["observed, not confirmed", "warn"],
+  observed: ["observed only", ""],
+  "by-experiment": ["by experiment", ""],
+} as const;
+
+/** What the experiment says: each resource made slower under load, and what throughput did. */
+function causalCheck(check: CausalCheck): Child {
+  const [text, status] = AGREEMENT[check.agreement];
+  const whatIf = check.resources.some((resource) => resource.what_if !== null);
+  const decimals = ({ value, low, high }: Reaction) =>
+    `${value.toFixed(2)} [${low.toFixed(2)}, ${high.toFixed(2)}]`;
+  const change = (ratio: number) => `${ratio < 1 ? "\u2212" : "+"}${percent(Math.abs(ratio - 1), 1)}`;
+  const gain = (ratio: Reaction) => `${change(ratio.value)} [${change(ratio.low)}, ${change(ratio.high)}]`;
+  return html("div", {},
+    html("p", {}, html("span", { class: `status ${status}` }, text), " ", capitalised(check.sentence), "."),
+    table(
+      [
+        { heading: "Slowed" },
+        { heading: "Throughput lost, % per 1 %" },
+        { heading: "p95 gained, % per 1 %" },
+        ...(whatIf ? [{ heading: "If 20 % faster: predicted" }, { heading: "Measured" }] : []),
+      ],
+      check.resources.map((resource) => ({
+        cells: [
+          RESOURCES[resource.resource] ?? words(resource.resource),
+          decimals(resource.throughput),
+          resource.p95 ? decimals(resource.p95) : "\u2013",
+          ...(whatIf
+            ? [
+              resource.what_if ? gain(resource.what_if.predicted) : "\u2013",
+              resource.what_if?.measured ? gain(resource.what_if.measured) : "\u2013",
+            ]
+            : []),
+        ],
+      })),
+      "Causal check",
+    ),
+    check.not_perturbed.length === 0
+      ? null
+      : html("p", { class: "muted" },
+        `Not slowed, so only observed: ${check.not_perturbed
+          .map((entry) => `${uncapitalised(RESOURCES[entry.resource] ?? words(entry.resource))} (${entry.reason})`)
+          .join("; ")}.`));
 }
 
 function lockHolders(bottleneck: Bottleneck): Child {

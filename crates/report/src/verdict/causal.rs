@@ -1,0 +1,382 @@
+//! The causal check: what throughput follows when one resource at a time is slowed, and whether the observed verdict agrees.
+//!
+//! The verdict from sampling stays as it is; this stands beside it.
+
+use underlay_core::Resource;
+
+use crate::analysis::{
+    Agreement, Bottleneck, CausalCheck, NotPerturbed, Reaction, Sensitivity, TimeClass, WhatIf,
+};
+use crate::observed::{CausalFacts, CausalPeriod};
+use crate::statistics::{ChangeEffect, Elasticity, Period, change_effects, holm};
+use crate::wording::{amount, list};
+
+/// Below this an effect is none, however certain: throughput falls less than a tenth as much as the resource gets slower.
+const NOTICEABLE: f64 = 0.1;
+/// Limit of the corrected p value.
+const CERTAIN: f64 = 0.05;
+/// Two effects are nearly the same within this share of the larger one.
+const NEARLY: f64 = 0.25;
+/// What is asked of a faster resource: 20 %.
+const FASTER: f64 = 1.0 / 1.2;
+
+/// Judges one check beside what was observed at its rung.
+pub(crate) fn judge(facts: &CausalFacts, observed: Option<&Bottleneck>) -> CausalCheck {
+    let factor = facts.periods.iter().map(|period| period.factor).fold(1.0, f64::max);
+    let resources = sensitivities(facts, factor);
+    let (class, tied) = leading(&resources);
+    let agreement = agreement(observed, class.as_deref(), &tied, &resources);
+    let seconds: Vec<f64> = facts.periods.iter().map(|period| period.seconds).collect();
+    CausalCheck {
+        design: facts.design,
+        users: facts.users,
+        run: facts.run,
+        factor,
+        period_s: crate::statistics::mean(&seconds).unwrap_or(0.0),
+        sentence: sentence(agreement, observed, class.as_deref(), &tied, &resources),
+        resources,
+        not_perturbed: facts
+            .not_perturbed
+            .iter()
+            .map(|(resource, reason)| NotPerturbed {
+                resource: resource.as_str().to_string(),
+                reason: reason.clone(),
+            })
+            .collect(),
+        class,
+        tied,
+        agreement,
+    }
+}
+
+fn sensitivities(facts: &CausalFacts, factor: f64) -> Vec<Sensitivity> {
+    let rate = |period: &CausalPeriod| Some(period.rate);
+    let p95 = |period: &CausalPeriod| Some(period.p95_ns? as f64);
+    let slowed = |period: &CausalPeriod| period.factor >= 1.0;
+    let (rates, latencies) = (effects(facts, slowed, rate), effects(facts, slowed, p95));
+    // Periods in which something was faster come after all others, with unchanged ones around each.
+    let faster = effects(facts, |period| period.factor <= 1.0, rate);
+    let asks_what_if = facts.periods.iter().any(|period| period.factor < 1.0);
+    let found: Vec<(usize, ChangeEffect)> =
+        rates.iter().enumerate().filter_map(|(i, effect)| Some((i, (*effect)?))).collect();
+    let p_adjusted = holm(&found.iter().map(|(_, effect)| effect.p).collect::<Vec<f64>>());
+    let mut all: Vec<Sensitivity> = found
+        .iter()
+        .zip(p_adjusted)
+        .map(|((i, effect), p_adjusted)| {
+            let of_rate = effect.of_rate(factor);
+            Sensitivity {
+                resource: Resource::ALL[*i].as_str().to_string(),
+                periods: effect.periods,
+                throughput: reaction(of_rate),
+                p_adjusted,
+                p95: latencies[*i].map(|effect| reaction(effect.of_latency(factor))),
+                what_if: asks_what_if.then(|| what_if(of_rate, faster[*i])),
+            }
+        })
+        .collect();
+    all.sort_by(|a, b| b.throughput.value.total_cmp(&a.throughput.value));
+    all
+}
+
+/// The effect of each resource on a result, over the periods that `take` selects.
+fn effects(
+    facts: &CausalFacts,
+    take: impl Fn(&CausalPeriod) -> bool,
+    result: impl Fn(&CausalPeriod) -> Option<f64>,
+) -> Vec<Option<ChangeEffect>> {
+    let number = |resource| Resource::ALL.iter().position(|known| *known == resource);
+    let periods: Vec<Period> = facts
+        .periods
+        .iter()
+        .filter(|period| take(period))
+        // A period without any response has no p95; as a rate it counts.
+        .map(|period| Period {
+            changed: period.resource.and_then(number),
+            value: result(period).unwrap_or(0.0),
+        })
+        .collect();
+    change_effects(&periods, Resource::ALL.len())
+}
+
+fn reaction(elasticity: Elasticity) -> Reaction {
+    Reaction { value: elasticity.value, low: elasticity.low, high: elasticity.high }
+}
+
+fn what_if(elasticity: Elasticity, faster: Option<ChangeEffect>) -> WhatIf {
+    let (value, low, high) = elasticity.predicted_rate(FASTER);
+    let measured =
+        faster.map(|effect| Reaction { value: effect.ratio, low: effect.low, high: effect.high });
+    WhatIf { predicted: Reaction { value, low, high }, measured }
+}
+
+fn is_effective(sensitivity: &Sensitivity) -> bool {
+    sensitivity.p_adjusted < CERTAIN && sensitivity.throughput.value >= NOTICEABLE
+}
+
+/// The resource that throughput follows most, and those that it follows nearly as much.
+fn leading(resources: &[Sensitivity]) -> (Option<String>, Vec<String>) {
+    let effective: Vec<&Sensitivity> = resources.iter().filter(|it| is_effective(it)).collect();
+    let Some(first) = effective.first() else { return (None, Vec::new()) };
+    let near = |it: &&&Sensitivity| it.throughput.value >= (1.0 - NEARLY) * first.throughput.value;
+    let mut names: Vec<String> =
+        effective.iter().filter(near).map(|it| it.resource.clone()).collect();
+    let network = Resource::Network.as_str();
+    if names.iter().any(|name| name == network) {
+        // I/O of a cluster contains its network: slowing the I/O slows that too.
+        names.retain(|name| name == network || !of_storage(name));
+    }
+    (Some(names.remove(0)), names)
+}
+
+fn of_storage(resource: &str) -> bool {
+    [Resource::Log, Resource::Read, Resource::DataWrite].iter().any(|it| it.as_str() == resource)
+}
+
+/// What was observed, as resources that can be changed; `None` = nothing single was observed.
+fn observed_resources(observed: &Bottleneck) -> Option<Vec<Resource>> {
+    let of_holders = || {
+        let holder = observed.lock_holders.first()?;
+        of_time(holder.class).map(|resource| vec![resource])
+    };
+    match &*observed.class {
+        "mixed" | "inconclusive" => None,
+        "log" => Some(vec![Resource::Log]),
+        "log-behind-data-writes" => Some(vec![Resource::Log, Resource::DataWrite]),
+        "data-read" => Some(vec![Resource::Read]),
+        "data-write" => Some(vec![Resource::DataWrite]),
+        "cpu" | "cpu-starved" | "throttled" | "run-queue" => Some(vec![Resource::Cpu]),
+        "load-generator" => Some(vec![Resource::Client]),
+        // Who waits for a lock waits for what its holder does.
+        "lock" => Some(of_holders().unwrap_or_default()),
+        _ => Some(Vec::new()),
+    }
+}
+
+fn of_time(class: TimeClass) -> Option<Resource> {
+    match class {
+        TimeClass::Log => Some(Resource::Log),
+        TimeClass::DataRead => Some(Resource::Read),
+        TimeClass::DataWrite => Some(Resource::DataWrite),
+        TimeClass::Cpu | TimeClass::RunQueue => Some(Resource::Cpu),
+        TimeClass::Driver => Some(Resource::Client),
+        _ => None,
+    }
+}
+
+fn agreement(
+    observed: Option<&Bottleneck>,
+    class: Option<&str>,
+    tied: &[String],
+    resources: &[Sensitivity],
+) -> Agreement {
+    let Some(wanted) = observed.and_then(observed_resources) else {
+        return Agreement::ByExperiment;
+    };
+    let was_changed =
+        |resource: &Resource| resources.iter().any(|it| it.resource == resource.as_str());
+    if !wanted.iter().any(was_changed) {
+        return Agreement::Observed;
+    }
+    let named: Vec<&str> = class.into_iter().chain(tied.iter().map(String::as_str)).collect();
+    let is_named = |resource: &Resource| {
+        // Where it is the network, what was observed is the I/O that passes through it.
+        named.contains(&resource.as_str())
+            || (of_storage(resource.as_str()) && named.contains(&Resource::Network.as_str()))
+    };
+    match wanted.iter().any(is_named) {
+        true => Agreement::Confirmed,
+        false => Agreement::NotConfirmed,
+    }
+}
+
+fn sentence(
+    agreement: Agreement,
+    observed: Option<&Bottleneck>,
+    class: Option<&str>,
+    tied: &[String],
+    resources: &[Sensitivity],
+) -> String {
+    let effect = |name: &str| {
+        let found = resources.iter().find(|it| it.resource == name).map(|it| it.throughput);
+        found.map_or_else(String::new, |Reaction { value, low, high }| {
+            format!(
+                "throughput falls {} % [{}, {}] per 1 % slower {}",
+                amount(value),
+                amount(low),
+                amount(high),
+                title(name)
+            )
+        })
+    };
+    let also: Vec<String> = tied.iter().map(|name| effect(name)).collect();
+    let found = match class {
+        Some(class) => list(&[vec![effect(class)], also].concat()),
+        None => "no resource that was slowed changes throughput noticeably".to_string(),
+    };
+    let seen = observed.map_or("", |it| &it.class).replace('-', " ");
+    match agreement {
+        Agreement::Confirmed => format!("confirmed by experiment: {found}"),
+        Agreement::NotConfirmed => {
+            format!("observed, not confirmed: sampling names {seen}, but {found}")
+        }
+        Agreement::Observed => format!("observed only: {seen} cannot be slowed here; {found}"),
+        Agreement::ByExperiment => format!("by experiment: {found}"),
+    }
+}
+
+/// A resource for readers.
+pub(crate) fn title(resource: &str) -> &'static str {
+    match Resource::from_word(resource) {
+        Some(Resource::Log) => "log",
+        Some(Resource::Read) => "data reads",
+        Some(Resource::DataWrite) => "data writes",
+        Some(Resource::Network) => "cluster network",
+        Some(Resource::Cpu) => "server CPU",
+        Some(Resource::Client) => "load generator CPU",
+        None => "resource",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::judge;
+    use crate::analysis::{Agreement, Bottleneck, BudgetPart, Confidence, LimitMode, TimeClass};
+    use crate::observed::{CausalFacts, CausalPeriod};
+    use crate::synthetic_series::{normal, stream};
+    use underlay_core::Resource;
+
+    const ALL: [Resource; 5] =
+        [Resource::Log, Resource::Read, Resource::DataWrite, Resource::Cpu, Resource::Client];
+
+    fn observed(class: &str, holder: Option<TimeClass>) -> Bottleneck {
+        let part =
+            |class| BudgetPart { class, sessions: 1.0, share: 0.7, per_transaction_ns: None };
+        Bottleneck {
+            design: 0,
+            users: 8,
+            class: class.to_string(),
+            sentence: String::new(),
+            mode: LimitMode::Unknown,
+            confidence: Confidence::Medium,
+            budget: Vec::new(),
+            closure: None,
+            lock_holders: holder.map(part).into_iter().collect(),
+            ruled_out: Vec::new(),
+            gates: Vec::new(),
+        }
+    }
+
+    /// Three blocks of periods in which each resource is slowed twice, or made 20 % faster, of a closed loop whose time consists of
+    /// these shares.
+    fn facts(shares: &[(Resource, f64)], what_if: bool) -> CausalFacts {
+        let mut random = stream("causal-verdict", 1);
+        let mut periods = Vec::new();
+        for factor in if what_if { vec![2.0, 1.0 / 1.2] } else { vec![2.0] } {
+            let mut add = |change: Option<(Resource, f64)>| {
+                let share = change.and_then(|(resource, _)| {
+                    Some(shares.iter().find(|(known, _)| *known == resource)?.1)
+                });
+                let time = 1.0 + share.unwrap_or(0.0) * (change.map_or(1.0, |(_, f)| f) - 1.0);
+                let noise = (0.01 * normal(&mut random)).exp();
+                periods.push(CausalPeriod {
+                    resource: change.map(|(resource, _)| resource),
+                    factor: change.map_or(1.0, |(_, factor)| factor),
+                    seconds: 0.75,
+                    rate: 1000.0 / time * noise,
+                    p95_ns: Some((8e6 * time) as u64),
+                });
+            };
+            for _ in 0..3 {
+                for (resource, _) in shares {
+                    add(None);
+                    add(Some((*resource, factor)));
+                }
+            }
+            add(None);
+        }
+        let not_perturbed = vec![(Resource::Network, "there is none".to_string())];
+        CausalFacts { run: 0, design: 0, users: 8, periods, not_perturbed }
+    }
+
+    fn with(leading: &[(Resource, f64)]) -> Vec<(Resource, f64)> {
+        let share = |resource| {
+            leading.iter().find(|(known, _)| *known == resource).map_or(0.02, |(_, share)| *share)
+        };
+        ALL.map(|resource| (resource, share(resource))).to_vec()
+    }
+
+    #[test]
+    fn the_largest_elasticity_confirms_or_contradicts_what_was_observed() {
+        let log = facts(&with(&[(Resource::Log, 0.7)]), false);
+        let cases = [
+            ("log", None, Agreement::Confirmed),
+            ("data-read", None, Agreement::NotConfirmed),
+            ("cpu", None, Agreement::NotConfirmed),
+            ("lock", Some(TimeClass::Log), Agreement::Confirmed),
+            ("lock", Some(TimeClass::DataRead), Agreement::NotConfirmed),
+            ("lock", None, Agreement::Observed),
+            ("latch", None, Agreement::Observed),
+            ("network", None, Agreement::Observed),
+            ("inconclusive", None, Agreement::ByExperiment),
+            ("mixed", None, Agreement::ByExperiment),
+        ];
+        for (class, holder, expected) in cases {
+            let found = judge(&log, Some(&observed(class, holder)));
+            assert_eq!(
+                (found.agreement, found.class.as_deref()),
+                (expected, Some("log")),
+                "{class}"
+            );
+            assert!(found.tied.is_empty(), "{found:?}");
+        }
+        let found = judge(&log, Some(&observed("data-read", None)));
+        assert!(found.sentence.starts_with("observed, not confirmed: sampling names data read"));
+        assert_eq!(found.not_perturbed[0].resource, "network");
+    }
+
+    #[test]
+    fn nearly_equal_elasticities_are_tied() {
+        let both = facts(&with(&[(Resource::Log, 0.4), (Resource::Read, 0.36)]), false);
+        let found = judge(&both, Some(&observed("data-read", None)));
+        assert_eq!(found.agreement, Agreement::Confirmed, "{}", found.sentence);
+        assert_eq!(
+            (found.class.as_deref(), &*found.tied),
+            (Some("log"), &["data-read".to_string()][..])
+        );
+        let apart = facts(&with(&[(Resource::Log, 0.4), (Resource::Read, 0.2)]), false);
+        assert_eq!(judge(&apart, None).tied, Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_network_of_a_cluster_is_named_before_the_io_that_passes_through_it() {
+        let shares = [(Resource::Log, 0.7), (Resource::Read, 0.02), (Resource::Network, 0.6)];
+        let found = judge(&facts(&shares, false), Some(&observed("log", None)));
+        assert_eq!(
+            (found.class.as_deref(), found.agreement),
+            (Some("network"), Agreement::Confirmed)
+        );
+    }
+
+    #[test]
+    fn what_follows_nothing_confirms_nothing() {
+        let idle = facts(&with(&[]), false);
+        let found = judge(&idle, Some(&observed("log", None)));
+        assert_eq!((found.class, found.agreement), (None, Agreement::NotConfirmed));
+        assert!(found.sentence.contains("no resource"), "{}", found.sentence);
+    }
+
+    #[test]
+    fn predictions_stand_beside_what_was_measured() {
+        let found = judge(&facts(&with(&[(Resource::Log, 0.6)]), true), None);
+        let log = found.resources[0].clone();
+        let what_if = log.what_if.expect("it was asked for");
+        // 1 / (0.4 + 0.6 / 1.2)
+        assert!((what_if.predicted.value - 1.111).abs() < 0.03, "{what_if:?}");
+        let measured = what_if.measured.expect("it was made faster");
+        assert!((measured.value - 1.111).abs() < 0.03, "{what_if:?}");
+        assert!((log.throughput.value - 0.6).abs() < 0.1, "{:?}", log.throughput);
+        assert!((log.p95.expect("there are response times").value - 0.6).abs() < 0.1);
+        assert!(judge(&facts(&with(&[]), false), None).resources[0].what_if.is_none());
+    }
+}
