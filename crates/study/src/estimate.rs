@@ -225,7 +225,10 @@ fn under_load(plan: &Plan) -> Nanos {
     let measure = job(kind).unwrap_or(procedure.measure);
     let rung = procedure.ramp_up.0.saturating_add(measure.0).saturating_add(search);
     let before = procedure.settle.0.saturating_add(procedure.warm_up.0);
-    Nanos(before.saturating_add(rung.saturating_mul(rungs)))
+    // In the first repeat only: each run has its share.
+    let causal = procedure.causal.map_or(0, |causal| causal.total().0);
+    let causal = causal / u64::from(procedure.repeats.max(1));
+    Nanos(before.saturating_add(rung.saturating_mul(rungs)).saturating_add(causal))
 }
 
 /// How long a job takes; `None` of a workload that users follow.

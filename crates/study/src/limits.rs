@@ -56,6 +56,11 @@ pub(crate) const PRECISION_PERMILLE: RangeInclusive<u32> = 5..=1000;
 /// Measured window: below, a checkpoint or a hiccup decides the result.
 pub(crate) const MEASURE: RangeInclusive<Nanos> =
     Nanos::from_secs(5)..=Nanos::from_secs(7 * 86_400);
+/// Causal check: below, a resource is slowed too briefly to see what follows.
+pub(crate) const CAUSAL_CHECK: RangeInclusive<Nanos> =
+    Nanos::from_secs(10)..=Nanos::from_secs(3600);
+/// Length of a causal check that only `what-if` asks for.
+pub(crate) const CAUSAL_CHECK_LENGTH: Nanos = Nanos::from_secs(20);
 /// Phases that are not measured.
 pub(crate) const UNMEASURED: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos::from_secs(7 * 86_400);
 /// Statement timeout.

@@ -187,9 +187,13 @@ fn one_run(plan: &Plan) -> String {
             search.resolution * 100.0
         )
     });
+    let causal = procedure.causal.map_or_else(String::new, |causal| {
+        let faster = if causal.what_if { ", what if" } else { "" };
+        format!("in the first repeat causal check{faster} {}; ", causal.total())
+    });
     let twin = if procedure.null_twin { "; null twin in the first" } else { "" };
     format!(
-        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, {search}measure {}{twin}; stop, check",
+        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, {search}measure {}{twin}; {causal}stop, check",
         procedure.settle,
         procedure.warm_up,
         users.join(", "),

@@ -40,6 +40,13 @@ section! {
         "ramp-up" ramp_up: Entry<Nanos> = One(time());
         /// Once per rung: the measured window, at least 5 s.
         "measure" measure: Entry<Nanos> = One(time());
+        /// After the measured window of the last rung, in the first repeat: one resource after another is
+        /// slowed and released again for this long, to find which one limits throughput. At least
+        /// 10 s; none, when left out.
+        "causal-check" causal_check: Entry<Nanos> = One(time());
+        /// Also make each resource 20 % faster for a while, and compare with what the causal check
+        /// predicts. Takes as long again.
+        "what-if" what_if: Entry<bool> = One(boolean());
         /// A search for the highest rate that meets a latency target, before the measured window.
         "search" search: Section<Search> = table::<Search>();
         /// Runs per design: a number, of which at least 3 give a useful confidence interval; or

@@ -24,7 +24,8 @@ use crate::weights_plan::WeightsPlan;
 pub use design::{ClusterPlan, DatastoreKind, DesignPlan, ReductionKind, ResyncKind, VolumePlan};
 pub use engine::{EngineKind, EnginePlan};
 pub use procedure::{
-    Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation, TimeDilationError,
+    CausalPlan, Order, ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP, TimeDilation,
+    TimeDilationError,
 };
 pub use provenance::{Origin, Setting};
 pub use repeats::{FEWEST_REPEATS_UNTIL, Precision, Repeats, RepeatsError};

@@ -33,6 +33,8 @@ json_struct! {
         "measure_ns" measure: Nanos,
         /// Before the measured window: the search for the highest rate that meets a latency target.
         "search" search: Option<SearchPlan>,
+        /// After the last rung, in the first repeat: which resource limits throughput, by experiment.
+        "causal" causal: Option<CausalPlan>,
         /// Runs per design; at most, where a precision ends the repeats.
         "repeats" repeats: u32,
         /// The repeats end when the interval of every main ratio is as narrow as this.
@@ -134,6 +136,28 @@ pub struct SearchPlan {
     pub settle: Nanos,
     /// Measured time at each rate; the answer is measured once more, for twice as long.
     pub measure: Nanos,
+}
+
+/// A causal check: one resource after another is slowed and released again, under load.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CausalPlan {
+    /// Time in which resources are slowed and released.
+    pub length: Nanos,
+    /// Whether each resource is made faster as well, for as long again.
+    pub what_if: bool,
+}
+
+impl CausalPlan {
+    /// Time that the whole check takes of a run.
+    pub fn total(&self) -> Nanos {
+        if self.what_if { self.length + self.length } else { self.length }
+    }
+}
+
+impl ToJson for CausalPlan {
+    fn to_json(&self) -> Value {
+        json!({ "length_ns": self.length.0, "what_if": self.what_if })
+    }
 }
 
 impl ToJson for SearchPlan {

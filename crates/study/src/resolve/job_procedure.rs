@@ -65,7 +65,8 @@ impl Resolver<'_> {
         };
         let ladder = Ladder { users: vec![sessions], full: vec![sessions], top };
         let order = order.map(|c| c.value);
-        let plan = plan(Some(&ladder), &phases, Some(None), (repeats.as_ref(), order, Some(false)));
+        let searched = (Some(None), Some(None));
+        let plan = plan(Some(&ladder), &phases, searched, (repeats.as_ref(), order, Some(false)));
         ProcedureChoice { plan, phases, ladder: Some(ladder), repeats, time_dilation: None }
     }
 
@@ -75,19 +76,24 @@ impl Resolver<'_> {
         let first = |sections: &crate::entry::Entry<Vec<crate::entry::Section<_>>>| {
             sections.get().and_then(|list| list.first()).and_then(|one| one.span.clone())
         };
-        let written: [(&str, Option<Range<usize>>); 7] = [
+        let written: [(&str, Option<Range<usize>>); 9] = [
             ("procedure.users", file.users.span()),
             ("procedure.warm-up", file.warm_up.span()),
             ("procedure.ramp-up", file.ramp_up.span()),
             ("procedure.search", file.search.span.clone()),
             ("procedure.time-dilation", file.time_dilation.span()),
             ("procedure.null-twin", file.null_twin.span()),
+            ("procedure.causal-check", file.causal_check.span()),
+            ("procedure.what-if", file.what_if.span()),
             ("weights", first(&self.file.weights)),
         ];
         for (key, span) in written {
             if span.is_some() {
                 let remedy = match key {
-                    "weights" | "procedure.null-twin" => "remove it",
+                    "weights"
+                    | "procedure.null-twin"
+                    | "procedure.causal-check"
+                    | "procedure.what-if" => "remove it",
                     "procedure.time-dilation" => UNDILATED,
                     _ => CONCURRENCY,
                 };

@@ -11,8 +11,8 @@ use super::workload::WorkloadChoice;
 use crate::entry::Entry;
 use crate::exact;
 use crate::finding::Severity;
-use crate::limits::{MEASURE, RUNGS_MAX, UNMEASURED, USERS};
-use crate::plan::{Order, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation};
+use crate::limits::{CAUSAL_CHECK, CAUSAL_CHECK_LENGTH, MEASURE, RUNGS_MAX, UNMEASURED, USERS};
+use crate::plan::{CausalPlan, Order, Origin, ProcedurePlan, Scale, SearchPlan, TimeDilation};
 use crate::scale;
 
 /// The decisions about the procedure. What one of its parts needs of another is known also where a third is refused.
@@ -93,6 +93,7 @@ impl Resolver<'_> {
         if let Some(measure) = &measure {
             self.check_time(measure, &MEASURE);
         }
+        let causal = self.causal_check();
         let search = self.search(full.as_ref(), workload);
         let repeats = self.repeats();
         let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
@@ -127,10 +128,31 @@ impl Resolver<'_> {
         let order = order.map(|c| c.value);
         // A search looks for the rate that the storage sustains: the rate found says nothing about the host.
         let twin = twin.map(|twin| twin.value && search.as_ref().is_some_and(Option::is_none));
-        let plan = plan(ladder.as_ref(), &phases, search, (repeats.as_ref(), order, twin))
-            .zip(time_dilation.as_ref());
+        let plan =
+            plan(ladder.as_ref(), &phases, (search, causal), (repeats.as_ref(), order, twin))
+                .zip(time_dilation.as_ref());
         let plan = plan.map(|(plan, chosen)| ProcedurePlan { time_dilation: chosen.value, ..plan });
         ProcedureChoice { plan, phases, ladder, repeats, time_dilation }
+    }
+
+    /// Decides about `causal-check` and `what-if`: `Some(None)` is no check, `None` one that is refused.
+    fn causal_check(&mut self) -> Option<Option<CausalPlan>> {
+        let (file, default) = (&self.file.procedure, &self.defaults.procedure);
+        let what_if = [(Layer::File, &file.what_if), (Layer::Default, &default.what_if)];
+        let what_if = self.pick("procedure.what-if", &what_if).found()?;
+        let length = match self.pick("procedure.causal-check", &[(Layer::File, &file.causal_check)])
+        {
+            Pick::Found(length) => {
+                self.check_time(&length, &CAUSAL_CHECK);
+                self.provenance.push(length.setting(exact::time(length.value)));
+                length.value
+            }
+            Pick::Absent if what_if.value => CAUSAL_CHECK_LENGTH,
+            Pick::Absent => return Some(None),
+            Pick::Refused => return None,
+        };
+        self.provenance.push(what_if.setting(what_if.value.to_string()));
+        Some(Some(CausalPlan { length, what_if: what_if.value }))
     }
 
     /// Reports a time outside its range.
@@ -263,7 +285,7 @@ impl Resolver<'_> {
 pub(super) fn plan(
     ladder: Option<&Ladder>,
     phases: &Phases,
-    search: Option<Option<SearchPlan>>,
+    (search, causal): (Option<Option<SearchPlan>>, Option<Option<CausalPlan>>),
     (repeats, order, null_twin): (Option<&RepeatsChoice>, Option<Order>, Option<bool>),
 ) -> Option<ProcedurePlan> {
     Some(ProcedurePlan {
@@ -273,6 +295,7 @@ pub(super) fn plan(
         ramp_up: phases.ramp_up?,
         measure: phases.measure?,
         search: search?,
+        causal: causal?,
         repeats: repeats?.most(),
         repeats_until: repeats?.until(),
         order: order?,

@@ -132,7 +132,7 @@ impl Site for CountedSite<'_> {
         }
     }
 
-    fn phase_ended(&mut self, kind: PhaseKind) {
+    fn phase_ended(&mut self, kind: PhaseKind, _: u32) {
         if kind == PhaseKind::Measure {
             self.last = (self.ask)();
         }
@@ -225,6 +225,7 @@ fn course<S: Subject>(
         driver: &driver,
         first_rate: first_rate(&plan.workload),
         gauge: &gauge,
+        causal: None,
         mix: MixChanges::new(&plan.weights, 0, log),
         site,
         observer: &mut *observer,

@@ -16,6 +16,8 @@ pub trait LoadGenerator {
     fn set_rate(&self, rate_per_second: f64) -> Result<(), DriveError>;
     /// Changes the mix.
     fn set_mix(&self, mix: Mix) -> Result<(), DriveError>;
+    /// Lets each transaction cost it so many times the processor time; 1 = as it is.
+    fn set_cpu_factor(&self, factor: f64);
     /// Whether it is a job that is done.
     fn has_ended(&self) -> bool;
 }
@@ -48,6 +50,10 @@ impl<B: RunAccounting> LoadGenerator for Driver<B> {
 
     fn set_mix(&self, mix: Mix) -> Result<(), DriveError> {
         self.set_mix(mix)
+    }
+
+    fn set_cpu_factor(&self, factor: f64) {
+        self.set_cpu_factor(factor);
     }
 
     fn has_ended(&self) -> bool {

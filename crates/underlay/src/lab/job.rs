@@ -129,6 +129,8 @@ impl<R: Send + 'static> LoadGenerator for JobRunner<R> {
         Err(DriveError::NotOpen)
     }
 
+    fn set_cpu_factor(&self, _: f64) {}
+
     fn has_ended(&self) -> bool {
         self.shared.ended.load(Ordering::Acquire) || self.thread.is_finished()
     }

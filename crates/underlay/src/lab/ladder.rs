@@ -6,13 +6,14 @@
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use underlay_core::Nanos;
+use underlay_core::{Nanos, Resource};
 use underlay_driver::DriveTick;
 use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
 use underlay_record::{Interval, PhaseKind, TransactionTick};
 use underlay_study::{ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP};
 
 use crate::lab::abort::{Abort, During};
+use crate::lab::causal_check::{self, CausalSpec, Changeable};
 use crate::lab::event::{Event, Observer};
 use crate::lab::generator::LoadGenerator;
 use crate::lab::interrupt;
@@ -28,7 +29,7 @@ pub trait Site {
     fn phase_began(&mut self, kind: PhaseKind, users: u32);
 
     /// A phase of the ladder has ended.
-    fn phase_ended(&mut self, _kind: PhaseKind) {}
+    fn phase_ended(&mut self, _kind: PhaseKind, _users: u32) {}
 
     /// When there is next something to do.
     fn next_due(&self) -> Option<Instant> {
@@ -49,6 +50,16 @@ pub trait Site {
         Ok(())
     }
 
+    /// What can be changed there for a causal check.
+    fn changeable(&self) -> Vec<Changeable> {
+        Vec::new()
+    }
+
+    /// Changes a resource by a factor of its service time and nothing else; `None` = everything is as the design says.
+    fn change(&mut self, _change: Option<(Resource, f64)>) -> Result<(), Abort> {
+        Ok(())
+    }
+
     /// What is broken there, if that ends the run.
     fn check_health(&mut self) -> Result<(), Abort> {
         Ok(())
@@ -65,6 +76,8 @@ pub struct Ladder<'a> {
     pub first_rate: f64,
     /// For the sampler of the load generator.
     pub gauge: &'a DriverGauge,
+    /// The causal check that this run is to make after the last rung.
+    pub causal: Option<CausalSpec>,
     /// Changes of the mix.
     pub mix: MixChanges<'a>,
     /// Where it runs.
@@ -173,7 +186,19 @@ impl Ladder<'_> {
             }
             self.measure(*users, procedure.measure, |_| {})?;
         }
-        Ok(())
+        // What is checked is the last rung, so it must have been measured.
+        let is_measured = self.measured.windows.last().is_some_and(|window| window.users == top);
+        match self.causal.filter(|_| is_measured) {
+            Some(spec) => causal_check::carry_out(self, spec, top),
+            None => Ok(()),
+        }
+    }
+
+    /// Changes one resource, or none, for a causal check.
+    pub(super) fn change(&mut self, change: Option<(Resource, f64)>) -> Result<(), Abort> {
+        let of_client = change.filter(|(resource, _)| *resource == Resource::Client);
+        self.driver.set_cpu_factor(of_client.map_or(1.0, |(_, factor)| factor));
+        self.site.change(change.filter(|_| of_client.is_none()))
     }
 
     /// The same load once more where nothing delays the storage, at these numbers of users: what this host can do at most. The
@@ -263,7 +288,7 @@ impl Ladder<'_> {
         })
     }
 
-    fn phase<T>(
+    pub(super) fn phase<T>(
         &mut self,
         kind: PhaseKind,
         users: u32,
@@ -275,7 +300,7 @@ impl Ladder<'_> {
         self.mix.phase_began(kind, users);
         self.site.phase_began(kind, users);
         let result = act(self);
-        self.site.phase_ended(kind);
+        self.site.phase_ended(kind, users);
         phases.end(phase, &result)?;
         result
     }

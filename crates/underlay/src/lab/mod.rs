@@ -8,6 +8,7 @@
 
 pub mod abort;
 mod background;
+mod causal_check;
 mod design_time;
 mod dilation;
 mod faults;

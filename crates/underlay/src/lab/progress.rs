@@ -137,6 +137,9 @@ impl Observer for Progress {
                     Some(users) if *kind == PhaseKind::Measure => {
                         format!("measuring {}", count(*users as usize, "user"))
                     }
+                    Some(users) if *kind == PhaseKind::CausalCheck => {
+                        format!("causal check with {}", count(*users as usize, "user"))
+                    }
                     Some(users) => format!("{kind} to {}", count(*users as usize, "user")),
                     None => kind.to_string(),
                 };

@@ -1,5 +1,6 @@
 //! The program as its users run it.
 
+mod causal_check;
 mod cluster_faults;
 mod command_line;
 mod common;

@@ -62,6 +62,7 @@ mod tests {
             ramp_up: Nanos::from_secs(100),
             measure: Nanos::from_secs(1000),
             search: None,
+            causal: None,
             repeats: 1,
             repeats_until: None,
             null_twin: false,

@@ -339,6 +339,7 @@ fn run_job<S: External>(
             ramp_up: Nanos::ZERO,
             measure: LONGEST_JOB,
             search: None,
+            causal: None,
             repeats: 1,
             repeats_until: None,
             order: Order::Abba,

@@ -242,6 +242,7 @@ impl UserLoad {
                 settle,
                 measure,
             }),
+            causal: None,
             repeats: 1,
             repeats_until: None,
             order: Order::Abba,

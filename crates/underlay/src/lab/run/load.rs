@@ -17,6 +17,8 @@ use super::outcome::keep_summary;
 use super::site::ManagedSite;
 use super::{ActiveRun, Running, crash_of};
 use crate::lab::abort::{Abort, During};
+use crate::lab::causal_check::CausalSpec;
+use crate::lab::causal_check::perturbation::Perturbation;
 use crate::lab::event::Observer;
 use crate::lab::generator::RunningLoad;
 use crate::lab::ladder::{Ladder, Measured, Rung, Site};
@@ -79,6 +81,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             volumes,
             faults,
             background,
+            perturbation: Perturbation::new(self.design, cgroup, log.dilation),
             collector: &collector,
         };
         let mut ladder = Ladder {
@@ -86,6 +89,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             driver: &driver,
             first_rate: first_rate(&plan.workload),
             gauge: &gauge,
+            causal: self.causal_check(),
             mix: MixChanges::new(&plan.weights, self.scheduled.design, log),
             site: &mut site,
             observer: &mut *observer,
@@ -147,6 +151,13 @@ impl<S: Subject> ActiveRun<'_, S> {
     /// Users of the top of the ladder.
     pub(super) fn users(&self) -> u32 {
         self.bench.plan.procedure.users.last().copied().unwrap_or(1)
+    }
+
+    /// The causal check of this run: one per design is enough, in the first repeat.
+    fn causal_check(&self) -> Option<CausalSpec> {
+        let plan = self.bench.plan.procedure.causal.filter(|_| self.scheduled.repeat == 0)?;
+        let seed = self.bench.plan.seed.child("causal-check", self.scheduled.design as u64);
+        Some(CausalSpec { plan, seed })
     }
 
     fn drive_spec(&self) -> DriveSpec {

@@ -3,7 +3,7 @@
 
 use std::sync::PoisonError;
 use std::time::Instant;
-use underlay_core::Bytes;
+use underlay_core::{Bytes, Resource};
 use underlay_database::managed::{Liveness, Server};
 use underlay_datastore::{DatastoreError, MountedVolume};
 use underlay_host::free_space;
@@ -12,6 +12,8 @@ use underlay_telemetry::Collector;
 
 use crate::lab::abort::{Abort, During};
 use crate::lab::background::Background;
+use crate::lab::causal_check::Changeable;
+use crate::lab::causal_check::perturbation::Perturbation;
 use crate::lab::event::Observer;
 use crate::lab::faults::{Faults, Surroundings};
 use crate::lab::ladder::Site;
@@ -37,6 +39,8 @@ pub struct ManagedSite<'a, 'f> {
     pub faults: &'a mut Faults<'f>,
     /// Work scheduled alongside the users.
     pub background: &'a mut Background<'f>,
+    /// What of it the causal check can change.
+    pub perturbation: Perturbation<'a>,
     /// Is told of restarted servers.
     pub collector: &'a Collector,
 }
@@ -63,6 +67,15 @@ impl Site for ManagedSite<'_, '_> {
     fn phase_began(&mut self, kind: PhaseKind, users: u32) {
         self.faults.phase_began(kind, users);
         self.background.phase_began(kind, users);
+        if kind == PhaseKind::Measure {
+            self.perturbation.cpu.window_began();
+        }
+    }
+
+    fn phase_ended(&mut self, kind: PhaseKind, users: u32) {
+        if kind == PhaseKind::Measure {
+            self.perturbation.cpu.window_ended(users);
+        }
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -86,6 +99,14 @@ impl Site for ManagedSite<'_, '_> {
 
     fn write_interval(&mut self, interval: Interval) -> Result<(), Abort> {
         storage_record::write(self.log, self.datastore, interval)
+    }
+
+    fn changeable(&self) -> Vec<Changeable> {
+        self.perturbation.changeable()
+    }
+
+    fn change(&mut self, change: Option<(Resource, f64)>) -> Result<(), Abort> {
+        self.perturbation.change(self.datastore, change)
     }
 
     fn check_health(&mut self) -> Result<(), Abort> {
