@@ -83,4 +83,7 @@ echo "== error rates: studies of equal designs, and of a device slowed by a know
 "$examples/error_rates" --studies "${BENCH_STUDIES:-40}" --power-studies "${BENCH_POWER_STUDIES:-20}" \
   --json "$out/error-rates.json"
 
+echo "== named bottlenecks: induced ones against the names that studies give, with the causal check"
+"$examples/confusion" --program target/release/underlay --seeds "${BENCH_SEEDS:-5}" --json "$out/confusion.json"
+
 echo "written: $(echo "$out"/*.json)"
