@@ -10,7 +10,8 @@ use underlay_record::{ReadError, Record};
 
 use crate::analyse::findings_of;
 use crate::analysis::{
-    Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Metric, Outcome, Workload,
+    Comparison, Confound, EvidenceKind, Finding, FindingSeverity, Metric, Outcome, Validity,
+    Workload,
 };
 use crate::comparisons::{COMPARED, conclude_unpaired, main_position, unpaired_ladder};
 use crate::confounds::{between, not_asked};
@@ -135,6 +136,9 @@ pub struct DesignPair {
     pub b: String,
     /// Per common rung, headline and latency; in a comparison, `a` and `b` are 0 and 1.
     pub comparisons: Vec<Comparison>,
+    /// Whether the designs or their hosts were measured at the highest common number of users: the graver outcome of the two;
+    /// `null` where neither is emulated.
+    pub validity: Option<Validity>,
     /// Everything that differs.
     pub confounds: Vec<Confound>,
 }
@@ -180,6 +184,12 @@ pub fn compare(
             let (rows, design) = if second { (&rows[1], design_b) } else { (&rows[0], design_a) };
             validity::factors(rows, (*design, comparison.users?), &comparison.metric)
         });
+        let top = pair.comparisons.iter().filter_map(|comparison| comparison.users).max();
+        let outcomes = rows.iter().zip([design_a, design_b]).filter_map(|(rows, design)| {
+            let mut rows = rows.iter().filter(|row| row.design == *design);
+            Some(rows.find(|row| Some(row.users) == top)?.outcome)
+        });
+        pair.validity = outcomes.max();
     }
     let said = said_of_sides((&sides.0, &sides.1), &positions, &names);
     // An execution is known by its plan and the nanosecond in which it began.
@@ -306,6 +316,7 @@ fn design_pair(
         a: title_a,
         b: title_b,
         comparisons,
+        validity: None,
         confounds: between((a, design_a), (b, design_b)),
     }
 }
@@ -324,6 +335,9 @@ fn headline(
         );
     }
     match main_position(&pair.comparisons) {
+        Some(top) if pair.validity == Some(Validity::HostLimited) => {
+            format!("Host-limited, so not about the designs: {}", pair.comparisons[top].text)
+        }
         Some(top) => pair.comparisons[top].text.clone(),
         None if workload.is_block_load() => {
             format!("{} and {} share no number of requests in flight", pair.a, pair.b)

@@ -12,7 +12,9 @@ use crate::common::{Site, cannot_emulate, emulated, profile, volume};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use underlay_core::{Bytes, Evidence};
-use underlay_datastore::{DatastoreError, DatastoreSpec, Durability, Timing, VolumeRequest};
+use underlay_datastore::{
+    Datastore, DatastoreError, DatastoreSpec, Durability, Timing, VolumeRequest,
+};
 use underlay_host::{
     Cgroup, CgroupLimits, FileSystem, Process, ProcessExit, ProcessSpec, StateDir, clean,
     find_program, skip,
@@ -68,6 +70,53 @@ fn two_volumes_on_one_device_work_and_report_and_vanish() {
 
     datastore.close().unwrap();
     assert_eq!(site.teardown.registered().len(), 1, "only the scratch directory is left");
+}
+
+/// `io.CLASS.ios`, `.modelled` and `.actual` of all classes: log, read, data-write.
+fn io_times(datastore: &mut Box<dyn Datastore>) -> Vec<f64> {
+    let (series, values) = (datastore.series(), datastore.counters().unwrap());
+    let of_class = series.iter().zip(values).filter(|(series, _)| series.name.starts_with("io."));
+    of_class.map(|(_, value)| value).collect()
+}
+
+#[test]
+fn excess_is_counted_where_a_model_delays_and_nowhere_else() {
+    if let Some(reason) = cannot_emulate() {
+        skip!("{reason}");
+    }
+    const COMMITS: usize = 40;
+    let commit = |path: &Path| {
+        for i in 0..COMMITS {
+            write_synced(&path.join(format!("segment-{i}")), 8192);
+        }
+    };
+    let volumes = [volume("data", 64, FileSystem::Ext4), volume("wal", 64, FileSystem::Ext4)];
+    let site = Site::new();
+    let spec = emulated(profile("5200eco-1920"), Durability::Profile);
+    let mut slow = site.open(&spec, &volumes).unwrap();
+    let wal = slow.volumes()[1].path.clone();
+    let before = io_times(&mut slow);
+    commit(&wal);
+    let after = io_times(&mut slow);
+    let [ios, modelled, actual] = [0, 1, 2].map(|column| after[column] - before[column]);
+    assert!(ios >= COMMITS as f64, "{before:?} {after:?}");
+    assert!(modelled > 0.0, "{before:?} {after:?}");
+    // Answers leave early by what the path takes: the sum may fall short of the model's by a little.
+    assert!(actual > 0.8 * modelled, "{before:?} {after:?}");
+
+    // As in a null twin: the model is not asked.
+    slow.set_timing(Timing::Off).unwrap();
+    let before = io_times(&mut slow);
+    commit(&wal);
+    assert_eq!(io_times(&mut slow), before);
+    slow.close().unwrap();
+
+    let site = Site::new();
+    let spec = emulated(profile("null"), Durability::Profile);
+    let mut null = site.open(&spec, &volumes).unwrap();
+    commit(&null.volumes()[1].path.clone());
+    assert!(io_times(&mut null).iter().all(|value| *value == 0.0), "no device, no excess");
+    null.close().unwrap();
 }
 
 /// Without calibration nothing is answered early: no read may be faster than the device.
