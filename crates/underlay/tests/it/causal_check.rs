@@ -103,7 +103,8 @@ fn a_slow_log_and_a_small_cpu_limit_are_found_by_experiment() {
     assert!(measure["end_s"].as_f64() <= check["begin_s"].as_f64(), "{run:#}");
     let events = run["events"].as_array().expect("a list");
     let changed = events.iter().filter(|event| event["kind"] == "perturbation").count();
-    assert!(changed >= 2 * 3 * 4, "{changed} changes");
+    // On a crowded host the CPU of a server without a limit is left alone.
+    assert!(changed >= 2 * 3 * 3, "{changed} changes");
 }
 
 /// Storage of this host cannot be slowed selectively, and the answer says so.

@@ -5,6 +5,7 @@
 //! emulator take the rest.
 
 use std::fs;
+use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use underlay_core::{Dilation, Resource};
@@ -25,7 +26,12 @@ pub struct ServerCpu<'a> {
     before: Option<Reading>,
     /// Processors that the server used, and that nobody used, in the last measured window.
     available: Option<f64>,
+    /// Whether others used most of the host then: what the server could have had is not known.
+    is_crowded: bool,
 }
+
+/// Part of the host that the server and nobody must have had together.
+const SHARE_MIN: f64 = 0.5;
 
 /// What had been used at a moment.
 #[derive(Clone, Copy)]
@@ -39,7 +45,7 @@ impl<'a> ServerCpu<'a> {
     /// Of a server that is running in its group, if it has one.
     pub fn new(cgroup: Option<&'a Cgroup>, dilation: Dilation) -> ServerCpu<'a> {
         let usual = cgroup.and_then(Cgroup::cpus);
-        ServerCpu { cgroup, dilation, usual, before: None, available: None }
+        ServerCpu { cgroup, dilation, usual, before: None, available: None, is_crowded: false }
     }
 
     /// A measured window begins.
@@ -54,6 +60,9 @@ impl<'a> ServerCpu<'a> {
         let used =
             after.server.saturating_sub(before.server) + after.idle.saturating_sub(before.idle);
         if seconds > 0.0 {
+            let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+            let share = used.as_secs_f64() / seconds / processors as f64;
+            self.is_crowded = share < SHARE_MIN;
             // A session has one processor of the design at most, whatever is idle.
             let most = f64::from(users) / f64::from(self.dilation.factor());
             self.available = Some((used.as_secs_f64() / seconds).min(most));
@@ -71,6 +80,10 @@ impl<'a> ServerCpu<'a> {
             (true, None, _) => {
                 Changeable::fixed(Resource::Cpu, "the host does not say what the server used")
             }
+            (true, Some(_), None) if self.is_crowded => Changeable::fixed(
+                Resource::Cpu,
+                "others than the server used most of this host's processors",
+            ),
             // More than everything cannot be given.
             (true, Some(_), None) => Changeable::slower(Resource::Cpu),
             (true, Some(_), Some(_)) => Changeable::both(Resource::Cpu),
