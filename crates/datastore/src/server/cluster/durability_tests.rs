@@ -23,10 +23,10 @@ const BLOCKS: u64 = 32;
 
 /// Three hosts whose cache devices have capacitors, or have none.
 fn spec(protected: bool) -> ClusterSpec {
-    spec_of(3, protected)
+    spec_of(3, |_| protected)
 }
 
-fn spec_of(hosts: usize, protected: bool) -> ClusterSpec {
+fn spec_of(hosts: usize, is_protected: impl Fn(usize) -> bool) -> ClusterSpec {
     let device = |name: &str, mib: u64| {
         let mut profile = builtin::find(name).unwrap();
         profile.capacity = Bytes::from_mib(mib);
@@ -34,7 +34,7 @@ fn spec_of(hosts: usize, protected: bool) -> ClusterSpec {
     };
     let host = |index: usize| {
         let mut cache = device("dc1500m-960", 512);
-        cache.power_loss_protected = protected;
+        cache.power_loss_protected = is_protected(index);
         let mut group = DiskGroupSpec::new("g", cache, vec![device("dc500m-1920", 2048)]);
         group.write_buffer.usable = Bytes::from_mib(64);
         HostSpec { name: format!("h{index}"), fault_domain: None, groups: vec![group] }
@@ -107,12 +107,28 @@ fn a_power_cut_takes_what_the_durability_says() {
 }
 
 /// Rows of stripes of 64 KiB, so that a small volume has many of them.
-fn parity_spec(policy: Policy) -> ClusterSpec {
-    let hosts = usize::from(policy.set_kind().members());
-    let mut spec = cluster_under(Durability::Flushed, spec_of(hosts, true));
+fn parity_spec(policy: Policy, is_protected: impl Fn(usize) -> bool) -> ClusterSpec {
+    let mut spec = spec_of(usize::from(policy.set_kind().members()), is_protected);
     spec.settings.stripe_unit = Bytes::from_kib(64);
     spec.settings.failure_detection = Nanos::from_millis(5);
     spec
+}
+
+/// What a power cut takes of the write buffers of hosts.
+#[derive(Clone, Copy, Debug)]
+enum Taken {
+    FromAll,
+    /// The others have capacitors: they must go back with those that lost something.
+    FromEverySecond,
+}
+
+impl Taken {
+    fn spec(self, policy: Policy) -> ClusterSpec {
+        match self {
+            Taken::FromAll => cluster_under(Durability::Flushed, parity_spec(policy, |_| true)),
+            Taken::FromEverySecond => parity_spec(policy, |host| host % 2 == 0),
+        }
+    }
 }
 
 const RAID5: Policy = Policy { method: Method::ErasureCoding, ..Policy::DEFAULT };
@@ -130,16 +146,15 @@ const FLUSHED: u8 = 1;
 const REWRITTEN: u8 = 2;
 
 impl Degraded {
-    fn open(directory: &Path, policy: Policy, blocks: u64) -> ClusterPlane<()> {
-        let memory = directory.join("cluster.json");
-        let mut plane =
-            ClusterPlane::open(parity_spec(policy), RootSeed(7), directory, Some(&memory)).unwrap();
+    fn open(directory: &Path, taken: Taken, policy: Policy, blocks: u64) -> ClusterPlane<()> {
+        let (spec, memory) = (taken.spec(policy), directory.join("cluster.json"));
+        let mut plane = ClusterPlane::open(spec, RootSeed(7), directory, Some(&memory)).unwrap();
         plane.add_volume(Nanos::ZERO, "data", blocks * BLOCK as u64, policy).unwrap();
         plane
     }
 
-    fn new(directory: &Path, policy: Policy, blocks: u64, away: HostId) -> Degraded {
-        let plane = Degraded::open(directory, policy, blocks);
+    fn new(directory: &Path, taken: Taken, policy: Policy, blocks: u64, away: HostId) -> Degraded {
+        let plane = Degraded::open(directory, taken, policy, blocks);
         let mut degraded = Degraded { plane, blocks, away, now: Nanos::ZERO };
         for first in (0..blocks).step_by(16) {
             degraded.store(first, 16.min(blocks - first), FLUSHED);
@@ -217,27 +232,36 @@ impl Degraded {
 
 #[test]
 fn a_power_cut_without_a_host_takes_nothing_that_was_flushed_from_raid_5_and_6() {
-    for policy in [RAID5, RAID6] {
+    for (taken, policy) in [
+        (Taken::FromAll, RAID5),
+        (Taken::FromAll, RAID6),
+        (Taken::FromEverySecond, RAID5),
+        (Taken::FromEverySecond, RAID6),
+    ] {
         for host in 0..u32::from(policy.set_kind().members()) {
-            let directory = tempfile::tempdir().unwrap();
-            let mut degraded = Degraded::new(directory.path(), policy, 1024, HostId(host));
-            degraded.rewrite(60, u64::from(host));
-            degraded.plane.power_off(degraded.now);
-            degraded.pass(Nanos::from_secs(1));
-            degraded.return_others();
-            let when = format!("{policy:?} without host {host}");
-            assert_eq!(degraded.bad(), 0, "{when}");
-            degraded.pass(Nanos::from_secs(1));
-            degraded.replace();
-            assert_eq!(degraded.bad(), 0, "{when}, after its devices were replaced");
-            for host in (0..u32::from(policy.set_kind().members())).map(HostId) {
-                degraded.inject(Fault::HostLost { host });
-                degraded.pass(Nanos::from_secs(1));
-                assert_eq!(degraded.bad(), 0, "{when}, then without {host:?}");
-                degraded.inject(Fault::HostReturned { host });
-                degraded.pass(Nanos::from_secs(600));
-            }
+            nothing_flushed_is_taken(taken, policy, HostId(host));
         }
+    }
+}
+
+fn nothing_flushed_is_taken(taken: Taken, policy: Policy, away: HostId) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut degraded = Degraded::new(directory.path(), taken, policy, 1024, away);
+    degraded.rewrite(60, u64::from(away.0));
+    degraded.plane.power_off(degraded.now);
+    degraded.pass(Nanos::from_secs(1));
+    degraded.return_others();
+    let when = format!("{taken:?}, {policy:?} without {away:?}");
+    assert_eq!(degraded.bad(), 0, "{when}");
+    degraded.pass(Nanos::from_secs(1));
+    degraded.replace();
+    assert_eq!(degraded.bad(), 0, "{when}, after its devices were replaced");
+    for host in (0..u32::from(policy.set_kind().members())).map(HostId) {
+        degraded.inject(Fault::HostLost { host });
+        degraded.pass(Nanos::from_secs(1));
+        assert_eq!(degraded.bad(), 0, "{when}, then without {host:?}");
+        degraded.inject(Fault::HostReturned { host });
+        degraded.pass(Nanos::from_secs(600));
     }
 }
 
@@ -250,14 +274,14 @@ fn a_kill_in_the_midst_of_a_power_cut_takes_nothing_that_was_flushed() {
         changes += 1;
         let directory = tempfile::tempdir().unwrap();
         let away = HostId(changes % 4);
-        let mut degraded = Degraded::new(directory.path(), RAID5, BLOCKS, away);
+        let mut degraded = Degraded::new(directory.path(), Taken::FromAll, RAID5, BLOCKS, away);
         degraded.rewrite(6, 3);
         crash_points::ends_after(Some(changes));
         degraded.plane.power_off(degraded.now);
         killed = crash_points::is_over();
         drop(degraded);
         crash_points::ends_after(None);
-        let plane = Degraded::open(directory.path(), RAID5, BLOCKS);
+        let plane = Degraded::open(directory.path(), Taken::FromAll, RAID5, BLOCKS);
         let mut degraded = Degraded { plane, blocks: BLOCKS, away, now: Nanos::ZERO };
         degraded.return_others();
         assert_eq!(degraded.bad(), 0, "after {changes} changes");

@@ -52,8 +52,9 @@ impl Storage {
         object.is_some_and(|object| matches!(object.geometry.kind, SetKind::Mirror { .. }))
     }
 
-    /// Whether enough other slots hold a row that a component has lost, within reach or not.
-    fn judge_loss(&self, loser: ComponentId, row: u64) -> Loss {
+    /// Whether enough other slots hold a row that a component has lost together with those that crashed with it. Of a mirror they
+    /// may be out of reach; with parity, who was away before may never return, and the loser would be missing as well.
+    fn judge_loss(&self, loser: ComponentId, row: u64, crashed: &BTreeSet<ComponentId>) -> Loss {
         let Some(component) = self.objects.component(loser) else { return Loss::Nowhere };
         let Some(object) = self.objects.object(component.volume, Layout::Present) else {
             return Loss::Nowhere;
@@ -65,12 +66,14 @@ impl Storage {
         if object.in_doubt[component.set as usize].contains(row) {
             return Loss::Nowhere;
         }
+        let is_mirror = matches!(object.geometry.kind, SetKind::Mirror { .. });
         let holds = |id: ComponentId| {
             self.objects.component(id).is_some_and(|other| {
                 let host = self.inventory.host_of(other.group);
                 let powered = self.inventory.hosts[host.0 as usize].condition != Condition::Crashed;
                 let flushed = other.volatile.as_ref().is_none_or(|rows| !rows.contains(row));
-                other.is_current(row) && (powered || flushed)
+                let counts = is_mirror || other.reachable && powered || crashed.contains(&id);
+                other.is_current(row) && (powered || flushed) && counts
             })
         };
         let others = object.set(component.set).iter().enumerate().filter(|(slot, components)| {
@@ -235,10 +238,11 @@ impl Repair {
                 losers.insert(*id, rows);
             }
         }
+        let together: BTreeSet<ComponentId> = crashed.iter().copied().collect();
         let verdicts: Vec<(ComponentId, u64, Loss)> = losers
             .iter()
             .flat_map(|(id, rows)| rows.iter().map(|row| (*id, *row)))
-            .map(|(id, row)| (id, row, storage.judge_loss(id, row)))
+            .map(|(id, row)| (id, row, storage.judge_loss(id, row, &together)))
             .collect();
         for id in losers.keys() {
             if let Some(component) = storage.objects.component_mut(*id)
