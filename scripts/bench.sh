@@ -86,4 +86,9 @@ echo "== error rates: studies of equal designs, and of a device slowed by a know
 echo "== named bottlenecks: induced ones against the names that studies give, with the causal check"
 "$examples/confusion" --program target/release/underlay --seeds "${BENCH_SEEDS:-5}" --json "$out/confusion.json"
 
+echo "== time dilation: answers at the factors 1, 2, 4, 8 on a device that this host emulates in real time"
+for engine in postgresql mariadb; do
+  "$examples/time_dilation" --engine "$engine" --json "$out/time-dilation-$engine.json"
+done
+
 echo "written: $(echo "$out"/*.json)"

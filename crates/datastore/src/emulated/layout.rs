@@ -114,7 +114,11 @@ impl Layout {
         }
     }
 
-    pub(super) fn sites(&self, requests: &[VolumeRequest]) -> Vec<VolumeSite> {
+    pub(super) fn sites(
+        &self,
+        requests: &[VolumeRequest],
+        dilation: Dilation,
+    ) -> Vec<VolumeSite> {
         requests
             .iter()
             .zip(&self.targets)
@@ -122,6 +126,7 @@ impl Layout {
                 exported_file: self.export.join(&request.name),
                 target: target.clone(),
                 file_system: request.file_system,
+                dilation,
             })
             .collect()
     }

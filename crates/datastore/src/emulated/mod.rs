@@ -145,7 +145,7 @@ pub(crate) fn open(
         ServerProcess::start(context, &layout.config, &layout.socket, layout.log.clone())?;
     // Formatting at the speed of a disk would take minutes and measure nothing.
     server.done(&Command::SetTiming(TimingMode::Off))?;
-    let sites = layout.sites(requests);
+    let sites = layout.sites(requests, context.dilation);
     let mounted = sites
         .iter()
         .map(|site| site.create(context.teardown, context.owner))

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use underlay_core::Dilation;
 use underlay_host::{FileSystem, LoopDevice, Mount, Teardown, User, make_file_system};
 
 use crate::error::DatastoreError;
@@ -10,6 +11,8 @@ use crate::error::DatastoreError;
 pub(crate) const SECTOR_BYTES: u32 = 4096;
 /// Access times would add writes that no workload asked for.
 pub(crate) const MOUNT_OPTIONS: &str = "noatime";
+/// How often ext4 writes its journal by default, seconds.
+const EXT4_COMMIT_S: u32 = 5;
 
 /// A volume that is attached and mounted.
 pub(crate) struct MountedFile {
@@ -25,6 +28,7 @@ pub(crate) struct VolumeSite {
     /// Where it is to be mounted; an existing directory.
     pub(crate) target: PathBuf,
     pub(crate) file_system: FileSystem,
+    pub(crate) dilation: Dilation,
 }
 
 impl VolumeSite {
@@ -69,7 +73,18 @@ impl VolumeSite {
     }
 
     fn mount(&self, teardown: &Teardown, device: &Path) -> Result<Mount, DatastoreError> {
-        Ok(Mount::make(teardown, device, &self.target, self.file_system, MOUNT_OPTIONS)?)
+        let options = self.mount_options();
+        Ok(Mount::make(teardown, device, &self.target, self.file_system, &options)?)
+    }
+
+    /// The journal of ext4 is written every five seconds: under dilation of design time. XFS has no such option.
+    fn mount_options(&self) -> String {
+        match self.file_system {
+            FileSystem::Ext4 if self.dilation.is_dilated() => {
+                format!("{MOUNT_OPTIONS},commit={}", EXT4_COMMIT_S * self.dilation.factor())
+            }
+            _ => MOUNT_OPTIONS.to_string(),
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tokio::task::{JoinHandle, LocalSet};
-use underlay_core::{Dilation, Nanos, RootSeed};
+use underlay_core::{Nanos, RootSeed};
 use underlay_workload::tpcc::{Entropy, Parameters, Tpcc, TpccAccounting};
 
 use self::fake_database::FakeDatabase;
@@ -44,7 +44,8 @@ impl Stage {
     }
 
     async fn wait_until(&self, at: Nanos) {
-        tokio::time::sleep(at.saturating_sub(self.clock.now()).into()).await;
+        let left = at.saturating_sub(self.clock.now());
+        tokio::time::sleep(self.clock.dilation().wall(left).into()).await;
     }
 
     async fn tick(&self) -> ThreadTick {
@@ -84,7 +85,7 @@ fn rehearse<T>(
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     LocalSet::new().block_on(&runtime.unwrap(), async {
-        let clock = Clock::paused(Dilation::NONE);
+        let clock = Clock::paused(spec.dilation);
         database.start(clock);
         let timers = Timers::new(clock, Alarm::runtime());
         let connector = database.of(workload(spec.max_users));

@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::{
     Just, ProptestConfig, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest,
 };
-use underlay_core::Nanos;
+use underlay_core::{Dilation, Nanos};
 use underlay_database::ErrorClass;
 
 use super::fake_database::{Behaviour, FakeDatabase};
@@ -13,6 +13,7 @@ use super::{rehearse, run_for, spec, total};
 use crate::arrivals::Arrivals;
 use crate::spec::{DriveSpec, Pacing};
 use crate::thread_tick::ThreadTick;
+use crate::tick::TypeTick;
 
 fn plain() -> FakeDatabase {
     FakeDatabase::new(Behaviour { service: Duration::from_millis(7), ..Behaviour::default() })
@@ -37,6 +38,25 @@ fn keying_and_think_times_pace_the_users() {
     assert!((0.9..1.1).contains(&share), "{} of {expected}", counts.completed());
     // The response counts from the end of the keying, not from the previous transaction.
     assert!(counts.response.max().unwrap() < 12_000_000);
+}
+
+#[test]
+fn dilated_users_of_a_slower_database_are_what_users_in_real_time_are() {
+    let pacing = Pacing::Closed { key_think: 0.01 };
+    let (real, _) = run_for(&DriveSpec { pacing, ..spec(20) }, &plain(), Duration::from_secs(50));
+    let dilation = Dilation::new(4).unwrap();
+    let service = Duration::from_millis(28);
+    let slower = FakeDatabase::new(Behaviour { service, ..Behaviour::default() });
+    let dilated = DriveSpec { pacing, dilation, ..spec(20) };
+    let (dilated, ended) = run_for(&dilated, &slower, Duration::from_secs(50));
+    assert!((Nanos::from_secs(50)..Nanos::from_secs(51)).contains(&ended), "{ended}");
+    let (real, dilated) = (total(&real.tick), total(&dilated.tick));
+    let ratio = dilated.completed() as f64 / real.completed() as f64;
+    assert!((0.98..1.02).contains(&ratio), "{} and {}", dilated.completed(), real.completed());
+    let median = |tick: &TypeTick| tick.response.quantile(0.5).unwrap() as f64;
+    let ratio = median(&dilated) / median(&real);
+    // The rehearsal's timers round up to milliseconds of the host, which are shorter in design time.
+    assert!((0.8..1.05).contains(&ratio), "{} and {}", median(&dilated), median(&real));
 }
 
 #[test]

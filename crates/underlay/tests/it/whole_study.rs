@@ -73,6 +73,41 @@ fn a_study_is_carried_out_answered_and_leaves_the_host_as_it_was() {
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
 }
 
+#[test]
+fn a_dilated_study_takes_longer_and_reports_the_designs_own_time() {
+    if let Some(reason) = cannot_run_servers() {
+        eprintln!("skip: {reason}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("small.toml", SMALL_STUDY);
+    let began = Instant::now();
+    let options = ["--designs", "b", "--users", "2", "--time-dilation", "4"];
+    let output = ["--out", "slow.sqlite", "--no-progress", "--json"];
+    let ended = bench.run(&[&["run", "small.toml"], &options[..], &output[..]].concat());
+    let analysis = json(&ended.expect(0));
+    // Warm-up, ramp-up and window of 7 s.
+    assert!(began.elapsed() > Duration::from_secs(28), "{:?}", began.elapsed());
+    assert_eq!(analysis["study"]["time_dilation"], 4);
+    let headline = analysis["verdict"]["headline"].as_str().expect("a headline");
+    assert!(headline.contains("emulated, time dilation 4"), "{headline}");
+    let window = &analysis["windows"][0];
+    let length = window["end_s"].as_f64().expect("an end") - window["begin_s"].as_f64().expect("a begin");
+    assert!((4.9..5.5).contains(&length), "{length} s of design time");
+    assert!(analysis["rungs"][0]["metrics"]["headline"]["value"].as_f64().is_some_and(|n| n > 0.0));
+    // What the server was given is beside what it stands for.
+    let settings = analysis["settings"].as_array().expect("settings").iter();
+    let timeout: Vec<&Value> = settings
+        .filter(|one| one["path"].as_str().is_some_and(|p| p.ends_with("checkpoint_timeout")))
+        .collect();
+    assert!(timeout.iter().any(|one| one.to_string().contains("5min")), "{timeout:?}");
+    let compared = bench.run(&["compare", "slow.sqlite", "slow.sqlite"]).expect(0);
+    assert!(compared.contains("time dilations are 4 and 4"), "{compared}");
+    let refused = bench.run(&["check", "small.toml", "--time-dilation", "0"]);
+    assert_eq!(refused.code, Some(2));
+    assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
+}
+
 /// A block load of the study's own and a copy beside the users of one of the two designs.
 const BESIDE: &str = r#"
 [[io-profile]]
