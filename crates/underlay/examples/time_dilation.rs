@@ -24,7 +24,7 @@ question = "Does time dilation change answers?"
 
 [engine]
 kind = "ENGINE"
-memory-limit = "256MiB"
+memory-limit = "384MiB"
 
 [engine.settings]
 SETTINGS
