@@ -173,7 +173,8 @@ fn measure(study: &Path, record: &Path, factor: u32, measure_s: u32) -> Result<R
 fn row(runs: &[Run], factor: u32) -> Run {
     let of_factor: Vec<&Run> = runs.iter().filter(|run| run.factor == factor).collect();
     let count = of_factor.len().max(1) as f64;
-    let mean = |value: &dyn Fn(&Run) -> f64| of_factor.iter().map(|run| value(run)).sum::<f64>() / count;
+    let mean =
+        |value: &dyn Fn(&Run) -> f64| of_factor.iter().map(|run| value(run)).sum::<f64>() / count;
     let classes = of_factor.first().map_or(&[][..], |run| &run.budget);
     let share = |class: &str, run: &Run| {
         run.budget.iter().find(|(name, _)| name == class).map_or(0.0, |(_, share)| *share)
@@ -197,6 +198,7 @@ fn words(budget: &[(String, f64)]) -> String {
 }
 
 fn as_json(run: &Run) -> Value {
-    let budget: Value = run.budget.iter().map(|(class, share)| (class.clone(), json!(share))).collect();
+    let budget: Value =
+        run.budget.iter().map(|(class, share)| (class.clone(), json!(share))).collect();
     json!({ "factor": run.factor, "nopm": run.nopm, "p95_ms": run.p95_ms, "budget": budget })
 }

@@ -114,11 +114,7 @@ impl Layout {
         }
     }
 
-    pub(super) fn sites(
-        &self,
-        requests: &[VolumeRequest],
-        dilation: Dilation,
-    ) -> Vec<VolumeSite> {
+    pub(super) fn sites(&self, requests: &[VolumeRequest], dilation: Dilation) -> Vec<VolumeSite> {
         requests
             .iter()
             .zip(&self.targets)

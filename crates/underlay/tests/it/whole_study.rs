@@ -92,7 +92,8 @@ fn a_dilated_study_takes_longer_and_reports_the_designs_own_time() {
     let headline = analysis["verdict"]["headline"].as_str().expect("a headline");
     assert!(headline.contains("emulated, time dilation 4"), "{headline}");
     let window = &analysis["windows"][0];
-    let length = window["end_s"].as_f64().expect("an end") - window["begin_s"].as_f64().expect("a begin");
+    let length =
+        window["end_s"].as_f64().expect("an end") - window["begin_s"].as_f64().expect("a begin");
     assert!((4.9..5.5).contains(&length), "{length} s of design time");
     assert!(analysis["rungs"][0]["metrics"]["headline"]["value"].as_f64().is_some_and(|n| n > 0.0));
     // What the server was given is beside what it stands for.
