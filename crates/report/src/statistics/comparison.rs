@@ -56,9 +56,16 @@ pub fn paired_log_ratio(
     let n = logs.len() as f64;
     let log_mean = mean(&logs)?;
     let between = estimate(log_mean, (variance(&logs)? / n).sqrt(), n - 1.0, alpha);
-    let within = within
-        .map(|within| estimate(log_mean, (within.variance / n).sqrt(), within.degrees, alpha));
-    Some(within.filter(|within| within.high > between.high).unwrap_or(between))
+    let Some(within) = within else { return Some(between) };
+    let floor = estimate(log_mean, (within.variance / n).sqrt(), within.degrees, alpha);
+    Some(RatioEstimate {
+        low: between.low.min(floor.low),
+        high: between.high.max(floor.high),
+        // Far from 1, the few degrees of freedom between pairs count; near it, the larger error.
+        p: between.p.max(floor.p),
+        within: Some((floor.log_error, floor.degrees)),
+        ..between
+    })
 }
 
 /// b over a from independent runs: Welch's t over the logarithms.
