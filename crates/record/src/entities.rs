@@ -184,7 +184,9 @@ pub struct Source {
 /// What a sampled database session was doing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitKey {
-    /// Session state as the engine names it: `active`, `idle`, `idle in transaction`.
+    /// Session state as the engine names it: `active`, `idle`, `idle in transaction`. Where the session's thread could be
+    /// seen, with what the kernel says of it behind a slash: `active/R` running or runnable, `active/D` asleep in I/O,
+    /// `active/S` asleep.
     pub state: String,
     /// Wait class as the engine names it; empty when not waiting (on CPU or runnable).
     pub class: String,
@@ -219,6 +221,11 @@ pub struct WaitWindow {
     pub holders: Vec<WaitCount>,
     /// Server processes other than client sessions that were doing something. Per `samples`.
     pub background: Vec<WaitCount>,
+    /// For each session waiting for another one's write or flush of the log: what the one that writes was doing.
+    /// Per `samples`.
+    pub log_holders: Vec<WaitCount>,
+    /// For each session waiting for a page that another one reads: what the one that reads was doing. Per `samples`.
+    pub page_holders: Vec<WaitCount>,
 }
 
 /// One transaction type over one tick.

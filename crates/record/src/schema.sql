@@ -114,7 +114,7 @@ CREATE TABLE wait_window (
 CREATE TABLE wait_count (
     run      INTEGER NOT NULL,
     begin_ns INTEGER NOT NULL,
-    role     TEXT    NOT NULL,          -- client | holder | background
+    role     TEXT    NOT NULL,          -- client | holder | background | log-holder | page-holder
     wait_key INTEGER NOT NULL REFERENCES wait_key,
     sessions INTEGER NOT NULL,          -- session samples, summed over the window
     PRIMARY KEY (run, begin_ns, role, wait_key)

@@ -109,6 +109,8 @@ fn findings_with(
         digest,
         groups,
         windows: &ladders.windows,
+        rungs: &ladders.rungs,
+        peaks: &ladders.peaks,
         bottlenecks: &ladders.bottlenecks,
         validity: &ladders.validity,
         driver: &ladders.driver,
@@ -129,10 +131,8 @@ struct Ladders {
 
 fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
     let plan = PlanView::new(&digest.manifest.plan);
-    let seed = digest.manifest.seed;
     let windows: Vec<Window> = digest.windows.iter().map(ladder::window).collect();
-    let rungs: Vec<Rung> =
-        groups.iter().map(|group| ladder::rung(group, &digest.workload, seed)).collect();
+    let rungs: Vec<Rung> = groups.iter().map(|group| ladder::rung(group, digest)).collect();
     let judge = |(group, slope): (&Group<'_>, Option<f64>)| {
         let steady = windows
             .iter()
@@ -147,7 +147,7 @@ fn ladders(digest: &Digest, groups: &[Group<'_>]) -> Ladders {
         // Without a database there are no sessions whose time could be divided.
         bottlenecks: match digest.workload.is_block_load() {
             true => Vec::new(),
-            false => groups.iter().zip(ladder::slopes(groups)).map(judge).collect(),
+            false => groups.iter().zip(ladder::slopes(groups, &rungs)).map(judge).collect(),
         },
         validity: validity::all(digest, groups),
         distributions: groups

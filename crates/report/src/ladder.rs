@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use underlay_core::RootSeed;
-
 use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
+use crate::digest::Digest;
 use crate::estimates::{by_run, over_runs};
 use crate::latencies;
 use crate::observed::WindowFacts;
 use crate::verdict::steady;
 use crate::verdict::time_budget::of_server;
-use crate::workload_view::WorkloadView;
+use crate::working_set;
 
 /// A driver thread busy for this share, or later than this, was in the way.
 const SATURATED: f64 = 0.9;
@@ -33,8 +32,11 @@ pub(crate) fn groups(windows: &[WindowFacts]) -> Vec<Group<'_>> {
 }
 
 /// d ln(throughput) / d ln(users) around each group: to the former rung, and to the next one where there is no
-/// former one. `None` for a ladder of one rung.
-pub(crate) fn slopes(groups: &[Group<'_>]) -> Vec<Option<f64>> {
+/// former one. `None` for a ladder of one rung, and between rungs whose users touch different parts of the database:
+/// what then changes is not the load alone.
+pub(crate) fn slopes(groups: &[Group<'_>], rungs: &[Rung]) -> Vec<Option<f64>> {
+    debug_assert_eq!(groups.len(), rungs.len(), "one rung per group");
+    let touched = |rung: &Rung| rung.working_set.as_ref().map(|set| set.share);
     let throughput = |group: &Group<'_>| {
         let per_second: f64 =
             group.windows.iter().map(|window| window.load.completed_per_second).sum();
@@ -47,14 +49,20 @@ pub(crate) fn slopes(groups: &[Group<'_>]) -> Vec<Option<f64>> {
     };
     (0..groups.len())
         .map(|i| {
-            let former = i.checked_sub(1).and_then(|former| slope(&groups[former], &groups[i]));
-            former.or_else(|| slope(&groups[i], groups.get(i + 1)?))
+            let comparable = |low: usize, high: usize| {
+                let same = touched(rungs.get(low)?) == touched(rungs.get(high)?);
+                let slope = slope(&groups[low], groups.get(high)?)?;
+                same.then_some(slope)
+            };
+            let has_former = i > 0 && groups[i - 1].design == groups[i].design;
+            if has_former { comparable(i - 1, i) } else { comparable(i, i + 1) }
         })
         .collect()
 }
 
 /// One rung.
-pub(crate) fn rung(group: &Group<'_>, workload: &WorkloadView, seed: RootSeed) -> Rung {
+pub(crate) fn rung(group: &Group<'_>, digest: &Digest) -> Rung {
+    let (workload, seed) = (&digest.workload, digest.manifest.seed);
     let windows = &group.windows;
     let names: BTreeSet<String> =
         windows.iter().flat_map(|window| metrics(window).into_keys()).collect();
@@ -67,6 +75,7 @@ pub(crate) fn rung(group: &Group<'_>, workload: &WorkloadView, seed: RootSeed) -
         metrics,
         latencies: latencies::rows(windows, workload, seed),
         volumes: volumes.into_iter().filter_map(|volume| volume_row(windows, volume)).collect(),
+        working_set: working_set::of(digest, group.design, group.users),
     }
 }
 
@@ -93,6 +102,7 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("transactions_per_second", window.load.transactions_per_second),
         ("error_share", Some(window.load.error_share)),
         ("cpu_idle", window.cpu.idle_share),
+        ("server_cpu_idle", window.cpu.server_idle_share),
         ("cpu_iowait", window.cpu.iowait_share),
         ("cpu_steal", window.cpu.steal_share),
         ("server_cores", of_server(&window.cpu.on_cpu)),

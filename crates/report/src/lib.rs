@@ -15,6 +15,7 @@ mod flatten;
 mod method;
 mod plan_view;
 mod wording;
+mod working_set;
 mod workload_view;
 
 mod checkpoints;

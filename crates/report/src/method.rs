@@ -201,7 +201,7 @@ const DEFINITIONS: [(&str, &str); 12] = [
     ),
 ];
 
-const METRICS: [MetricRow; 33] = {
+const METRICS: [MetricRow; 34] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -240,6 +240,13 @@ const METRICS: [MetricRow; 33] = {
             "share",
             Neither,
             "share of the time in which the host's processors were idle or waiting for I/O",
+        ),
+        (
+            "server_cpu_idle",
+            "CPU idle of the server's limit",
+            "share",
+            Neither,
+            "share of the processors that the server may use (its CPU limit) that it left idle and could have had",
         ),
         (
             "cpu_iowait",

@@ -57,6 +57,17 @@ impl<'a> PlanView<'a> {
         self.plan["engine"]["cpus"].as_f64()
     }
 
+    /// The modelled device that both log and data of a design lie on.
+    pub(crate) fn device_of_log_and_data(&self, design: usize) -> Option<String> {
+        let volumes = self.plan["designs"][design]["volumes"].as_array()?;
+        let device = |name: &str| {
+            let volume = volumes.iter().find(|volume| volume["name"] == name)?;
+            volume["device"].as_str()
+        };
+        let log = device("wal")?;
+        (device("data")? == log).then(|| log.to_string())
+    }
+
     /// Size of the database in units of the memory given to the server.
     pub(crate) fn working_set_ratio(&self) -> Option<f64> {
         self.plan["estimates"]["working_set_ratio"].as_f64()

@@ -387,12 +387,23 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
         text("p50", 5, &latency(|row| &row.p50)),
         text("p95", 1, &latency(|row| &row.p95)),
         text("p99", 3, &latency(|row| &row.p99)),
-        text("CPU idle", 2, &metric("cpu_idle", percent)),
+        text("CPU idle", 2, &|rung| {
+            let of = |name: &str| rung.metrics.get(name)?.value;
+            of("server_cpu_idle").or(of("cpu_idle")).map(percent)
+        }),
     ];
     if !analysis.validity.is_empty() {
         // After the interval: it says how to read both.
         let words = |rung: &Rung| Some(validity(analysis, rung)?.as_str().to_string());
         columns.insert(4, left(text("validity", 2, &words)));
+    }
+    // Idle of what the server may use; the host's beside it where that is more.
+    if rungs.iter().any(|rung| rung.metrics.contains_key("server_cpu_idle")) {
+        columns.push(text("host idle", 7, &metric("cpu_idle", percent)));
+    }
+    if rungs.iter().any(|rung| rung.working_set.is_some()) {
+        let touched = |rung: &Rung| rung.working_set.as_ref().map(|set| set.text.clone());
+        columns.push(left(text("working set", 8, &touched)));
     }
     if rungs.len() > analysis.peaks.len() {
         let is_peak = |rung: &Rung| {

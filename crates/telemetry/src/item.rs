@@ -10,10 +10,11 @@ use underlay_core::Nanos;
 ///
 /// Empty strings stand for SQL nulls. A session in state `active` without a wait class is on a CPU
 /// *or runnable*: the server does not distinguish them.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct WaitKey {
     /// `active`, `idle`, `idle in transaction`, ...; for holders also `prepared transaction`
-    /// (no session holds the lock) and `unknown` (the holder was gone when it was looked up).
+    /// (no session holds the lock) and `unknown` (the holder was gone when it was looked up). Of a server on this
+    /// host with what the kernel says of the session's thread behind a slash: `active/R`, `active/D`, `active/S`.
     pub state: String,
     /// Wait event type: `IO`, `LWLock`, `Lock`, `Client`, ...
     pub class: String,
@@ -60,6 +61,12 @@ pub enum Item {
         /// Server processes other than client backends that were doing something (their idle main
         /// loops are left out). Per `samples`.
         background: Vec<(WaitKey, u32)>,
+        /// For each client session that waited for another one's write or flush of the log: the state of the one that
+        /// writes. Per `samples`.
+        log_holders: Vec<(WaitKey, u32)>,
+        /// For each client session that waited for a page that another one reads: the state of the one that reads.
+        /// Per `samples`.
+        page_holders: Vec<(WaitKey, u32)>,
     },
     /// A note for the record: a fact, a failure, a recovery, missed ticks.
     Note {

@@ -118,9 +118,13 @@ pub(super) fn export_waits(
             RUN,
             BEGIN,
             END,
-            ("role", "client, holder (root of a chain of blockers) or background"),
+            (
+                "role",
+                "client, holder (root of a chain of blockers), background, log-holder (who writes the log that a client waits \
+                 for) or page-holder (who reads a page that a client waits for)",
+            ),
             ("samples", "how often sessions of this role were sampled in the window"),
-            ("state", "session state"),
+            ("state", "session state; behind a slash the state of its thread: R runs or could, D in I/O, S asleep"),
             ("class", "wait class; empty: on CPU or runnable"),
             ("event", "wait event"),
             ("backend_type", "kind of server process"),
@@ -134,7 +138,9 @@ pub(super) fn export_waits(
             };
             let counts = of_role("client", waits.samples, waits.clients)
                 .chain(of_role("holder", waits.holder_samples, waits.holders))
-                .chain(of_role("background", waits.samples, waits.background));
+                .chain(of_role("background", waits.samples, waits.background))
+                .chain(of_role("log-holder", waits.samples, waits.log_holders))
+                .chain(of_role("page-holder", waits.samples, waits.page_holders));
             for (role, samples, count) in counts {
                 let [id, begin, end] = window(run.id, waits.interval);
                 file.row(&[

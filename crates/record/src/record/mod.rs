@@ -35,6 +35,12 @@ pub(crate) const ROLE_HOLDER: &str = "holder";
 /// A server process other than a client session.
 pub(crate) const ROLE_BACKGROUND: &str = "background";
 
+/// In `wait_count`: who writes the log that others wait for.
+pub(crate) const ROLE_LOG_HOLDER: &str = "log-holder";
+
+/// In `wait_count`: who reads a page that others wait for.
+pub(crate) const ROLE_PAGE_HOLDER: &str = "page-holder";
+
 /// A record opened for reading.
 #[derive(Debug)]
 pub struct Record {
@@ -156,6 +162,8 @@ impl Record {
                     holder_samples: number(row, 3, "a number of samples")?,
                     holders: Vec::new(),
                     background: Vec::new(),
+                    log_holders: Vec::new(),
+                    page_holders: Vec::new(),
                 })
             },
         )?;
@@ -177,6 +185,8 @@ impl Record {
                     ROLE_CLIENT => window.clients.push(sampled.count),
                     ROLE_HOLDER => window.holders.push(sampled.count),
                     ROLE_BACKGROUND => window.background.push(sampled.count),
+                    ROLE_LOG_HOLDER => window.log_holders.push(sampled.count),
+                    ROLE_PAGE_HOLDER => window.page_holders.push(sampled.count),
                     _ => {
                         return Err(ReadError::UnknownWord {
                             what: "the role of a session",

@@ -80,6 +80,8 @@ impl Recorder {
             (record::ROLE_CLIENT, &window.clients),
             (record::ROLE_HOLDER, &window.holders),
             (record::ROLE_BACKGROUND, &window.background),
+            (record::ROLE_LOG_HOLDER, &window.log_holders),
+            (record::ROLE_PAGE_HOLDER, &window.page_holders),
         ];
         for (role, counts) in roles {
             for count in counts {

@@ -110,5 +110,7 @@ pub fn waits(n: u64) -> WaitWindow {
         holder_samples: 5,
         holders: vec![count("IO", "WALSync", 3)],
         background: vec![count("IO", "DataFileWrite", 7)],
+        log_holders: vec![count("IO", "WALWrite", 2)],
+        page_holders: vec![count("IO", "DataFileRead", 1)],
     }
 }

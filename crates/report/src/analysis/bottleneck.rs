@@ -13,7 +13,7 @@ pub struct Bottleneck {
     /// Virtual users.
     pub users: u32,
     /// What limits: a [`TimeClass`] word, or `load-generator`, `offered-load`, `network`,
-    /// `cpu-starved`, `mixed`, `inconclusive`.
+    /// `cpu-starved`, `mixed`, `inconclusive`. `cpu` includes `run-queue`.
     pub class: String,
     /// The same in words, with the numbers.
     pub sentence: String,
@@ -40,14 +40,22 @@ pub struct Bottleneck {
 pub enum TimeClass {
     /// The load generator's own CPU and run-queue time.
     Driver,
+    /// Stopped by the CPU limit of the load generator.
+    DriverLimit,
     /// The client otherwise: think time, network, waking up.
     Client,
     /// Server on CPU.
     Cpu,
     /// Server waiting for a CPU.
     RunQueue,
+    /// Stopped by the CPU limit of the server.
+    CpuLimit,
+    /// I/O beyond what the emulated device takes: this host's share of it.
+    HostIo,
     /// Waiting for the log (WAL).
     Log,
+    /// Waiting for the log, whose I/O waits for data writes of the same device.
+    LogBehindData,
     /// Waiting for data to be read.
     DataRead,
     /// Waiting for data to be written.

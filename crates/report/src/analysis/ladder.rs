@@ -20,6 +20,22 @@ pub struct Rung {
     pub latencies: Vec<LatencyRow>,
     /// Load and latency per volume.
     pub volumes: Vec<VolumeRow>,
+    /// What its users touch of the database; `null` where that is not known.
+    pub working_set: Option<WorkingSet>,
+}
+
+/// What the users of a rung touch of the database, and how much of it memory holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct WorkingSet {
+    /// Share of the database.
+    pub share: f64,
+    /// Bytes of the loaded database that they touch.
+    pub touched_bytes: Option<f64>,
+    /// Bytes of memory for it: the server's limit, or what of it the engine caches pages in; `null` without a limit.
+    pub memory_bytes: Option<f64>,
+    /// The same in words: `touches 0.9 GB, 0.3 GB fits`.
+    pub text: String,
 }
 
 /// The best rung of a design.

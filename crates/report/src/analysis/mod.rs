@@ -40,7 +40,7 @@ pub use comparison::{Comparison, Outcome, RatioMethod, Scope};
 pub use design::{Design, Published};
 pub use estimate::{Basis, Estimate};
 pub use finding::{Confound, Finding, FindingSeverity, Setting};
-pub use ladder::{Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow};
+pub use ladder::{Distribution, DriverLoad, LatencyRow, Peak, Rung, VolumeRow, WorkingSet};
 pub use method::{Direction, Method, Metric};
 pub use rate_search::{RateSearch, RateStep};
 pub use run::{Check, Emulation, Event, Phase, Run, Source};

@@ -4,6 +4,7 @@ mod block_load;
 mod comparability;
 mod execution;
 mod generator;
+mod ladder;
 mod platform;
 mod windows;
 
@@ -13,7 +14,7 @@ use underlay_core::Nanos;
 use underlay_record::conventions::finding as code;
 
 use crate::analysis::{
-    Bottleneck, Confound, DriverLoad, Finding, FindingSeverity, RungValidity, Window,
+    Bottleneck, Confound, DriverLoad, Finding, FindingSeverity, Peak, Rung, RungValidity, Window,
 };
 use crate::digest::Digest;
 use crate::ladder::Group;
@@ -23,6 +24,7 @@ use block_load::block_loads;
 use comparability::{comparability, settings};
 use execution::{checks, recorded, repeats, runs};
 use generator::{load, load_generator};
+use ladder::{early_peaks, working_set};
 use platform::{host, shared, sources, validity};
 use windows::steadiness;
 
@@ -40,6 +42,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) digest: &'a Digest,
     pub(crate) groups: &'a [Group<'a>],
     pub(crate) windows: &'a [Window],
+    pub(crate) rungs: &'a [Rung],
+    pub(crate) peaks: &'a [Peak],
     pub(crate) bottlenecks: &'a [Bottleneck],
     pub(crate) validity: &'a [RungValidity],
     pub(crate) driver: &'a [DriverLoad],
@@ -60,6 +64,8 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Finding> {
     derived.extend(shared(evidence.digest));
     derived.extend(steadiness(evidence));
     derived.extend(load(evidence));
+    derived.extend(working_set(evidence));
+    derived.extend(early_peaks(evidence));
     derived.extend(settings(evidence.digest));
     derived.extend(comparability(evidence));
     derived.extend(sources(evidence.digest));

@@ -16,6 +16,8 @@ pub(crate) use causal::{CausalFacts, CausalPeriod};
 pub(crate) use devices::{CountedDevice, SharedDevice, counted_devices, shared_devices};
 pub(crate) use run::ObservedRun;
 pub(crate) use series::{Series, middle};
+#[cfg(test)]
+pub(crate) use waits::Roots;
 pub(crate) use waits::{WaitSummary, class_of};
 pub(crate) use window::MeasuredWindow;
-pub(crate) use window_facts::{CpuFacts, DriverFacts, IoFacts, WindowFacts};
+pub(crate) use window_facts::{CpuFacts, DriverFacts, IoFacts, LOG_VOLUME, WindowFacts};

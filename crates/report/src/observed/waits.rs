@@ -22,6 +22,53 @@ pub(crate) struct WaitSummary {
     pub(crate) samples: u64,
     /// Share of each class among the holders of locks that others waited for.
     pub(crate) holders: BTreeMap<TimeClass, f64>,
+    /// Where the sessions' threads were seen: of `sessions`, those whose thread ran or could.
+    pub(crate) awake: Option<BTreeMap<TimeClass, f64>>,
+    /// Share of the holders of locks that ran or could.
+    pub(crate) lock_holders: Roots,
+    /// Sessions that wait for another one's write of the log, and what that one does.
+    pub(crate) log_holders: Roots,
+    /// Sessions that wait for a page that another one reads, and what that one does.
+    pub(crate) page_holders: Roots,
+}
+
+/// What the sessions at the roots of waits were doing, in mean numbers of sessions that wait for them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Roots {
+    /// All.
+    pub(crate) all: f64,
+    /// Without a wait: it ran or could.
+    pub(crate) running: f64,
+    /// In a wait that had ended, as its thread ran or could.
+    pub(crate) awake: f64,
+}
+
+impl Roots {
+    fn add(&mut self, counts: &[WaitCount]) {
+        for count in counts {
+            let sessions = f64::from(count.sessions);
+            self.all += sessions;
+            if class_of(&count.key) == TimeClass::Cpu {
+                self.running += sessions;
+            } else if thread(&count.key) == Some(AWAKE) {
+                self.awake += sessions;
+            }
+        }
+    }
+
+    fn scale(&mut self, by: f64) {
+        self.all *= by;
+        self.running *= by;
+        self.awake *= by;
+    }
+}
+
+/// The letter of a thread that runs or could.
+const AWAKE: &str = "R";
+
+/// What the kernel said of the session's thread.
+fn thread(key: &WaitKey) -> Option<&str> {
+    key.state.split_once('/').map(|(_, letter)| letter)
 }
 
 impl WaitSummary {
@@ -32,13 +79,26 @@ impl WaitSummary {
             summary.samples += u64::from(window.samples);
             let clients =
                 window.clients.iter().filter(|count| count.key.backend_type == CLIENT_BACKEND);
-            add(&mut summary.sessions, clients);
+            add(&mut summary.sessions, clients.clone());
+            if clients.clone().any(|count| thread(&count.key).is_some()) {
+                let awake = summary.awake.get_or_insert_default();
+                add(awake, clients.filter(|count| thread(&count.key) == Some(AWAKE)));
+            }
             add(&mut summary.holders, window.holders.iter());
+            summary.lock_holders.add(&window.holders);
+            summary.log_holders.add(&window.log_holders);
+            summary.page_holders.add(&window.page_holders);
         }
         let held: f64 = summary.holders.values().sum();
         summary.holders.values_mut().for_each(|share| *share /= held);
         let samples = summary.samples as f64;
-        summary.sessions.values_mut().for_each(|sessions| *sessions /= samples);
+        let counted = summary.awake.iter_mut().chain([&mut summary.sessions]);
+        counted.flat_map(BTreeMap::values_mut).for_each(|sessions| *sessions /= samples);
+        if held > 0.0 {
+            summary.lock_holders.scale(1.0 / held);
+        }
+        summary.log_holders.scale(1.0 / samples);
+        summary.page_holders.scale(1.0 / samples);
         (summary.samples > 0).then_some(summary)
     }
 }
@@ -83,7 +143,7 @@ fn io_class(event: &str) -> TimeClass {
 
 #[cfg(test)]
 mod tests {
-    use super::{WaitSummary, class_of};
+    use super::{Roots, WaitSummary, class_of};
     use crate::analysis::TimeClass;
     use underlay_core::Nanos;
     use underlay_record::{Interval, WaitCount, WaitKey, WaitWindow};
@@ -120,10 +180,43 @@ mod tests {
             ("active", "Timeout", "VacuumDelay", TimeClass::Other),
             ("idle", "Client", "ClientRead", TimeClass::Client),
             ("idle in transaction", "Client", "ClientRead", TimeClass::Client),
+            ("idle/R", "Client", "ClientRead", TimeClass::Client),
+            ("active/D", "IO", "WALSync", TimeClass::Log),
         ];
         for (state, class, event, expected) in cases {
             assert_eq!(class_of(&key(state, class, event, "")), expected, "{class}:{event}");
         }
+    }
+
+    #[test]
+    fn threads_that_ran_or_could_are_counted_apart() {
+        let count = |key, sessions| WaitCount { key, sessions };
+        let client = |state, class, event| key(state, class, event, "client backend");
+        let window = WaitWindow {
+            interval: Interval { begin: Nanos(0), end: Nanos(1) },
+            samples: 10,
+            clients: vec![
+                count(client("active/R", "IO", "WALSync"), 20),
+                count(client("active/D", "IO", "WALSync"), 5),
+                count(client("idle/R", "Client", "ClientRead"), 10),
+            ],
+            holder_samples: 5,
+            holders: vec![
+                count(client("active/R", "", ""), 1),
+                count(client("active/R", "IO", "WALSync"), 2),
+                count(client("active/D", "IO", "WALSync"), 1),
+            ],
+            background: Vec::new(),
+            log_holders: vec![count(key("active/R", "", "", ""), 10)],
+            page_holders: Vec::new(),
+        };
+        let summary = WaitSummary::of([&window].into_iter()).unwrap();
+        let awake = summary.awake.expect("threads were seen");
+        assert_eq!((awake[&TimeClass::Log], awake[&TimeClass::Client]), (2.0, 1.0));
+        assert_eq!(summary.sessions[&TimeClass::Log], 2.5);
+        assert_eq!(summary.lock_holders, Roots { all: 1.0, running: 0.25, awake: 0.5 });
+        assert_eq!(summary.log_holders, Roots { all: 1.0, running: 1.0, awake: 0.0 });
+        assert_eq!(summary.page_holders, Roots::default());
     }
 
     #[test]
@@ -143,6 +236,8 @@ mod tests {
                 count(key("idle in transaction", "Client", "ClientRead", "client backend"), 1),
             ],
             background: Vec::new(),
+            log_holders: Vec::new(),
+            page_holders: Vec::new(),
         };
         let summary = WaitSummary::of([&window, &window].into_iter()).unwrap();
         assert_eq!(summary.samples, 40);

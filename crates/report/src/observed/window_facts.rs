@@ -16,6 +16,7 @@ use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::{MeanInterval, batch_means};
+use crate::verdict::time_budget::of_server;
 use crate::workload_view::{HeadlineKind, WorkloadView};
 
 /// Length of a block of the bootstrap, seconds: longer than the autocorrelation of most databases.
@@ -27,6 +28,10 @@ const FEWEST_BLOCKS: usize = 5;
 /// Bytes of a sector in the kernel's statistics, whatever the device's sector is.
 const SECTOR_BYTES: f64 = 512.0;
 const NS_PER_MS: f64 = 1e6;
+/// Name of the volume that the log is on.
+pub(crate) const LOG_VOLUME: &str = "wal";
+/// Name of the volume that the tables are on.
+const DATA_VOLUME: &str = "data";
 /// The numbers of one window.
 #[derive(Clone, Debug)]
 pub(crate) struct WindowFacts {
@@ -50,6 +55,8 @@ pub(crate) struct WindowFacts {
     pub(crate) volumes: BTreeMap<String, VolumeFacts>,
     /// What modelled I/O took; empty where nothing is modelled, and in older records.
     pub(crate) io: BTreeMap<IoClass, IoFacts>,
+    /// Share of the log's modelled time in which it waited for data writes of its device.
+    pub(crate) log_behind_data: Option<f64>,
     /// Longest time without a tick of any source, seconds.
     pub(crate) longest_gap_s: Option<f64>,
 }
@@ -106,6 +113,8 @@ pub(crate) struct CpuFacts {
     pub(crate) host_cores: Option<f64>,
     /// Idle or waiting for I/O, as a share.
     pub(crate) idle_share: Option<f64>,
+    /// Of the processors that the server may use, where those are fewer than the host's: the share that was idle.
+    pub(crate) server_idle_share: Option<f64>,
     pub(crate) iowait_share: Option<f64>,
     pub(crate) steal_share: Option<f64>,
     /// Interrupts, cores: not attributable to a process.
@@ -116,6 +125,12 @@ pub(crate) struct CpuFacts {
     pub(crate) run_queue: BTreeMap<String, f64>,
     /// Share of the time in which at least one task had no processor.
     pub(crate) pressure_share: Option<f64>,
+    /// CPU time of the threads that serve sessions, cores.
+    pub(crate) sessions_on_cpu: Option<f64>,
+    /// Share of the time in which the server was stopped by its CPU limit.
+    pub(crate) server_throttled: Option<f64>,
+    /// The same of the load generator and of what runs in its group.
+    pub(crate) driver_throttled: Option<f64>,
 }
 
 impl CpuFacts {
@@ -195,10 +210,11 @@ impl WindowFacts {
                 .collect(),
             headline_is_counted: workload.headline == HeadlineKind::Counted,
             types,
-            cpu: cpu(window),
+            cpu: cpu(window, plan),
             driver: driver(window),
             waits: WaitSummary::of(window.waits()),
             volumes: volumes(window),
+            log_behind_data: log_behind_data(window),
             io: io(window),
             longest_gap_s: sources
                 .filter_map(|ticks| ticks.longest_gap(window.span()))
@@ -315,23 +331,72 @@ fn cache_hit_share(window: &MeasuredWindow<'_>) -> Option<f64> {
     per(hit, hit + read)
 }
 
-fn cpu(window: &MeasuredWindow<'_>) -> CpuFacts {
+fn cpu(window: &MeasuredWindow<'_>, plan: &PlanView) -> CpuFacts {
     const STATES: [&str; 8] =
         ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal"];
     let cores = |state: &str| Some(window.rate(source::HOST_CPU, &format!("cpu.{state}"))? / 1e9);
     let total: f64 = STATES.iter().filter_map(|state| cores(state)).sum();
     let share = |state: &str| per(cores(state)?, total);
     let interrupts = ["irq", "softirq"].iter().filter_map(|state| cores(state)).sum();
+    let cores_of_host = total.round().max(1.0);
+    let idle_share = share("idle").map(|idle| idle + share("iowait").unwrap_or(0.0));
+    let on_cpu = per_process(window, "on_cpu");
     CpuFacts {
         host_cores: (total > 0.0).then_some(total),
-        idle_share: share("idle").map(|idle| idle + share("iowait").unwrap_or(0.0)),
+        idle_share,
+        server_idle_share: plan.server_cpus().filter(|limit| *limit < cores_of_host).and_then(
+            |limit| {
+                let left = limit - of_server(&on_cpu)?;
+                Some((left.min(idle_share? * cores_of_host) / limit).max(0.0))
+            },
+        ),
         iowait_share: share("iowait"),
         steal_share: share("steal"),
         interrupt_cores: (total > 0.0).then_some(interrupts),
-        on_cpu: per_process(window, "on_cpu"),
+        on_cpu,
         run_queue: per_process(window, "run_queue"),
         pressure_share: window.rate(source::PRESSURE, "cpu.some").map(|us| us / 1e6),
+        sessions_on_cpu: window.rate(source::WAITS, "sessions.on_cpu").map(|ns| ns / 1e9),
+        server_throttled: throttled(window, source::CGROUP, "cpu", cores_of_host),
+        driver_throttled: throttled(window, source::UNDERLAY, "limit", cores_of_host),
     }
+}
+
+/// Share of the time in which a group was stopped by its CPU limit.
+///
+/// The kernel adds up the times of all processors on which tasks of the group were waiting. That is the share itself
+/// if they wait on one, and as many times as much if they wait on several: how many is not recorded. A
+/// group that used up its limit by running on `cores` of them at once was stopped for the rest of the period, which
+/// is the most it can have been.
+fn throttled(window: &MeasuredWindow<'_>, source: &str, prefix: &str, cores: f64) -> Option<f64> {
+    let rate = |name: &str| window.rate(source, &format!("{prefix}.{name}"));
+    let (periods, stopped) = (rate("periods")?, rate("throttled.periods")?);
+    let time = rate("throttled.time")? / 1e9;
+    if periods <= 0.0 || time <= 0.0 {
+        return Some(0.0);
+    }
+    let used = match source {
+        source::CGROUP => rate("usage")? / 1e9,
+        _ => window.rate(source, "process.cpu")? / 1e9,
+    };
+    let most = (stopped / periods).min(1.0) * (1.0 - (used / cores).min(1.0));
+    let least = (time / cores).min(1.0);
+    Some(most.min(time).max(least).min(1.0))
+}
+
+/// Share of the log's modelled time in which it waited for data writes, if log and data lie on one device.
+fn log_behind_data(window: &MeasuredWindow<'_>) -> Option<f64> {
+    let rate = |name: &str| window.rate(source::DATASTORE, name);
+    let log = rate(&io_series::modelled(IoClass::Log))? / 1e9;
+    // Others' part of the bytes that the log's requests can have waited for: buffers drain in order.
+    let written = |volume: &str| rate(&format!("volume.{volume}.write.bytes"));
+    let (own, others) = (written(LOG_VOLUME)?, written(DATA_VOLUME)?);
+    let queued: f64 = ["write", "flush"]
+        .iter()
+        .filter_map(|operation| rate(&format!("volume.{LOG_VOLUME}.{operation}.queue")))
+        .sum();
+    let part = per(others, own + others).unwrap_or(0.0);
+    Some(per(queued / 1e9 * part, log).unwrap_or(0.0).min(1.0))
 }
 
 /// Nanoseconds per second of a counter of every process tree, in cores.

@@ -142,10 +142,10 @@ fn observed_resources(observed: &Bottleneck) -> Option<Vec<Resource>> {
     match &*observed.class {
         "mixed" | "inconclusive" => None,
         "log" => Some(vec![Resource::Log]),
-        "log-behind-data-writes" => Some(vec![Resource::Log, Resource::DataWrite]),
+        "log-behind-data" => Some(vec![Resource::Log, Resource::DataWrite]),
         "data-read" => Some(vec![Resource::Read]),
         "data-write" => Some(vec![Resource::DataWrite]),
-        "cpu" | "cpu-starved" | "throttled" | "run-queue" => Some(vec![Resource::Cpu]),
+        "cpu" | "cpu-starved" | "cpu-limit" => Some(vec![Resource::Cpu]),
         "load-generator" => Some(vec![Resource::Client]),
         // Who waits for a lock waits for what its holder does.
         "lock" => Some(of_holders().unwrap_or_default()),
@@ -157,9 +157,10 @@ fn of_time(class: TimeClass) -> Option<Resource> {
     match class {
         TimeClass::Log => Some(Resource::Log),
         TimeClass::DataRead => Some(Resource::Read),
+        TimeClass::LogBehindData => Some(Resource::Log),
         TimeClass::DataWrite => Some(Resource::DataWrite),
-        TimeClass::Cpu | TimeClass::RunQueue => Some(Resource::Cpu),
-        TimeClass::Driver => Some(Resource::Client),
+        TimeClass::Cpu | TimeClass::RunQueue | TimeClass::CpuLimit => Some(Resource::Cpu),
+        TimeClass::Driver | TimeClass::DriverLimit => Some(Resource::Client),
         _ => None,
     }
 }

@@ -4,10 +4,10 @@
 //! is no verdict. A soft one allows a verdict with low confidence. What cannot be measured is
 //! reported as not judged, and never counts as passed.
 
-use super::situation::{LOG_VOLUME, Situation};
+use super::situation::Situation;
 use super::steady::SHORTEST_S;
 use crate::analysis::{Gate, GateState, SteadyState};
-use crate::observed::SharedDevice;
+use crate::observed::{LOG_VOLUME, SharedDevice};
 use crate::plan_view::Pacing;
 use crate::wording::{amount, count, list, percent};
 

@@ -1,14 +1,11 @@
 //! The numbers of one rung of one design, over all its windows: what gates and rules look at.
 
 use crate::analysis::SteadyState;
-use crate::observed::{CpuFacts, SharedDevice, WindowFacts};
+use crate::observed::{CpuFacts, LOG_VOLUME, SharedDevice, WindowFacts};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::mean;
-use crate::verdict::time_budget::{TimeBudget, of_server};
+use crate::verdict::time_budget::{Sampled, TimeBudget, of_server};
 use crate::workload_view::WorkloadView;
-
-/// Name of the volume that the log is on.
-pub(crate) const LOG_VOLUME: &str = "wal";
 
 /// One rung.
 #[derive(Clone, Debug)]
@@ -46,6 +43,12 @@ pub(crate) struct Situation {
     pub(crate) log_volume_bytes_per_second: Option<f64>,
     /// The device that the log's volume has not to itself.
     pub(crate) log_device_shared: Option<SharedDevice>,
+    /// The modelled device that log and data share.
+    pub(crate) log_device: Option<String>,
+    /// Share of the time in which the server was stopped by its CPU limit.
+    pub(crate) server_throttled: Option<f64>,
+    /// The same of the load generator.
+    pub(crate) driver_throttled: Option<f64>,
     /// d ln(throughput) / d ln(users) around this rung.
     pub(crate) slope: Option<f64>,
 }
@@ -58,9 +61,19 @@ impl Situation {
         (plan, workload): (&PlanView, &WorkloadView),
         slope: Option<f64>,
     ) -> Situation {
+        let log_device = windows.first().and_then(|w| plan.device_of_log_and_data(w.design));
         let budgets: Vec<TimeBudget> = windows
             .iter()
-            .filter_map(|w| Some(TimeBudget::of(w.waits.as_ref()?, &w.cpu, &w.driver, w.users)))
+            .filter_map(|w| {
+                Some(TimeBudget::of(&Sampled {
+                    waits: w.waits.as_ref()?,
+                    cpu: &w.cpu,
+                    driver: &w.driver,
+                    io: &w.io,
+                    log_behind_data: w.log_behind_data.filter(|_| log_device.is_some()),
+                    users: w.users,
+                }))
+            })
             .collect();
         let pooled = |of: &dyn Fn(&WindowFacts) -> Option<f64>| {
             mean(&windows.iter().filter_map(|w| of(w)).collect::<Vec<f64>>())
@@ -105,6 +118,9 @@ impl Situation {
                 let mut shared = w.volumes.values().filter_map(|volume| volume.shared.as_ref());
                 shared.find(|shared| shared.volumes.iter().any(|on| on == LOG_VOLUME)).cloned()
             }),
+            log_device,
+            server_throttled: pooled(&|w| w.cpu.server_throttled),
+            driver_throttled: pooled(&|w| w.cpu.driver_throttled),
             slope,
         }
     }

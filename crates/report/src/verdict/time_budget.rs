@@ -1,19 +1,31 @@
 //! The time budget: where the sessions' time goes, in session-seconds per second.
 //!
-//! The engine's session samples name what sessions wait for, but two things they cannot see: whether an active
-//! session is on a processor or only runnable, and that an "idle" session may long have work that its
-//! process gets no processor for (three of eight induced bottlenecks look the same in the samples). Both
-//! come from the scheduler's counters of the server's and the driver's processes.
+//! The engine's session samples name what sessions wait for, and that is not what holds them up when the wait has
+//! ended and the session gets no processor, when it waits for another session that gets none, or when I/O takes longer
+//! than the device that is emulated. So each wait is followed to its root:
+//!
+//! 1. A session whose thread runs or could is running, stopped by the server's CPU limit, or waiting for a processor.
+//!    The states of threads tell; of a server elsewhere the scheduler's counters, for idle sessions alone.
+//! 2. A session that waits for the writer of the log, the reader of a page or the holder of a lock or latch is where
+//!    that one is, if that one runs or could.
+//! 3. Waits for I/O that exceed what the modelled devices took are this host's.
+//! 4. What the log's requests waited for data writes of the same modelled device is named so.
+//! 5. While the load generator is stopped by a CPU limit, nothing but that limit counts.
 
 use std::collections::BTreeMap;
 
+use underlay_core::IoClass;
+
 use crate::analysis::{BudgetPart, TimeClass};
-use crate::observed::{CpuFacts, DriverFacts, WaitSummary};
+use crate::observed::{CpuFacts, DriverFacts, IoFacts, WaitSummary};
 
 /// Names of the server's process tree, one per engine.
 pub(crate) const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 /// Name of the load generator's process tree.
 const DRIVER: &str = "driver";
+/// Sessions that wait this many times as long as all requests took wait for something else as well; below it may be
+/// chance.
+const CLEARLY_MORE: f64 = 1.25;
 
 /// The figure of the server's process tree.
 pub(crate) fn of_server(figures: &BTreeMap<String, f64>) -> Option<f64> {
@@ -28,30 +40,52 @@ pub(crate) struct TimeBudget {
     pub(crate) holders: BTreeMap<TimeClass, f64>,
 }
 
+/// What was observed of the sessions in one window.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sampled<'a> {
+    pub(crate) waits: &'a WaitSummary,
+    pub(crate) cpu: &'a CpuFacts,
+    pub(crate) driver: &'a DriverFacts,
+    /// What modelled I/O took; empty of real devices.
+    pub(crate) io: &'a BTreeMap<IoClass, IoFacts>,
+    /// Share of the log's time in which it waited for data writes of the modelled device that both lie on.
+    pub(crate) log_behind_data: Option<f64>,
+    pub(crate) users: u32,
+}
+
 impl TimeBudget {
-    /// The budget of a window of `users` from its samples and the scheduler's counters.
+    /// The budget of a window from its samples, the scheduler's counters and the times of modelled I/O.
     ///
-    /// Without the latter, `Cpu` includes runnable sessions and `Client` everything idle. Sessions of users
-    /// that are not active do not belong to it.
-    pub(crate) fn of(
-        waits: &WaitSummary,
-        cpu: &CpuFacts,
-        driver: &DriverFacts,
-        users: u32,
-    ) -> TimeBudget {
+    /// Without the scheduler's counters, `Cpu` includes runnable sessions and `Client` everything idle. Sessions of
+    /// users that are not active do not belong to it.
+    pub(crate) fn of(seen: &Sampled<'_>) -> TimeBudget {
+        let Sampled { waits, cpu, driver, io, .. } = *seen;
         let mut sessions = waits.sessions.clone();
-        let unused = driver.sessions.map_or(0.0, |open| (open - f64::from(users)).max(0.0));
+        let unused = driver.sessions.map_or(0.0, |open| (open - f64::from(seen.users)).max(0.0));
         if let Some(idle) = sessions.get_mut(&TimeClass::Client) {
             *idle = (*idle - unused).max(0.0);
         }
-        if let (Some(on_cpu), Some(run_queue)) = (of_server(&cpu.on_cpu), of_server(&cpu.run_queue))
-        {
-            split_server_time(&mut sessions, on_cpu, run_queue);
+        if let Some(awake) = Awake::of(&mut sessions, waits, cpu) {
+            awake.add(&mut sessions);
+            let waiting = follow(&mut sessions, waits, &awake);
+            take_out_host(&mut sessions, io, &waiting);
+        } else {
+            take_out_host(&mut sessions, io, &BTreeMap::new());
+        }
+        if let Some(behind) = seen.log_behind_data {
+            let log = sessions.get(&TimeClass::Log).copied().unwrap_or(0.0);
+            move_part(&mut sessions, TimeClass::Log, TimeClass::LogBehindData, log * behind);
         }
         let running = driver.cores.or_else(|| cpu.on_cpu.get(DRIVER).copied());
         if let Some(running) = running {
             let runnable = cpu.run_queue.get(DRIVER).copied().unwrap_or(0.0);
             move_part(&mut sessions, TimeClass::Client, TimeClass::Driver, running + runnable);
+        }
+        if let Some(stopped) = cpu.driver_throttled.filter(|share| *share > 0.0) {
+            // The samplers are stopped together with the load generator: what they see is the rest of the time.
+            let all: f64 = sessions.values().sum();
+            sessions.values_mut().for_each(|count| *count *= 1.0 - stopped);
+            sessions.insert(TimeClass::DriverLimit, all * stopped);
         }
         TimeBudget { sessions, holders: waits.holders.clone() }
     }
@@ -118,23 +152,165 @@ impl TimeBudget {
     }
 }
 
-/// Divides the sessions that the samples call "on CPU" and, as far as the server's processes ran or
-/// wanted to run longer than that, takes the rest from those they call idle.
-fn split_server_time(sessions: &mut BTreeMap<TimeClass, f64>, on_cpu: f64, run_queue: f64) {
+/// The sessions that run or could, whatever the samples call them.
+#[derive(Clone, Copy, Debug)]
+struct Awake {
+    sessions: f64,
+    /// Of them running, stopped by the server's CPU limit, and waiting for a processor; together 1.
+    running: f64,
+    stopped: f64,
+    runnable: f64,
+    /// Share of the waits with a thread that runs or could which had ended. The rest only looks so: the thread is looked
+    /// at a moment after the wait.
+    ended: f64,
+}
+
+impl Awake {
+    /// Takes them out of the classes in which the samples see them; `None` without any counter.
+    fn of(
+        sessions: &mut BTreeMap<TimeClass, f64>,
+        waits: &WaitSummary,
+        cpu: &CpuFacts,
+    ) -> Option<Awake> {
+        let on_cpu = of_server(&cpu.on_cpu);
+        let (awake, running, ended) = match &waits.awake {
+            Some(awake) => {
+                let (awake, ended) = by_threads(sessions, awake);
+                let running = cpu.sessions_on_cpu.or(on_cpu).map_or(1.0, |cores| cores / awake);
+                (awake, if awake > 0.0 { running.min(1.0) } else { 1.0 }, ended)
+            }
+            None => {
+                let (on_cpu, run_queue) = (on_cpu?, of_server(&cpu.run_queue)?);
+                let wanted = on_cpu + run_queue;
+                let awake = by_scheduler(sessions, wanted);
+                (awake, if wanted > 0.0 { on_cpu / wanted } else { 1.0 }, 0.0)
+            }
+        };
+        let stopped = cpu.server_throttled.unwrap_or(0.0).min(1.0 - running);
+        let runnable = 1.0 - running - stopped;
+        Some(Awake { sessions: awake, running, stopped, runnable, ended })
+    }
+
+    fn add(&self, sessions: &mut BTreeMap<TimeClass, f64>) {
+        let parts = [
+            (TimeClass::Cpu, self.running),
+            (TimeClass::CpuLimit, self.stopped),
+            (TimeClass::RunQueue, self.runnable),
+        ];
+        for (class, share) in parts.into_iter().filter(|(_, share)| *share > 0.0) {
+            *sessions.entry(class).or_default() += self.sessions * share;
+        }
+    }
+
+    /// Moves sessions to where those are that they wait for; such a one runs or could.
+    fn hand_over(&self, sessions: &mut BTreeMap<TimeClass, f64>, from: TimeClass, count: f64) {
+        for (to, share) in [
+            (TimeClass::Cpu, self.running),
+            (TimeClass::CpuLimit, self.stopped),
+            (TimeClass::RunQueue, self.runnable),
+        ] {
+            // A lock that is held by somebody who runs is waited for as a lock.
+            let is_lock = matches!(from, TimeClass::Lock | TimeClass::Latch);
+            if !(is_lock && to == TimeClass::Cpu) {
+                move_part(sessions, from, to, count * share);
+            }
+        }
+    }
+}
+
+/// By the states of threads: all that the samples call running, and of the others as many as run or could beyond
+/// that. Returns their number, and the share of the others that were taken.
+fn by_threads(
+    sessions: &mut BTreeMap<TimeClass, f64>,
+    awake: &BTreeMap<TimeClass, f64>,
+) -> (f64, f64) {
+    let sampled = sessions.remove(&TimeClass::Cpu).unwrap_or(0.0);
+    let all: f64 = awake.values().sum();
+    let in_waits = all - awake.get(&TimeClass::Cpu).copied().unwrap_or(0.0);
+    let hidden = (all - sampled).clamp(0.0, in_waits.max(0.0));
+    let ended = if in_waits > 0.0 { hidden / in_waits } else { 0.0 };
+    let mut taken = 0.0;
+    for (class, count) in awake.iter().filter(|(class, _)| **class != TimeClass::Cpu) {
+        if let Some(waiting) = sessions.get_mut(class) {
+            let part = (count * ended).min(*waiting);
+            *waiting -= part;
+            taken += part;
+        }
+    }
+    // Sampled but neither running nor runnable: asleep in the kernel without a name, for example in page faults.
+    let asleep = (sampled - all).max(0.0);
+    if asleep > 0.0 {
+        *sessions.entry(TimeClass::Other).or_default() += asleep;
+    }
+    (sampled - asleep + taken, ended)
+}
+
+/// By the scheduler's counters alone: all that the samples call running and, as far as the server's processes
+/// ran or wanted to run longer than that, the rest from those they call idle.
+fn by_scheduler(sessions: &mut BTreeMap<TimeClass, f64>, wanted: f64) -> f64 {
     let sampled = sessions.remove(&TimeClass::Cpu).unwrap_or(0.0);
     let idle = sessions.get(&TimeClass::Client).copied().unwrap_or(0.0);
-    let hidden = (on_cpu + run_queue - sampled).clamp(0.0, idle);
+    let hidden = (wanted - sampled).clamp(0.0, idle);
     if hidden > 0.0 {
         sessions.insert(TimeClass::Client, idle - hidden);
     }
-    // Sampled but neither running nor runnable: asleep in the kernel without a name, for example in
-    // page faults.
-    let asleep = (sampled - on_cpu - run_queue).max(0.0);
-    let awake = sampled + hidden - asleep;
-    let running = if on_cpu + run_queue > 0.0 { on_cpu / (on_cpu + run_queue) } else { 1.0 };
-    sessions.insert(TimeClass::Cpu, awake * running);
-    sessions.insert(TimeClass::RunQueue, awake * (1.0 - running));
+    let asleep = (sampled - wanted).max(0.0);
     *sessions.entry(TimeClass::Other).or_default() += asleep;
+    sampled + hidden - asleep
+}
+
+/// Follows waits for other sessions to what those do. Returns how many are left that wait for another session's I/O.
+fn follow(
+    sessions: &mut BTreeMap<TimeClass, f64>,
+    waits: &WaitSummary,
+    awake: &Awake,
+) -> BTreeMap<TimeClass, f64> {
+    let mut waiting = BTreeMap::new();
+    for (class, roots) in
+        [(TimeClass::Log, &waits.log_holders), (TimeClass::DataRead, &waits.page_holders)]
+    {
+        let on_awake = roots.running + awake.ended * roots.awake;
+        awake.hand_over(sessions, class, on_awake);
+        waiting.insert(class, roots.all - on_awake);
+    }
+    let locked = sessions.get(&TimeClass::Lock).copied().unwrap_or(0.0);
+    let holders = &waits.lock_holders;
+    awake.hand_over(
+        sessions,
+        TimeClass::Lock,
+        locked * (holders.running + awake.ended * holders.awake),
+    );
+    // Nobody sleeps with a latch, with few exceptions.
+    let latched = sessions.get(&TimeClass::Latch).copied().unwrap_or(0.0);
+    awake.hand_over(sessions, TimeClass::Latch, latched);
+    waiting
+}
+
+/// Leaves in the classes of I/O what the modelled devices account for; the rest is this host's.
+///
+/// `waiting`: of the sessions in a class those that wait for the I/O of another one.
+fn take_out_host(
+    sessions: &mut BTreeMap<TimeClass, f64>,
+    io: &BTreeMap<IoClass, IoFacts>,
+    waiting: &BTreeMap<TimeClass, f64>,
+) {
+    let classes = [
+        (TimeClass::Log, IoClass::Log),
+        (TimeClass::DataRead, IoClass::Read),
+        (TimeClass::DataWrite, IoClass::DataWrite),
+    ];
+    for (class, io_class) in classes {
+        let Some(time) = io.get(&io_class) else { continue };
+        let all = sessions.get(&class).copied().unwrap_or(0.0);
+        let own = all - waiting.get(&class).copied().unwrap_or(0.0);
+        let mut storage = if time.actual > 0.0 { time.modelled / time.actual } else { 0.0 };
+        // What sessions wait beyond the time of all requests, the file system's work for instance. Of data writes the
+        // requests are those of processes that no session waits for.
+        if io_class != IoClass::DataWrite && own > CLEARLY_MORE * time.actual {
+            storage = storage.min(time.modelled / own);
+        }
+        move_part(sessions, class, TimeClass::HostIo, all * (1.0 - storage.min(1.0)));
+    }
 }
 
 fn move_part(sessions: &mut BTreeMap<TimeClass, f64>, from: TimeClass, to: TimeClass, most: f64) {
@@ -148,18 +324,143 @@ fn move_part(sessions: &mut BTreeMap<TimeClass, f64>, from: TimeClass, to: TimeC
 
 #[cfg(test)]
 mod tests {
-    use super::TimeBudget;
+    use super::{Sampled, TimeBudget};
     use crate::analysis::TimeClass;
-    use crate::observed::{CpuFacts, DriverFacts, WaitSummary};
+    use crate::observed::{CpuFacts, DriverFacts, IoFacts, Roots, WaitSummary};
     use std::collections::BTreeMap;
-    use underlay_core::Histogram;
+    use underlay_core::{Histogram, IoClass};
 
-    fn budget(sampled: &[(TimeClass, f64)], server: (f64, f64), driver: (f64, f64)) -> TimeBudget {
-        let waits = WaitSummary {
+    fn waits(sampled: &[(TimeClass, f64)]) -> WaitSummary {
+        WaitSummary {
             sessions: sampled.iter().copied().collect(),
             samples: 100,
-            holders: BTreeMap::new(),
+            ..WaitSummary::default()
+        }
+    }
+
+    fn of(
+        waits: &WaitSummary,
+        cpu: &CpuFacts,
+        driver: &DriverFacts,
+        (io, log_behind_data): (&Io, Option<f64>),
+        users: u32,
+    ) -> TimeBudget {
+        TimeBudget::of(&Sampled { waits, cpu, driver, io, log_behind_data, users })
+    }
+
+    type Io = BTreeMap<IoClass, IoFacts>;
+
+    fn quiet_driver() -> DriverFacts {
+        DriverFacts {
+            cores: None,
+            sessions: None,
+            busiest_share: None,
+            lag: (&Histogram::new()).into(),
+        }
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-6, "{found}, not {expected}");
+    }
+
+    /// Half a processor for 8 sessions over a device without any delay: 5 wait for a log writer that is stopped, and the
+    /// flushes and reads of 2.4 have ended.
+    fn capped() -> (WaitSummary, CpuFacts) {
+        let mut seen = waits(&[
+            (TimeClass::Log, 5.0),
+            (TimeClass::DataRead, 2.0),
+            (TimeClass::Cpu, 0.6),
+            (TimeClass::Client, 0.4),
+        ]);
+        seen.awake =
+            Some([(TimeClass::Log, 0.8), (TimeClass::DataRead, 1.6), (TimeClass::Cpu, 0.6)].into());
+        seen.log_holders = Roots { all: 4.0, running: 1.0, awake: 3.0 };
+        let cpu = CpuFacts {
+            sessions_on_cpu: Some(0.45),
+            server_throttled: Some(0.75),
+            ..CpuFacts::default()
         };
+        (seen, cpu)
+    }
+
+    #[test]
+    fn waits_for_a_session_that_its_limit_stops_are_the_limits() {
+        let (seen, cpu) = capped();
+        let found = of(&seen, &cpu, &quiet_driver(), (&Io::new(), None), 8);
+        // 3 awake, 0.45 of them running; 4 wait for such.
+        near(found.of_class(TimeClass::Cpu), 7.0 * 0.15);
+        near(found.of_class(TimeClass::CpuLimit), 7.0 * 0.75);
+        near(found.of_class(TimeClass::RunQueue), 7.0 * 0.10);
+        near(found.of_class(TimeClass::Log), 5.0 - 0.8 - 4.0);
+        near(found.of_class(TimeClass::DataRead), 0.4);
+        near(found.total(), 8.0);
+    }
+
+    #[test]
+    fn a_device_that_takes_no_time_is_waited_for_by_nobody() {
+        let (mut seen, cpu) = capped();
+        seen.awake = Some([(TimeClass::Cpu, 0.6)].into());
+        seen.log_holders = Roots { all: 4.0, running: 0.0, awake: 0.0 };
+        let time = |modelled, actual| IoFacts { per_second: 500.0, modelled, actual };
+        let null = Io::from([(IoClass::Log, time(0.0, 0.5)), (IoClass::Read, time(0.0, 1.8))]);
+        let found = of(&seen, &cpu, &quiet_driver(), (&null, None), 8);
+        near(found.of_class(TimeClass::Log), 0.0);
+        near(found.of_class(TimeClass::DataRead), 0.0);
+        near(found.of_class(TimeClass::HostIo), 7.0);
+        // A device that takes 0.4 of a second per second for the log, which one writer waits for all the time.
+        let slow = Io::from([(IoClass::Log, time(0.4, 0.5)), (IoClass::Read, time(1.8, 1.8))]);
+        let found = of(&seen, &cpu, &quiet_driver(), (&slow, Some(0.25)), 8);
+        near(found.of_class(TimeClass::HostIo), 5.0 * 0.6);
+        near(found.of_class(TimeClass::Log), 5.0 * 0.4 * 0.75);
+        near(found.of_class(TimeClass::LogBehindData), 5.0 * 0.4 * 0.25);
+        near(found.of_class(TimeClass::DataRead), 2.0);
+    }
+
+    #[test]
+    fn a_thread_that_is_seen_a_moment_later_takes_nothing_from_the_log() {
+        // As many are called running as threads run: the states of the others only came later.
+        let mut seen =
+            waits(&[(TimeClass::Log, 6.0), (TimeClass::Cpu, 1.0), (TimeClass::Client, 1.0)]);
+        seen.awake = Some([(TimeClass::Log, 0.6), (TimeClass::Cpu, 0.4)].into());
+        seen.log_holders = Roots { all: 5.0, running: 0.0, awake: 1.0 };
+        let cpu = CpuFacts { sessions_on_cpu: Some(0.9), ..CpuFacts::default() };
+        let found = of(&seen, &cpu, &quiet_driver(), (&Io::new(), None), 8);
+        near(found.of_class(TimeClass::Log), 6.0);
+        near(found.of_class(TimeClass::Cpu), 0.9);
+        near(found.of_class(TimeClass::RunQueue), 0.1);
+    }
+
+    #[test]
+    fn locks_and_latches_of_stopped_sessions_are_the_limits() {
+        let mut seen =
+            waits(&[(TimeClass::Lock, 4.0), (TimeClass::Latch, 2.0), (TimeClass::Cpu, 2.0)]);
+        seen.awake = Some([(TimeClass::Cpu, 2.0)].into());
+        seen.lock_holders = Roots { all: 1.0, running: 0.5, awake: 0.0 };
+        let cpu = CpuFacts {
+            sessions_on_cpu: Some(0.4),
+            server_throttled: Some(0.6),
+            ..CpuFacts::default()
+        };
+        let found = of(&seen, &cpu, &quiet_driver(), (&Io::new(), None), 8);
+        // Half of the holders run or could: 20 % of that time running.
+        near(found.of_class(TimeClass::Lock), 2.0 + 2.0 * 0.2);
+        near(found.of_class(TimeClass::Latch), 2.0 * 0.2);
+        near(found.of_class(TimeClass::CpuLimit), 6.0 * 0.6);
+        near(found.of_class(TimeClass::RunQueue), 6.0 * 0.2);
+    }
+
+    #[test]
+    fn what_is_seen_between_the_stops_of_the_load_generator_is_the_rest_of_the_time() {
+        let seen = waits(&[(TimeClass::Log, 4.0), (TimeClass::Client, 4.0)]);
+        let cpu = CpuFacts { driver_throttled: Some(0.9), ..CpuFacts::default() };
+        let found = of(&seen, &cpu, &quiet_driver(), (&Io::new(), None), 8);
+        near(found.of_class(TimeClass::DriverLimit), 7.2);
+        near(found.of_class(TimeClass::Log), 0.4);
+        near(found.total(), 8.0);
+    }
+
+    fn budget(sampled: &[(TimeClass, f64)], server: (f64, f64), driver: (f64, f64)) -> TimeBudget {
+        let waits = waits(sampled);
         let trees = |server, driver| {
             BTreeMap::from([("postgres".to_string(), server), ("driver".to_string(), driver)])
         };
@@ -168,13 +469,8 @@ mod tests {
             run_queue: trees(server.1, driver.1),
             ..CpuFacts::default()
         };
-        let driver = DriverFacts {
-            cores: None,
-            sessions: None,
-            busiest_share: None,
-            lag: (&Histogram::new()).into(),
-        };
-        TimeBudget::of(&waits, &cpu, &driver, 8)
+        let driver = quiet_driver();
+        of(&waits, &cpu, &driver, (&Io::new(), None), 8)
     }
 
     /// The select-only case of a measured series: the samples call 7.23 of 8 sessions idle.
@@ -191,18 +487,9 @@ mod tests {
 
     #[test]
     fn sessions_of_users_that_are_not_active_do_not_count() {
-        let waits = WaitSummary {
-            sessions: [(TimeClass::Client, 14.2), (TimeClass::Log, 1.8)].into(),
-            samples: 100,
-            holders: BTreeMap::new(),
-        };
-        let driver = DriverFacts {
-            cores: None,
-            sessions: Some(16.0),
-            busiest_share: None,
-            lag: (&Histogram::new()).into(),
-        };
-        let found = TimeBudget::of(&waits, &CpuFacts::default(), &driver, 2);
+        let waits = waits(&[(TimeClass::Client, 14.2), (TimeClass::Log, 1.8)]);
+        let driver = DriverFacts { sessions: Some(16.0), ..quiet_driver() };
+        let found = of(&waits, &CpuFacts::default(), &driver, (&Io::new(), None), 2);
         assert!((found.total() - 2.0).abs() < 1e-9);
         assert!((found.of_class(TimeClass::Client) - 0.2).abs() < 1e-9);
     }

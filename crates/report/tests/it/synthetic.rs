@@ -269,7 +269,9 @@ fn workload(scenario: &Scenario) -> Value {
     }
     let pacing = json!({ "closed": { "key_think": scenario.key_think } });
     let Some(mariadb) = &scenario.mariadb else {
-        let tpcc = json!({ "warehouses": 16, "mode": "procedures", "pacing": pacing });
+        let tpcc = json!({
+            "warehouses": 16, "mode": "procedures", "home_warehouse": "drawn", "pacing": pacing,
+        });
         return json!({ "tpcc": tpcc });
     };
     let headline = json!({

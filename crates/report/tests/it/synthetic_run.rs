@@ -546,5 +546,7 @@ fn waits(interval: Interval, happened: &Second, top_users: u32) -> WaitWindow {
         holder_samples: 5,
         holders: Vec::new(),
         background: Vec::new(),
+        log_holders: Vec::new(),
+        page_holders: Vec::new(),
     }
 }

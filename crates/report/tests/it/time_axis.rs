@@ -118,6 +118,8 @@ impl Writer<'_> {
                 holder_samples: 0,
                 holders: Vec::new(),
                 background: Vec::new(),
+                log_holders: Vec::new(),
+                page_holders: Vec::new(),
             };
             self.recorder.waits(self.run, &window).unwrap();
         }

@@ -341,7 +341,8 @@ design: number,
 users: number,
 metrics: { [key in string]: Estimate },
 latencies: Array<LatencyRow>,
-volumes: Array<VolumeRow>, };
+volumes: Array<VolumeRow>,
+working_set: WorkingSet | null, };
 
 export type RungValidity = {
 design: number,
@@ -414,7 +415,7 @@ status: string,
 sessions: number,
 time_dilation: number, };
 
-export type TimeClass = "driver" | "client" | "cpu" | "run-queue" | "log" | "data-read" | "data-write" | "lock" | "latch" | "other";
+export type TimeClass = "driver" | "driver-limit" | "client" | "cpu" | "run-queue" | "cpu-limit" | "host-io" | "log" | "log-behind-data" | "data-read" | "data-write" | "lock" | "latch" | "other";
 
 export type TimelineLine = {
 run: number,
@@ -469,6 +470,12 @@ end_s: number,
 headline: Estimate,
 metrics: { [key in string]: number | null },
 steady: Steady, };
+
+export type WorkingSet = {
+share: number,
+touched_bytes: number | null,
+memory_bytes: number | null,
+text: string, };
 
 export type Workload = {
 name: string,

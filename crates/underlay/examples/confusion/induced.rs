@@ -87,7 +87,7 @@ pub fn all(engine: &str) -> Vec<Induced> {
         format!("[design.datastore.emulated]\ndevices = [{{ name = \"both\", {device} }}]\n")
     };
     vec![
-        Induced { cpus: Some(0.2), ..usual("cpu-quota", &["cpu"]) },
+        Induced { cpus: Some(0.2), ..usual("cpu-quota", &["cpu", "cpu-limit"]) },
         Induced {
             burners: true,
             design: devices(INSTANT, INSTANT),
@@ -101,7 +101,7 @@ pub fn all(engine: &str) -> Vec<Induced> {
         },
         short_of_memory(Induced {
             design: shared(&slow_drain("6MB")),
-            ..usual("log-behind-data-writes", &["data-write", "log"])
+            ..usual("log-behind-data-writes", &["data-write", "log", "log-behind-data"])
         }),
         short_of_memory(Induced {
             design: devices(slow_reads, ORDINARY),

@@ -64,6 +64,7 @@ fn is_span(info: &SourceInfo, series: &SeriesSpec) -> bool {
         source::CGROUP => {
             series.name == "cpu.throttled.time" || series.name.starts_with("pressure.")
         }
+        source::UNDERLAY => series.name == "limit.throttled.time",
         _ => false,
     }
 }

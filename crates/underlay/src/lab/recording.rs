@@ -128,19 +128,29 @@ fn write(recorder: &mut Recorder, run: RunId, item: Item) -> Result<(), WriteErr
         Item::Tick { source, begin, end, values } => {
             recorder.tick(run, index_of(source), Interval { begin, end }, &values)
         }
-        Item::Waits { begin, end, counts, samples, holders, holder_samples, background } => {
-            recorder.waits(
-                run,
-                &WaitWindow {
-                    interval: Interval { begin, end },
-                    samples,
-                    clients: wait_counts(counts),
-                    holder_samples,
-                    holders: wait_counts(holders),
-                    background: wait_counts(background),
-                },
-            )
-        }
+        Item::Waits {
+            begin,
+            end,
+            counts,
+            samples,
+            holders,
+            holder_samples,
+            background,
+            log_holders,
+            page_holders,
+        } => recorder.waits(
+            run,
+            &WaitWindow {
+                interval: Interval { begin, end },
+                samples,
+                clients: wait_counts(counts),
+                holder_samples,
+                holders: wait_counts(holders),
+                background: wait_counts(background),
+                log_holders: wait_counts(log_holders),
+                page_holders: wait_counts(page_holders),
+            },
+        ),
         Item::Note { at, source, text } => recorder.event(&Event {
             run: Some(run),
             at,

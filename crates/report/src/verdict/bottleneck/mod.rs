@@ -117,18 +117,22 @@ fn ruled_out(situation: &Situation, shares: &Shares, verdict: &str) -> Vec<Ruled
         add("offered-load", "users have no think time".to_string());
     }
     if shares.client < NETWORK {
-        let outside = shares.client + shares.driver;
+        let outside = shares.client + shares.driver + shares.driver_limit;
         add("network", format!("{} of the time is spent outside the server", percent(outside)));
     }
-    if let Some(busy) = cpu_busy(situation).filter(|_| verdict != "cpu-starved") {
-        let time = percent(shares.cpu + shares.run_queue);
+    if let Some(busy) = cpu_busy(situation).filter(|_| !verdict.starts_with("cpu-")) {
+        let time = percent(shares.cpu_candidate().2);
         if busy < CPU_BUSY {
             add("cpu", format!("{time} of the time, processors {} busy", percent(busy)));
         }
     }
     for (class, words, share) in shares.candidates() {
         // Several shares that are too small to decide may be the limit together.
-        if class != "cpu" && share < DECIDES && !matches!(verdict, "mixed" | "inconclusive") {
+        let is_cpu = class.starts_with("cpu");
+        // Of real devices nothing is known to be the host's.
+        let is_unknown = class == "host-io" && share == 0.0;
+        if !is_cpu && !is_unknown && share < DECIDES && !matches!(verdict, "mixed" | "inconclusive")
+        {
             add(class, format!("{} of the time {words}", percent(share)));
         }
     }
@@ -171,6 +175,9 @@ mod tests {
             log_bytes_per_second: Some(1e6),
             log_volume_bytes_per_second: Some(1.5e6),
             log_device_shared: None,
+            log_device: Some("sata".to_string()),
+            server_throttled: None,
+            driver_throttled: None,
             slope: None,
         }
     }
@@ -233,6 +240,75 @@ mod tests {
         assert_eq!(class(&scarce), "cpu");
         scarce.interference_share = Some(0.2);
         assert_eq!(class(&scarce), "cpu-starved");
+    }
+
+    #[test]
+    fn a_cpu_limit_is_told_from_storage_and_from_the_host() {
+        let mut capped = situation(&[
+            (TimeClass::CpuLimit, 4.0),
+            (TimeClass::Cpu, 1.0),
+            (TimeClass::RunQueue, 0.8),
+            (TimeClass::Log, 1.2),
+            (TimeClass::Client, 1.0),
+        ]);
+        (capped.server_cores, capped.server_allotment) = (Some(0.49), Some(0.5));
+        capped.server_throttled = Some(0.75);
+        let found = judge(&capped, 0, 8);
+        assert_eq!(found.class, "cpu-limit");
+        assert!(
+            found.sentence.ends_with(
+                "it was stopped 75 % of the time (limit 0.5 processors), while the host was 60 % idle"
+            ),
+            "{}",
+            found.sentence
+        );
+        assert!(found.ruled_out.iter().all(|out| !out.class.starts_with("cpu")));
+    }
+
+    #[test]
+    fn a_limit_of_the_load_generator_comes_first() {
+        let mut capped = situation(&[
+            (TimeClass::DriverLimit, 7.4),
+            (TimeClass::Log, 0.4),
+            (TimeClass::Cpu, 0.2),
+        ]);
+        capped.driver_throttled = Some(0.93);
+        let found = judge(&capped, 0, 8);
+        assert_eq!(found.class, "load-generator");
+        assert!(found.sentence.contains("a CPU limit stopped it 93 % of the time"));
+    }
+
+    #[test]
+    fn the_log_behind_data_writes_names_the_device() {
+        let found = judge(
+            &situation(&[
+                (TimeClass::LogBehindData, 4.5),
+                (TimeClass::Log, 1.5),
+                (TimeClass::Cpu, 1.0),
+                (TimeClass::Client, 1.0),
+            ]),
+            0,
+            8,
+        );
+        assert_eq!(found.class, "log-behind-data");
+        assert!(
+            found.sentence.starts_with(
+                "the log waits behind data writes on device sata (sessions spend 75 % of their time"
+            ),
+            "{}",
+            found.sentence
+        );
+    }
+
+    #[test]
+    fn io_beyond_the_device_is_not_called_storage() {
+        let found = judge(
+            &situation(&[(TimeClass::HostIo, 6.0), (TimeClass::Log, 1.0), (TimeClass::Cpu, 1.0)]),
+            0,
+            8,
+        );
+        assert_eq!(found.class, "host-io");
+        assert!(found.sentence.starts_with("this host, not storage"), "{}", found.sentence);
     }
 
     #[test]

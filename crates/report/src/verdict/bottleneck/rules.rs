@@ -37,11 +37,12 @@ pub(super) struct Ruling {
 /// What the first rule says that applies.
 pub(super) fn rule(situation: &Situation, shares: &Shares) -> Ruling {
     generator_rule(situation)
+        .or_else(|| generator_limit_rule(situation, shares))
         .or_else(|| offered_load_rule(situation, shares))
         .or_else(|| network_rule(situation, shares))
         .or_else(|| cpu_rule(situation, shares))
         .or_else(|| interference_rule(situation))
-        .unwrap_or_else(|| largest_class_rule(shares))
+        .unwrap_or_else(|| largest_class_rule(situation, shares))
 }
 
 /// No verdict, because a condition for one is not met.
@@ -64,6 +65,17 @@ fn generator_rule(situation: &Situation) -> Option<Ruling> {
             percent(share)
         ),
         share: 1.0,
+    })
+}
+
+fn generator_limit_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
+    (shares.driver_limit >= DECIDES).then(|| Ruling {
+        class: "load-generator",
+        sentence: format!(
+            "the load generator is the bottleneck: a CPU limit stopped it {} of the time; the database was not measured",
+            percent(situation.driver_throttled.unwrap_or(shares.driver_limit))
+        ),
+        share: shares.driver_limit,
     })
 }
 
@@ -103,6 +115,19 @@ fn cpu_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
     if shares.cpu_of_busy < CPU_TIME || !(exhausted || pressed) {
         return None;
     }
+    let (class, ..) = shares.cpu_candidate();
+    if class == "cpu-limit" {
+        return Some(Ruling {
+            class,
+            sentence: format!(
+                "the server's CPU limit: {} of the time in the server is running, stopped by the limit or waiting for a session \
+                 that is{}",
+                percent(shares.cpu_of_busy),
+                limit_numbers(situation)
+            ),
+            share: shares.cpu_of_busy,
+        });
+    }
     let numbers = format!(
         "{} of the time in the server is running or runnable, and its processors are {} busy",
         percent(shares.cpu_of_busy),
@@ -127,6 +152,19 @@ fn cpu_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
     Some(ruling)
 }
 
+/// What the limit is, and how much the host has left, in words that follow a sentence.
+fn limit_numbers(situation: &Situation) -> String {
+    let stopped = situation.server_throttled.map(|share| {
+        let processors = situation.server_allotment.map_or(String::new(), |of| {
+            format!(" (limit {} processors)", crate::wording::amount(of))
+        });
+        format!("; it was stopped {} of the time{processors}", percent(share))
+    });
+    let idle =
+        situation.idle_share.map(|idle| format!(", while the host was {} idle", percent(idle)));
+    [stopped, idle].into_iter().flatten().collect()
+}
+
 /// Use of the server's processors, or of all of the host's if those are scarcer.
 pub(super) fn cpu_busy(situation: &Situation) -> Option<f64> {
     let server = situation.server_cores.zip(situation.server_allotment).map(|(used, of)| used / of);
@@ -144,13 +182,32 @@ fn interference_rule(situation: &Situation) -> Option<Ruling> {
     ))
 }
 
-fn largest_class_rule(shares: &Shares) -> Ruling {
+fn largest_class_rule(situation: &Situation, shares: &Shares) -> Ruling {
     let classes = shares.candidates();
     let (class, words, share) = classes[0];
     let (second_class, _, second) = classes[1];
     if share >= DECIDES && share >= AHEAD * second {
         let mut sentence =
             format!("{} (sessions spend {} of their time {words})", title(class), percent(share));
+        match class {
+            "log-behind-data" => {
+                let device = situation.log_device.as_deref().unwrap_or("they share");
+                sentence = format!(
+                    "the log waits behind data writes on device {device} (sessions spend {} of their time {words}, {} of \
+                     that behind data writes)",
+                    percent(share),
+                    percent(shares.log_behind_data / shares.log)
+                );
+            }
+            "host-io" => {
+                sentence = format!(
+                    "this host, not storage (sessions spend {} of their time {words})",
+                    percent(share)
+                );
+            }
+            "cpu-limit" => sentence.push_str(&limit_numbers(situation)),
+            _ => {}
+        }
         if class == "lock"
             && let Some((holder, held)) = shares.holder
         {

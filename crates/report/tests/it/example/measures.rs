@@ -50,6 +50,7 @@ pub fn rungs() -> Vec<Rung> {
                 .map(|(kind, name)| latency_row(design, rung, kind, name))
                 .collect(),
             volumes: ["data", "wal"].iter().map(|name| volume_row(design, rung, name)).collect(),
+            working_set: None,
         }
     })
 }

@@ -10,7 +10,7 @@ import { quantity } from "../unit";
 import { vocabulary } from "../vocabulary";
 
 /** The measures of the table of rungs; one that no rung has is left out. */
-const METRICS = ["headline", "tpm", "tpm_per_user", "cpu_idle", "error_share"];
+const METRICS = ["headline", "tpm", "tpm_per_user", "server_cpu_idle", "cpu_idle", "error_share"];
 
 /** The section. */
 export function numbers(page: Page): HTMLElement {
@@ -34,6 +34,7 @@ function rungTable(page: Page): HTMLElement {
   const metrics = METRICS
     .filter((name) => page.analysis.rungs.some((rung) => rung.metrics[name]))
     .map((name) => metricOf(page, name));
+  const touched = page.analysis.rungs.some((rung) => rung.working_set !== null);
   const rows = page.ladder.flatMap((users) =>
     page.designs.flatMap((design, index): Row[] => {
       const rung = page.rung(index, users);
@@ -45,6 +46,7 @@ function rungTable(page: Page): HTMLElement {
           design.title,
           ...metrics.map((metric) =>
             withInterval(rung.metrics[metric.name], (value) => quantity(value, metric.unit))),
+          ...(touched ? [rung.working_set?.text ?? MISSING] : []),
           count(rung.metrics["headline"]?.runs.length ?? 0),
         ],
       }];
@@ -54,6 +56,7 @@ function rungTable(page: Page): HTMLElement {
       { heading: capitalised(vocabulary().many), numeric: true },
       { heading: "Design", design: true },
       ...metrics.map((metric) => ({ heading: metric.title, numeric: true })),
+      ...(touched ? [{ heading: "Working set" }] : []),
       { heading: "Runs", numeric: true },
     ],
     rows,

@@ -13,10 +13,14 @@ import { confidenceBadge } from "./verdict";
 
 const TITLES: Record<string, string> = {
   driver: "Load generator",
+  "driver-limit": "Load generator's CPU limit",
   client: "Client",
   cpu: "Server CPU",
   "run-queue": "Waiting for CPU",
+  "cpu-limit": "Server's CPU limit",
+  "host-io": "Host's share of I/O",
   log: "Log writes",
+  "log-behind-data": "Log behind data writes",
   "data-read": "Data reads",
   "data-write": "Data writes",
   lock: "Locks",

@@ -1,13 +1,15 @@
 //! What observing costs: the collector's own sweeps, misses, CPU time and memory.
 //!
-//! * **Reads** counters that the tiers keep, `/proc/self/statm` and the CPU clock of the process.
+//! * **Reads** counters that the tiers keep, `/proc/self/statm`, `cpu.stat` of its control group and the CPU clock of the process.
 //! * **Emits** per tier the time of the latest sweep, ticks taken and missed, and CPU time; for the
 //!   whole process CPU time and resident memory.
-//! * **Costs** about 7 us per tick.
+//! * **Costs** about 15 us per tick.
 //! * **Needs** nothing.
 //!
 //! The process is the one that runs the collector: when the load driver lives in it, `process.cpu`
 //! is mostly the driver's. `collector.cpu` is the collector's alone.
+
+mod own_limit;
 
 use crate::declare::{SamplerDoc, SeriesDoc};
 use crate::identity::{Identity, identify};
@@ -15,6 +17,7 @@ use crate::kernel_file::KernelFile;
 use crate::source::{SampleError, Sampler};
 use crate::targets::Roots;
 use crate::tier::Account;
+use own_limit::OwnLimit;
 use rustix::time::{ClockId, clock_gettime};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,8 +27,8 @@ use underlay_core::series::Layer;
 pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "underlay",
     layer: Layer::Underlay,
-    reads: "its own counters, /proc/self/statm",
-    costs: "7 us",
+    reads: "its own counters, /proc/self/statm, cpu.stat of the process's control group and those above",
+    costs: "15 us",
     needs: "nothing",
     traps: &[
         "process.cpu and process.rss include everything that runs in the same process, the load driver too",
@@ -44,6 +47,21 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
             "ticks a tier missed because the one before took too long",
         ),
         SeriesDoc::counter("tier.<tier>.cpu", "ns", "CPU time of a tier's thread"),
+        SeriesDoc::counter(
+            "limit.periods",
+            "periods",
+            "enforcement periods of a CPU limit in which the process wanted to run",
+        ),
+        SeriesDoc::counter(
+            "limit.throttled.periods",
+            "periods",
+            "of these, periods in which it was stopped by the limit",
+        ),
+        SeriesDoc::counter(
+            "limit.throttled.time",
+            "ns",
+            "time in which its CPUs were stopped by the limit",
+        ),
         SeriesDoc::counter("collector.cpu", "ns", "CPU time of all threads of the collector"),
         SeriesDoc::counter("process.cpu", "ns", "CPU time of the whole process"),
         SeriesDoc::gauge("process.rss", "bytes", "resident memory of the whole process")
@@ -57,6 +75,7 @@ const PER_TIER: [&str; 4] = ["sweep", "ticks", "missed", "cpu"];
 struct Underlay {
     identity: Identity,
     accounts: Vec<Arc<Account>>,
+    limit: OwnLimit,
     statm: Option<KernelFile>,
     page_bytes: f64,
 }
@@ -80,6 +99,7 @@ pub(crate) fn sampler(roots: &Roots, accounts: &[Arc<Account>]) -> Box<dyn Sampl
     Box::new(Underlay {
         identity: Identity::with_gaps(&DOC, series, &gaps),
         accounts: accounts.to_vec(),
+        limit: OwnLimit::find(roots),
         statm,
         page_bytes: rustix::param::page_size() as f64,
     })
@@ -100,6 +120,7 @@ impl Sampler for Underlay {
                 cpu_ns as f64,
             ]);
         }
+        values.extend(self.limit.values());
         values.push(collector_cpu_ns as f64);
         let cpu = clock_gettime(ClockId::ProcessCPUTime);
         values.push(cpu.tv_sec as f64 * 1e9 + cpu.tv_nsec as f64);

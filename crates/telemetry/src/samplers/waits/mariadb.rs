@@ -10,12 +10,16 @@
 
 use super::chain::{LOCK, Link};
 use super::mariadb_event;
-use super::tally::Sample;
+use super::tally::{Sample, Sampled};
+use super::threads::Doing;
 use crate::item::WaitKey;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 use std::collections::BTreeMap;
 use std::time::Duration;
+
+/// Links and waiters by connection, and the kernel's numbers of the connections' threads.
+pub(super) type Chains = (BTreeMap<i32, Link>, Vec<i32>, BTreeMap<i32, i32>);
 
 /// Shortest time between two samples. InnoDB refreshes its list of transactions only if the list was not queried
 /// for 100 ms; a client that queries more often gets the same stale list forever.
@@ -32,24 +36,25 @@ pub(super) struct Knows {
     pub(super) blockers: bool,
     /// For what each thread waits.
     waits: bool,
+    /// The kernel's numbers of threads.
+    threads: bool,
     /// What is missing, in words; empty if nothing is.
     pub(super) gaps: String,
 }
 
-/// Sessions by state, but for our own, without their waits. Sleeping ones wait for their client.
+/// Sessions with the numbers of their threads, but for our own, without their waits. Sleeping ones wait for their client.
 const COUNTS: &str = "\
-    SELECT command = 'Sleep', trx_state <=> 'LOCK WAIT', coalesce(state, ''), '', '', count(*)
+    SELECT <thread>, command = 'Sleep', trx_state <=> 'LOCK WAIT', coalesce(state, ''), '', ''
       FROM information_schema.processlist
       LEFT JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id
      WHERE id <> connection_id() AND command NOT IN ('Daemon', 'Binlog Dump', 'Connect')
-       AND NOT (command = 'Sleep' AND db IS NULL)
-     GROUP BY 1, 2, 3, 4, 5";
+       AND NOT (command = 'Sleep' AND db IS NULL)";
 
 /// The same with the innermost wait of each thread that has not ended, and its operation. A wait for the rows of a
 /// table is a frame around others.
 const COUNTS_WITH_WAITS: &str = "\
-    SELECT command = 'Sleep', trx_state <=> 'LOCK WAIT', coalesce(state, ''), coalesce(event, ''),
-           coalesce(operation, ''), count(*)
+    SELECT <thread>, command = 'Sleep', trx_state <=> 'LOCK WAIT', coalesce(state, ''), coalesce(event, ''),
+           coalesce(operation, '')
       FROM information_schema.processlist
       LEFT JOIN information_schema.innodb_trx ON trx_mysql_thread_id = id
       LEFT JOIN (SELECT processlist_id AS waiter,
@@ -61,19 +66,21 @@ const COUNTS_WITH_WAITS: &str = "\
                     AND event_name LIKE 'wait/%' AND event_name NOT LIKE 'wait/io/table/%'
                   GROUP BY processlist_id) AS waits ON waiter = id
      WHERE id <> connection_id() AND command NOT IN ('Daemon', 'Binlog Dump', 'Connect')
-       AND NOT (command = 'Sleep' AND db IS NULL)
-     GROUP BY 1, 2, 3, 4, 5";
+       AND NOT (command = 'Sleep' AND db IS NULL)";
 
 /// Waiters with one of their blockers per row, and the blockers: of the moment of the latest sample, because it is the same
 /// list. A blocker without a session was prepared by a transaction manager, or has just ended.
 const CHAINS: &str = "\
     SELECT trx.trx_mysql_thread_id, coalesce(command = 'Sleep', false), trx.trx_state = 'LOCK WAIT', coalesce(state, ''),
-           blocker.trx_mysql_thread_id
+           blocker.trx_mysql_thread_id, <thread>
       FROM information_schema.innodb_trx AS trx
       LEFT JOIN information_schema.processlist ON id = trx.trx_mysql_thread_id
       LEFT JOIN information_schema.innodb_lock_waits AS waits ON waits.requesting_trx_id = trx.trx_id
       LEFT JOIN information_schema.innodb_trx AS blocker ON blocker.trx_id = waits.blocking_trx_id";
 
+/// Whether the list of sessions has the numbers of their threads: MySQL's has not.
+const THREADS: &str = "SELECT count(*) FROM information_schema.columns \
+    WHERE table_schema = 'information_schema' AND table_name = 'PROCESSLIST' AND column_name = 'TID'";
 /// What must be on for waits of threads to be known.
 const CONSUMERS: &str = "SELECT count(*) FROM performance_schema.setup_consumers WHERE enabled = 'YES' \
     AND name IN ('events_waits_current', 'global_instrumentation', 'thread_instrumentation')";
@@ -86,8 +93,10 @@ pub(super) async fn introduce(conn: &mut Conn) -> Result<Knows, Error> {
     let sql = "SELECT count(*) FROM information_schema.tables \
                 WHERE table_schema = 'information_schema' AND lower(table_name) = 'innodb_lock_waits'";
     let blockers = conn.query_first::<u32, _>(sql).await?.unwrap_or_default() > 0;
+    let threads = conn.query_first::<u32, _>(THREADS).await?.unwrap_or_default() > 0;
     let on: Option<bool> = conn.query_first("SELECT @@performance_schema").await?;
-    let without = |why: &str| Knows { blockers, waits: false, gaps: format!("{why}: {GAP}") };
+    let without =
+        |why: &str| Knows { blockers, waits: false, threads, gaps: format!("{why}: {GAP}") };
     if on != Some(true) {
         return Ok(without("performance_schema is off"));
     }
@@ -113,14 +122,25 @@ pub(super) async fn introduce(conn: &mut Conn) -> Result<Knows, Error> {
          (performance_schema_instrument='wait/synch/%=ON' would name them)"
             .to_string()
     };
-    Ok(Knows { blockers, waits: true, gaps })
+    Ok(Knows { blockers, waits: true, threads, gaps })
 }
 
-/// The lock chains of the moment of the latest sample, and the waiters they start from.
-pub(super) async fn chains(conn: &mut Conn) -> Result<(BTreeMap<i32, Link>, Vec<i32>), Error> {
-    let rows: Vec<(i32, bool, bool, String, Option<i32>)> = conn.query(CHAINS).await?;
+impl Knows {
+    /// A query with the column that has the numbers of threads, if there is one.
+    fn asked(&self, sql: &str) -> String {
+        sql.replace("<thread>", if self.threads { "coalesce(tid, 0)" } else { "0" })
+    }
+}
+
+/// The lock chains of the moment of the latest sample, by connection, the waiters they start from, and the kernel's
+/// numbers of their threads.
+pub(super) async fn chains(conn: &mut Conn, knows: &Knows) -> Result<Chains, Error> {
+    let rows: Vec<(i32, bool, bool, String, Option<i32>, i32)> =
+        conn.query(knows.asked(CHAINS)).await?;
     let mut links: BTreeMap<i32, Link> = BTreeMap::new();
-    for (thread, sleeps, waits, state, blocker) in rows {
+    let mut kernel_threads = BTreeMap::new();
+    for (thread, sleeps, waits, state, blocker, kernel_thread) in rows {
+        kernel_threads.insert(thread, kernel_thread);
         let key = key(sleeps && !waits, waits, &state);
         let link = links.entry(thread).or_insert_with(|| Link {
             // Its transaction is open, or it would not be listed.
@@ -138,23 +158,34 @@ pub(super) async fn chains(conn: &mut Conn) -> Result<(BTreeMap<i32, Link>, Vec<
     let waiters =
         links.iter().filter(|(_, link)| link.key.class == LOCK).map(|(thread, _)| *thread);
     let waiters = waiters.collect();
-    Ok((links, waiters))
+    Ok((links, waiters, kernel_threads))
 }
 
 /// One sample of all sessions.
 pub(super) async fn counts(conn: &mut Conn, knows: &Knows) -> Result<Sample, Error> {
     let sql = if knows.waits { COUNTS_WITH_WAITS } else { COUNTS };
-    let rows: Vec<(bool, bool, String, String, String, u32)> = conn.query(sql).await?;
+    let rows: Vec<(i32, bool, bool, String, String, String)> = conn.query(knows.asked(sql)).await?;
     Ok(rows
         .into_iter()
-        .map(|(sleeps, waits_for_row, state, event, operation, count)| {
+        .map(|(thread, sleeps, waits_for_row, state, event, operation)| {
             let mut key = key(sleeps, waits_for_row, &state);
             if key.state == "active" && key.class != LOCK && !event.is_empty() {
                 (key.class, key.event) = mariadb_event::words(&event, &operation);
             }
-            (key, count)
+            Sampled::new(thread, key, None)
         })
         .collect())
+}
+
+/// Names the wait of sessions that the server calls running, and whose threads sleep in I/O: outside of a commit
+/// InnoDB's sessions do no I/O of their own but read pages.
+pub(super) fn name_reads(sample: &mut Sample) {
+    for session in sample {
+        let key = &mut session.key;
+        if session.doing == Some(Doing::InIo) && key.state == "active" && key.class.is_empty() {
+            (key.class, key.event) = ("IO".to_string(), "DataFileRead".to_string());
+        }
+    }
 }
 
 fn key(sleeps: bool, waits_for_row: bool, state: &str) -> WaitKey {
@@ -177,7 +208,22 @@ fn key(sleeps: bool, waits_for_row: bool, state: &str) -> WaitKey {
 
 #[cfg(test)]
 mod tests {
-    use super::key;
+    use super::{key, name_reads};
+    use crate::samplers::waits::tally::Sampled;
+    use crate::samplers::waits::threads::Doing;
+
+    #[test]
+    fn a_session_asleep_in_io_outside_of_a_commit_reads() {
+        let of = |state: &str, doing| Sampled::new(1, key(false, false, state), Some(doing));
+        let mut sample = vec![
+            of("Updating", Doing::InIo),
+            of("Updating", Doing::Asleep),
+            of("Commit", Doing::InIo),
+        ];
+        name_reads(&mut sample);
+        let events: Vec<&str> = sample.iter().map(|session| session.key.event.as_str()).collect();
+        assert_eq!(events, ["DataFileRead", "Updating", "InnodbLogFlush"]);
+    }
 
     #[test]
     fn states_become_classes() {

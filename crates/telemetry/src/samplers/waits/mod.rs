@@ -13,6 +13,10 @@
 //! On PostgreSQL it connects to the maintenance database of the server if it may, so that its transactions are not
 //! among those that `pg_stat_database` counts for the observed one.
 //!
+//! Of a server on this host each session's thread is looked at, too: whether it runs or could, sleeps, or sleeps in
+//! I/O. Waits for the log and for pages are followed to the session that writes or reads (`root`), those for locks
+//! to the holder (`chain`).
+//!
 //! Counts over samples is the mean number of sessions in a state, and the sum over all keys is the
 //! number of sessions: a time budget that must close. While there are more than 128 sessions the rate
 //! falls to 10 Hz: a sample of many sessions costs the server more and says more. A sample is a moment: what starts and ends
@@ -22,7 +26,9 @@ mod chain;
 mod mariadb;
 mod mariadb_event;
 mod query;
+mod root;
 mod tally;
+mod threads;
 
 use crate::announcer::Announcer;
 use crate::common::{Common, SinkClosed, send};
@@ -36,8 +42,10 @@ use crate::stop::Wakeup;
 use crate::targets::Pace;
 use crate::tier::Account;
 use query::Statements;
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tally::Tally;
+use tally::{Sample, Tally, with_doing};
+use threads::Threads;
 use underlay_core::Nanos;
 use underlay_core::series::Layer;
 use underlay_database::{Engine, Target};
@@ -46,13 +54,15 @@ use underlay_database::{Engine, Target};
 pub(crate) const DOC: SamplerDoc = SamplerDoc {
     name: "waits",
     layer: Layer::Database,
-    reads: "pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock; on MariaDB information_schema.processlist, innodb_trx, innodb_lock_waits and, where the performance schema keeps it, events_waits_current",
-    costs: "at 20 Hz and 64 sessions 0.25 % of a core here and 0.55 % in the server, 0.4 % and 0.9 % while locks are followed; with 1,000 sessions at 10 Hz 0.2 % and 2.8 %",
+    reads: "/proc/<thread>/{stat,schedstat} of the sessions of a server on this host; pg_stat_get_activity(NULL); pg_blocking_pids for sessions that wait on a lock; on MariaDB information_schema.processlist, innodb_trx, innodb_lock_waits and, where the performance schema keeps it, events_waits_current",
+    costs: "at 20 Hz and 64 sessions 0.25 % of a core here, as much for the states of threads, and 0.55 % in the server, 0.4 % and 0.9 % while locks are followed; with 1,000 sessions at 10 Hz 0.2 % and 2.8 %",
     needs: "a login to the server; pg_read_all_stats to see sessions of other roles",
     traps: &[
         "a session without a wait event is on a CPU or waiting for one: compare with <process>.run_queue",
         "a session that is idle with ClientRead may wait for a load driver that is short of CPU",
         "a wait on Lock hides what the holder does: see the holders, found by following the chain",
+        "the letter behind a state (`active/R`) is what the kernel says of the session's thread just after: R running or runnable, D asleep in I/O, S asleep; a wait of a thread in R has ended",
+        "whom a wait for the log or a page is for is decided within one sample: a session that writes the log or reads a page, or, where none is seen, one that runs or could",
         "a holder shown as `idle` had released its lock between the two parts of one query; `unknown` had ended",
         "on MariaDB without performance_schema=ON and performance_schema_consumer_events_waits_current=ON the state of a session's thread is all that is known: reading pages and waiting for latches look like running, and are told apart only by the scheduler's counters, as asleep without a name",
         "MariaDB is asked nine times per second at most: InnoDB renews its list of transactions only when it was not asked for 100 ms",
@@ -70,6 +80,11 @@ pub(crate) const DOC: SamplerDoc = SamplerDoc {
         ),
         SeriesDoc::counter("holders.time", "ns", "wall time of sampling lock chains"),
         SeriesDoc::gauge("sessions", "sessions", "client sessions in the latest sample"),
+        SeriesDoc::counter(
+            "sessions.on_cpu",
+            "ns",
+            "CPU time of the sessions' threads, of a server on this host",
+        ),
     ],
 };
 
@@ -93,6 +108,10 @@ pub(crate) struct Waits {
     /// What a MariaDB knows, by connection.
     knows: Option<(u64, mariadb::Knows)>,
     tally: Tally,
+    /// The threads of the sessions, of a server on this host.
+    threads: Option<Threads>,
+    /// Those of the latest sample, ascending.
+    seen: Vec<i32>,
     costs: Costs,
 }
 
@@ -151,6 +170,8 @@ impl Waits {
             statements: None,
             knows: None,
             tally: Tally::default(),
+            threads: target.and_then(|target| Threads::of(target, &pace.roots.proc)),
+            seen: Vec::new(),
             costs: Costs::default(),
         }
     }
@@ -228,6 +249,10 @@ impl Waits {
         if matches!(self.status, Status::Absent(_)) {
             return Ok(());
         }
+        let on_cpu = self.threads.as_mut().map_or(f64::NAN, |threads| {
+            threads.keep(&self.seen);
+            threads.on_cpu_ns() as f64
+        });
         let costs = &self.costs;
         let values = vec![
             costs.samples as f64,
@@ -236,6 +261,7 @@ impl Waits {
             costs.holders as f64,
             costs.holders_time_ns as f64,
             costs.sessions,
+            on_cpu,
         ];
         let now = common.now();
         send(common, Item::Tick { source: announcer.number(), begin: now, end: now, values })
@@ -280,13 +306,17 @@ impl Waits {
             }
         };
         let begin = common.now();
-        let sample = session.run(async |conn| mariadb::counts(conn, &knows).await)?;
+        let mut sample = session.run(async |conn| mariadb::counts(conn, &knows).await)?;
+        look_at_threads(&mut self.threads, &mut sample);
+        mariadb::name_reads(&mut sample);
         let end = common.now();
-        let someone_waits = sample.iter().any(|(key, _)| key.class == chain::LOCK);
+        let someone_waits = sample.iter().any(|session| session.key.class == chain::LOCK);
         let mut holders = Vec::new();
         let is_due = self.periods_since_holders >= self.holders_every;
         if is_due && someone_waits && knows.blockers {
-            let (links, waiters) = session.run(async |conn| mariadb::chains(conn).await)?;
+            let (mut links, waiters, threads) =
+                session.run(async |conn| mariadb::chains(conn, &knows).await)?;
+            self.look_at_holders(&mut links, |connection| threads.get(&connection).copied());
             holders = chain::roots(&links, &waiters);
         }
         self.count(begin, end, sample);
@@ -311,10 +341,11 @@ impl Waits {
             }
         };
         let begin = common.now();
-        let sample = session.run(async |client| query::counts(client, &statements).await)?;
+        let mut sample = session.run(async |client| query::counts(client, &statements).await)?;
+        look_at_threads(&mut self.threads, &mut sample);
         let end = common.now();
-        let someone_waits =
-            sample.iter().any(|(key, _)| tally::is_client(key) && key.class == chain::LOCK);
+        let waits = |key| tally::is_client(key) && key.class == chain::LOCK;
+        let someone_waits = sample.iter().any(|session| waits(&session.key));
         self.count(begin, end, sample);
         if self.periods_since_holders >= self.holders_every {
             self.periods_since_holders = 0;
@@ -324,12 +355,29 @@ impl Waits {
     }
 
     /// Counts one sample.
-    fn count(&mut self, begin: Nanos, end: Nanos, sample: tally::Sample) {
-        let clients = sample.iter().filter(|(key, _)| tally::is_client(key));
-        self.costs.sessions = clients.map(|(_, count)| f64::from(*count)).sum();
+    fn count(&mut self, begin: Nanos, end: Nanos, sample: Sample) {
+        let clients = || sample.iter().filter(|session| tally::is_client(&session.key));
+        self.costs.sessions = clients().count() as f64;
+        self.seen = clients().map(|session| session.thread).collect();
+        self.seen.sort_unstable();
+        let roots = root::find(&sample);
         self.costs.samples += 1;
         self.costs.samples_time_ns += end.saturating_sub(begin).0;
         self.tally.add(begin, end, sample);
+        self.tally.add_roots(roots);
+    }
+
+    /// Adds to the states of those in lock chains what their threads are doing.
+    fn look_at_holders(
+        &mut self,
+        links: &mut BTreeMap<i32, chain::Link>,
+        thread: impl Fn(i32) -> Option<i32>,
+    ) {
+        let Some(threads) = &mut self.threads else { return };
+        for (session, link) in links {
+            let doing = thread(*session).and_then(|thread| threads.doing(thread));
+            link.key = with_doing(std::mem::take(&mut link.key), doing);
+        }
     }
 
     /// Follows the lock chains of this moment; costs the server nothing when no session waits.
@@ -342,8 +390,9 @@ impl Waits {
         let begin = common.now();
         let mut holders = Vec::new();
         if let (true, Some(Session::Postgres(session))) = (someone_waits, &mut self.session) {
-            let (links, waiters) =
+            let (mut links, waiters) =
                 session.run(async |client| query::chains(client, statements).await)?;
+            self.look_at_holders(&mut links, Some);
             holders = chain::roots(&links, &waiters);
         }
         self.followed(begin, common.now(), holders);
@@ -355,6 +404,14 @@ impl Waits {
         self.costs.holders += 1;
         self.costs.holders_time_ns += end.saturating_sub(begin).0;
         self.tally.add_holders(begin, end, holders);
+    }
+}
+
+/// Adds to each session what its thread is doing.
+fn look_at_threads(threads: &mut Option<Threads>, sample: &mut Sample) {
+    let Some(threads) = threads else { return };
+    for session in sample {
+        session.doing = threads.doing(session.thread);
     }
 }
 
@@ -381,7 +438,7 @@ mod tests {
         assert_eq!(rate(1, 5), (Duration::from_millis(100), 2));
         assert_eq!(rate(1000, 0), (Duration::from_millis(10), 100));
         assert_eq!(rate(10, 100), (Duration::from_millis(100), 1));
-        assert_eq!(DOC.series.len(), 6);
+        assert_eq!(DOC.series.len(), 7);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The two queries on the server's sessions.
 
 use super::chain::{LOCK, Link};
-use super::tally::Sample;
+use super::tally::{Sample, Sampled};
 use crate::item::WaitKey;
 use crate::source::Status;
 use crate::sql_session::APPLICATION_NAME;
@@ -19,18 +19,17 @@ pub(super) struct Statements {
     chains: Statement,
 }
 
-/// Sessions by state, counted by the server. The function behind `pg_stat_activity` is several times
+/// All sessions with their states. The function behind `pg_stat_activity` is several times
 /// cheaper than the view, which joins names that are not needed. Main loops of server processes
 /// waiting for something to do are left out.
 fn counts_sql() -> String {
     format!(
         "SELECT coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''),
-                coalesce(backend_type, ''), count(*)::int4
+                coalesce(backend_type, ''), pid
            FROM pg_catalog.pg_stat_get_activity(NULL)
           WHERE application_name IS DISTINCT FROM '{APPLICATION_NAME}'
             AND (backend_type IN ('client backend', 'parallel worker')
-                 OR wait_event_type IS DISTINCT FROM 'Activity')
-          GROUP BY 1, 2, 3, 4"
+                 OR wait_event_type IS DISTINCT FROM 'Activity')"
     )
 }
 
@@ -94,7 +93,7 @@ async fn sees_everything(client: &Client) -> Result<bool, Error> {
 /// One sample of all sessions.
 pub(super) async fn counts(client: &Client, statements: &Statements) -> Result<Sample, Error> {
     let rows = client.query(&statements.counts, &[]).await?;
-    let entry = |row: &Row| Ok((key(row)?, row.try_get::<_, i32>(4)?.unsigned_abs()));
+    let entry = |row: &Row| Ok(Sampled::new(row.try_get(4)?, key(row)?, None));
     rows.iter().map(entry).collect()
 }
 

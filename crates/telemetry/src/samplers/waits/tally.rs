@@ -1,12 +1,38 @@
 //! Adds up session samples between two ticks. Pure.
 
 use super::chain::Holder;
+use super::root::Roots;
+use super::threads::Doing;
 use crate::item::{Item, WaitKey};
 use std::collections::BTreeMap;
 use underlay_core::Nanos;
 
-/// What one sample of all sessions found: how many are in each state.
-pub(super) type Sample = Vec<(WaitKey, u32)>;
+/// One session in a sample.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sampled {
+    /// The kernel's number of the thread that serves it; 0 = unknown.
+    pub(super) thread: i32,
+    pub(super) key: WaitKey,
+    pub(super) doing: Option<Doing>,
+}
+
+impl Sampled {
+    pub(super) fn new(thread: i32, key: WaitKey, doing: Option<Doing>) -> Sampled {
+        Sampled { thread, key, doing }
+    }
+}
+
+/// What one sample of all sessions found.
+pub(super) type Sample = Vec<Sampled>;
+
+/// The key with what the thread is doing in its state: `active/R`.
+pub(super) fn with_doing(mut key: WaitKey, doing: Option<Doing>) -> WaitKey {
+    if let Some(doing) = doing {
+        key.state.push('/');
+        key.state.push(doing.letter());
+    }
+    key
+}
 
 /// Kinds of server processes that work for clients.
 const CLIENTS: [&str; 2] = ["client backend", "parallel worker"];
@@ -25,6 +51,8 @@ pub(super) struct Tally {
     samples: u32,
     holders: BTreeMap<WaitKey, u32>,
     holder_samples: u32,
+    log_holders: BTreeMap<WaitKey, u32>,
+    page_holders: BTreeMap<WaitKey, u32>,
 }
 
 impl Tally {
@@ -32,9 +60,20 @@ impl Tally {
     pub(super) fn add(&mut self, begin: Nanos, end: Nanos, sample: Sample) {
         self.extend(begin, end);
         self.samples += 1;
-        for (key, count) in sample {
+        for Sampled { key, doing, .. } in sample {
             let counts = if is_client(&key) { &mut self.clients } else { &mut self.background };
-            *counts.entry(key).or_default() += count;
+            *counts.entry(with_doing(key, doing)).or_default() += 1;
+        }
+    }
+
+    /// Counts the roots of the other waits of the sample that was added last.
+    pub(super) fn add_roots(&mut self, roots: Roots) {
+        for (counts, roots) in
+            [(&mut self.log_holders, roots.log), (&mut self.page_holders, roots.pages)]
+        {
+            for key in roots {
+                *counts.entry(key).or_default() += 1;
+            }
         }
     }
 
@@ -64,15 +103,19 @@ impl Tally {
             holders: tally.holders.into_iter().collect(),
             holder_samples: tally.holder_samples,
             background: tally.background.into_iter().collect(),
+            log_holders: tally.log_holders.into_iter().collect(),
+            page_holders: tally.page_holders.into_iter().collect(),
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Sample, Tally};
+    use super::{Sample, Sampled, Tally};
     use crate::item::{Item, WaitKey};
     use crate::samplers::waits::chain::Holder;
+    use crate::samplers::waits::root::Roots;
+    use crate::samplers::waits::threads::Doing;
     use proptest::prelude::{prop_assert_eq, proptest};
     use underlay_core::Nanos;
 
@@ -85,19 +128,50 @@ mod tests {
         }
     }
 
+    fn sessions(key: &WaitKey, count: usize) -> Sample {
+        vec![Sampled::new(0, key.clone(), None); count]
+    }
+
+    #[test]
+    fn what_a_thread_does_is_part_of_the_state() {
+        let mut tally = Tally::default();
+        let of = |doing| Sampled::new(7, key("IO", "client backend"), doing);
+        tally.add(
+            Nanos(0),
+            Nanos(1),
+            vec![of(Some(Doing::Awake)), of(Some(Doing::InIo)), of(None)],
+        );
+        tally.add_roots(Roots { log: vec![key("IO", "walwriter"); 2], pages: Vec::new() });
+        let Some(Item::Waits { counts, log_holders, page_holders, .. }) = tally.take() else {
+            panic!("there are samples");
+        };
+        let states: Vec<&str> = counts.iter().map(|(key, _)| key.state.as_str()).collect();
+        assert_eq!(states, ["active", "active/D", "active/R"]);
+        assert_eq!(log_holders, [(key("IO", "walwriter"), 2)]);
+        assert_eq!(page_holders, []);
+    }
+
     #[test]
     fn clients_and_background_are_kept_apart() {
         let mut tally = Tally::default();
-        let first: Sample = vec![
-            (key("IO", "client backend"), 3),
-            (key("IO", "parallel worker"), 1),
-            (key("IO", "checkpointer"), 1),
+        let first = [
+            sessions(&key("IO", "client backend"), 3),
+            sessions(&key("IO", "parallel worker"), 1),
+            sessions(&key("IO", "checkpointer"), 1),
         ];
-        tally.add(Nanos(10), Nanos(20), first);
-        tally.add(Nanos(30), Nanos(40), vec![(key("IO", "client backend"), 2)]);
+        tally.add(Nanos(10), Nanos(20), first.concat());
+        tally.add(Nanos(30), Nanos(40), sessions(&key("IO", "client backend"), 2));
         tally.add_holders(Nanos(35), Nanos(45), vec![Holder::Unknown, Holder::Unknown]);
-        let Some(Item::Waits { begin, end, counts, samples, holders, holder_samples, background }) =
-            tally.take()
+        let Some(Item::Waits {
+            begin,
+            end,
+            counts,
+            samples,
+            holders,
+            holder_samples,
+            background,
+            ..
+        }) = tally.take()
         else {
             panic!("there are samples");
         };
@@ -114,19 +188,19 @@ mod tests {
         fn no_session_is_lost(sizes in proptest::collection::vec(
             proptest::collection::vec(0u32..100, 1..5), 1..30)) {
             let mut tally = Tally::default();
-            let mut sessions = 0;
+            let mut expected = 0;
             for sizes in &sizes {
-                let sample = sizes.iter().enumerate().map(|(class, count)| {
-                    (key(&class.to_string(), "client backend"), *count)
+                let sample = sizes.iter().enumerate().flat_map(|(class, count)| {
+                    sessions(&key(&class.to_string(), "client backend"), *count as usize)
                 });
                 tally.add(Nanos(0), Nanos(1), sample.collect());
-                sessions += sizes.iter().sum::<u32>();
+                expected += sizes.iter().sum::<u32>();
             }
             let Some(Item::Waits { counts, samples, .. }) = tally.take() else {
                 panic!("there are samples");
             };
             prop_assert_eq!(samples as usize, sizes.len());
-            prop_assert_eq!(counts.iter().map(|(_, count)| count).sum::<u32>(), sessions);
+            prop_assert_eq!(counts.iter().map(|(_, count)| count).sum::<u32>(), expected);
         }
     }
 }
