@@ -23,7 +23,7 @@ use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
 use crate::lab::run::crash_of;
-use crate::lab::verification::Verified;
+use crate::lab::verification::{Verified, made};
 use crate::lab::workload::{Access, Progress, Subject, load_document};
 
 /// Version of the way templates are made. A change makes older ones unused.
@@ -224,8 +224,9 @@ fn check_loaded<S: Subject>(
     server: &mut Server,
     target: &Target,
 ) -> Result<(), Abort> {
-    let results = spec.subject.check(access(spec.runtime, target), CheckMoment::Before, None)?;
-    match Verified::of(&results, crash_of(server)?.as_deref())? {
+    let results = spec.subject.check(access(spec.runtime, target), CheckMoment::Before, None);
+    let crash = crash_of(server)?;
+    match Verified::of(&made(results, crash.as_deref())?, crash.as_deref())? {
         Verified::Clean => Ok(()),
         Verified::Broken(broken) => {
             Err(Abort::Failed(format!("the loaded population is not consistent: {broken}")))

@@ -45,19 +45,36 @@ impl Verified {
         let not_holding = || checks.iter().filter(|result| !result.holds());
         match (not_holding().find(is_violated).or_else(|| not_holding().next()), crash) {
             (None, _) => Ok(Verified::Clean),
-            (Some(result), Some(crash)) if !is_violated(&result) => Err(Abort::Failed(format!(
-                "the database server crashed while its data was checked: {crash}"
-            ))),
+            (Some(result), Some(crash)) if !is_violated(&result) => Err(crashed(crash)),
             (Some(result), _) => Ok(Verified::Broken(result.describe())),
         }
     }
 }
 
+/// The checks that were made, of a server that crashed for this reason, if it did.
+///
+/// # Errors
+/// None could be made: by the crash, if there was one.
+pub fn made(
+    checks: Result<Vec<Checked>, Stop>,
+    crash: Option<&str>,
+) -> Result<Vec<Checked>, Abort> {
+    checks.map_err(|stop| match (Abort::from(stop), crash) {
+        (Abort::Failed(_), Some(crash)) => crashed(crash),
+        (abort, _) => abort,
+    })
+}
+
+fn crashed(crash: &str) -> Abort {
+    Abort::Failed(format!("the database server crashed while its data was checked: {crash}"))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::Verified;
+    use super::{Verified, made};
     use crate::lab::abort::Abort;
     use crate::lab::workload::Checked;
+    use crate::stop::Stop;
     use serde_json::Value;
     use underlay_record::CheckOutcome;
 
@@ -76,6 +93,10 @@ mod tests {
             panic!("a crash is no violation")
         };
         assert!(reason.contains("crashed") && reason.contains("signal 9"), "{reason}");
+        let none_made = || Err(Stop::run_failed("connection closed".to_string()));
+        assert_eq!(made(none_made(), crash), Err(Abort::Failed(reason)));
+        let Err(other) = made(none_made(), None) else { panic!("nothing was checked") };
+        assert!(!format!("{other:?}").contains("crashed"), "{other:?}");
         // What was seen to be wrong is wrong.
         for crash in [crash, None] {
             let Ok(Verified::Broken(reason)) = Verified::of(&both, crash) else { panic!() };

@@ -27,7 +27,7 @@ use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
 use crate::lab::template::access;
-use crate::lab::verification::{Verified, keep};
+use crate::lab::verification::{Verified, keep, made};
 use crate::lab::workload::Subject;
 
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
@@ -41,9 +41,11 @@ impl<S: Subject> ActiveRun<'_, S> {
         observer: &mut dyn Observer,
     ) -> Result<S::Before, Abort> {
         let (subject, access) = (self.bench.subject, access(self.bench.runtime, target));
-        let checks = subject.check(access, CheckMoment::Before, None)?;
+        let checks = subject.check(access, CheckMoment::Before, None);
+        let crash = crash_of(server)?;
+        let checks = made(checks, crash.as_deref())?;
         keep(&checks, (self.log, CheckMoment::Before), observer)?;
-        match Verified::of(&checks, crash_of(server)?.as_deref())? {
+        match Verified::of(&checks, crash.as_deref())? {
             Verified::Clean => Ok(subject.before(access, self.users())?),
             Verified::Broken(check) => {
                 Err(Abort::Failed(format!("the restored database is not consistent: {check}")))

@@ -28,7 +28,7 @@ use crate::lab::recording::SharedRecorder;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::template::access;
-use crate::lab::verification::{Verified, keep};
+use crate::lab::verification::{Verified, keep, made};
 use crate::lab::workload::Subject;
 
 pub use load::{drive_spec, first_rate, process_name};
@@ -209,10 +209,11 @@ impl<S: Subject> ActiveRun<'_, S> {
                 self.set_timing(&datastore, Timing::Off)?;
                 let known = Some((&before, &summary.accounting));
                 let access = access(self.bench.runtime, &target);
-                let checks = self.bench.subject.check(access, CheckMoment::After, known)?;
-                keep(&checks, (log, CheckMoment::After), observer)?;
+                let checks = self.bench.subject.check(access, CheckMoment::After, known);
                 // What faults did to the data may also keep the server from being asked.
                 let crash = if faults.have_happened() { None } else { crash_of(&mut server)? };
+                let checks = made(checks, crash.as_deref())?;
+                keep(&checks, (log, CheckMoment::After), observer)?;
                 self.verified = Some(Verified::of(&checks, crash.as_deref())?);
                 Ok(())
             })?;
