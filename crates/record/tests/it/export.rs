@@ -67,7 +67,7 @@ fn csv_files_are_complete_and_documented() {
         read("checks.csv").contains("1,before,C1,\"a title, with a comma\",failed,,no connection")
     );
     assert_eq!(read("transactions.csv").lines().count(), 3);
-    assert_eq!(read("waits.csv").lines().count(), 1 + 2 * 4);
+    assert_eq!(read("waits.csv").lines().count(), 1 + 2 * 6);
     assert!(matches!(export_csv(&record, &out), Err(ExportError::NotEmpty { .. })));
 }
 

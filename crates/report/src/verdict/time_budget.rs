@@ -302,7 +302,11 @@ fn take_out_host(
     for (class, io_class) in classes {
         let Some(time) = io.get(&io_class) else { continue };
         let all = sessions.get(&class).copied().unwrap_or(0.0);
-        let own = all - waiting.get(&class).copied().unwrap_or(0.0);
+        let mut own = all - waiting.get(&class).copied().unwrap_or(0.0);
+        if io_class == IoClass::Log {
+            // Both engines write and flush the log one session at a time: more than one wait for that one.
+            own = own.min(1.0);
+        }
         let mut storage = if time.actual > 0.0 { time.modelled / time.actual } else { 0.0 };
         // What sessions wait beyond the time of all requests, the file system's work for instance. Of data writes the
         // requests are those of processes that no session waits for.
