@@ -56,6 +56,7 @@ measure = "8s"
 repeats = 1
 causal-check = "16s"
 what-if = true
+null-twin = false
 "#;
 
 fn sensitivity<'a>(check: &'a Value, resource: &str) -> &'a Value {

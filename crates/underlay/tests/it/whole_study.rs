@@ -26,13 +26,17 @@ fn a_study_is_carried_out_answered_and_leaves_the_host_as_it_was() {
         return;
     }
     let bench = Bench::new();
-    bench.write("small.toml", SMALL_STUDY);
+    bench.write("small.toml", &SMALL_STUDY.replace("null-twin = false", "null-twin = true"));
     let ended =
         bench.run(&["run", "small.toml", "--out", "small.sqlite", "--no-progress", "--json"]);
     let stderr = ended.stderr.clone();
     let analysis = json(&ended.expect(0));
     assert_eq!(bench.left_on_host(), Vec::<String>::new(), "left behind");
     assert_eq!(runs_counted(&analysis), 2, "{stderr}");
+    let phases = |run: &Value| run["phases"].as_array().expect("phases").clone();
+    let has_twin = |run: &Value| phases(run).iter().any(|phase| phase["kind"] == "null-twin");
+    let runs = analysis["runs"].as_array().expect("runs");
+    assert!(runs.iter().any(has_twin), "{:#}", runs[0]["phases"]);
 
     let again = json(&bench.run(&["show", "small.sqlite", "--json"]).expect(0));
     assert_eq!(

@@ -165,7 +165,7 @@ pub fn cannot_run_servers() -> Option<&'static str> {
     }
 }
 
-/// A study small enough for a test: one warehouse, two designs, two rungs.
+/// A study small enough for a test: one warehouse, two designs, two rungs, no null twins.
 pub const SMALL_STUDY: &str = r#"
 name = "small"
 title = "A small study"
@@ -205,4 +205,5 @@ warm-up = "1s"
 ramp-up = "1s"
 measure = "5s"
 repeats = 1
+null-twin = false
 "#;
