@@ -82,8 +82,8 @@ pub fn judge(analysis: &Value, expected: &[&str]) -> Judged {
             Judgement::Unsure
         }
         [_] => Judgement::Wrong,
-        _ if named.iter().all(|name| is_right(name)) => Judgement::Right,
-        _ if named.iter().any(|name| is_right(name)) => Judgement::Mixed,
+        _ if named.iter().all(is_right) => Judgement::Right,
+        _ if named.iter().any(is_right) => Judgement::Mixed,
         _ => Judgement::Wrong,
     };
     Judged {

@@ -34,7 +34,7 @@ impl<R> Prolonged<R> {
         debug_assert!(factor >= ServiceFactor::ONE, "what is done cannot become faster");
         let took = done.at.saturating_sub(done.in_flight.arrived);
         let longer = took.0 as f64 * (factor.value() - 1.0);
-        done.at = done.at + Nanos(longer as u64);
+        done.at += Nanos(longer as u64);
         self.sequence += 1;
         self.held.push(Reverse(Held { done, sequence: self.sequence }));
     }
