@@ -22,8 +22,7 @@ use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::interrupt;
 use crate::lab::recording::SharedRecorder;
-use crate::lab::run::crash_of;
-use crate::lab::verification::{Verified, made};
+use crate::lab::verification::{Verified, crash_behind, made};
 use crate::lab::workload::{Access, Progress, Subject, load_document};
 
 /// Version of the way templates are made. A change makes older ones unused.
@@ -225,7 +224,7 @@ fn check_loaded<S: Subject>(
     target: &Target,
 ) -> Result<(), Abort> {
     let results = spec.subject.check(access(spec.runtime, target), CheckMoment::Before, None);
-    let crash = crash_of(server)?;
+    let crash = crash_behind(&results, server)?;
     match Verified::of(&made(results, crash.as_deref())?, crash.as_deref())? {
         Verified::Clean => Ok(()),
         Verified::Broken(broken) => {

@@ -1,12 +1,21 @@
 //! Keeping what the consistency checks of a run found.
 
+use std::time::{Duration, Instant};
+
+use underlay_database::managed::{Liveness, Server};
 use underlay_record::{Check, CheckMoment, CheckOutcome};
 
-use crate::lab::abort::Abort;
+use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
 use crate::lab::run_log::RunLog;
 use crate::lab::workload::Checked;
 use crate::stop::{Stop, chain};
+
+/// How long a server has to say that it crashed after a check could not be made. A client sees its connection close
+/// before the server's main process has noticed and logged why.
+const CRASH_TOLD_WITHIN: Duration = Duration::from_secs(5);
+/// Between two looks at its log meanwhile.
+const CRASH_PAUSE: Duration = Duration::from_millis(20);
 
 /// Writes what checks found to the record, and tells the observer.
 pub fn keep(
@@ -48,6 +57,35 @@ impl Verified {
             (Some(result), Some(crash)) if !is_violated(&result) => Err(crashed(crash)),
             (Some(result), _) => Ok(Verified::Broken(result.describe())),
         }
+    }
+}
+
+/// Why the server, or all of its sessions, ended although nobody asked, if that happened since this was last asked.
+fn crash_of(server: &mut Server) -> Result<Option<String>, Abort> {
+    match server.liveness().during("look after the database server")? {
+        Liveness::Died(log) => Ok(Some(log.headline())),
+        Liveness::Running | Liveness::Stopped => Ok(server.crash()),
+    }
+}
+
+/// Why the server, or all of its sessions, ended although nobody asked, if that happened before these checks ended.
+/// Where one could not be made, the server has a moment to say why.
+///
+/// # Errors
+/// Its process could not be looked after.
+pub fn crash_behind(
+    checks: &Result<Vec<Checked>, Stop>,
+    server: &mut Server,
+) -> Result<Option<String>, Abort> {
+    let is_made = |check: &Checked| !matches!(check.outcome, CheckOutcome::Failed { .. });
+    let are_made = checks.as_ref().is_ok_and(|checks| checks.iter().all(is_made));
+    let limit = Instant::now() + CRASH_TOLD_WITHIN;
+    loop {
+        let crash = crash_of(server)?;
+        if are_made || crash.is_some() || Instant::now() >= limit {
+            return Ok(crash);
+        }
+        std::thread::sleep(CRASH_PAUSE);
     }
 }
 

@@ -355,9 +355,13 @@ fn a_server_process_that_dies_under_the_checks_is_a_crash() {
     let record = bench.path().join("small.sqlite");
     while child.try_wait().expect("a child").is_none() {
         if is_checking_after_load(&record) {
-            postmaster(&bench).map(sessions_of).unwrap_or_default().into_iter().for_each(|pid| {
-                send(pid, libc::SIGKILL);
-            });
+            if let Some(postmaster) = postmaster(&bench) {
+                // The checks see their connections close before the server says why.
+                send(postmaster, libc::SIGSTOP);
+                sessions_of(postmaster).into_iter().for_each(|pid| send(pid, libc::SIGKILL));
+                std::thread::sleep(Duration::from_millis(300));
+                send(postmaster, libc::SIGCONT);
+            }
         }
         std::thread::sleep(Duration::from_millis(2));
     }

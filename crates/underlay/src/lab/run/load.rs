@@ -15,7 +15,7 @@ use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget
 
 use super::outcome::keep_summary;
 use super::site::ManagedSite;
-use super::{ActiveRun, Running, crash_of};
+use super::{ActiveRun, Running};
 use crate::lab::abort::{Abort, During};
 use crate::lab::causal_check::CausalSpec;
 use crate::lab::causal_check::perturbation::Perturbation;
@@ -27,7 +27,7 @@ use crate::lab::phases::Phases;
 use crate::lab::recording::TelemetryWriter;
 use crate::lab::samplers::{DatastoreSampler, DriverGauge, DriverSampler, SharedDatastore};
 use crate::lab::template::access;
-use crate::lab::verification::{Verified, keep, made};
+use crate::lab::verification::{Verified, crash_behind, keep, made};
 use crate::lab::workload::Subject;
 
 /// Arrivals that may wait during a search: the target, not the queue, shall end a step.
@@ -42,7 +42,7 @@ impl<S: Subject> ActiveRun<'_, S> {
     ) -> Result<S::Before, Abort> {
         let (subject, access) = (self.bench.subject, access(self.bench.runtime, target));
         let checks = subject.check(access, CheckMoment::Before, None);
-        let crash = crash_of(server)?;
+        let crash = crash_behind(&checks, server)?;
         let checks = made(checks, crash.as_deref())?;
         keep(&checks, (self.log, CheckMoment::Before), observer)?;
         match Verified::of(&checks, crash.as_deref())? {

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use underlay_core::{Dilation, Nanos};
-use underlay_database::managed::{Install, Liveness, Server, StopMode, Template};
+use underlay_database::managed::{Install, Server, StopMode, Template};
 use underlay_datastore::{MountedVolume, Timing};
 use underlay_host::{Cgroup, StateDir, Teardown, User};
 use underlay_record::{CheckMoment, NewRun, PhaseKind, RunEnd, RunStatus, Severity};
@@ -28,7 +28,7 @@ use crate::lab::recording::SharedRecorder;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::template::access;
-use crate::lab::verification::{Verified, keep, made};
+use crate::lab::verification::{Verified, crash_behind, keep, made};
 use crate::lab::workload::Subject;
 
 pub use load::{drive_spec, first_rate, process_name};
@@ -211,7 +211,10 @@ impl<S: Subject> ActiveRun<'_, S> {
                 let access = access(self.bench.runtime, &target);
                 let checks = self.bench.subject.check(access, CheckMoment::After, known);
                 // What faults did to the data may also keep the server from being asked.
-                let crash = if faults.have_happened() { None } else { crash_of(&mut server)? };
+                let crash = match faults.have_happened() {
+                    true => None,
+                    false => crash_behind(&checks, &mut server)?,
+                };
                 let checks = made(checks, crash.as_deref())?;
                 keep(&checks, (log, CheckMoment::After), observer)?;
                 self.verified = Some(Verified::of(&checks, crash.as_deref())?);
@@ -228,14 +231,6 @@ impl<S: Subject> ActiveRun<'_, S> {
             cgroup.release().during("remove the control group")?;
         }
         close(datastore)
-    }
-}
-
-/// Why the server, or all of its sessions, ended although nobody asked, if that happened since this was last asked.
-pub fn crash_of(server: &mut Server) -> Result<Option<String>, Abort> {
-    match server.liveness().during("look after the database server")? {
-        Liveness::Died(log) => Ok(Some(log.headline())),
-        Liveness::Running | Liveness::Stopped => Ok(server.crash()),
     }
 }
 
