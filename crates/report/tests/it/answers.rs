@@ -422,6 +422,9 @@ fn the_headline_claims_no_more_below_the_top_than_was_confirmed() {
         let claimed = found.verdict.headline.contains("at fewer users");
         assert!(confirmed || !claimed, "seed {seed}: {}", found.verdict.headline);
         only_suggested += u32::from(!confirmed && below(&[Outcome::Suggested]));
+        if seed >= 10 && only_suggested > 0 {
+            break;
+        }
     }
     assert!(only_suggested > 0, "no ladder tries what this test is about");
 }
