@@ -156,6 +156,18 @@ impl Device {
         Completion { at, queue, service: at - now - queue, drained }
     }
 
+    /// From `now` on, what is in the write buffer at an offset drains `new / old` times as slowly, with `(old, new)` of
+    /// `change`.
+    pub(crate) fn repace_buffer(
+        &mut self,
+        now: Nanos,
+        change: impl Fn(u64) -> (ServiceFactor, ServiceFactor),
+    ) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.repace(now, change);
+        }
+    }
+
     /// Bytes in the write buffer at `now`; zero without one.
     pub fn buffer_fill(&mut self, now: Nanos) -> Bytes {
         self.buffer.as_mut().map_or(Bytes::ZERO, |buffer| buffer.fill(now))

@@ -28,6 +28,11 @@ impl ServiceFactor {
         self.0 as f64 / 1024.0
     }
 
+    /// What is left of a time that was reckoned with another factor.
+    pub(crate) fn instead_of(self, old: ServiceFactor, left: Nanos) -> Nanos {
+        Nanos((u128::from(left.0) * u128::from(self.0) / u128::from(old.0)) as u64)
+    }
+
     /// A time under this factor.
     #[inline]
     pub(crate) fn of(self, time: Nanos) -> Nanos {

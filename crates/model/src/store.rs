@@ -238,9 +238,23 @@ impl Store {
     }
 
     /// Services take so many times as long from now on: per volume, in the order of [`Operation::ALL`]; volumes that are
-    /// missing are not changed. Requests that the devices have keep the time they were given.
-    pub fn set_factors(&mut self, factors: Vec<[ServiceFactor; 4]>) {
-        self.factors = factors;
+    /// missing are not changed. Requests that the devices have keep the time they were given; what is in a write buffer
+    /// drains at the new pace.
+    pub fn set_factors(&mut self, now: Nanos, factors: Vec<[ServiceFactor; 4]>) {
+        let old = std::mem::replace(&mut self.factors, factors);
+        let of_writes = |factors: &[[ServiceFactor; 4]], volume: usize| {
+            factors.get(volume).map_or(ServiceFactor::ONE, |of| of[Operation::Write.index()])
+        };
+        for (number, DeviceState { device, clock, .. }) in self.devices.iter_mut().enumerate() {
+            device.repace_buffer(clock.at(now), |offset| {
+                let is_there = |extent: &Extent| {
+                    extent.device == number
+                        && (extent.base..extent.base + extent.capacity.0).contains(&offset)
+                };
+                let volume = self.volumes.iter().position(is_there).unwrap_or(usize::MAX);
+                (of_writes(&old, volume), of_writes(&self.factors, volume))
+            });
+        }
     }
 
     /// How a device works.
@@ -445,7 +459,7 @@ mod tests {
         let volume = StoreVolume { device: 0, capacity: VOLUME };
         let mut store = Store::new(&[device], &[volume, volume], RootSeed(7));
         let names = ["wal", "data"];
-        store.set_factors(names.map(|name| factors.of_volume(name, &names)).to_vec());
+        store.set_factors(Nanos::ZERO, names.map(|name| factors.of_volume(name, &names)).to_vec());
         store
     }
 
@@ -501,6 +515,36 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_full_buffer_feels_a_slowed_class_at_once() {
+        const BEGIN: u64 = 50_000;
+        let names = ["wal", "data"];
+        // Writes of the log as fast as the drain allows; from write `BEGIN` on, a class takes twice as long.
+        let rates = |slowed: fn(ServiceFactor) -> ServiceFactors| {
+            let mut store = paced("5200eco-1920", ServiceFactors::default());
+            let (mut now, mut finished, mut at) = (Nanos::ZERO, Vec::new(), Vec::new());
+            for id in 0..BEGIN + 400 {
+                if id == BEGIN {
+                    let factors = slowed(ServiceFactor::new(2.0).unwrap());
+                    let factors = names.map(|name| factors.of_volume(name, &names));
+                    store.set_factors(now, factors.to_vec());
+                }
+                let offset = id.wrapping_mul(0x9e37_79b9) % (VOLUME.0 / 4096) * 4096;
+                store.submit(now, 0, &Request::write(offset, 4096), RequestId(id));
+                store.advance(Nanos(u64::MAX), &mut finished);
+                now = finished.pop().expect("it is done").at;
+                at.push(now.0 as f64);
+            }
+            let (begin, length) = (BEGIN as usize, 300);
+            let took = |from: usize| at[from + length] - at[from];
+            took(begin + 50) / took(begin - length - 50)
+        };
+        let log = rates(|log| ServiceFactors { log, ..ServiceFactors::default() });
+        assert!((log - 2.0).abs() < 0.1, "{log}");
+        let data = rates(|data_write| ServiceFactors { data_write, ..ServiceFactors::default() });
+        assert!((data - 1.0).abs() < 0.1, "{data}");
     }
 
     #[test]

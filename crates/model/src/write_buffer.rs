@@ -19,7 +19,13 @@ use underlay_core::{Bytes, Nanos};
 /// A write that is not yet on the medium.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
+    /// Where it is on the device, which says whose it is.
+    offset: u64,
+    /// When the rest of it begins to drain, as of the last change of pace.
+    begins: Nanos,
     drained_at: Nanos,
+    /// When the drain is free for the next write.
+    free_at: Nanos,
     bytes: u64,
 }
 
@@ -73,7 +79,7 @@ impl WriteBufferState {
             program_bytes: u64::from(program_bytes),
             runs: RunTracker::default(),
             fresh_budget_bytes: buffer.fresh_budget.0,
-            segments: VecDeque::with_capacity((buffer.capacity.0 / 4096).min(1 << 20) as usize),
+            segments: VecDeque::with_capacity((buffer.capacity.0 / 4096).min(1 << 16) as usize),
             outstanding_bytes: 0,
             last_admission: Nanos::ZERO,
             drained_at: Nanos::ZERO,
@@ -108,11 +114,56 @@ impl WriteBufferState {
         self.last_admission = admitted;
         self.drained_at = drain_start + drain_time;
         self.drain_free = drain_start + occupied;
-        self.segments.push_back(Segment { drained_at: self.drained_at, bytes });
+        self.segments.push_back(Segment {
+            offset,
+            begins: drain_start,
+            drained_at: self.drained_at,
+            free_at: self.drain_free,
+            bytes,
+        });
         self.outstanding_bytes += bytes;
         self.admitted_bytes_total += bytes;
         self.schedule_programs(drain_start, occupied, bytes);
         Admission { admitted, drained: self.drained_at }
+    }
+
+    /// From `now` on, a write at an offset drains in `new / old` of the time that it had left, with `(old, new)` of
+    /// `change`. Without this, what is in a full buffer would hide a change for as long as it takes to drain. Writes that
+    /// wait for room already keep the time they were given, as does one that is on the medium of a divided device.
+    pub(crate) fn repace(
+        &mut self,
+        now: Nanos,
+        change: impl Fn(u64) -> (ServiceFactor, ServiceFactor),
+    ) {
+        self.release_until(now);
+        let ended_at = self.drain_free;
+        // When the drain was to be free for the next write, and when it is now.
+        let mut free: Option<(Nanos, Nanos)> = None;
+        for segment in &mut self.segments {
+            let (old, new) = change(segment.offset);
+            let from = segment.begins.max(now);
+            let left = |until: Nanos| new.instead_of(old, until - from);
+            let begins = match free {
+                Some((was, is)) if was == from => is,
+                Some((_, is)) => from.max(is),
+                None => from,
+            };
+            let was_free = segment.free_at;
+            segment.drained_at = begins + left(segment.drained_at);
+            segment.free_at = begins + left(was_free);
+            segment.begins = begins;
+            free = Some((was_free, segment.free_at));
+            (self.drained_at, self.drain_free) = (segment.drained_at, segment.free_at);
+        }
+        let (before, after) =
+            (ended_at.saturating_sub(now).0, self.drain_free.saturating_sub(now).0);
+        if before == after || before == 0 {
+            return;
+        }
+        for start in self.programs.iter_mut().filter(|start| **start > now) {
+            let ahead = u128::from(start.0 - now.0) * u128::from(after) / u128::from(before);
+            *start = now + Nanos(ahead as u64);
+        }
     }
 
     /// The next program operation that starts at or before `now`, taken off the list.
@@ -271,6 +322,42 @@ mod tests {
         for i in 0..100 {
             let admission = buffer.admit(Nanos::ZERO, scattered(fits + i), 4096, ONE);
             assert_eq!(admission.admitted, Nanos((i + 1) * per_write));
+        }
+    }
+
+    #[test]
+    fn a_changed_pace_keeps_the_order_and_is_undone_by_its_inverse() {
+        let paces = [0.5, 1.0, 2.0, 7.3].map(|factor| ServiceFactor::new(factor).unwrap());
+        for divisor in [1, 16] {
+            let mut buffer = divided_state(Bytes::ZERO, divisor);
+            let (mut now, mut pace) = (Nanos::ZERO, ONE);
+            for i in 0..2000 {
+                let draw = scattered(i) >> 12;
+                now = (now + Nanos(draw % 90_000)).max(buffer.last_admission);
+                buffer.admit(now, scattered(i), 4096 * (1 + draw % 5), pace);
+                if draw % 7 == 0 {
+                    let new = paces[draw as usize / 7 % paces.len()];
+                    let before = buffer.clone();
+                    let left = |buffer: &WriteBufferState| (buffer.drain_free - now).0;
+                    buffer.repace(now, |_| (pace, new));
+                    let expected = left(&before) as f64 * new.value() / pace.value();
+                    // But for rounding, and for the few writes that make room, or still occupy the drain.
+                    let under_way = 3.0 * 205_000.0 * f64::from(divisor) * 7.3;
+                    let is_close =
+                        (left(&buffer) as f64 - expected).abs() < expected / 1000.0 + under_way;
+                    assert!(expected == 0.0 || is_close, "{} for {expected}", left(&buffer));
+                    let mut back = buffer.clone();
+                    back.repace(now, |_| (new, pace));
+                    assert!(
+                        left(&back).abs_diff(left(&before)) < 256 * 16,
+                        "rounding of each write"
+                    );
+                    pace = new;
+                }
+                assert!(buffer.fill(now) <= Bytes::from_mib(1));
+                assert!(buffer.segments.iter().is_sorted_by_key(|segment| segment.drained_at));
+                assert!(buffer.programs.iter().is_sorted());
+            }
         }
     }
 

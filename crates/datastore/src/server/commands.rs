@@ -334,7 +334,7 @@ fn set_pace(service: &mut Service, pace: Pace) -> Answer {
         volume.as_ref().map_or([ServiceFactor::ONE; 4], |it| factors.of_volume(&it.name, &names))
     });
     let factors = factors.collect();
-    service.engine.set_factors(factors);
+    service.engine.set_factors(now, factors);
     info!(?pace, "pace set");
     Answer::Done
 }

@@ -302,7 +302,7 @@ impl<R> Engine<R> {
         let conditions: Vec<DeviceCondition> =
             (0..self.devices.len()).map(|device| self.store.condition(device)).collect();
         self.store = Store::new(&self.devices, &self.volumes, seed);
-        self.store.set_factors(self.factors.clone());
+        self.store.set_factors(Nanos::ZERO, self.factors.clone());
         for (device, condition) in conditions.into_iter().enumerate() {
             self.store.set_condition(Nanos::ZERO, device, condition);
         }
@@ -378,8 +378,8 @@ impl<R> Engine<R> {
     /// itself, so that queues and write buffers react as those of a slower device. A request to a cluster becomes many,
     /// on devices that also destage and resynchronise: there its answer is held back for a share of the time that it
     /// took, and nothing can become faster.
-    pub(crate) fn set_factors(&mut self, factors: Vec<[ServiceFactor; 4]>) {
-        self.store.set_factors(factors.clone());
+    pub(crate) fn set_factors(&mut self, now: Nanos, factors: Vec<[ServiceFactor; 4]>) {
+        self.store.set_factors(now.max(self.last_arrival), factors.clone());
         self.factors = factors;
     }
 
@@ -387,7 +387,7 @@ impl<R> Engine<R> {
         self.layouts += 1;
         let seed = self.seed.child("layout", self.layouts);
         let mut store = Store::new(&self.devices, &self.volumes, seed);
-        store.set_factors(self.factors.clone());
+        store.set_factors(now, self.factors.clone());
         for device in 0..self.devices.len() {
             store.set_condition(now, device, self.store.condition(device));
         }

@@ -56,8 +56,9 @@ impl ThrottledGenerator {
         }
         let group = root.join(format!("underlay-confusion-{}", std::process::id()));
         fs::create_dir_all(&group)?;
-        fs::write(group.join("cpu.cfs_period_us"), "10000")?;
-        fs::write(group.join("cpu.cfs_quota_us"), ((share * 10_000.0) as u64).to_string())?;
+        // The kernel takes no quota below 1 ms.
+        fs::write(group.join("cpu.cfs_period_us"), "50000")?;
+        fs::write(group.join("cpu.cfs_quota_us"), ((share * 50_000.0) as u64).to_string())?;
         let over = Arc::new(AtomicBool::new(false));
         let (tasks, ended) = (group.join("tasks"), Arc::clone(&over));
         let follower = std::thread::spawn(move || {
