@@ -10,6 +10,7 @@
 //! are released before its debt is paid, and its requests for storage follow each other more closely. Work that other
 //! processes do for the session (parallel workers, a checkpoint) is not slowed.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -17,6 +18,8 @@ use std::os::unix::fs::FileExt;
 use underlay_core::{Dilation, Nanos};
 use underlay_database::SessionError;
 use underlay_database::session::{Connector, Session};
+
+use crate::cpu_cost::thread_cpu_ns;
 
 /// A session and what it owes.
 pub(crate) struct PacedSession<S> {
@@ -53,6 +56,33 @@ pub(crate) struct CpuDebt {
     account: File,
     dilation: Dilation,
     seen: Account,
+}
+
+/// What a thread of the load generator owes for its own work, where it shares the dilated server's processors.
+///
+/// A thread serves many users: what it ran since the last transaction of any of them is held against the one whose answer
+/// has come. Exact in the sum, like the rest.
+#[derive(Debug)]
+pub(crate) struct OwnDebt {
+    /// None where the load generator's speed is its own.
+    dilation: Option<Dilation>,
+    seen_ns: Cell<u64>,
+}
+
+impl OwnDebt {
+    /// Of the calling thread.
+    pub(crate) fn new(shares_server_cpu: bool, dilation: Dilation) -> OwnDebt {
+        let dilation = Some(dilation).filter(|it| shares_server_cpu && it.is_dilated());
+        OwnDebt { dilation, seen_ns: Cell::new(thread_cpu_ns()) }
+    }
+
+    /// What is owed for the work since the last call, in design time. Called on the thread.
+    pub(crate) fn owed(&self) -> Nanos {
+        let Some(dilation) = self.dilation else { return Nanos::ZERO };
+        let now_ns = thread_cpu_ns();
+        let ran_ns = now_ns.saturating_sub(self.seen_ns.replace(now_ns));
+        Account { ran_ns, queued_ns: 0 }.debt(dilation)
+    }
 }
 
 /// What the kernel counts for a process or thread, wall time.
@@ -113,7 +143,7 @@ impl Account {
 
 #[cfg(test)]
 mod tests {
-    use super::{Account, CpuDebt};
+    use super::{Account, CpuDebt, OwnDebt};
     use underlay_core::{Dilation, Nanos};
 
     fn debt(ran_us: u64, queued_us: u64, factor: u32) -> Nanos {
@@ -128,6 +158,27 @@ mod tests {
         assert_eq!(debt(800, 1_600, 8), Nanos::from_micros(500));
         assert_eq!(debt(800, 100_000, 8), Nanos::ZERO);
         assert_eq!(debt(800, 0, 1), Nanos::ZERO);
+    }
+
+    #[test]
+    fn a_thread_owes_for_its_own_work_where_it_shares_the_servers_processors() {
+        let dilation = Dilation::new(4).unwrap();
+        let work = || {
+            let began = std::time::Instant::now();
+            while began.elapsed() < std::time::Duration::from_millis(20) {
+                std::hint::spin_loop();
+            }
+        };
+        let shared = OwnDebt::new(true, dilation);
+        work();
+        // Three quarters of at most the time that went by.
+        let owed = shared.owed();
+        assert!(owed > Nanos::ZERO && owed <= Nanos::from_millis(60), "{owed}");
+        assert!(shared.owed() < owed);
+        for of in [OwnDebt::new(false, dilation), OwnDebt::new(true, Dilation::NONE)] {
+            work();
+            assert_eq!(of.owed(), Nanos::ZERO);
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use underlay_database::SessionError;
 
+use crate::process::LostDriver;
+
 /// Why a driver could not be started or directed. What happens to users later is not an error of the
 /// driver but part of its result.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +36,12 @@ pub enum DriveError {
         /// Types.
         known: usize,
     },
+    /// A load generator in another process refused.
+    #[error("{0}")]
+    Refused(String),
+    /// A load generator in another process is gone.
+    #[error(transparent)]
+    Lost(#[from] LostDriver),
     /// The first session could not be opened.
     #[error("the first session with the database could not be opened: {0}")]
     Connect(#[source] SessionError),

@@ -7,7 +7,7 @@ const CLASSES: usize = ErrorClass::ALL.len();
 
 /// Errors by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ErrorCounts([u64; CLASSES]);
+pub struct ErrorCounts(pub(crate) [u64; CLASSES]);
 
 impl ErrorCounts {
     /// Counts one error.
@@ -55,7 +55,7 @@ pub struct ErrorSample {
 
 /// The earliest error of each class.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ErrorSamples([Option<ErrorSample>; CLASSES]);
+pub struct ErrorSamples(pub(crate) [Option<ErrorSample>; CLASSES]);
 
 impl ErrorSamples {
     /// Keeps `error` if it is the first of its class.

@@ -52,6 +52,8 @@ pub struct DriveSpec {
     /// How many times slower than the host's clock all of this is. Every time above and every time that the driver
     /// reports is design time; time on processors is real.
     pub dilation: Dilation,
+    /// Whether the driver runs within the server's CPU limit. Under a dilation its own work is then slowed as the server's is.
+    pub shares_server_cpu: bool,
 }
 
 impl DriveSpec {
@@ -67,6 +69,7 @@ impl DriveSpec {
             statement_timeout: Duration::from_secs(60),
             stop_grace: Duration::from_secs(10),
             dilation: Dilation::NONE,
+            shares_server_cpu: false,
         }
     }
 

@@ -261,6 +261,13 @@ impl DriveTick {
         response
     }
 
+    /// What transactions of all types that had to wait for a connection of the pool waited, ns.
+    pub fn connection_waits(&self) -> Histogram {
+        let mut waits = Histogram::default();
+        self.types.iter().for_each(|kind| waits.merge(&kind.pool_wait));
+        waits
+    }
+
     /// Transactions of all types that were carried out to the end.
     pub fn completed(&self) -> u64 {
         self.types.iter().map(TypeTick::completed).sum()

@@ -251,7 +251,7 @@ impl<'a, C: Connector> VirtualUser<'a, C> {
         self.slot.doing.set(Doing::Transaction(self.now));
         let answer = self.slot.unless_cut(session.session.run(transaction)).await;
         if answer.is_some() {
-            let owed = session.owed();
+            let owed = session.owed() + self.worker.own_debt.owed();
             self.hold_back(owed).await;
         }
         self.slot.doing.set(Doing::Waiting);

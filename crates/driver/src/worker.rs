@@ -16,7 +16,7 @@ use underlay_workload::transactional::{Mix, Workload};
 use crate::arrivals::{ArrivalSchedule, Share};
 use crate::backlog::{Backlog, Offered};
 use crate::cpu_cost::{CpuCost, thread_cpu_ns};
-use crate::cpu_debt::PacedSession;
+use crate::cpu_debt::{OwnDebt, PacedSession};
 use crate::permits::Permits;
 use crate::slot::{Doing, Slot};
 use crate::spec::{DriveSpec, Pacing};
@@ -100,6 +100,7 @@ pub(crate) struct Worker<C: Connector> {
     pub(crate) accounting: RefCell<AccountingOf<C>>,
     pub(crate) open_sessions: Cell<u32>,
     pub(crate) cpu_cost: CpuCost,
+    pub(crate) own_debt: OwnDebt,
     share: Share,
     attempt_limit: Nanos,
     active_users: Cell<u32>,
@@ -139,6 +140,7 @@ impl<C: Connector> Worker<C> {
             accounting: RefCell::default(),
             open_sessions: Cell::new(0),
             cpu_cost: CpuCost::default(),
+            own_debt: OwnDebt::new(spec.shares_server_cpu, spec.dilation),
             share,
             attempt_limit: Nanos::from(spec.statement_timeout) + ANSWER_GRACE,
             active_users: Cell::new(0),

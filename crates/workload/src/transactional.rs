@@ -142,14 +142,43 @@ pub trait User {
     fn think_time(&mut self, kind: usize) -> Nanos;
 }
 
-/// What is kept of a run, per thread, and merged at its end.
+/// What is kept of a run, per thread, and merged at its end. A load generator in a process of its own hands it over as bytes.
 pub trait RunAccounting: Default + Send + 'static {
     /// Adds what another thread kept.
     fn merge(&mut self, other: &Self);
+
+    /// As bytes, for another process of the same program.
+    fn encode(&self) -> Vec<u8>;
+
+    /// What [`RunAccounting::encode`] wrote; `None` when it is something else.
+    fn decode(bytes: &[u8]) -> Option<Self>;
 }
 
 impl RunAccounting for () {
     fn merge(&mut self, (): &()) {}
+
+    fn encode(&self) -> Vec<u8> {
+        Vec::new()
+    }
+
+    fn decode(bytes: &[u8]) -> Option<()> {
+        bytes.is_empty().then_some(())
+    }
+}
+
+/// Numbers as bytes.
+pub(crate) fn encode_numbers<const N: usize>(numbers: [u64; N]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+/// The numbers that [`encode_numbers`] wrote, and the bytes behind them.
+pub(crate) fn decode_numbers<const N: usize>(bytes: &[u8]) -> Option<([u64; N], &[u8])> {
+    let (numbers, rest) = bytes.split_at_checked(N * 8)?;
+    let mut decoded = [0; N];
+    for (number, bytes) in decoded.iter_mut().zip(numbers.chunks_exact(8)) {
+        *number = u64::from_le_bytes(bytes.try_into().ok()?);
+    }
+    Some((decoded, rest))
 }
 
 /// How the types of transactions are chosen.

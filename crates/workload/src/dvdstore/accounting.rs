@@ -1,6 +1,6 @@
 //! What is kept of a run: the changes that the database acknowledged, for comparison with its tables.
 
-use crate::transactional::RunAccounting;
+use crate::transactional::{RunAccounting, decode_numbers, encode_numbers};
 
 /// Changes of the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,5 +78,46 @@ impl RunAccounting for DvdStoreAccounting {
         self.shortages += other.shortages;
         self.names_taken += other.names_taken;
         self.members_already += other.members_already;
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = encode_numbers([self.shortages, self.names_taken, self.members_already]);
+        bytes.extend(encode_numbers(self.acknowledged.values()));
+        bytes.extend(encode_numbers(self.perhaps.values()));
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<DvdStoreAccounting> {
+        let ([shortages, names_taken, members_already], bytes) = decode_numbers(bytes)?;
+        let (acknowledged, bytes) = decode_numbers(bytes)?;
+        let (perhaps, rest) = decode_numbers(bytes)?;
+        rest.is_empty().then_some(DvdStoreAccounting {
+            acknowledged: Changes::of(acknowledged),
+            perhaps: Changes::of(perhaps),
+            shortages,
+            names_taken,
+            members_already,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Changes, DvdStoreAccounting};
+    use crate::transactional::RunAccounting;
+
+    #[test]
+    fn it_survives_as_bytes() {
+        let accounting = DvdStoreAccounting {
+            acknowledged: Changes::of([1, 2, 3, 4, 5, 6, 7, u64::MAX]),
+            perhaps: Changes::of([9, 8, 7, 6, 5, 4, 3, 2]),
+            shortages: 11,
+            names_taken: 12,
+            members_already: 13,
+        };
+        let bytes = accounting.encode();
+        assert_eq!(DvdStoreAccounting::decode(&bytes), Some(accounting));
+        assert_eq!(DvdStoreAccounting::decode(&bytes[1..]), None);
+        assert_eq!(DvdStoreAccounting::decode(&[&bytes[..], &[0]].concat()), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What is kept of a run: the changes that the database acknowledged, for comparison with its tables.
 
-use crate::transactional::RunAccounting;
+use crate::transactional::{RunAccounting, decode_numbers, encode_numbers};
 
 /// Changes of the tables `sbtest<n>`; those of bulk inserts apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,5 +51,57 @@ impl RunAccounting for SysbenchAccounting {
         self.perhaps_inserted += other.perhaps_inserted;
         self.perhaps_deleted += other.perhaps_deleted;
         self.perhaps_updated += other.perhaps_updated;
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        encode_numbers([
+            self.inserted,
+            self.deleted,
+            self.index_updates,
+            self.replaced,
+            self.bulk_rows,
+            self.perhaps_inserted,
+            self.perhaps_deleted,
+            self.perhaps_updated,
+        ])
+    }
+
+    fn decode(bytes: &[u8]) -> Option<SysbenchAccounting> {
+        let (numbers, rest): ([u64; 8], _) = decode_numbers(bytes)?;
+        let [inserted, deleted, index_updates, replaced, bulk_rows, perhaps @ ..] = numbers;
+        let [perhaps_inserted, perhaps_deleted, perhaps_updated] = perhaps;
+        rest.is_empty().then_some(SysbenchAccounting {
+            inserted,
+            deleted,
+            index_updates,
+            replaced,
+            bulk_rows,
+            perhaps_inserted,
+            perhaps_deleted,
+            perhaps_updated,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SysbenchAccounting;
+    use crate::transactional::RunAccounting;
+
+    #[test]
+    fn it_survives_as_bytes() {
+        let accounting = SysbenchAccounting {
+            inserted: 1,
+            deleted: 2,
+            index_updates: 3,
+            replaced: 4,
+            bulk_rows: 5,
+            perhaps_inserted: 6,
+            perhaps_deleted: 7,
+            perhaps_updated: u64::MAX,
+        };
+        let bytes = accounting.encode();
+        assert_eq!(SysbenchAccounting::decode(&bytes), Some(accounting));
+        assert_eq!(SysbenchAccounting::decode(&bytes[1..]), None);
     }
 }

@@ -121,6 +121,42 @@ pub struct VariabilityFinding {
 }
 
 impl Variability {
+    /// How many numbers there are.
+    pub(super) const COUNT: usize = 11;
+
+    /// All numbers.
+    pub(super) fn values(&self) -> [u64; Variability::COUNT] {
+        let [a, b, c, d, e] = self.transactions;
+        [
+            a,
+            b,
+            c,
+            d,
+            e,
+            self.rollbacks,
+            self.lines,
+            self.remote_lines,
+            self.remote_payments,
+            self.payments_by_name,
+            self.order_statuses_by_name,
+        ]
+    }
+
+    /// From all numbers.
+    pub(super) fn of(values: [u64; Variability::COUNT]) -> Variability {
+        let [a, b, c, d, e, rest @ ..] = values;
+        let [rollbacks, lines, remote_lines, remote_payments, payments_by_name, last] = rest;
+        Variability {
+            transactions: [a, b, c, d, e],
+            rollbacks,
+            lines,
+            remote_lines,
+            remote_payments,
+            payments_by_name,
+            order_statuses_by_name: last,
+        }
+    }
+
     /// Counts one transaction. Count each once, not its retries.
     pub fn record(&mut self, transaction: &Transaction) {
         self.transactions[transaction.transaction_type().index()] += 1;

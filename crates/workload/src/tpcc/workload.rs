@@ -7,7 +7,9 @@ use super::{
     HomeWarehouse, Ledger, NewOrder, Parameters, Profile, Terminal, Transaction, TransactionType,
     Variability,
 };
-use crate::transactional::{Headline, Mix, RunAccounting, Shape, User, Workload};
+use crate::transactional::{
+    Headline, Mix, RunAccounting, Shape, User, Workload, decode_numbers, encode_numbers,
+};
 
 const TYPES: [&str; TransactionType::ALL.len()] = {
     let mut names = [""; TransactionType::ALL.len()];
@@ -104,6 +106,23 @@ impl RunAccounting for TpccAccounting {
         self.ledger.merge(&other.ledger);
         self.variability.merge(&other.variability);
         self.skipped_deliveries += other.skipped_deliveries;
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let mut bytes = encode_numbers([self.skipped_deliveries]);
+        bytes.extend(encode_numbers(self.variability.values()));
+        bytes.extend(self.ledger.encode());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Option<TpccAccounting> {
+        let ([skipped_deliveries], bytes) = decode_numbers(bytes)?;
+        let (variability, bytes) = decode_numbers(bytes)?;
+        Some(TpccAccounting {
+            ledger: Ledger::decode(bytes).ok()?,
+            variability: Variability::of(variability),
+            skipped_deliveries,
+        })
     }
 }
 

@@ -1,0 +1,17 @@
+//! A load generator in a process of its own, so that it can be limited together with the server: what directs it
+//! ([`DriverProcess`]), what serves it ([`serve`]), and the lines between them.
+//!
+//! One JSON line each over a Unix socket, one JSON line back. Both ends come from the same program, so the protocol has no
+//! version. It starts no process and knows no control group; whoever starts one connects both ends.
+
+mod directing;
+mod hex;
+mod serving;
+mod wire;
+
+#[cfg(test)]
+mod tests;
+
+pub use directing::{DriverProcess, LostDriver};
+pub use serving::serve;
+pub use wire::SpecLine;
