@@ -31,6 +31,11 @@ pub mod document {
     /// each type were committed, `type -> {"by": .., "count": ..}`, `by` one of [`super::commits_by`]. Older records have no `commits`,
     /// those of jobs an empty one.
     pub const DRIVER: &str = "driver";
+    /// Per run with a client that is not as always: `place` (`host`, `local`, `remote`), `round_trip_ns`,
+    /// `bytes_per_second`, `connections` (null where there is none); of a remote one `network`: what passed it from its
+    /// start to the end of the run: `round_trips`, `delay_ns` (time that it held up connections), `late_mean_ns` (host
+    /// time, per piece, beyond what it should have), `bytes_to_server`, `bytes_to_client`, `cpu_ns`, `has_priority`.
+    pub const CLIENT: &str = "client";
     /// Per run: the collector's totals at its end: missed ticks, its own cost.
     pub const COLLECTOR: &str = "collector";
     /// Per run: limits that the host could not enforce: array of `{limit, reason, remedy}`.
@@ -81,7 +86,9 @@ pub mod histogram_scope {
     /// a disk group of a cluster; `device.<host>/<group>/<device>.<operation>`: of the requests to a device. Disk groups of
     /// a host are merged for the host's.
     pub const CLUSTER: &str = "cluster";
-    /// Per tick; name [`super::DISPATCH_LAG`]: actual minus intended dispatch of the load generator.
+    /// Per tick; name [`super::DISPATCH_LAG`]: actual minus intended dispatch of the load generator;
+    /// [`super::CONNECTION_WAIT`]: what transactions waited for a connection, one value for each that had to wait. There is none
+    /// of a tick in which none waited.
     pub const DRIVER: &str = "driver";
     /// Per run; name `<work>.read` or `<work>.write`: latency of background work, from the intended start.
     pub const BACKGROUND: &str = "background";
@@ -91,6 +98,8 @@ pub mod histogram_scope {
 
 /// Name of the histogram of the load generator's lateness.
 pub const DISPATCH_LAG: &str = "dispatch_lag";
+/// Name of the histogram of waits for a connection that users share.
+pub const CONNECTION_WAIT: &str = "connection_wait";
 /// Name of the histogram of actual completion minus modelled deadline.
 pub const LATENESS: &str = "lateness";
 /// Name of the histogram of modelled latency.
@@ -163,6 +172,8 @@ pub mod finding {
     pub const PRECISION_MISSED: &str = "precision-missed";
     /// A setting trades durability for speed.
     pub const NOT_DURABLE: &str = "not-durable";
+    /// The network before the server may be later than the study says.
+    pub const NETWORK_NOT_PROMPT: &str = "network-not-prompt";
     /// The execution was not in real time.
     pub const TIME_DILATION: &str = "time-dilation";
 }
@@ -190,6 +201,21 @@ pub mod driver_series {
     pub const ARRIVALS_QUEUED: &str = "arrivals.queued";
     /// Gauge, bytes: resident memory of the process.
     pub const MEMORY: &str = "memory.resident";
+}
+
+/// Series of the source [`source::CLIENT_NETWORK`], all counters: what passed the network of a remote client. Times are the
+/// design's own, but CPU time.
+pub mod client_network_series {
+    /// Answers to requests.
+    pub const ROUND_TRIPS: &str = "round_trips";
+    /// Time that connections were held up by the network, both ways, ns.
+    pub const DELAY: &str = "delay";
+    /// Bytes from the client.
+    pub const TO_SERVER: &str = "to_server.bytes";
+    /// Bytes from the server.
+    pub const TO_CLIENT: &str = "to_client.bytes";
+    /// CPU time of what stands for the network, ns.
+    pub const CPU: &str = "cpu";
 }
 
 /// Series of the source [`source::DATASTORE`] of an emulated run, per [`IoClass`](underlay_core::IoClass): requests that a model was asked about.
@@ -245,6 +271,8 @@ pub mod source {
     /// The load generator's own counters, as of its last tick: they date from the latest end of a tick of
     /// transactions before the reading.
     pub const DRIVER: &str = "driver";
+    /// The network before the server, of a remote client.
+    pub const CLIENT_NETWORK: &str = "client_network";
     /// Underlay's own cost.
     pub const UNDERLAY: &str = "underlay";
 }

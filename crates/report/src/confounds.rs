@@ -16,7 +16,7 @@ use crate::flatten::{leaves, plain};
 use crate::plan_view::PlanView;
 
 /// Engine settings that name places and identities of a run, and therefore always differ.
-const INCIDENTAL: [&str; 27] = [
+const INCIDENTAL: [&str; 30] = [
     "data_directory",
     "port",
     "unix_socket_directories",
@@ -33,6 +33,10 @@ const INCIDENTAL: [&str; 27] = [
     "shared_memory_size",
     "shared_memory_size_in_huge_pages",
     "in_hot_standby",
+    // They follow from where the client is, which is listed itself.
+    "listen_addresses",
+    "bind_address",
+    "skip_networking",
     // MariaDB's and MySQL's.
     "datadir",
     "tmpdir",

@@ -107,6 +107,9 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("cpu_steal", window.cpu.steal_share),
         ("server_cores", of_server(&window.cpu.on_cpu)),
         ("driver_cores", window.driver.cores),
+        ("client_network_ns", window.network_per_transaction_ns()),
+        ("client_round_trips", window.client.round_trips),
+        ("connection_wait_ns", window.client.connection_wait_s.map(|s| s * 1e9)),
         ("datastore_cores", process("datastore")),
         ("interference_cores", window.cpu.interference_cores()),
         ("server_run_queue", of_server(&window.cpu.run_queue)),
@@ -199,6 +202,10 @@ pub(crate) fn driver_load(group: &Group<'_>) -> DriverLoad {
             .zip(counted_per_second.filter(|rate| *rate > 0.0))
             .map(|(cores, rate)| cores / rate * 10_000.0),
         dispatch_lag_p99_ns: lag.quantile(0.99),
-        saturated: pooled(&|window| window.driver.busiest_share).map(|share| share >= SATURATED),
+        // Within the server's limits it is part of what is measured.
+        saturated: pooled(&|window| {
+            window.driver.busiest_share.filter(|_| !window.client.is_local)
+        })
+        .map(|share| share >= SATURATED),
     }
 }

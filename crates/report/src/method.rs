@@ -201,7 +201,7 @@ const DEFINITIONS: [(&str, &str); 12] = [
     ),
 ];
 
-const METRICS: [MetricRow; 34] = {
+const METRICS: [MetricRow; 37] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -269,6 +269,27 @@ const METRICS: [MetricRow; 34] = {
             "cores",
             Lower,
             "processors used by the load generator",
+        ),
+        (
+            "client_network_ns",
+            "Client's network per transaction",
+            "ns",
+            Lower,
+            "time that the modelled network of a remote client held up a transaction, both ways",
+        ),
+        (
+            "client_round_trips",
+            "Round trips per transaction",
+            "round trips",
+            Neither,
+            "answers of the server that passed the network of a remote client, per transaction",
+        ),
+        (
+            "connection_wait_ns",
+            "Wait for a connection",
+            "ns",
+            Lower,
+            "what a transaction waited for one of the connections that users share, on average; part of its response time",
         ),
         (
             "datastore_cores",

@@ -57,6 +57,20 @@ impl<'a> PlanView<'a> {
         self.plan["engine"]["cpus"].as_f64()
     }
 
+    /// Whether the load generator of a design works within the server's limits.
+    pub(crate) fn has_local_client(&self, design: usize) -> bool {
+        self.client(design)["place"] == "local"
+    }
+
+    /// Connections that the users of a design share; `None` where each has its own.
+    pub(crate) fn connections(&self, design: usize) -> Option<f64> {
+        self.client(design)["connections"].as_f64()
+    }
+
+    fn client(&self, design: usize) -> &'a Value {
+        &self.plan["designs"][design]["client"]
+    }
+
     /// The modelled device that both log and data of a design lie on.
     pub(crate) fn device_of_log_and_data(&self, design: usize) -> Option<String> {
         let volumes = self.plan["designs"][design]["volumes"].as_array()?;

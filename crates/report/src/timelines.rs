@@ -240,6 +240,8 @@ fn draw_host(run: &ObservedRun, drawing: &mut Drawing) {
         ("postgres", "Database server"),
         ("mariadb", "Database server"),
         ("driver", "Load generator"),
+        // Where the load generator has a process of its own.
+        ("underlay", "Lab"),
         ("datastore", "Datastore"),
     ] {
         let of = |counter: &str| run.series(source::PROCESS, &format!("{tree}.{counter}"));

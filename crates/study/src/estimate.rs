@@ -273,10 +273,11 @@ fn setting(design: &DesignPlan, which: impl Fn(&Dialect) -> (&'static str, Bytes
 }
 
 fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
-    let users = u64::from(plan.procedure.users.iter().copied().max().unwrap_or(0));
+    let users = u64::from(plan.procedure.users_at_once());
+    let sessions = u64::from(design.client.connections_of(plan.procedure.users_at_once()));
     let server = design.engine.memory_limit.unwrap_or_else(|| {
         let buffers = setting(design, |dialect| dialect.buffers);
-        saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * users))
+        saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * sessions))
     });
     let datastore = match &design.kind {
         DatastoreKind::Path { .. } => Bytes::ZERO,

@@ -47,6 +47,10 @@ pub(crate) const SEARCH_MEASURE: RangeInclusive<Nanos> =
 pub(crate) const SEARCH_SETTLE: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos::from_secs(3600);
 /// Virtual users of one rung.
 pub(crate) const USERS: RangeInclusive<u32> = 1..=100_000;
+/// What a network can add to a round trip.
+pub(crate) const ROUND_TRIP: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos::from_secs(10);
+/// What a network can carry in each direction.
+pub(crate) const NETWORK_BYTES_PER_SECOND: RangeInclusive<u64> = 10_000..=1_000_000_000_000;
 /// Rungs of a ladder.
 pub(crate) const RUNGS_MAX: usize = 64;
 /// Repeats.

@@ -192,8 +192,10 @@ fn one_run(plan: &Plan) -> String {
         format!("in the first repeat causal check{faster} {}; ", causal.total())
     });
     let twin = if procedure.null_twin { "; null twin in the first" } else { "" };
+    let warm_up_to =
+        procedure.warm_up_to.map_or_else(String::new, |users| format!(" to {users} users"));
     format!(
-        "restore, start, settle {}, warm up {}, then for {} users: ramp up {}, {search}measure {}{twin}; {causal}stop, check",
+        "restore, start, settle {}, warm up {}{warm_up_to}, then for {} users: ramp up {}, {search}measure {}{twin}; {causal}stop, check",
         procedure.settle,
         procedure.warm_up,
         users.join(", "),
@@ -227,6 +229,9 @@ fn describe_design(page: &mut Page, design: &DesignPlan) {
     if !design.engine_overrides.is_empty() {
         let overrides = design.engine_overrides.join(", ");
         page.wrapped("    ", "      ", &format!("own engine values: {overrides}"));
+    }
+    if let Some(client) = design.client.described() {
+        page.wrapped("    ", "      ", &format!("client {client}"));
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Bottleneck {
     pub confidence: Confidence,
     /// Session-seconds per second by class, largest first; they sum up to about the number of users.
     pub budget: Vec<BudgetPart>,
-    /// Sum of the budget over the number of users: 1 when it closes; `null` without a budget.
+    /// Sum of the budget over the number of users, or of the connections that they share: 1 when it closes; `null` without a budget.
     pub closure: Option<f64>,
     /// What lock holders were doing while others waited for them; empty when unknown.
     pub lock_holders: Vec<BudgetPart>,
@@ -42,8 +42,10 @@ pub enum TimeClass {
     Driver,
     /// Stopped by the CPU limit of the load generator.
     DriverLimit,
-    /// The client otherwise: think time, network, waking up.
+    /// The client otherwise: think time, waking up, a network that is not modelled.
     Client,
+    /// On the modelled network of a remote client.
+    ClientNetwork,
     /// Server on CPU.
     Cpu,
     /// Server waiting for a CPU.

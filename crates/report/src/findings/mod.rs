@@ -1,6 +1,7 @@
 //! Everything the reader of a result must know: what the lab found, and what the numbers show.
 
 mod block_load;
+mod client;
 mod comparability;
 mod execution;
 mod generator;
@@ -21,6 +22,7 @@ use crate::ladder::Group;
 use crate::wording::list;
 
 use block_load::block_loads;
+use client::clients;
 use comparability::{comparability, settings};
 use execution::{checks, recorded, repeats, runs};
 use generator::{load, load_generator};
@@ -59,6 +61,7 @@ pub(crate) fn all(evidence: &Evidence<'_>) -> Vec<Finding> {
     derived.extend(repeats(evidence));
     derived.extend(block_loads(evidence.digest));
     derived.extend(load_generator(evidence));
+    derived.extend(clients(evidence));
     derived.extend(validity(evidence));
     derived.extend(host(evidence));
     derived.extend(shared(evidence.digest));

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use underlay_core::{Histogram, IoClass};
 use underlay_record::conventions::{
-    DISPATCH_LAG, document, driver_series, histogram_scope, io_series, source,
+    CONNECTION_WAIT, DISPATCH_LAG, client_network_series, document, driver_series, histogram_scope,
+    io_series, source,
 };
 use underlay_record::{Interval, StoredHistogram};
 
@@ -16,7 +17,7 @@ use super::waits::WaitSummary;
 use super::window::{MeasuredWindow, merged};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::{MeanInterval, batch_means};
-use crate::verdict::time_budget::of_server;
+use crate::verdict::time_budget::{DRIVER, of_server};
 use crate::workload_view::{HeadlineKind, WorkloadView};
 
 /// Length of a block of the bootstrap, seconds: longer than the autocorrelation of most databases.
@@ -51,6 +52,7 @@ pub(crate) struct WindowFacts {
     pub(crate) types: BTreeMap<String, TypeFacts>,
     pub(crate) cpu: CpuFacts,
     pub(crate) driver: DriverFacts,
+    pub(crate) client: ClientFacts,
     pub(crate) waits: Option<WaitSummary>,
     pub(crate) volumes: BTreeMap<String, VolumeFacts>,
     /// What modelled I/O took; empty where nothing is modelled, and in older records.
@@ -157,6 +159,21 @@ pub(crate) struct DriverFacts {
     pub(crate) lag: StoredHistogram,
 }
 
+/// Where the load generator works, and what lies between it and the server.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ClientFacts {
+    /// Whether it works within the server's limits.
+    pub(crate) is_local: bool,
+    /// Connections that the users share, if they do.
+    pub(crate) connections: Option<f64>,
+    /// What a transaction waited for one of them on average, seconds; `None` where they are not shared.
+    pub(crate) connection_wait_s: Option<f64>,
+    /// Connections that the network of a remote client held up on average.
+    pub(crate) network: Option<f64>,
+    /// Answers that passed it per transaction.
+    pub(crate) round_trips: Option<f64>,
+}
+
 /// I/O of one class that a model was asked about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct IoFacts {
@@ -177,6 +194,11 @@ pub(crate) struct VolumeFacts {
 }
 
 impl WindowFacts {
+    /// What the network of a remote client held up a transaction, nanoseconds.
+    pub(crate) fn network_per_transaction_ns(&self) -> Option<f64> {
+        per(self.client.network? * 1e9, self.load.completed_per_second)
+    }
+
     /// The interval of a headline that is counted, from the windows of one run alone.
     pub(crate) fn headline_within(windows: &[&WindowFacts]) -> Option<MeanInterval> {
         let ticks: Vec<f64> =
@@ -192,6 +214,7 @@ impl WindowFacts {
     ) -> WindowFacts {
         let types = types(window);
         let load = load(window, &types, (plan, workload));
+        let client = client(window, plan, load.completed_per_second);
         let sources = window.run.sources.values();
         WindowFacts {
             run: window.run.position,
@@ -212,6 +235,7 @@ impl WindowFacts {
             types,
             cpu: cpu(window, plan),
             driver: driver(window),
+            client,
             waits: WaitSummary::of(window.waits()),
             volumes: volumes(window),
             log_behind_data: log_behind_data(window),
@@ -346,7 +370,11 @@ fn cpu(window: &MeasuredWindow<'_>, plan: &PlanView) -> CpuFacts {
         idle_share,
         server_idle_share: plan.server_cpus().filter(|limit| *limit < cores_of_host).and_then(
             |limit| {
-                let left = limit - of_server(&on_cpu)?;
+                let of_client = match plan.has_local_client(window.run.run.design as usize) {
+                    true => on_cpu.get(DRIVER).copied().unwrap_or(0.0),
+                    false => 0.0,
+                };
+                let left = limit - of_server(&on_cpu)? - of_client;
                 Some((left.min(idle_share? * cores_of_host) / limit).max(0.0))
             },
         ),
@@ -421,6 +449,23 @@ fn driver(window: &MeasuredWindow<'_>) -> DriverFacts {
         sessions: window.mean(source::DRIVER, driver_series::SESSIONS),
         busiest_share: rate(driver_series::BUSIEST_THREAD),
         lag: (&window.merged_histogram(histogram_scope::DRIVER, DISPATCH_LAG)).into(),
+    }
+}
+
+fn client(window: &MeasuredWindow<'_>, plan: &PlanView, completed_per_second: f64) -> ClientFacts {
+    let design = window.run.run.design as usize;
+    let network = |series| window.rate(source::CLIENT_NETWORK, series);
+    let connections = plan.connections(design);
+    let waits = window.merged_histogram(histogram_scope::DRIVER, CONNECTION_WAIT);
+    // Those that did not have to wait are in no histogram, but count.
+    let completed = completed_per_second * window.interval.seconds();
+    ClientFacts {
+        is_local: plan.has_local_client(design),
+        connections,
+        connection_wait_s: connections.and_then(|_| per(waits.sum() as f64 / 1e9, completed)),
+        network: network(client_network_series::DELAY).map(|ns| ns / 1e9),
+        round_trips: network(client_network_series::ROUND_TRIPS)
+            .and_then(|rate| per(rate, completed_per_second)),
     }
 }
 

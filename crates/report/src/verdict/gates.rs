@@ -76,14 +76,18 @@ fn little(situation: &Situation) -> Gate {
 
 fn closure(situation: &Situation) -> Gate {
     const TITLE: &str = "the time budget adds up to the number of users";
+    let (expected, of) = match situation.sessions < situation.users {
+        true => (situation.sessions, "shared connections"),
+        false => (situation.users, "users"),
+    };
     let Some(budget) = &situation.budget else {
         return not_judged("G2", TITLE, "the database's sessions were not sampled");
     };
-    let off = (budget.total() - situation.users).abs() / situation.users;
+    let off = (budget.total() - expected).abs() / expected;
     let text = format!(
-        "{} sessions sampled, {} users: {} apart (limit 10 %)",
+        "{} sessions sampled, {} {of}: {} apart (limit 10 %)",
         amount(budget.total()),
-        amount(situation.users),
+        amount(expected),
         percent(off)
     );
     let state = match situation.pacing {

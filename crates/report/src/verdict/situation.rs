@@ -4,13 +4,17 @@ use crate::analysis::SteadyState;
 use crate::observed::{CpuFacts, LOG_VOLUME, SharedDevice, WindowFacts};
 use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::mean;
-use crate::verdict::time_budget::{Sampled, TimeBudget, of_server};
+use crate::verdict::time_budget::{DRIVER, Sampled, TimeBudget, of_server};
 use crate::workload_view::WorkloadView;
 
 /// One rung.
 #[derive(Clone, Debug)]
 pub(crate) struct Situation {
     pub(crate) users: f64,
+    /// Sessions with the server: of users who share connections, fewer than users.
+    pub(crate) sessions: f64,
+    /// Whether the load generator works within the server's limits.
+    pub(crate) client_is_local: bool,
     /// Whether it runs until it is done: its window is as long as it takes.
     pub(crate) is_job: bool,
     pub(crate) pacing: Pacing,
@@ -29,6 +33,7 @@ pub(crate) struct Situation {
     pub(crate) steal_share: Option<f64>,
     /// Busy processors that no known process explains, as a share of the host.
     pub(crate) interference_share: Option<f64>,
+    /// Processors that the server used, with a load generator within its limits.
     pub(crate) server_cores: Option<f64>,
     /// Processors that the server may use.
     pub(crate) server_allotment: Option<f64>,
@@ -71,6 +76,7 @@ impl Situation {
                     driver: &w.driver,
                     io: &w.io,
                     log_behind_data: w.log_behind_data.filter(|_| log_device.is_some()),
+                    network: w.client.network,
                     users: w.users,
                 }))
             })
@@ -88,8 +94,12 @@ impl Situation {
             (weight > 0.0).then(|| sum / weight)
         };
         let host_cores = pooled(&|w| w.cpu.host_cores);
+        let users = f64::from(windows.first().map_or(0, |w| w.users));
+        let client = windows.first().map(|w| w.client).unwrap_or_default();
         Situation {
-            users: f64::from(windows.first().map_or(0, |w| w.users)),
+            users,
+            sessions: client.connections.map_or(users, |connections| connections.min(users)),
+            client_is_local: client.is_local,
             is_job: workload.is_job(),
             pacing: plan.pacing(),
             completed_per_second: pooled(&|w| Some(w.load.completed_per_second)).unwrap_or(0.0),
@@ -103,7 +113,10 @@ impl Situation {
             idle_share: pooled(&|w| w.cpu.idle_share),
             steal_share: pooled(&|w| w.cpu.steal_share),
             interference_share: pooled(&|w| share_of_host(&w.cpu, w.cpu.interference_cores())),
-            server_cores: pooled(&|w| of_server(&w.cpu.on_cpu)),
+            server_cores: pooled(&|w| {
+                let of_client = w.cpu.on_cpu.get(DRIVER).filter(|_| w.client.is_local);
+                Some(of_server(&w.cpu.on_cpu)? + of_client.copied().unwrap_or(0.0))
+            }),
             server_allotment: plan.server_cpus().or(host_cores),
             pressure_share: pooled(&|w| w.cpu.pressure_share),
             driver_busiest_share: pooled(&|w| w.driver.busiest_share),

@@ -10,7 +10,8 @@
 //!    that one is, if that one runs or could.
 //! 3. Waits for I/O that exceed what the modelled devices took are this host's.
 //! 4. What the log's requests waited for data writes of the same modelled device is named so.
-//! 5. While the load generator is stopped by a CPU limit, nothing but that limit counts.
+//! 5. What the network of a remote client held up is the network's, not the client's.
+//! 6. While the load generator is stopped by a CPU limit, nothing but that limit counts.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use crate::observed::{CpuFacts, DriverFacts, IoFacts, WaitSummary};
 /// Names of the server's process tree, one per engine.
 pub(crate) const SERVERS: [&str; 2] = ["postgres", "mariadb"];
 /// Name of the load generator's process tree.
-const DRIVER: &str = "driver";
+pub(crate) const DRIVER: &str = "driver";
 /// Sessions that wait this many times as long as all requests took wait for something else as well; below it may be
 /// chance.
 const CLEARLY_MORE: f64 = 1.25;
@@ -50,6 +51,8 @@ pub(crate) struct Sampled<'a> {
     pub(crate) io: &'a BTreeMap<IoClass, IoFacts>,
     /// Share of the log's time in which it waited for data writes of the modelled device that both lie on.
     pub(crate) log_behind_data: Option<f64>,
+    /// Connections that the network of a remote client held up.
+    pub(crate) network: Option<f64>,
     pub(crate) users: u32,
 }
 
@@ -80,6 +83,9 @@ impl TimeBudget {
         if let Some(running) = running {
             let runnable = cpu.run_queue.get(DRIVER).copied().unwrap_or(0.0);
             move_part(&mut sessions, TimeClass::Client, TimeClass::Driver, running + runnable);
+        }
+        if let Some(held_up) = seen.network {
+            move_part(&mut sessions, TimeClass::Client, TimeClass::ClientNetwork, held_up);
         }
         if let Some(stopped) = cpu.driver_throttled.filter(|share| *share > 0.0) {
             // The samplers are stopped together with the load generator: what they see is the rest of the time.
@@ -349,7 +355,8 @@ mod tests {
         (io, log_behind_data): (&Io, Option<f64>),
         users: u32,
     ) -> TimeBudget {
-        TimeBudget::of(&Sampled { waits, cpu, driver, io, log_behind_data, users })
+        let network = None;
+        TimeBudget::of(&Sampled { waits, cpu, driver, io, log_behind_data, network, users })
     }
 
     type Io = BTreeMap<IoClass, IoFacts>;
@@ -385,6 +392,23 @@ mod tests {
             ..CpuFacts::default()
         };
         (seen, cpu)
+    }
+
+    #[test]
+    fn what_a_network_holds_up_is_not_the_clients() {
+        let seen = waits(&[(TimeClass::Client, 3.0), (TimeClass::Log, 5.0)]);
+        let found = TimeBudget::of(&Sampled {
+            waits: &seen,
+            cpu: &CpuFacts::default(),
+            driver: &quiet_driver(),
+            io: &Io::new(),
+            log_behind_data: None,
+            network: Some(2.5),
+            users: 8,
+        });
+        near(found.of_class(TimeClass::ClientNetwork), 2.5);
+        near(found.of_class(TimeClass::Client), 0.5);
+        near(found.total(), 8.0);
     }
 
     #[test]

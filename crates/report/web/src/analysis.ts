@@ -415,7 +415,7 @@ status: string,
 sessions: number,
 time_dilation: number, };
 
-export type TimeClass = "driver" | "driver-limit" | "client" | "cpu" | "run-queue" | "cpu-limit" | "host-io" | "log" | "log-behind-data" | "data-read" | "data-write" | "lock" | "latch" | "other";
+export type TimeClass = "driver" | "driver-limit" | "client" | "client-network" | "cpu" | "run-queue" | "cpu-limit" | "host-io" | "log" | "log-behind-data" | "data-read" | "data-write" | "lock" | "latch" | "other";
 
 export type TimelineLine = {
 run: number,

@@ -4,7 +4,7 @@ use underlay_core::Bytes;
 
 use crate::entry::{Entry, Section};
 use crate::file::cluster::Cluster;
-use crate::file::{Engine, Profile};
+use crate::file::{Client, Engine, Profile};
 use crate::plan::{Durability, FileSystem};
 use crate::section::*;
 
@@ -28,6 +28,8 @@ section! {
         "volumes" volumes: Section<Volumes> = table::<Volumes>();
         /// What differs from the study's `[engine]`.
         "engine" engine: Section<Engine> = table::<Engine>();
+        /// What differs from the study's `[client]`.
+        "client" client: Section<Client> = table::<Client>();
     }
     written_for {
         "devices" => "datastore", "path" => "datastore", "emulated" => "datastore",

@@ -4,6 +4,7 @@
 //! missing key means is decided by `defaults.toml` and the resolver.
 
 pub(crate) mod background;
+pub(crate) mod client;
 pub(crate) mod cluster;
 pub(crate) mod design;
 pub(crate) mod engine;
@@ -18,6 +19,7 @@ pub(crate) mod weights;
 pub(crate) mod workload;
 
 pub(crate) use background::Background;
+pub(crate) use client::Client;
 pub(crate) use design::{Design, Device, Volume, Volumes};
 pub(crate) use engine::Engine;
 pub(crate) use fault::Fault;

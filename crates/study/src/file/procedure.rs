@@ -36,6 +36,8 @@ section! {
         "settle" settle: Entry<Nanos> = One(time());
         /// Once per run: load rising from one user to the top of the ladder, not measured.
         "warm-up" warm_up: Entry<Nanos> = One(time());
+        /// Users that the load of the warm-up rises to. Those of the highest rung, when left out.
+        "warm-up-users" warm_up_users: Entry<u32> = One(count(USERS));
         /// Once per rung: users rise to the number of the rung, not measured.
         "ramp-up" ramp_up: Entry<Nanos> = One(time());
         /// Once per rung: the measured window, at least 5 s.

@@ -2,7 +2,8 @@
 
 use crate::entry::{Entry, Section};
 use crate::file::{
-    Background, Design, Engine, Fault, IoProfile, Procedure, Published, Volumes, Weights, Workload,
+    Background, Client, Design, Engine, Fault, IoProfile, Procedure, Published, Volumes, Weights,
+    Workload,
 };
 use crate::limits::SEED;
 use crate::section::*;
@@ -22,6 +23,8 @@ section! {
         "seed" seed: Entry<u64> = One(whole(SEED));
         /// The database server.
         "engine" engine: Section<Engine> = table::<Engine>();
+        /// Where the load generator runs, and how it reaches the server.
+        "client" client: Section<Client> = table::<Client>();
         /// Volumes that all designs have, unless a design says otherwise.
         "volumes" volumes: Section<Volumes> = table::<Volumes>();
         /// The storage designs that are compared.

@@ -8,7 +8,7 @@ use underlay_core::{Bytes, Evidence};
 use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
 
-use super::EnginePlan;
+use super::{ClientPlan, EnginePlan};
 
 /// One storage design.
 #[derive(Clone, Debug)]
@@ -31,6 +31,8 @@ pub struct DesignPlan {
     pub engine: EnginePlan,
     /// The paths below `engine` that this design overrides, for example `settings.wal_level`.
     pub engine_overrides: Vec<String>,
+    /// Where the load generator runs, with this design's overrides applied.
+    pub client: ClientPlan,
     /// Whether results of this design are measured or emulated.
     pub evidence: Evidence,
 }

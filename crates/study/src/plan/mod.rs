@@ -3,6 +3,7 @@
 //! Inner types, therefore without serde: the JSON form is written by [`crate::plan_json`]. Nothing in
 //! here touches the host; what the host can do was given as values when the plan was made.
 
+mod client;
 mod design;
 mod engine;
 mod procedure;
@@ -21,6 +22,7 @@ use crate::options::PlanOptions;
 use crate::problem::Source;
 use crate::weights_plan::WeightsPlan;
 
+pub use client::{ClientPlace, ClientPlan, NetworkPlan};
 pub use design::{ClusterPlan, DatastoreKind, DesignPlan, ReductionKind, ResyncKind, VolumePlan};
 pub use engine::{EngineKind, EnginePlan};
 pub use procedure::{

@@ -24,8 +24,10 @@ json_struct! {
         "users" users: Vec<u32>,
         /// Idle time between the start of the server and the warm-up.
         "settle_ns" settle: Nanos,
-        /// Once per run: load rising from one user to the top of the ladder, not measured.
+        /// Once per run: load rising from one user to [`ProcedurePlan::warm_up_users`], not measured.
         "warm_up_ns" warm_up: Nanos,
+        /// Users that it rises to, where they are not those of the highest rung.
+        "warm_up_users" warm_up_to: Option<u32>,
         /// Once per rung: users rise to the number of the rung, not measured.
         "ramp_up_ns" ramp_up: Nanos,
         /// Once per rung: the measured window; after a search at the rate it found. Of a job the
@@ -46,6 +48,23 @@ json_struct! {
         /// At the end of the first run of each emulated design: the load of its highest and of its best rung
         /// without the delays of the storage. Never of a job, nor with a search.
         "null_twin" null_twin: bool,
+    }
+}
+
+impl ProcedurePlan {
+    /// Users of the highest rung, wherever in the ladder it is.
+    pub fn most_users(&self) -> u32 {
+        self.users.iter().copied().max().unwrap_or(1)
+    }
+
+    /// Users that the load of the warm-up rises to.
+    pub fn warm_up_users(&self) -> u32 {
+        self.warm_up_to.unwrap_or_else(|| self.most_users())
+    }
+
+    /// Users that are active at once, at most: those of the highest rung, or of the warm-up.
+    pub fn users_at_once(&self) -> u32 {
+        self.most_users().max(self.warm_up_users())
     }
 }
 

@@ -4,7 +4,8 @@ use serde_json::{Value, json};
 use underlay_model::cluster::{ClusterSpec, HostSpec};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
 
-use crate::plan::{ClusterPlan, DatastoreKind, DesignPlan, VolumePlan};
+use crate::json_value::ToJson;
+use crate::plan::{ClientPlan, ClusterPlan, DatastoreKind, DesignPlan, VolumePlan};
 use crate::profile_text::profile_toml;
 use underlay_core::Words;
 
@@ -12,7 +13,7 @@ use super::engine;
 use super::values::values_of;
 
 pub(super) fn design(design: &DesignPlan) -> Value {
-    json!({
+    let mut detail = json!({
         "name": design.name,
         "title": design.title,
         "description": design.description,
@@ -23,7 +24,11 @@ pub(super) fn design(design: &DesignPlan) -> Value {
         "volumes": design.volumes.iter().map(volume).collect::<Vec<_>>(),
         "engine": engine(&design.engine),
         "engine_overrides": design.engine_overrides,
-    })
+    });
+    if design.client != ClientPlan::default() {
+        detail["client"] = design.client.to_json();
+    }
+    detail
 }
 
 pub(super) fn datastore(kind: &DatastoreKind) -> Value {

@@ -4,6 +4,7 @@ use underlay_core::Evidence;
 
 use super::Resolver;
 use super::chosen::{Chosen, Layer, pick};
+use super::client::ClientChoice;
 use super::engine::EngineChoice;
 use super::procedure::ProcedureChoice;
 use super::volumes::VolumeChoice;
@@ -14,7 +15,7 @@ use crate::entry::{Entry, Section};
 use crate::fault_plan::FaultPlan;
 use crate::file::Design;
 use crate::finding::Severity;
-use crate::plan::{DatastoreKind, DesignPlan, Setting, VolumePlan};
+use crate::plan::{ClientPlan, DatastoreKind, DesignPlan, Setting, VolumePlan};
 use crate::problem::position;
 use crate::suggest::{listed, nearest};
 
@@ -45,7 +46,7 @@ impl Resolver<'_> {
     /// All designs that are in order, after the command line's choice among them.
     pub(super) fn designs(
         &mut self,
-        engine: &EngineChoice,
+        (engine, client): (&EngineChoice, &ClientChoice),
         workload: Option<&WorkloadChoice>,
         procedure: &ProcedureChoice,
     ) -> Vec<DesignPlan> {
@@ -53,7 +54,7 @@ impl Resolver<'_> {
             if self.file.design.is_absent() {
                 self.no_design();
             }
-            self.check_engine(engine, procedure.top());
+            self.check_engine(engine, client, procedure);
             return Vec::new();
         };
         if sections.is_empty() {
@@ -65,11 +66,13 @@ impl Resolver<'_> {
             drafts.iter().filter(|draft| self.is_wanted(&draft.name.value)).collect();
         let mut plans = Vec::new();
         for draft in &wanted {
-            plans.extend(self.design(draft, engine, workload, procedure));
+            plans.extend(self.design(draft, (engine, client), workload, procedure));
         }
         if wanted.is_empty() {
-            self.check_engine(engine, procedure.top());
+            self.check_engine(engine, client, procedure);
         }
+        let clients: Vec<ClientPlan> = plans.iter().map(|plan| plan.client).collect();
+        self.check_study_client(client, &clients);
         plans
     }
 
@@ -208,7 +211,7 @@ impl Resolver<'_> {
     fn design(
         &mut self,
         draft: &Draft<'_>,
-        study_engine: &EngineChoice,
+        (study_engine, study_client): (&EngineChoice, &ClientChoice),
         workload: Option<&WorkloadChoice>,
         procedure: &ProcedureChoice,
     ) -> Option<DesignPlan> {
@@ -221,7 +224,10 @@ impl Resolver<'_> {
         let kind = self.datastore(draft, &path, &mut rows);
         let volumes = self.volumes(draft, &path, kind.as_ref(), &mut rows);
         let (engine, overrides) = self.design_engine(draft, &path, study_engine, &mut rows);
-        self.check_engine(&engine, procedure.top());
+        let own_client = self.design_client(draft, &path, &mut rows);
+        let client = own_client.over(study_client);
+        self.check_engine(&engine, &client, procedure);
+        self.check_client((&client, &own_client), &engine, workload, procedure);
         if let (Some(kind), Some(volumes)) = (&kind, &volumes) {
             self.check_capacity(kind, volumes);
             self.check_contents(volumes, &engine, workload);
@@ -245,6 +251,7 @@ impl Resolver<'_> {
             volumes: volumes?.into_iter().map(VolumeChoice::plan).collect(),
             engine: engine.plan()?,
             engine_overrides: overrides,
+            client: client.plan(),
         })
     }
 
@@ -288,6 +295,21 @@ impl Resolver<'_> {
         own.record(rows);
         let overrides = own.decided();
         (own.over(study_engine), overrides)
+    }
+
+    fn design_client(
+        &mut self,
+        draft: &Draft<'_>,
+        path: &str,
+        rows: &mut Vec<Setting>,
+    ) -> ClientChoice {
+        let mut layers = vec![(Layer::File, &draft.file.client.content)];
+        if let Some((name, base)) = draft.base {
+            layers.push((Layer::Builtin(name), &base.client.content));
+        }
+        let own = self.client(&format!("{path}.client"), &layers);
+        own.record(rows);
+        own
     }
 
     /// Designs that make no comparison; faults can be all that designs differ in.
@@ -350,5 +372,6 @@ fn same(a: &DesignPlan, b: &DesignPlan) -> bool {
         _ => false,
     };
     let volume = |volume: &VolumePlan| (volume.name.clone(), volume.capacity, volume.file_system);
-    kind && a.engine == b.engine && a.volumes.iter().map(volume).eq(b.volumes.iter().map(volume))
+    let servers = a.engine == b.engine && a.client == b.client;
+    kind && servers && a.volumes.iter().map(volume).eq(b.volumes.iter().map(volume))
 }

@@ -67,7 +67,14 @@ impl Resolver<'_> {
         let order = order.map(|c| c.value);
         let searched = (Some(None), Some(None));
         let plan = plan(Some(&ladder), &phases, searched, (repeats.as_ref(), order, Some(false)));
-        ProcedureChoice { plan, phases, ladder: Some(ladder), repeats, time_dilation: None }
+        ProcedureChoice {
+            plan,
+            phases,
+            ladder: Some(ladder),
+            repeats,
+            time_dilation: None,
+            warm_up_users: None,
+        }
     }
 
     /// All keys and options that have no meaning for a job.
@@ -76,9 +83,10 @@ impl Resolver<'_> {
         let first = |sections: &crate::entry::Entry<Vec<crate::entry::Section<_>>>| {
             sections.get().and_then(|list| list.first()).and_then(|one| one.span.clone())
         };
-        let written: [(&str, Option<Range<usize>>); 9] = [
+        let written: [(&str, Option<Range<usize>>); 10] = [
             ("procedure.users", file.users.span()),
             ("procedure.warm-up", file.warm_up.span()),
+            ("procedure.warm-up-users", file.warm_up_users.span()),
             ("procedure.ramp-up", file.ramp_up.span()),
             ("procedure.search", file.search.span.clone()),
             ("procedure.time-dilation", file.time_dilation.span()),

@@ -5,6 +5,7 @@
 
 mod background;
 mod chosen;
+mod client;
 pub(crate) mod cluster;
 mod datastore;
 mod design;
@@ -89,10 +90,11 @@ impl<'a> Resolver<'a> {
         let full_engine = self.study_engine();
         let engine = full_engine.scaled_whole(self.scale);
         engine.record(&mut self.provenance);
+        let client = self.study_client();
         let full_workload = self.workload();
         let workload = full_workload.as_ref().map(|full| self.scale_workload(full));
         let procedure = self.procedure(workload.as_ref());
-        let designs = self.designs(&engine, workload.as_ref(), &procedure);
+        let designs = self.designs((&engine, &client), workload.as_ref(), &procedure);
         let kind = workload.as_ref().map(|workload| workload.kind());
         let weights = self.weights(&designs, &procedure, kind.as_ref());
         let background = self.background(&designs, &procedure, kind.as_ref());

@@ -27,6 +27,8 @@ pub(crate) struct ProcedureChoice {
     pub time_dilation: Option<Chosen<TimeDilation>>,
     /// None where the repeats are refused.
     pub repeats: Option<RepeatsChoice>,
+    /// None where the load of the warm-up rises to the top of the ladder.
+    pub warm_up_users: Option<Chosen<u32>>,
 }
 
 /// How long each phase lasts; none where that is refused.
@@ -53,6 +55,12 @@ impl ProcedureChoice {
     /// The top of the ladder, where there is one.
     pub fn top(&self) -> Option<&Chosen<u32>> {
         self.ladder.as_ref().map(|ladder| &ladder.top)
+    }
+
+    /// The users that are active at once, at most, placed where that was decided.
+    pub fn users_at_once(&self) -> Option<&Chosen<u32>> {
+        let top = self.top()?;
+        Some(self.warm_up_users.as_ref().filter(|users| users.value > top.value).unwrap_or(top))
     }
 }
 
@@ -93,6 +101,7 @@ impl Resolver<'_> {
         if let Some(measure) = &measure {
             self.check_time(measure, &MEASURE);
         }
+        let warm_up_users = self.warm_up_users();
         let causal = self.causal_check();
         let search = self.search(full.as_ref(), workload);
         let repeats = self.repeats();
@@ -111,6 +120,7 @@ impl Resolver<'_> {
             repeats.as_ref(),
             order.as_ref(),
         );
+        self.provenance.extend(warm_up_users.as_ref().map(|c| c.setting(c.value.to_string())));
         self.provenance.extend(time_dilation.as_ref().map(|c| c.setting(c.value.to_string())));
         let ladder = users.zip(full).map(|(users, full)| {
             let top = users.with(users.value.iter().copied().max().unwrap_or(0));
@@ -131,8 +141,34 @@ impl Resolver<'_> {
         let plan =
             plan(ladder.as_ref(), &phases, (search, causal), (repeats.as_ref(), order, twin))
                 .zip(time_dilation.as_ref());
-        let plan = plan.map(|(plan, chosen)| ProcedurePlan { time_dilation: chosen.value, ..plan });
-        ProcedureChoice { plan, phases, ladder, repeats, time_dilation }
+        let plan = plan.map(|(plan, chosen)| ProcedurePlan {
+            time_dilation: chosen.value,
+            warm_up_to: warm_up_users.as_ref().map(|users| users.value),
+            ..plan
+        });
+        ProcedureChoice { plan, phases, ladder, repeats, time_dilation, warm_up_users }
+    }
+
+    /// Decides about `warm-up-users`, scaled like the ladder.
+    fn warm_up_users(&mut self) -> Option<Chosen<u32>> {
+        const PATH: &str = "procedure.warm-up-users";
+        let file = &self.file.procedure.warm_up_users;
+        let users = self.pick(PATH, &[(Layer::File, file)]).found()?;
+        if !USERS.contains(&users.value) {
+            let (low, high) = (USERS.start(), USERS.end());
+            users.problem(
+                &mut self.report,
+                "out-of-range",
+                format!("`{PATH}` is out of range"),
+                format!("{} is not from {low} to {high}", users.value),
+                "write how many users warm up, or remove the key",
+            );
+            return None;
+        }
+        if self.scale == Scale::FULL {
+            return Some(users);
+        }
+        Some(users.scaled(scale::count(users.value, self.scale), users.value.to_string()))
     }
 
     /// Decides about `causal-check` and `what-if`: `Some(None)` is no check, `None` one that is refused.
@@ -292,6 +328,7 @@ pub(super) fn plan(
         users: ladder?.users.clone(),
         settle: phases.settle?,
         warm_up: phases.warm_up?,
+        warm_up_to: None,
         ramp_up: phases.ramp_up?,
         measure: phases.measure?,
         search: search?,

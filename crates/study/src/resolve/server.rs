@@ -7,24 +7,51 @@ use underlay_core::Bytes;
 
 use super::Resolver;
 use super::chosen::Chosen;
+use super::client::ClientChoice;
 use super::engine::EngineChoice;
+use super::procedure::ProcedureChoice;
 use crate::finding::Severity;
 use crate::host_view::{DirectoryState, Enforcement, InstalledServer};
 use crate::limits::MEMORY_LIMIT_MIN;
 use crate::plan::{EngineKind, Scale};
 use crate::suggest::nearest;
 
+/// The sessions that the server must accept.
+struct Sessions {
+    most: Chosen<u32>,
+    /// What decides how many: `users` or `connections`.
+    of: &'static str,
+}
+
+impl Sessions {
+    fn of(client: &ClientChoice, procedure: &ProcedureChoice) -> Option<Sessions> {
+        let users = procedure.users_at_once()?.clone();
+        match &client.connections {
+            Some(shared) if shared.value < users.value => {
+                Some(Sessions { most: shared.clone(), of: "connections" })
+            }
+            _ => Some(Sessions { most: users, of: "users" }),
+        }
+    }
+}
+
 impl Resolver<'_> {
     /// Checks an engine with all its overrides against the ladder and the host.
-    pub(super) fn check_engine(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
-        self.check_memory(engine, users_max);
+    pub(super) fn check_engine(
+        &mut self,
+        engine: &EngineChoice,
+        client: &ClientChoice,
+        procedure: &ProcedureChoice,
+    ) {
+        let sessions = Sessions::of(client, procedure);
+        self.check_memory(engine, sessions.as_ref());
         self.check_processors(engine);
-        self.check_connections(engine, users_max);
+        self.check_connections(engine, sessions.as_ref());
         self.check_server(engine);
         self.doubt_settings(engine);
     }
 
-    fn check_memory(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
+    fn check_memory(&mut self, engine: &EngineChoice, sessions: Option<&Sessions>) {
         let Some(limit) = &engine.memory_limit else { return };
         if limit.value < MEMORY_LIMIT_MIN {
             let help = self.too_small_help("give the server at least 64MiB");
@@ -51,8 +78,8 @@ impl Resolver<'_> {
                 format!("{} is below {name} = {buffers} ({place})", limit.value),
                 format!("set {name} to a quarter of the limit or less: \"{fitting}\""),
             );
-        } else if let (Some(buffers), Some(users)) = (engine.buffers(), users_max) {
-            self.doubt_memory(limit, (engine.dialect().buffers.0, buffers), users.value);
+        } else if let (Some(buffers), Some(sessions)) = (engine.buffers(), sessions) {
+            self.doubt_memory(limit, (engine.dialect().buffers.0, buffers), sessions);
         }
         if limit.value > self.host.memory {
             let help = self.scale_help(limit.value.0 as f64 / self.host.memory.0.max(1) as f64);
@@ -78,19 +105,24 @@ impl Resolver<'_> {
     }
 
     /// A server that is killed for lack of memory ends a run in its middle.
-    fn doubt_memory(&mut self, limit: &Chosen<Bytes>, buffers: (&str, Bytes), users: u32) {
-        let (name, buffers) = buffers;
+    fn doubt_memory(
+        &mut self,
+        limit: &Chosen<Bytes>,
+        (name, buffers): (&str, Bytes),
+        sessions: &Sessions,
+    ) {
+        let Sessions { most, of } = sessions;
         /// Private memory of a session that runs short transactions: assumed, within the 5 to 8 MiB that small sessions show.
         const PER_SESSION: Bytes = Bytes::from_mib(6);
-        let wanted = buffers + Bytes(PER_SESSION.0 * u64::from(users));
+        let wanted = buffers + Bytes(PER_SESSION.0 * u64::from(most.value));
         if wanted > limit.value {
             self.finding(
                 Severity::Warning,
                 "memory-tight",
                 format!(
-                    "{users} users and {name} of {buffers} want about {wanted} of the {} \
+                    "{} {of} and {name} of {buffers} want about {wanted} of the {} \
                      that the server may use; it may be killed for lack of memory",
-                    limit.value
+                    most.value, limit.value
                 ),
                 format!("raise engine.memory-limit, or lower {name} or the top of the ladder"),
                 limit.line(self.text),
@@ -130,8 +162,8 @@ impl Resolver<'_> {
         }
     }
 
-    fn check_connections(&mut self, engine: &EngineChoice, users_max: Option<&Chosen<u32>>) {
-        let Some(users) = users_max else { return };
+    fn check_connections(&mut self, engine: &EngineChoice, sessions: Option<&Sessions>) {
+        let Some(Sessions { most, of }) = sessions else { return };
         let chosen = engine.setting("max_connections");
         let allowed = match chosen {
             None => engine.dialect().connections,
@@ -141,13 +173,13 @@ impl Resolver<'_> {
             },
         };
         let reserve = engine.dialect().reserved_connections;
-        if users.value > allowed.saturating_sub(reserve) {
-            let wanted = users.value.saturating_add(reserve);
+        if most.value > allowed.saturating_sub(reserve) {
+            let wanted = most.value.saturating_add(reserve);
             let who = if chosen.is_some() { "set in the study" } else { "the server's default" };
-            users.problem(
+            most.problem(
                 &mut self.report,
                 "too-many-users",
-                format!("{} users are more than the server accepts", users.value),
+                format!("{} {of} are more than the server accepts", most.value),
                 format!("max_connections is {allowed} ({who}), {reserve} of them are reserved"),
                 format!("set max_connections = {wanted} or more under [engine.settings]"),
             );

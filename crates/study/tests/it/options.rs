@@ -4,9 +4,9 @@ use std::path::Path;
 
 use underlay_core::{Bytes, Evidence, Nanos};
 use underlay_study::{
-    Colour, DatastoreKind, DirectoryState, Enforcement, HostView, Origin, Pacing, Plan,
-    PlanOptions, Problems, Repeats, Scale, Severity, Source, WorkloadKind, check, find_study,
-    plan_json,
+    ClientPlace, ClientPlan, Colour, DatastoreKind, DirectoryState, Enforcement, HostView,
+    NetworkPlan, Origin, Pacing, Plan, PlanOptions, Problems, Repeats, Scale, Severity, Source,
+    WorkloadKind, check, find_study, plan_json,
 };
 
 fn host() -> HostView<'static> {
@@ -145,6 +145,72 @@ fn a_design_overrides_the_engine_and_volumes_for_itself_alone() {
     assert_eq!(second.volumes[0].capacity, Bytes::from_gib(4));
     assert_eq!(second.volumes[0].file_system.as_str(), "xfs");
     assert_eq!(first.volumes[0].file_system.as_str(), "ext4");
+}
+
+const CLIENT: &str = "[client]\nplace = \"remote\"\nround-trip = \"2ms\"\nbytes-per-second = \"80MB\"\n\
+                      connections = 2";
+
+#[test]
+fn a_design_overrides_the_client_for_itself_alone() {
+    let second = "use = \"kingston-nvme\"\nname = \"near\"\nclient = { place = \"local\" }";
+    let plan = planned(&study(CLIENT, second, "", ""), &PlanOptions::default());
+    let [far, near] = plan.designs.as_slice() else { panic!("two designs") };
+    let network =
+        NetworkPlan { round_trip: Nanos::from_millis(2), bytes_per_second: Some(80_000_000) };
+    assert_eq!((far.client.place, far.client.network), (ClientPlace::Remote, Some(network)));
+    assert_eq!((near.client.place, near.client.network), (ClientPlace::Local, None));
+    assert_eq!(near.client.connections, Some(2), "the study's");
+    let details = plan_json(&plan);
+    assert_eq!(details["designs"][0]["client"]["round_trip_ns"], 2_000_000);
+    assert_eq!(details["designs"][1]["client"]["place"], "local");
+    let text = underlay_study::render_plan(&plan, 100);
+    assert!(text.contains("client local, 2 connections shared by the users"), "{text}");
+    assert!(text.contains("client.round-trip"), "{text}");
+}
+
+#[test]
+fn a_study_without_a_word_about_its_client_says_nothing_of_it() {
+    let plan = planned(&study("", SATA, "", ""), &PlanOptions::default());
+    assert!(plan.designs.iter().all(|design| design.client == ClientPlan::default()));
+    assert!(plan_json(&plan)["designs"][0]["client"].is_null());
+    let text = underlay_study::render_plan(&plan, 100);
+    assert!(!text.contains("    client ") && !text.contains("client."), "{text}");
+}
+
+#[test]
+fn a_client_is_scaled_with_its_users_and_keeps_its_latency() {
+    let procedure = "warm-up-users = 12";
+    let options = PlanOptions { scale: Some(Scale { divisor: 4 }), ..PlanOptions::default() };
+    let users = PlanOptions { users: Some(vec![40]), ..options.clone() };
+    let plan = planned(&study(&CLIENT.replace("= 2", "= 16"), SATA, "", procedure), &users);
+    let client = plan.designs[0].client;
+    assert_eq!(client.connections, Some(4));
+    let network = client.network.expect("a network");
+    assert_eq!(network.round_trip, Nanos::from_millis(2));
+    assert_eq!(network.bytes_per_second, Some(20_000_000));
+    assert_eq!((plan.procedure.warm_up_users(), plan.procedure.users_at_once()), (3, 40));
+    // At a scale at which nobody has to share any more that is no mistake of the study.
+    let plan = planned(&study(CLIENT, SATA, "", ""), &options);
+    assert!(codes(&plan).contains(&"connections-not-shared"), "{:?}", codes(&plan));
+}
+
+#[test]
+fn the_server_must_accept_connections_not_users() {
+    let users = PlanOptions { users: Some(vec![1_000]), ..PlanOptions::default() };
+    assert!(check(&study("", SATA, "", ""), &users, &host()).is_err());
+    let plan = planned(&study(CLIENT, SATA, "", ""), &users);
+    assert!(!codes(&plan).contains(&"memory-tight"), "{:?}", codes(&plan));
+}
+
+#[test]
+fn a_local_client_without_limits_is_doubted() {
+    let local = "[client]\nplace = \"local\"";
+    let plan = planned(&study(local, SATA, "", ""), &PlanOptions::default());
+    assert!(!codes(&plan).contains(&"client-without-limits"), "it has a memory limit");
+    let source = study(local, SATA, "", "");
+    let text = source.text.replace("memory-limit = \"256MiB\"\n", "");
+    let plan = planned(&Source { text, ..source }, &PlanOptions::default());
+    assert!(codes(&plan).contains(&"client-without-limits"), "{:?}", codes(&plan));
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod answer;
 mod calibrate;
 mod check;
 mod clean;
+mod client;
 mod compare;
 mod datastore_server;
 mod datastore_supervisor;
@@ -82,6 +83,9 @@ enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// The process of a load generator within the server's limits (started by Underlay itself).
+    #[command(hide = true)]
+    Client(client::Arguments),
     /// The emulated datastore's server process (started by Underlay itself).
     #[command(hide = true)]
     DatastoreServer(datastore_server::Arguments),
@@ -135,6 +139,7 @@ fn carry_out(command: Command) -> Result<(), Stop> {
         Command::Schema(arguments) => schema::run(&arguments),
         Command::Volume(arguments) => volume::run(&arguments),
         Command::DatastoreSupervisor(arguments) => datastore_supervisor::run(&arguments),
+        Command::Client(arguments) => client::run(&arguments),
         Command::DatastoreServer(arguments) => datastore_server::run(&arguments),
         Command::Completions { shell } => {
             let mut script = Vec::new();

@@ -235,7 +235,7 @@ fn course<S: Subject>(
         None => ladder.climb(&plan.procedure),
         Some(sessions) => ladder.wait_for_job(sessions, &plan.procedure),
     };
-    let summary = driver.stop();
+    let summary = driver.stop()?;
     let collected = samples.map(Samples::stop).transpose()?;
     let is_search = plan.procedure.search.is_some();
     keep_summary(log, &summary, collected.as_ref(), is_search, observer)?;

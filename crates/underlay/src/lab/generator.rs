@@ -4,6 +4,9 @@ use underlay_core::Nanos;
 use underlay_driver::{DriveError, DriveSummary, DriveTick, Driver, Mix};
 use underlay_workload::transactional::{RunAccounting, Shape};
 
+use crate::lab::abort::Abort;
+use crate::lab::client::LocalDriver;
+
 /// Something that loads the server and can be asked what it did.
 pub trait LoadGenerator {
     /// Names and headline.
@@ -20,6 +23,14 @@ pub trait LoadGenerator {
     fn set_cpu_factor(&self, factor: f64);
     /// Whether it is a job that is done.
     fn has_ended(&self) -> bool;
+    /// The process that its threads are of.
+    fn pid(&self) -> u32 {
+        std::process::id()
+    }
+    /// Why it can generate no load any more, if it is a process that ended.
+    fn lost(&self) -> Option<String> {
+        None
+    }
 }
 
 /// The same, to be stopped by its owner.
@@ -28,43 +39,101 @@ pub trait RunningLoad: LoadGenerator {
     type Accounting;
 
     /// Ends it; nothing new is begun.
-    fn stop(self) -> DriveSummary<Self::Accounting>;
+    ///
+    /// # Errors
+    /// If it is lost, with what it knew.
+    fn stop(self) -> Result<DriveSummary<Self::Accounting>, Abort>;
 }
 
-impl<B: RunAccounting> LoadGenerator for Driver<B> {
+/// Users that are driven: by threads of the lab, or by a process within the server's limits.
+pub enum UserLoad<B: RunAccounting> {
+    /// By threads.
+    Threads(Box<Driver<B>>),
+    /// By a process.
+    Process(Box<LocalDriver<B>>),
+}
+
+impl<B: RunAccounting> From<Driver<B>> for UserLoad<B> {
+    fn from(driver: Driver<B>) -> UserLoad<B> {
+        UserLoad::Threads(Box::new(driver))
+    }
+}
+
+impl<B: RunAccounting> From<LocalDriver<B>> for UserLoad<B> {
+    fn from(local: LocalDriver<B>) -> UserLoad<B> {
+        UserLoad::Process(Box::new(local))
+    }
+}
+
+impl<B: RunAccounting> LoadGenerator for UserLoad<B> {
     fn shape(&self) -> &'static Shape {
-        self.shape()
+        match self {
+            UserLoad::Threads(driver) => driver.shape(),
+            UserLoad::Process(local) => local.driver.shape(),
+        }
     }
 
     fn tick(&self) -> DriveTick {
-        self.tick()
+        match self {
+            UserLoad::Threads(driver) => driver.tick(),
+            UserLoad::Process(local) => local.driver.tick(),
+        }
     }
 
     fn set_users(&self, users: u32) {
-        self.set_users(users);
+        match self {
+            UserLoad::Threads(driver) => driver.set_users(users),
+            UserLoad::Process(local) => local.driver.set_users(users),
+        }
     }
 
     fn set_rate(&self, rate_per_second: f64) -> Result<(), DriveError> {
-        self.set_rate(rate_per_second, Nanos::ZERO)
+        match self {
+            UserLoad::Threads(driver) => driver.set_rate(rate_per_second, Nanos::ZERO),
+            UserLoad::Process(local) => local.driver.set_rate(rate_per_second, Nanos::ZERO),
+        }
     }
 
     fn set_mix(&self, mix: Mix) -> Result<(), DriveError> {
-        self.set_mix(mix)
+        match self {
+            UserLoad::Threads(driver) => driver.set_mix(mix),
+            UserLoad::Process(local) => local.driver.set_mix(&mix),
+        }
     }
 
     fn set_cpu_factor(&self, factor: f64) {
-        self.set_cpu_factor(factor);
+        match self {
+            UserLoad::Threads(driver) => driver.set_cpu_factor(factor),
+            UserLoad::Process(local) => local.driver.set_cpu_factor(factor),
+        }
     }
 
     fn has_ended(&self) -> bool {
         false
     }
+
+    fn pid(&self) -> u32 {
+        match self {
+            UserLoad::Threads(_) => std::process::id(),
+            UserLoad::Process(local) => local.pid(),
+        }
+    }
+
+    fn lost(&self) -> Option<String> {
+        match self {
+            UserLoad::Threads(_) => None,
+            UserLoad::Process(local) => local.lost(),
+        }
+    }
 }
 
-impl<B: RunAccounting> RunningLoad for Driver<B> {
+impl<B: RunAccounting> RunningLoad for UserLoad<B> {
     type Accounting = B;
 
-    fn stop(self) -> DriveSummary<B> {
-        self.stop()
+    fn stop(self) -> Result<DriveSummary<B>, Abort> {
+        match self {
+            UserLoad::Threads(driver) => Ok(driver.stop()),
+            UserLoad::Process(local) => Ok(local.stop()?),
+        }
     }
 }

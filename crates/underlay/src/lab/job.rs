@@ -12,6 +12,7 @@ use underlay_core::Nanos;
 use underlay_driver::{DriveError, DriveSummary, DriveTick, Mix, TypeTick, Users};
 use underlay_workload::transactional::Shape;
 
+use crate::lab::abort::Abort;
 use crate::lab::generator::{LoadGenerator, RunningLoad};
 use crate::lab::interrupt;
 
@@ -146,7 +147,7 @@ impl<R: Send + 'static> RunningLoad for JobRunner<R> {
     /// None: it was stopped before it began.
     type Accounting = Option<R>;
 
-    fn stop(self) -> DriveSummary<Option<R>> {
+    fn stop(self) -> Result<DriveSummary<Option<R>>, Abort> {
         self.shared.stop.store(true, Ordering::Relaxed);
         // A job that has not begun is told by the end of the channel that it never will.
         drop(self.begin.lock().unwrap_or_else(PoisonError::into_inner).take());
@@ -154,7 +155,7 @@ impl<R: Send + 'static> RunningLoad for JobRunner<R> {
         let accounting =
             self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         let done = self.shared.done.lock().unwrap_or_else(PoisonError::into_inner);
-        DriveSummary {
+        Ok(DriveSummary {
             last_tick,
             totals: done.totals.clone(),
             accounting,
@@ -163,7 +164,7 @@ impl<R: Send + 'static> RunningLoad for JobRunner<R> {
             commits_unknown: 0,
             delivery: None,
             commits: Vec::new(),
-        }
+        })
     }
 }
 
@@ -189,14 +190,14 @@ mod tests {
         }
         let tick = job.tick();
         assert_eq!((tick.types[0].committed, tick.types[0].response.count()), (7, 3));
-        let summary = job.stop();
+        let summary = job.stop().unwrap();
         assert_eq!((summary.accounting, summary.totals.types[0].committed), (Some("done"), 7));
     }
 
     #[test]
     fn a_job_that_never_began_and_one_that_goes_on_are_stopped() {
         let never = JobRunner::start(&SHAPE, 1, Instant::now(), |_| ()).unwrap();
-        assert_eq!(never.stop().accounting, None);
+        assert_eq!(never.stop().unwrap().accounting, None);
         let endless = JobRunner::start(&SHAPE, 1, Instant::now(), |progress| {
             while !progress.is_to_stop() {
                 std::thread::sleep(Duration::from_millis(1));
@@ -204,6 +205,6 @@ mod tests {
         });
         let endless = endless.unwrap();
         endless.set_users(1);
-        assert_eq!(endless.stop().accounting, Some(()));
+        assert_eq!(endless.stop().unwrap().accounting, Some(()));
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 use underlay_core::{Nanos, Resource};
 use underlay_driver::DriveTick;
-use underlay_record::conventions::{DISPATCH_LAG, histogram_scope};
+use underlay_record::conventions::{CONNECTION_WAIT, DISPATCH_LAG, histogram_scope};
 use underlay_record::{Interval, PhaseKind, TransactionTick};
 use underlay_study::{ProcedurePlan, SearchPlan, TWIN_MEASURE, TWIN_RAMP_UP};
 
@@ -170,9 +170,10 @@ impl Ladder<'_> {
     /// Warms up and climbs.
     pub fn climb(&mut self, procedure: &ProcedurePlan) -> Result<(), Abort> {
         let top = procedure.users.last().copied().unwrap_or(1);
+        let warm_up_users = procedure.warm_up_users();
         self.settle(procedure)?;
-        self.phase(PhaseKind::WarmUp, top, procedure.warm_up, |ladder| {
-            ladder.rise(top, procedure.warm_up)
+        self.phase(PhaseKind::WarmUp, warm_up_users, procedure.warm_up, |ladder| {
+            ladder.rise(warm_up_users, procedure.warm_up)
         })?;
         for users in &procedure.users {
             self.phase(PhaseKind::RampUp, *users, procedure.ramp_up, |ladder| {
@@ -378,6 +379,9 @@ impl Ladder<'_> {
             let tick = self.driver.tick();
             self.write_tick(&tick)?;
             self.site.check_health()?;
+            if let Some(lost) = self.driver.lost() {
+                return Err(Abort::Failed(lost));
+            }
             let denied = denial(&tick).map(str::to_string);
             let goes_on = take(tick);
             outcome?;
@@ -471,7 +475,15 @@ pub fn write_tick(log: RunLog<'_>, tick: &DriveTick) -> Result<(), Abort> {
             )
             .during("write the record")?;
     }
-    recorder
-        .histogram(log.run, interval, histogram_scope::DRIVER, DISPATCH_LAG, &tick.dispatch_lag)
-        .during("write the record")
+    let mut of_driver = vec![(DISPATCH_LAG, &tick.dispatch_lag)];
+    let waits = tick.connection_waits();
+    if !waits.is_empty() {
+        of_driver.push((CONNECTION_WAIT, &waits));
+    }
+    for (name, histogram) in of_driver {
+        recorder
+            .histogram(log.run, interval, histogram_scope::DRIVER, name, histogram)
+            .during("write the record")?;
+    }
+    Ok(())
 }

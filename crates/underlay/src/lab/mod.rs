@@ -9,6 +9,7 @@
 pub mod abort;
 mod background;
 mod causal_check;
+pub mod client;
 mod design_time;
 mod dilation;
 mod faults;

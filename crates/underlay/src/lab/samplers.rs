@@ -2,9 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 use underlay_core::series::{Layer, SeriesSpec};
+use underlay_core::{Dilation, Nanos};
 use underlay_datastore::Datastore;
-use underlay_driver::DriveTick;
-use underlay_record::conventions::{driver_series as series, source};
+use underlay_driver::{DriveTick, NetworkGauge};
+use underlay_record::conventions::{
+    client_network_series as network_series, driver_series as series, source,
+};
 use underlay_telemetry::{SampleError, Sampler, Status};
 
 /// A datastore shared between the lab and its sampler.
@@ -56,6 +59,57 @@ impl Sampler for DatastoreSampler {
         }
         let counters = self.datastore.lock().unwrap_or_else(PoisonError::into_inner).counters();
         values.extend(counters.map_err(|error| SampleError::Other(Box::new(error)))?);
+        Ok(())
+    }
+}
+
+/// Reads what passes the network of a remote client.
+pub struct NetworkSampler {
+    gauge: NetworkGauge,
+    dilation: Dilation,
+    series: Vec<SeriesSpec>,
+}
+
+impl NetworkSampler {
+    /// A sampler of a network, whose times are in the host's time.
+    pub fn new(gauge: NetworkGauge, dilation: Dilation) -> NetworkSampler {
+        let series = vec![
+            SeriesSpec::counter(network_series::ROUND_TRIPS, "round trips"),
+            SeriesSpec::counter(network_series::DELAY, "ns"),
+            SeriesSpec::counter(network_series::TO_SERVER, "bytes"),
+            SeriesSpec::counter(network_series::TO_CLIENT, "bytes"),
+            SeriesSpec::counter(network_series::CPU, "ns"),
+        ];
+        NetworkSampler { gauge, dilation, series }
+    }
+}
+
+impl Sampler for NetworkSampler {
+    fn name(&self) -> &str {
+        source::CLIENT_NETWORK
+    }
+
+    fn layer(&self) -> Layer {
+        Layer::Driver
+    }
+
+    fn status(&self) -> &Status {
+        &Status::Available
+    }
+
+    fn series(&self) -> &[SeriesSpec] {
+        &self.series
+    }
+
+    fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
+        let counts = self.gauge.counts();
+        values.extend([
+            counts.round_trips as f64,
+            self.dilation.design(Nanos(counts.delay_ns)).0 as f64,
+            counts.bytes_to_server as f64,
+            counts.bytes_to_client as f64,
+            counts.cpu_ns as f64,
+        ]);
         Ok(())
     }
 }

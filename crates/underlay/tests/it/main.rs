@@ -11,6 +11,7 @@ mod io;
 mod mariadb;
 mod power_cut;
 mod simulate_and_calibrate;
+mod study_client;
 mod study_faults;
 mod study_jobs;
 mod study_search;

@@ -24,6 +24,7 @@ pub(crate) fn class_title(class: TimeClass) -> &'static str {
         TimeClass::Driver => "in the load generator",
         TimeClass::DriverLimit => "stopped by the load generator's CPU limit",
         TimeClass::Client => "at the client",
+        TimeClass::ClientNetwork => "on the client's network",
         TimeClass::Cpu => "running on a processor",
         TimeClass::RunQueue => "waiting for a processor",
         TimeClass::CpuLimit => "stopped by the server's CPU limit",

@@ -49,7 +49,7 @@ pub(crate) fn judge(situation: &Situation, design: usize, users: u32) -> Bottlen
         budget: budget
             .map(|budget| budget.parts(situation.completed_per_second))
             .unwrap_or_default(),
-        closure: budget.map(|budget| budget.total() / situation.users),
+        closure: budget.map(|budget| budget.total() / situation.sessions),
         lock_holders: budget.map(TimeBudget::holder_parts).unwrap_or_default(),
         ruled_out: shares
             .map(|shares| ruled_out(situation, &shares, ruling.class))
@@ -116,8 +116,8 @@ fn ruled_out(situation: &Situation, shares: &Shares, verdict: &str) -> Vec<Ruled
     if situation.pacing == (Pacing::Closed { key_think: 0.0 }) {
         add("offered-load", "users have no think time".to_string());
     }
-    if shares.client < NETWORK {
-        let outside = shares.client + shares.driver + shares.driver_limit;
+    if shares.client + shares.network < NETWORK {
+        let outside = shares.client + shares.network + shares.driver + shares.driver_limit;
         add("network", format!("{} of the time is spent outside the server", percent(outside)));
     }
     if let Some(busy) = cpu_busy(situation).filter(|_| !verdict.starts_with("cpu-")) {
@@ -152,6 +152,8 @@ mod tests {
         let sessions = budget.iter().copied().collect();
         Situation {
             users: 8.0,
+            sessions: 8.0,
+            client_is_local: false,
             is_job: false,
             pacing: Pacing::Closed { key_think: 0.0 },
             completed_per_second: 1000.0,
@@ -316,6 +318,52 @@ mod tests {
         let mut busy = situation(&[(TimeClass::Client, 7.9), (TimeClass::Cpu, 0.1)]);
         busy.driver_busiest_share = Some(0.97);
         assert_eq!(class(&busy), "load-generator");
+    }
+
+    #[test]
+    fn a_client_within_the_servers_limits_is_part_of_what_the_limit_stops() {
+        let mut local = situation(&[
+            (TimeClass::Driver, 2.5),
+            (TimeClass::Cpu, 2.0),
+            (TimeClass::CpuLimit, 3.0),
+            (TimeClass::Client, 0.5),
+        ]);
+        local.client_is_local = true;
+        local.driver_busiest_share = Some(0.97);
+        local.server_throttled = Some(0.6);
+        local.server_cores = Some(3.9);
+        let found = judge(&local, 0, 8);
+        assert_eq!(found.class, "cpu-limit", "{found:?}");
+        // The same of a client elsewhere says that nothing was measured.
+        local.client_is_local = false;
+        assert_eq!(class(&local), "load-generator");
+    }
+
+    #[test]
+    fn a_network_that_takes_most_of_the_time_is_named() {
+        let remote = situation(&[
+            (TimeClass::ClientNetwork, 6.0),
+            (TimeClass::Client, 0.5),
+            (TimeClass::Log, 1.5),
+        ]);
+        let found = judge(&remote, 0, 8);
+        assert_eq!(found.class, "network");
+        assert!(found.sentence.ends_with("75 % on the client's network"), "{}", found.sentence);
+        let near = situation(&[(TimeClass::ClientNetwork, 1.0), (TimeClass::Log, 7.0)]);
+        let found = judge(&near, 0, 8);
+        assert_eq!(found.class, "log");
+        assert!(found.ruled_out.iter().any(|ruled| ruled.class == "network"), "{found:?}");
+    }
+
+    #[test]
+    fn users_who_share_connections_are_expected_in_no_more_sessions() {
+        let mut shared = situation(&[(TimeClass::Log, 3.0), (TimeClass::Cpu, 1.0)]);
+        shared.sessions = 4.0;
+        let found = judge(&shared, 0, 8);
+        let gate = found.gates.iter().find(|gate| gate.id == "G2").expect("the gate");
+        assert_eq!(gate.state, GateState::Passed, "{gate:?}");
+        assert!(gate.text.contains("4 shared connections"), "{}", gate.text);
+        assert_eq!(found.closure, Some(1.0));
     }
 
     #[test]

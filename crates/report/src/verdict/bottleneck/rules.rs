@@ -56,6 +56,10 @@ pub(super) fn inconclusive(why: String) -> Ruling {
 }
 
 fn generator_rule(situation: &Situation) -> Option<Ruling> {
+    // Within the server's limits it is part of what is measured, and so are the processors that it lacks.
+    if situation.client_is_local {
+        return None;
+    }
     let share = situation.driver_busiest_share.filter(|share| *share >= SATURATED)?;
     Some(Ruling {
         class: "load-generator",
@@ -98,13 +102,18 @@ fn offered_load_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
 }
 
 fn network_rule(situation: &Situation, shares: &Shares) -> Option<Ruling> {
-    (situation.pacing != Pacing::Open && shares.client >= NETWORK).then(|| Ruling {
+    let outside = shares.client + shares.network;
+    (situation.pacing != Pacing::Open && outside >= NETWORK).then(|| Ruling {
         class: "network",
         sentence: format!(
-            "the path between client and server: {} of the sessions' time is spent outside the server",
-            percent(shares.client)
+            "the path between client and server: {} of the sessions' time is spent outside the server{}",
+            percent(outside),
+            match shares.network > 0.0 {
+                true => format!(", {} on the client's network", percent(shares.network)),
+                false => String::new(),
+            }
         ),
-        share: shares.client,
+        share: outside,
     })
 }
 

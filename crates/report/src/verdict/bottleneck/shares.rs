@@ -8,6 +8,9 @@ use crate::verdict::time_budget::TimeBudget;
 #[derive(Clone, Debug)]
 pub(super) struct Shares {
     pub(super) client: f64,
+    /// On the modelled network of a remote client.
+    pub(super) network: f64,
+    /// Nothing of a load generator within the server's limits: its work is the server's use of processors.
     pub(super) driver: f64,
     pub(super) driver_limit: f64,
     pub(super) cpu: f64,
@@ -37,13 +40,19 @@ impl Shares {
         let active = (total - thinking).max(f64::MIN_POSITIVE);
         let share = |class| budget.of_class(class) / active;
         let client = (budget.of_class(TimeClass::Client) - thinking) / active;
-        let (driver, driver_limit) = (share(TimeClass::Driver), share(TimeClass::DriverLimit));
-        let (cpu, run_queue) = (share(TimeClass::Cpu), share(TimeClass::RunQueue));
+        let network = share(TimeClass::ClientNetwork);
+        let driver_limit = share(TimeClass::DriverLimit);
+        let (driver, within) = match situation.client_is_local {
+            true => (0.0, share(TimeClass::Driver)),
+            false => (share(TimeClass::Driver), 0.0),
+        };
+        let (cpu, run_queue) = (share(TimeClass::Cpu) + within, share(TimeClass::RunQueue));
         let (cpu_limit, log_behind_data) =
             (share(TimeClass::CpuLimit), share(TimeClass::LogBehindData));
-        let busy = (1.0 - client - driver - driver_limit).max(f64::MIN_POSITIVE);
+        let busy = (1.0 - client - network - driver - driver_limit).max(f64::MIN_POSITIVE);
         Shares {
             client,
+            network,
             driver,
             driver_limit,
             cpu,

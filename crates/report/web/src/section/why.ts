@@ -15,6 +15,7 @@ const TITLES: Record<string, string> = {
   driver: "Load generator",
   "driver-limit": "Load generator's CPU limit",
   client: "Client",
+  "client-network": "Client's network",
   cpu: "Server CPU",
   "run-queue": "Waiting for CPU",
   "cpu-limit": "Server's CPU limit",

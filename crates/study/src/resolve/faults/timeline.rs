@@ -59,6 +59,7 @@ mod tests {
             users: vec![1, 4],
             settle: Nanos::from_secs(1),
             warm_up: Nanos::from_secs(10),
+            warm_up_to: None,
             ramp_up: Nanos::from_secs(100),
             measure: Nanos::from_secs(1000),
             search: None,

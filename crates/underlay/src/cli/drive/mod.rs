@@ -336,6 +336,7 @@ fn run_job<S: External>(
             users: vec![sessions],
             settle: Nanos::ZERO,
             warm_up: Nanos::ZERO,
+            warm_up_to: None,
             ramp_up: Nanos::ZERO,
             measure: LONGEST_JOB,
             search: None,

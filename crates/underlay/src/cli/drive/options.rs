@@ -234,6 +234,7 @@ impl UserLoad {
             users: vec![self.users()],
             settle: Nanos::ZERO,
             warm_up: Nanos::ZERO,
+            warm_up_to: None,
             ramp_up: settle,
             measure,
             search: self.slo.map(|objective| SearchPlan {

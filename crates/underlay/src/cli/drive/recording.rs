@@ -42,6 +42,9 @@ pub(super) fn create<S: Subject>(
     let mut content = measurement_json(&plan.workload, &plan.procedure);
     content["command"] = "drive".into();
     content["external"] = database.clone();
+    if let Some(connections) = plan.connections {
+        content["designs"] = json!([{ "client": { "connections": connections } }]);
+    }
     let manifest = Manifest {
         study_name: format!("drive-{}", command.name),
         title: format!("{} on {address}", subject.population()),

@@ -1,5 +1,6 @@
 //! What happens once the server is up: checks, load, sampling.
 
+use std::path::Path;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use underlay_core::RootSeed;
@@ -10,7 +11,7 @@ use underlay_driver::{DriveSpec, DriveSummary, Pacing};
 use underlay_host::Cgroup;
 use underlay_record::conventions::document;
 use underlay_record::{CheckMoment, PhaseKind};
-use underlay_study::{ProcedurePlan, WorkloadPlan};
+use underlay_study::{ClientPlace, ProcedurePlan, WorkloadPlan};
 use underlay_telemetry::{CgroupTarget, Collector, Sampler, Targets, VolumeTarget};
 
 use super::outcome::keep_summary;
@@ -19,8 +20,9 @@ use super::{ActiveRun, Running};
 use crate::lab::abort::{Abort, During};
 use crate::lab::causal_check::CausalSpec;
 use crate::lab::causal_check::perturbation::Perturbation;
+use crate::lab::client::{ClientPath, ClientProcess};
 use crate::lab::event::Observer;
-use crate::lab::generator::RunningLoad;
+use crate::lab::generator::{LoadGenerator, RunningLoad};
 use crate::lab::ladder::{Ladder, Measured, Rung, Site};
 use crate::lab::mix::MixChanges;
 use crate::lab::phases::Phases;
@@ -46,7 +48,9 @@ impl<S: Subject> ActiveRun<'_, S> {
         let checks = made(checks, crash.as_deref())?;
         keep(&checks, (self.log, CheckMoment::Before), observer)?;
         match Verified::of(&checks, crash.as_deref())? {
-            Verified::Clean => Ok(subject.before(access, self.users())?),
+            Verified::Clean => {
+                Ok(subject.before(access, self.bench.plan.procedure.users_at_once())?)
+            }
             Verified::Broken(check) => {
                 Err(Abort::Failed(format!("the restored database is not consistent: {check}")))
             }
@@ -61,15 +65,22 @@ impl<S: Subject> ActiveRun<'_, S> {
         phases: &mut Phases<'_>,
         observer: &mut dyn Observer,
     ) -> Result<DriveSummary<S::Accounting>, Abort> {
-        let Running { server, datastore, volumes, cgroup, faults, background } = running;
+        let Running { server, datastore, volumes, cgroup, faults, background, scratch } = running;
         let (log, plan) = (self.log, self.bench.plan);
-        let target = server.target().with_database(self.bench.subject.database());
+        let client = self.design.client;
+        let database = self.bench.subject.database();
+        let target = server.target().with_database(database);
         let gauge = DriverGauge::default();
-        let driver =
-            self.bench.subject.start(self.drive_spec(), target.clone(), log.origin, before)?;
+        let path = ClientPath::open(&client, server, database, log.dilation)?;
+        path.doubt(log, observer)?;
+        let driver = self.start_load(&path, cgroup, scratch, before)?;
         let writer = TelemetryWriter::start(log.recorder.clone(), log.run, log.dilation)
             .during("start the thread of the record")?;
-        let mut targets = self.targets(target, server, datastore, volumes, cgroup, &gauge);
+        let mut targets =
+            self.targets(target, server, (datastore, volumes), cgroup, (&gauge, driver.pid()));
+        if let Some(sampler) = path.sampler() {
+            targets.extra.push(Box::new(sampler));
+        }
         if let Some(sampler) = background.sampler() {
             targets.extra.push(Box::new(sampler));
         }
@@ -122,8 +133,9 @@ impl<S: Subject> ActiveRun<'_, S> {
             let summary = driver.stop();
             let collected = collector.stop();
             writer.finish().during("write the record")?;
-            Ok((summary, collected))
+            Ok((summary?, collected))
         });
+        path.keep(&client, log)?;
         // Why the climb ended says more than what went wrong while cleaning up after it.
         climbed?;
         let (summary, collected) = stopped?;
@@ -162,24 +174,59 @@ impl<S: Subject> ActiveRun<'_, S> {
         Some(CausalSpec { plan, seed })
     }
 
+    /// Makes the load ready where the design's client works.
+    fn start_load(
+        &self,
+        path: &ClientPath,
+        cgroup: Option<&Cgroup>,
+        scratch: &Path,
+        before: &S::Before,
+    ) -> Result<S::Load, Abort> {
+        let (subject, origin) = (self.bench.subject, self.log.origin);
+        let (spec, target) = (self.drive_spec(), path.target.clone());
+        match self.design.client.place {
+            ClientPlace::Host | ClientPlace::Remote => {
+                Ok(subject.start(spec, target, origin, before)?)
+            }
+            ClientPlace::Local => {
+                let process = ClientProcess {
+                    teardown: self.teardown,
+                    scratch,
+                    program: self.bench.server_program,
+                    cgroup,
+                    workload: &self.bench.plan.workload,
+                };
+                Ok(subject.start_within(process, spec, target, origin, before)?)
+            }
+        }
+    }
+
     fn drive_spec(&self) -> DriveSpec {
         let workload = &self.bench.plan.workload;
         // Each repeat has inputs of its own, the same for all designs of the repeat.
         let inputs = workload.seed.child("repeat", u64::from(self.scheduled.repeat));
         let spec = drive_spec(workload, &self.bench.plan.procedure, inputs);
-        DriveSpec { dilation: self.bench.dilation, ..spec }
+        let client = &self.design.client;
+        DriveSpec {
+            dilation: self.bench.dilation,
+            connections: client.connections,
+            shares_server_cpu: client.place == ClientPlace::Local,
+            ..spec
+        }
     }
 
     pub(super) fn targets(
         &self,
         target: Target,
         server: &Server,
-        datastore: &SharedDatastore,
-        volumes: &[MountedVolume],
+        (datastore, volumes): (&SharedDatastore, &[MountedVolume]),
         cgroup: Option<&Cgroup>,
-        gauge: &DriverGauge,
+        (gauge, driver): (&DriverGauge, u32),
     ) -> Targets {
-        let mut processes = vec![("driver".to_string(), std::process::id())];
+        let mut processes = vec![("driver".to_string(), driver)];
+        if driver != std::process::id() {
+            processes.push(("underlay".to_string(), std::process::id()));
+        }
         processes.extend(server.pid().map(|pid| (process_name(target.engine).to_string(), pid)));
         processes.extend(datastore.lock().unwrap_or_else(PoisonError::into_inner).processes());
         processes.extend(kernel_threads());
@@ -234,8 +281,7 @@ pub fn drive_spec(
     procedure: &ProcedurePlan,
     inputs: RootSeed,
 ) -> DriveSpec {
-    let users = procedure.users.last().copied().unwrap_or(1);
-    let mut spec = DriveSpec::new(inputs, users);
+    let mut spec = DriveSpec::new(inputs, procedure.users_at_once());
     spec.statement_timeout = workload.statement_timeout.into();
     spec.pacing = match workload.pacing {
         underlay_study::Pacing::Closed { key_think } => Pacing::Closed { key_think },

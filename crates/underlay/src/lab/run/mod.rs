@@ -152,6 +152,7 @@ struct Running<'r, 'f> {
     cgroup: Option<&'r Cgroup>,
     faults: &'r mut Faults<'f>,
     background: &'r mut Background<'f>,
+    scratch: &'r Path,
 }
 
 impl<S: Subject> ActiveRun<'_, S> {
@@ -183,6 +184,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             cgroup: cgroup.as_ref(),
             faults: &mut faults,
             background: &mut background,
+            scratch: &scratch,
         };
         let driven = self.drive(running, &before, &mut phases, observer);
         self.keep_timing(&datastore)?;

@@ -14,7 +14,9 @@ use underlay_datastore::{
 use underlay_host::{Cgroup, CgroupLimits, Unenforced};
 use underlay_record::Severity;
 use underlay_record::conventions::{document, finding};
-use underlay_study::{DatastoreKind, DesignPlan, DilatedSetting, VolumePlan, dilated_settings};
+use underlay_study::{
+    ClientPlace, DatastoreKind, DesignPlan, DilatedSetting, VolumePlan, dilated_settings,
+};
 
 use super::ActiveRun;
 use crate::lab::abort::{Abort, During};
@@ -148,7 +150,10 @@ impl<S: Subject> ActiveRun<'_, S> {
             run_as: self.bench.user.cloned(),
             cgroup,
             runtime_dir: scratch.join("pg"),
-            listen: Listen::UnixSocket,
+            listen: match self.design.client.place {
+                ClientPlace::Host | ClientPlace::Local => Listen::UnixSocket,
+                ClientPlace::Remote => Listen::Loopback,
+            },
         };
         let wal_ready = self.wal_ready(volumes);
         let (server, copied) = self

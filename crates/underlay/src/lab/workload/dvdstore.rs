@@ -9,9 +9,11 @@ use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::CheckMoment;
 use underlay_study::DvdstorePlan;
-use underlay_workload::dvdstore::{DvdStore, DvdStoreAccounting, Parameters};
+use underlay_workload::dvdstore::{DvdStore, DvdStoreAccounting, Parameters, SHAPE};
 
 use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
+use crate::lab::client::ClientProcess;
+use crate::lab::generator::UserLoad;
 use crate::stop::Stop;
 
 /// The shop of some size, whose visitors behave as the plan says.
@@ -29,7 +31,7 @@ impl DvdStoreSubject {
 }
 
 impl Subject for DvdStoreSubject {
-    type Load = Driver<DvdStoreAccounting>;
+    type Load = UserLoad<DvdStoreAccounting>;
     type Accounting = DvdStoreAccounting;
     type Before = Tally;
 
@@ -87,8 +89,38 @@ impl Subject for DvdStoreSubject {
         origin: Instant,
         before: &Tally,
     ) -> Result<Self::Load, Stop> {
-        let first_new_customer = before.last_customer + 1;
+        self.drive(spec, target, origin, first_new_customer(before)).map(UserLoad::from)
+    }
+
+    fn start_within(
+        &self,
+        process: ClientProcess<'_>,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        before: &Tally,
+    ) -> Result<Self::Load, Stop> {
+        process
+            .start(&SHAPE, (&spec, &target), origin, Some(first_new_customer(before)))
+            .map(UserLoad::from)
+    }
+}
+
+impl DvdStoreSubject {
+    /// Starts the visitors in threads of this process. Customers whom they register are numbered from
+    /// `first_new_customer` on.
+    pub fn drive(
+        &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        first_new_customer: u32,
+    ) -> Result<Driver<DvdStoreAccounting>, Stop> {
         let workload = DvdStore { parameters: self.parameters, first_new_customer };
         Driver::start(spec, DvdStoreConnector::new(target, workload), origin).map_err(not_started)
     }
+}
+
+fn first_new_customer(before: &Tally) -> u32 {
+    before.last_customer + 1
 }

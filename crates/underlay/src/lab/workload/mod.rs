@@ -26,6 +26,7 @@ use underlay_driver::{DriveError, DriveSpec};
 use underlay_record::{CheckMoment, CheckOutcome};
 
 use crate::lab::abort::Abort;
+use crate::lab::client::ClientProcess;
 use crate::lab::generator::RunningLoad;
 use crate::stop::{Stop, chain};
 
@@ -89,6 +90,16 @@ pub trait Subject: Sync {
     /// Makes the load ready; it begins when users are set. Instants are counted from `origin`.
     fn start(
         &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        before: &Self::Before,
+    ) -> Result<Self::Load, Stop>;
+
+    /// The same in a process within the server's limits. Never asked of a job.
+    fn start_within(
+        &self,
+        process: ClientProcess<'_>,
         spec: DriveSpec,
         target: Target,
         origin: Instant,
@@ -173,6 +184,11 @@ pub fn stopped<E: Cause>(doing: &str, error: E) -> Stop {
 /// An error of a session, which `text` says; remembers whether a right is lacking.
 pub fn session_failed(error: &SessionError, text: String) -> Stop {
     if error.is_denial() { Stop::denied(text) } else { Stop::run_failed(text) }
+}
+
+/// A job works in the lab's own threads. The study refuses to have it elsewhere.
+fn job_elsewhere() -> Stop {
+    Stop::bad_input("a job cannot run within the limits of the server")
 }
 
 /// Why the load of users did not start.

@@ -9,9 +9,11 @@ use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::CheckMoment;
 use underlay_study::SysbenchPlan;
-use underlay_workload::sysbench::{Parameters, Script, SysbenchAccounting};
+use underlay_workload::sysbench::{Parameters, SHAPE, Script, SysbenchAccounting};
 
 use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
+use crate::lab::client::ClientProcess;
+use crate::lab::generator::UserLoad;
 use crate::stop::Stop;
 
 /// The scripts on tables of some size.
@@ -35,7 +37,7 @@ impl SysbenchSubject {
 }
 
 impl Subject for SysbenchSubject {
-    type Load = Driver<SysbenchAccounting>;
+    type Load = UserLoad<SysbenchAccounting>;
     type Accounting = SysbenchAccounting;
     type Before = Tally;
 
@@ -103,6 +105,29 @@ impl Subject for SysbenchSubject {
         origin: Instant,
         _: &Tally,
     ) -> Result<Self::Load, Stop> {
+        self.drive(spec, target, origin).map(UserLoad::from)
+    }
+
+    fn start_within(
+        &self,
+        process: ClientProcess<'_>,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        _: &Tally,
+    ) -> Result<Self::Load, Stop> {
+        process.start(&SHAPE, (&spec, &target), origin, None).map(UserLoad::from)
+    }
+}
+
+impl SysbenchSubject {
+    /// Starts the users in threads of this process.
+    pub fn drive(
+        &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+    ) -> Result<Driver<SysbenchAccounting>, Stop> {
         let connector = SysbenchConnector::new(target, self.parameters);
         Driver::start(spec, connector, origin).map_err(not_started)
     }

@@ -11,9 +11,13 @@ use underlay_database::{Engine, Target};
 use underlay_driver::{DriveSpec, Driver};
 use underlay_record::CheckMoment;
 use underlay_study::TpccPlan;
-use underlay_workload::tpcc::{Entropy, HomeWarehouse, Parameters, Profile, Tpcc, TpccAccounting};
+use underlay_workload::tpcc::{
+    Entropy, HomeWarehouse, Parameters, Profile, SHAPE, Tpcc, TpccAccounting,
+};
 
 use super::{Access, Checked, Loaded, Progress, Subject, not_started, stopped};
+use crate::lab::client::ClientProcess;
+use crate::lab::generator::UserLoad;
 use crate::stop::Stop;
 
 /// TPC-C of some size.
@@ -49,7 +53,7 @@ impl TpccSubject {
 }
 
 impl Subject for TpccSubject {
-    type Load = Driver<TpccAccounting>;
+    type Load = UserLoad<TpccAccounting>;
     type Accounting = TpccAccounting;
     type Before = OrderNumbers;
 
@@ -114,14 +118,35 @@ impl Subject for TpccSubject {
         origin: Instant,
         _: &OrderNumbers,
     ) -> Result<Self::Load, Stop> {
+        self.drive(spec, target, origin).map(UserLoad::from)
+    }
+
+    fn start_within(
+        &self,
+        process: ClientProcess<'_>,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+        _: &OrderNumbers,
+    ) -> Result<Self::Load, Stop> {
+        process.start(&SHAPE, (&spec, &target), origin, None).map(UserLoad::from)
+    }
+}
+
+impl TpccSubject {
+    /// Starts the users in threads of this process.
+    pub fn drive(
+        &self,
+        spec: DriveSpec,
+        target: Target,
+        origin: Instant,
+    ) -> Result<Driver<TpccAccounting>, Stop> {
         let connector = TpccConnector::new(target, self.parameters, self.mode)
             .with_profile(self.profile)
             .with_home_warehouse(self.home_warehouse);
         Driver::start(spec, connector, origin).map_err(not_started)
     }
-}
 
-impl TpccSubject {
     /// Checks tables of these names.
     pub fn check_tables(
         &self,

@@ -1,0 +1,8 @@
+//! The client of a run: where its load generator works, and the network before it.
+
+mod path;
+mod process;
+mod workload_line;
+
+pub use path::ClientPath;
+pub use process::{ClientProcess, LocalDriver, serve};
