@@ -14,7 +14,7 @@ use crate::timelines::assemble;
 use crate::verdict::situation::Situation;
 use crate::verdict::{bottleneck, causal};
 use crate::{
-    block_loads, comparisons, confounds, findings, headline, ladder, latencies, method,
+    block_loads, comparisons, confounds, curves, findings, headline, ladder, latencies, method,
     rate_searches, settings, validity,
 };
 
@@ -64,6 +64,10 @@ fn analysis_of(digest: Digest) -> Analysis {
         bottlenecks: ladders.bottlenecks,
         validity: ladders.validity,
         searches,
+        curves: match digest.workload.is_one_run() {
+            true => Vec::new(),
+            false => curves::all(&block_loads::all(&digest)),
+        },
         block_loads: block_loads::all(&digest),
         distributions: ladders.distributions,
         windows: ladders.windows,

@@ -44,8 +44,13 @@ fn of_run(run: usize, design: usize, said: &Value) -> BlockLoads {
             .map(|due| Delivery { due, undelivered: number(result, "undelivered").unwrap_or(0) }),
         errors: sum("errors"),
         generator_busy: said["generator_busy"].as_bool().unwrap_or(false),
-        loads: loads().filter_map(load).collect(),
+        loads: self::loads(said),
     }
+}
+
+/// The loads that a document has, in their order.
+pub(crate) fn loads(said: &Value) -> Vec<BlockLoad> {
+    said["loads"].as_array().into_iter().flatten().filter_map(load).collect()
 }
 
 fn load(said: &Value) -> Option<BlockLoad> {

@@ -1,6 +1,7 @@
 //! Comparisons of designs: per rung and at their peaks, paired by repeat.
 
 use crate::analysis::{Comparison, Direction, Outcome, Peak, RatioMethod, Scope};
+use crate::curves::RATE_AT_LIMIT;
 use crate::estimates::by_run;
 use crate::ladder::Group;
 use crate::method::metric_named;
@@ -56,10 +57,14 @@ pub(crate) fn all(
     (titles, workload): (&[String], &WorkloadView),
     alpha: f64,
 ) -> Vec<Comparison> {
+    // The rate of a curve at its limit is compared where curves have one.
+    let mut windows = groups.iter().flat_map(|group| &group.windows);
+    let has_curves = windows.any(|window| window.load.rate_at_limit.is_some());
     let mut ladders: Vec<Vec<Comparison>> = pairs_of(titles.len())
         .map(|pair| {
             let at_rungs = |metric| at_rungs(groups, pair, (metric, workload), alpha);
-            let mut ladder: Vec<Comparison> = COMPARED.into_iter().flat_map(at_rungs).collect();
+            let metrics = COMPARED.into_iter().chain(has_curves.then_some(RATE_AT_LIMIT));
+            let mut ladder: Vec<Comparison> = metrics.flat_map(at_rungs).collect();
             ladder.extend(at_peaks(groups, peaks, pair, (workload, alpha)));
             ladder
         })
@@ -176,6 +181,7 @@ fn values(group: &Group<'_>, metric: &str, workload: &WorkloadView) -> Vec<RunVa
             blocks.for_each(|block| union.merge(&block.decoded()));
             union.quantile(0.95).map(|ns| ns as f64)
         }
+        RATE_AT_LIMIT => by_run(windows, |window| window.load.rate_at_limit).pop().flatten(),
         _ => by_run(windows, |window| window.load.headline).pop().flatten(),
     };
     group
@@ -339,6 +345,7 @@ fn text(comparison: &Comparison, titles: &[String], workload: &WorkloadView) -> 
     let what = match comparison.metric.as_str() {
         "headline" => format!("the {} of", workload.rate_words()),
         LATENCY => format!("the p95 latency of {} of", workload.counted),
+        RATE_AT_LIMIT => format!("the {} below 1 ms of", workload.rate_words()),
         _ => "the value of".to_string(),
     };
     let at = match (comparison.scope, comparison.users) {

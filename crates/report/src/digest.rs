@@ -84,11 +84,11 @@ impl Digest {
         Ok(digest)
     }
 
-    /// Whether the numbers of a run are used. A block load that the user ended has measured what it did until then, as its
-    /// command says too; a database's run is judged in whole or not at all.
+    /// Whether the numbers of a run are used. A block load by command that the user ended has measured what it did until then, as
+    /// the command says too; a study's run is judged in whole or not at all.
     pub(crate) fn is_counted(&self, run: &Run) -> bool {
         let ended_by_user = run.status == RunStatus::Interrupted && run.superseded_by.is_none();
-        run.is_evidence() || (self.workload.is_block_load() && ended_by_user)
+        run.is_evidence() || (self.workload.is_one_run() && ended_by_user)
     }
 
     /// The name for readers of each design.

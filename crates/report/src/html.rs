@@ -213,7 +213,7 @@ fn put_rungs(page: &mut String, analysis: &Analysis) {
         (false, true) => Some("Requests in flight"),
         (false, false) => Some("Users"),
     };
-    let caption = match workload.is_block_load() {
+    let caption = match workload.is_one_run() {
         true => "One run: the 95 % interval covers variation within it",
         false => "Mean and 95 % confidence interval over the repeats",
     };

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::analysis::{DriverLoad, Estimate, Peak, Rung, VolumeRow, Window};
+use crate::curves::RATE_AT_LIMIT;
 use crate::digest::Digest;
 use crate::estimates::{by_run, over_runs};
 use crate::latencies;
@@ -115,6 +116,8 @@ pub(crate) fn metrics(window: &WindowFacts) -> BTreeMap<String, Option<f64>> {
         ("server_run_queue", of_server(&window.cpu.run_queue)),
         ("log_bytes_per_second", window.load.log_bytes_per_second),
         ("cache_hit_share", window.load.cache_hit_share),
+        ("bytes_per_second", window.load.bytes_per_second),
+        (RATE_AT_LIMIT, window.load.rate_at_limit),
     ]);
     metrics.retain(|_, value| value.is_some());
     metrics.insert("headline", window.load.headline);

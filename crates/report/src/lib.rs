@@ -33,6 +33,7 @@ mod verdict;
 
 mod comparisons;
 mod confounds;
+mod curves;
 mod findings;
 mod headline;
 mod settings;

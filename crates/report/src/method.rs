@@ -201,7 +201,7 @@ const DEFINITIONS: [(&str, &str); 12] = [
     ),
 ];
 
-const METRICS: [MetricRow; 37] = {
+const METRICS: [MetricRow; 39] = {
     use Direction::{Higher, Lower, Neither};
     [
         ("headline", "Headline", "", Higher, "what the workload counts"),
@@ -325,6 +325,20 @@ const METRICS: [MetricRow; 37] = {
             "share",
             Neither,
             "share of block requests served from the database's buffer pool",
+        ),
+        (
+            "bytes_per_second",
+            "Bytes",
+            "bytes/s",
+            Higher,
+            "bytes read and written per second, counted by the block load generator",
+        ),
+        (
+            "rate_at_1ms",
+            "I/Os per second at 1 ms",
+            "1/s",
+            Higher,
+            "rate at which the mean response time reaches 1 ms, interpolated between the points of the rate curve",
         ),
         ("read_iops", "Reads", "1/s", Neither, "reads completed by the volume's block device"),
         ("write_iops", "Writes", "1/s", Neither, "writes completed by the volume's block device"),

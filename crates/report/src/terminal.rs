@@ -1,9 +1,11 @@
 //! The analysis in a terminal: the answer, what the designs are, one line per design and rung, warnings.
 
 use crate::analysis::{
-    Analysis, Answer, Basis, Bottleneck, CausalCheck, Comparison, Confidence, Estimate, Finding,
-    FindingSeverity, LatencyRow, Outcome, RateSearch, Reaction, Rung, Scope, Validity,
+    Analysis, Answer, Basis, Bottleneck, CausalCheck, Comparison, Confidence, CurveReading,
+    Estimate, Finding, FindingSeverity, LatencyRow, Outcome, RateCurve, RateSearch, Reaction, Rung,
+    Scope, Validity,
 };
+use crate::curves::RATE_AT_LIMIT;
 use crate::method::type_title;
 use crate::text_table::{Align, TextColumn, render, wrap};
 use crate::verdict::causal;
@@ -58,6 +60,7 @@ pub fn terminal_summary(analysis: &Analysis, width: usize, colour: Colour) -> St
     page.designs(analysis);
     page.ladder(analysis);
     page.searches(analysis);
+    page.curves(analysis);
     page.ratios(analysis);
     page.bottlenecks(analysis);
     page.findings(&analysis.findings);
@@ -142,11 +145,11 @@ impl Page {
         }
         self.blank();
         self.table(ladder_columns(analysis));
-        let blocks = analysis.workload.is_block_load();
         let over_runs = |rung: &Rung| {
             rung.metrics.get("headline").is_some_and(|headline| headline.basis == Basis::Runs)
         };
-        let interval = match blocks && !analysis.rungs.iter().any(over_runs) {
+        let interval = match analysis.workload.is_one_run() && !analysis.rungs.iter().any(over_runs)
+        {
             true => "",
             false => ", with its 95 % interval over runs",
         };
@@ -204,17 +207,61 @@ impl Page {
         ));
     }
 
-    fn ratios(&mut self, analysis: &Analysis) {
-        let shown: Vec<&Comparison> = analysis
-            .comparisons
-            .iter()
-            .filter(|comparison| comparison.metric == "headline" && comparison.ratio.is_some())
-            .collect();
-        if shown.is_empty() {
-            return;
-        }
+    /// What the curves of the designs come to, one line each.
+    fn curves(&mut self, analysis: &Analysis) {
+        let Some(first) = analysis.curves.first() else { return };
+        let column = |header: String, align, of: &dyn Fn(&RateCurve) -> String| TextColumn {
+            header,
+            align,
+            dispensable: 0,
+            cells: analysis.curves.iter().map(of).collect(),
+        };
+        let limit = time_ns(first.limit_ns as f64);
+        let kept = |curve: &RateCurve| {
+            let points = curve.points.iter().filter(|point| !point.saturated);
+            points.filter_map(|point| point.done_per_second.value).max_by(f64::total_cmp)
+        };
         self.blank();
-        self.table(ratio_columns(analysis, &shown));
+        self.table(vec![
+            column("rate curve".to_string(), Align::Left, &|curve| title(analysis, curve.design)),
+            column(format!("/s below {limit}"), Align::Right, &|curve| {
+                let value = curve.rate_at_limit.value.map_or("-".to_string(), amount);
+                if curve.found == CurveReading::AtLeast { format!(">{value}") } else { value }
+            }),
+            column("95 %".to_string(), Align::Left, &|curve| {
+                interval(&curve.rate_at_limit).unwrap_or_else(|| "none".to_string())
+            }),
+            column("highest kept /s".to_string(), Align::Right, &|curve| {
+                kept(curve).map_or("-".to_string(), amount)
+            }),
+            column(String::new(), Align::Left, &|curve| match curve.found {
+                CurveReading::Interpolated => String::new(),
+                CurveReading::AtLeast => format!("no point reached {limit}"),
+                CurveReading::Never => format!("above {limit} at every rate"),
+            }),
+        ]);
+        self.note(&format!(
+            "I/Os per second at which the mean response time from the intended start reaches {limit}, interpolated between \
+             the points of each curve; kept: at least 98 % of the offered rate completed."
+        ));
+    }
+
+    fn ratios(&mut self, analysis: &Analysis) {
+        let of = |metric: &'static str| -> Vec<&Comparison> {
+            let is_shown = |comparison: &&Comparison| {
+                comparison.metric == metric && comparison.ratio.is_some()
+            };
+            analysis.comparisons.iter().filter(is_shown).collect()
+        };
+        let (headline, curves) = (of("headline"), of(RATE_AT_LIMIT));
+        let unit = analysis.workload.unit.as_str();
+        for (shown, what) in [(&headline, unit), (&curves, "/s below 1 ms")] {
+            if !shown.is_empty() {
+                self.blank();
+                self.table(ratio_columns(analysis, shown, what));
+            }
+        }
+        let shown: Vec<&Comparison> = headline.into_iter().chain(curves).collect();
         if shown.iter().any(|comparison| comparison.outcome == Outcome::Suggested) {
             self.note(
                 "(*) the interval excludes 1, but not after Holm's correction for the number of rungs.",
@@ -382,6 +429,7 @@ fn ladder_columns(analysis: &Analysis) -> Vec<TextColumn> {
         text(&at_work_column(analysis), 0, &|rung| Some(rung.users.to_string())),
         text(&analysis.workload.unit, 0, &metric("headline", amount)),
         left(text("95 %", 0, &|rung| interval(rung.metrics.get("headline")?))),
+        text("MB/s", 4, &metric("bytes_per_second", |bytes| amount(bytes / 1e6))),
         text("TPM", 4, &metric("tpm", amount)),
         text("TPM/user", 6, &metric("tpm_per_user", amount)),
         text("p50", 5, &latency(|row| &row.p50)),
@@ -422,7 +470,7 @@ fn validity(analysis: &Analysis, rung: &Rung) -> Option<Validity> {
     Some(row.outcome)
 }
 
-fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> {
+fn ratio_columns(analysis: &Analysis, shown: &[&Comparison], what: &str) -> Vec<TextColumn> {
     let column =
         |header: &str, align, dispensable, of: &dyn Fn(&Comparison) -> String| TextColumn {
             header: header.to_string(),
@@ -431,7 +479,7 @@ fn ratio_columns(analysis: &Analysis, shown: &[&Comparison]) -> Vec<TextColumn> 
             cells: shown.iter().map(|comparison| of(comparison)).collect(),
         };
     let mut columns = vec![
-        column(&format!("ratio of {}", analysis.workload.unit), Align::Left, 0, &|c| {
+        column(&format!("ratio of {what}"), Align::Left, 0, &|c| {
             format!("{} over {}", title(analysis, c.b), title(analysis, c.a))
         }),
         column("at", Align::Right, 0, &|c| place(analysis, c)),
@@ -481,8 +529,11 @@ fn at_work_column(analysis: &Analysis) -> String {
     format!("{}s", at_work(analysis))
 }
 
-/// Who loads the database: a job has no users.
+/// Who loads the database: a job has no users, and a block load asks for blocks.
 fn at_work(analysis: &Analysis) -> &'static str {
+    if analysis.workload.is_block_load() {
+        return "request";
+    }
     if analysis.workload.is_job { "session" } else { "user" }
 }
 

@@ -26,16 +26,19 @@ pub(crate) const CEILING_REACHED: f64 = 0.8;
 
 /// One row per rung of an emulated design.
 pub(crate) fn all(digest: &Digest, groups: &[Group<'_>]) -> Vec<RungValidity> {
-    if digest.workload.is_block_load() {
+    // The command measures one run of targets whose model it does not know.
+    if digest.workload.is_one_run() {
         return Vec::new();
     }
+    let is_block_load = digest.workload.is_block_load();
     let pacing = PlanView::new(&digest.manifest.plan).pacing();
     let ceilings = Ceilings::of(digest, groups);
     let is_emulated = |group: &&Group<'_>| {
         let design = digest.designs.get(group.design);
         design.is_some_and(|design| design.evidence == Evidence::Emulated)
     };
-    groups.iter().filter(is_emulated).map(|group| row(group, pacing, &ceilings)).collect()
+    let of = |group: &Group<'_>| row(group, (pacing, is_block_load), &ceilings);
+    groups.iter().filter(is_emulated).map(of).collect()
 }
 
 /// What is known of the most that this host can do.
@@ -108,10 +111,18 @@ fn has_no_device(detail: &Value) -> bool {
     !devices.is_empty() && devices.iter().all(takes_none)
 }
 
-fn row(group: &Group<'_>, pacing: Pacing, ceilings: &Ceilings<'_>) -> RungValidity {
+fn row(
+    group: &Group<'_>,
+    (pacing, is_block_load): (Pacing, bool),
+    ceilings: &Ceilings<'_>,
+) -> RungValidity {
     let no_device = ceilings.no_device.contains(&group.design);
     let ceiling = if no_device { None } else { ceilings.find(group, pacing) };
-    let share = if no_device { None } else { host_share(group, pacing) };
+    let share = match (no_device, is_block_load) {
+        (true, _) => None,
+        (false, false) => host_share(group, pacing),
+        (false, true) => host_share_of_requests(group, pacing),
+    };
     let factors = |of: fn(&HostShare) -> Factors| {
         share.as_ref().map(of).map(|Factors { low, high }| HostFactors { low, high })
     };
@@ -130,7 +141,7 @@ fn row(group: &Group<'_>, pacing: Pacing, ceilings: &Ceilings<'_>) -> RungValidi
         response: factors(HostShare::response),
         ceiling,
     };
-    row.text = text(&row);
+    row.text = text(&row, is_block_load);
     row
 }
 
@@ -170,6 +181,24 @@ fn host_share(group: &Group<'_>, pacing: Pacing) -> Option<HostShare> {
     HostShare::bound(excess, waiting)
 }
 
+/// The same of a block load: every request is waited for, whatever its class, and nothing else takes its time.
+fn host_share_of_requests(group: &Group<'_>, pacing: Pacing) -> Option<HostShare> {
+    let of = |class: IoClass| {
+        pooled(group, |window| window.io.get(&class).map(|io| io.actual - io.modelled))
+    };
+    let read: f64 = IoClass::ALL.into_iter().map(of).sum::<Option<f64>>()?;
+    let response_s = pooled(group, |window| window.load.response_s)?;
+    // Requests in flight on all volumes, by Little's law.
+    let busy = response_s * pooled(group, |window| Some(window.load.completed_per_second))?;
+    let waiting = match pacing {
+        Pacing::Open => Waiting::Open { busy },
+        Pacing::Closed { .. } | Pacing::Unknown => {
+            Waiting::Closed { users: busy, response_s, think_s: 0.0 }
+        }
+    };
+    HostShare::bound(Excess { log: 0.0, read }, waiting)
+}
+
 fn excess_rows(group: &Group<'_>) -> Vec<ClassExcess> {
     let completed = pooled(group, |window| Some(window.load.completed_per_second));
     let of_class = |class: IoClass| {
@@ -192,7 +221,8 @@ fn excess_rows(group: &Group<'_>) -> Vec<ClassExcess> {
 }
 
 /// `bounded: the host's share of I/O times is at most 9 % of the sessions' time (log 0.2 ms, reads 0.1 ms per transaction); ...`.
-fn text(row: &RungValidity) -> String {
+fn text(row: &RungValidity, is_block_load: bool) -> String {
+    let whose = if is_block_load { "requests'" } else { "sessions'" };
     if row.no_device {
         return "host-limited: no device takes any time, so this is the host's ceiling".to_string();
     }
@@ -201,7 +231,7 @@ fn text(row: &RungValidity) -> String {
         let share = |share: f64, how: &str| {
             (share > 0.0005).then(|| {
                 format!(
-                    "at most {} of the sessions' time was I/O that took too {how}",
+                    "at most {} of the {whose} time was I/O that took too {how}",
                     percent(share)
                 )
             })
@@ -210,7 +240,10 @@ fn text(row: &RungValidity) -> String {
             [share(late, "long"), share(early, "short")].into_iter().flatten().collect();
         parts.push(match shares.is_empty() {
             true => "I/O took what the devices take".to_string(),
-            false => format!("{} because of the host{}", shares.join(", "), per_transaction(row)),
+            false => {
+                let per = if is_block_load { String::new() } else { per_transaction(row) };
+                format!("{} because of the host{per}", shares.join(", "))
+            }
         });
     } else {
         parts.push("the record has no excess of I/O times".to_string());

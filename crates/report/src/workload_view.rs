@@ -7,16 +7,27 @@ use serde_json::Value;
 use crate::analysis::Workload;
 use crate::wording::count;
 
-/// The name of a load of block I/O, in the place of a database's workload.
-const BLOCK_LOAD: &str = "io";
+/// The name of a load of block I/O by the command, in the place of a database's workload: one run, which is never repeated.
+const BLOCK_COMMAND: &str = "io";
+/// The name of a block load of a study.
+const BLOCK_STUDY: &str = "block";
 /// Everything that a block load counts, as one.
 pub(crate) const ALL_REQUESTS: &str = "reads and writes";
 
 impl Workload {
     /// Whether requests to storage are counted, not transactions of a database.
     pub(crate) fn is_block_load(&self) -> bool {
-        self.name == BLOCK_LOAD
+        is_block_load(&self.name)
     }
+
+    /// Whether the record is of one run that is never repeated, and whose rounds are parts of it.
+    pub(crate) fn is_one_run(&self) -> bool {
+        self.name == BLOCK_COMMAND
+    }
+}
+
+fn is_block_load(name: &str) -> bool {
+    [BLOCK_COMMAND, BLOCK_STUDY].contains(&name)
 }
 
 /// What the headline of a job is in records that do not say so.
@@ -115,7 +126,17 @@ impl WorkloadView {
     /// Whether requests to storage are counted, not transactions of a database: what is counted as users are then
     /// requests in flight, and there are no sessions whose time could be divided.
     pub(crate) fn is_block_load(&self) -> bool {
-        self.name == BLOCK_LOAD
+        is_block_load(&self.name)
+    }
+
+    /// Whether the record is of one run that is never repeated, and whose rounds are parts of it.
+    pub(crate) fn is_one_run(&self) -> bool {
+        self.name == BLOCK_COMMAND
+    }
+
+    /// What requests in flight are counted on: volumes may differ in number between the designs of a study.
+    pub(crate) fn in_flight_where(&self) -> &'static str {
+        if self.name == BLOCK_STUDY { " per volume" } else { "" }
     }
 
     /// Whether the headlines of both are the same quantity in the same unit, so that one can be divided by the other.
@@ -163,7 +184,8 @@ impl WorkloadView {
     /// Where a headline was taken, with a space before it: ` at 16 users`; nothing of a job, which has none.
     pub(crate) fn at(&self, users: u32) -> String {
         if self.is_block_load() {
-            return format!(" with {} in flight", count(u64::from(users), "request"));
+            let requests = count(u64::from(users), "request");
+            return format!(" with {requests} in flight{}", self.in_flight_where());
         }
         let users = count(u64::from(users), "user");
         match self.headline {
@@ -244,6 +266,14 @@ mod tests {
             (blocks.at(1), blocks.at(32)),
             (" with 1 request in flight".to_string(), " with 32 requests in flight".to_string(),)
         );
+        let study = json!({
+            "headline": {
+                "types": ["read", "write"], "counted": "I/Os", "unit": "IOPS", "period_ns": 1_000_000_000u64,
+            },
+        });
+        let study = WorkloadView::of(&json!({ "workload": { "block": { "shape": study } } }));
+        assert_eq!(study.at(8), " with 8 requests in flight per volume");
+        assert!(study.is_block_load() && !study.is_one_run() && blocks.is_one_run());
         let older = json!({ "workload": { "tpcc": { "warehouses": 8 } } });
         for plan in [older, json!(null)] {
             assert_eq!(WorkloadView::of(&plan), WorkloadView::tpcc());

@@ -36,13 +36,28 @@ impl Builtin {
 /// The defaults of the study format, with its reference in the comments.
 pub const DEFAULTS: &str = include_str!("../defaults.toml");
 
-const STUDIES: [(&str, &str); 6] = [
+const STUDIES: [(&str, &str); 21] = [
     ("quickstart", include_str!("../builtin/studies/quickstart.toml")),
     ("kingston/k2", include_str!("../builtin/studies/kingston/k2.toml")),
     ("host-failure", include_str!("../builtin/studies/host-failure.toml")),
     ("example", include_str!("../builtin/studies/example.toml")),
     ("snapshot-replication", include_str!("../builtin/studies/snapshot-replication.toml")),
     ("vmware/v6", include_str!("../builtin/studies/vmware/v6.toml")),
+    ("block-curve", include_str!("../builtin/studies/block-curve.toml")),
+    ("kingston/kfa", include_str!("../builtin/studies/kingston/kfa.toml")),
+    ("kingston/kfb", include_str!("../builtin/studies/kingston/kfb.toml")),
+    ("kingston/kfb-write", include_str!("../builtin/studies/kingston/kfb-write.toml")),
+    ("kingston/kh1", include_str!("../builtin/studies/kingston/kh1.toml")),
+    ("kingston/kh1-64k", include_str!("../builtin/studies/kingston/kh1-64k.toml")),
+    ("kingston/kh2", include_str!("../builtin/studies/kingston/kh2.toml")),
+    ("kingston/kh3", include_str!("../builtin/studies/kingston/kh3.toml")),
+    ("vmware/v1", include_str!("../builtin/studies/vmware/v1.toml")),
+    ("vmware/v1-90-10", include_str!("../builtin/studies/vmware/v1-90-10.toml")),
+    ("vmware/v1-sequential", include_str!("../builtin/studies/vmware/v1-sequential.toml")),
+    ("storagereview/sr3", include_str!("../builtin/studies/storagereview/sr3.toml")),
+    ("storagereview/sr4", include_str!("../builtin/studies/storagereview/sr4.toml")),
+    ("storagereview/sr5", include_str!("../builtin/studies/storagereview/sr5.toml")),
+    ("storagereview/sr6", include_str!("../builtin/studies/storagereview/sr6.toml")),
 ];
 
 const DESIGNS: [(&str, &str); 19] = [
@@ -179,7 +194,7 @@ mod tests {
     #[test]
     fn every_embedded_file_reads() {
         defaults();
-        assert_eq!(builtin_studies().len(), 6);
+        assert_eq!(builtin_studies().len(), 21);
         assert_eq!(builtin_designs().len(), 19);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);

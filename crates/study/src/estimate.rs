@@ -9,7 +9,9 @@ use underlay_workload::batch::Mode;
 
 use crate::dialect::Dialect;
 use crate::host_view::HostView;
-use crate::plan::{DatastoreKind, DesignPlan, Plan, TWIN_MEASURE, TWIN_RAMP_UP, WorkloadKind};
+use crate::plan::{
+    BlockPlan, DatastoreKind, DesignPlan, Plan, TWIN_MEASURE, TWIN_RAMP_UP, WorkloadKind,
+};
 
 pub(crate) use crate::plan::Estimates;
 
@@ -99,6 +101,8 @@ fn unit(workload: &WorkloadKind) -> Unit {
         WorkloadKind::Warehouse(_) => {
             Unit { bytes: DATABASE_PER_ORDER, load: LOAD_PER_ORDER, check: CHECK_PER_ORDER }
         }
+        // Files on volumes, which are no database.
+        WorkloadKind::Block(_) => Unit { bytes: 1 << 20, load: Nanos::ZERO, check: Nanos::ZERO },
         WorkloadKind::Dvdstore(plan) => {
             // Products per customer differ with the size.
             let (products, customers) =
@@ -113,8 +117,11 @@ fn unit(workload: &WorkloadKind) -> Unit {
     }
 }
 
-/// Size of the loaded database.
+/// Size of the loaded database; of a block load, of the file on each volume.
 pub(crate) fn database(workload: &WorkloadKind) -> Bytes {
+    if let Some(block) = workload.block() {
+        return block.working_set;
+    }
     let grown = unit(workload).bytes.saturating_mul(workload.population().count);
     Bytes(grown.saturating_add(DATABASE_BASE))
 }
@@ -132,14 +139,24 @@ pub(crate) fn usable(capacity: Bytes) -> Bytes {
 /// All estimates of a plan, whose own `estimates` are not looked at.
 pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
     let database = database(&plan.workload.kind);
+    let block = plan.workload.kind.block();
     let templates = Bytes(database.0.saturating_mul(distinct_templates(plan)));
     let largest = |of: &dyn Fn(&DesignPlan) -> Bytes| {
         plan.designs.iter().map(of).max().unwrap_or(Bytes::ZERO)
     };
-    let disk_volumes = largest(&|design| expected_volumes(design, database));
-    let load = load(plan, host);
+    let disk_volumes = largest(&|design| match block {
+        Some(block) => files(design, block),
+        None => expected_volumes(design, database),
+    });
+    let load = match block {
+        Some(_) => Nanos::ZERO,
+        None => load(plan, host),
+    };
     let under_load = under_load(plan);
-    let around_load = around(plan, database);
+    let around_load = match block {
+        Some(_) => around_block_load(disk_volumes),
+        None => around(plan, database),
+    };
     // A factor that is found later is not known here.
     let dilation = plan.procedure.time_dilation.factor().unwrap_or_default();
     let run = run_of(around_load, under_load, dilation);
@@ -167,8 +184,23 @@ pub(crate) fn estimates(plan: &Plan, host: &HostView<'_>) -> Estimates {
     }
 }
 
-/// A template is shared by all designs whose servers are of the same version.
+/// The files of a block load on all volumes of a design.
+fn files(design: &DesignPlan, block: &BlockPlan) -> Bytes {
+    Bytes(block.working_set.0.saturating_mul(design.volumes.len() as u64))
+}
+
+/// What surrounds a block load: its files are written before it and read after it.
+fn around_block_load(files: Bytes) -> Nanos {
+    let pass = u128::from(files.0) * 1_000_000_000 / u128::from(RESTORE_RATE);
+    let pass = u64::try_from(pass).unwrap_or(u64::MAX);
+    Nanos(pass.saturating_mul(2).saturating_add(START.0 + STOP.0))
+}
+
+/// A template is shared by all designs whose servers are of the same version; a block load has none.
 fn distinct_templates(plan: &Plan) -> u64 {
+    if plan.workload.kind.block().is_some() {
+        return 0;
+    }
     let mut servers: Vec<_> = plan
         .designs
         .iter()
@@ -217,7 +249,10 @@ fn around(plan: &Plan, database: Bytes) -> Nanos {
 
 fn under_load(plan: &Plan) -> Nanos {
     let procedure = &plan.procedure;
-    let rungs = procedure.users.len() as u64;
+    let rungs = match plan.workload.kind.block() {
+        Some(block) => block.loads() as u64,
+        None => procedure.users.len() as u64,
+    };
     let search = procedure.search.as_ref().map_or(0, |search| {
         (search.settle.0.saturating_add(search.measure.0)).saturating_mul(SEARCH_STEPS)
     });
@@ -234,7 +269,10 @@ fn under_load(plan: &Plan) -> Nanos {
 /// How long a job takes; `None` of a workload that users follow.
 fn job(kind: &WorkloadKind) -> Option<Nanos> {
     match kind {
-        WorkloadKind::Tpcc(_) | WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+        WorkloadKind::Tpcc(_)
+        | WorkloadKind::Sysbench(_)
+        | WorkloadKind::Dvdstore(_)
+        | WorkloadKind::Block(_) => None,
         WorkloadKind::Batch(plan) => {
             let [implicit, explicit, bulk] = INSERT_PER_ROW;
             let row = match plan.mode {
@@ -275,10 +313,13 @@ fn setting(design: &DesignPlan, which: impl Fn(&Dialect) -> (&'static str, Bytes
 fn memory(plan: &Plan, design: &DesignPlan) -> Bytes {
     let users = u64::from(plan.procedure.users_at_once());
     let sessions = u64::from(design.client.connections_of(plan.procedure.users_at_once()));
-    let server = design.engine.memory_limit.unwrap_or_else(|| {
-        let buffers = setting(design, |dialect| dialect.buffers);
-        saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * sessions))
-    });
+    let server = match plan.workload.kind.block() {
+        Some(_) => Bytes::ZERO,
+        None => design.engine.memory_limit.unwrap_or_else(|| {
+            let buffers = setting(design, |dialect| dialect.buffers);
+            saturating_sum(buffers, Bytes(MEMORY_PER_SESSION.0 * sessions))
+        }),
+    };
     let datastore = match &design.kind {
         DatastoreKind::Path { .. } => Bytes::ZERO,
         DatastoreKind::Cluster(_) => MEMORY_DATASTORE,

@@ -30,6 +30,20 @@ pub(crate) const JOB_SESSIONS: RangeInclusive<u64> = 1..=1024;
 pub(crate) const STREAMS: RangeInclusive<u64> = 0..=100;
 /// Scale factors of a warehouse.
 pub(crate) const WAREHOUSE_SCALE: RangeInclusive<f64> = 0.01..=1000.0;
+/// Threads of a block load per volume, and requests in flight of one.
+pub(crate) const BLOCK_CONCURRENCY: RangeInclusive<u64> = 1..=4096;
+/// Requests in flight of a block load on one volume: what a ring has room for.
+pub(crate) const BLOCK_IN_FLIGHT_MAX: u32 = 16_384;
+/// Passes over the working set before a block load.
+pub(crate) const BLOCK_PRECONDITION: RangeInclusive<u64> = 0..=10;
+/// Smallest file of a block load: what block I/O accepts as a target.
+pub(crate) const BLOCK_FILE_MIN: Bytes = Bytes::from_mib(16);
+/// Points of a rate curve.
+pub(crate) const CURVE_POINTS: usize = 64;
+/// A point of a rate curve, in percent of the maximum.
+pub(crate) const CURVE_PERCENT: RangeInclusive<u32> = 1..=1000;
+/// Equal volumes of a block load.
+pub(crate) const VOLUMES_PER_KIND: RangeInclusive<u64> = 1..=256;
 /// Percentage of random characters in texts.
 pub(crate) const ENTROPY: RangeInclusive<u64> = 0..=100;
 /// Multiplier of keying and think times.

@@ -9,8 +9,8 @@ use underlay_model::DeviceProfile;
 
 use crate::finding::Finding;
 use crate::plan::{
-    ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL, HomeWarehouse, Pacing, Plan,
-    Profile, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
+    BlockPlan, ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL, HomeWarehouse, Pacing,
+    Plan, Profile, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
 };
 use crate::resolve::cluster::described;
 use underlay_core::Words;
@@ -46,26 +46,35 @@ fn summary(page: &mut Page, plan: &Plan) {
     let estimates = &plan.estimates;
     let runs = plan.schedule.len();
     let most = if plan.procedure.repeats_until.is_some() { "at most " } else { "" };
+    let is_block_load = plan.workload.kind.block().is_some();
     page.row("evidence", &evidence(plan));
+    let load = match is_block_load {
+        true => String::new(),
+        false => format!("load {}, then ", estimates.load),
+    };
     page.row(
         "duration",
         &format!(
-            "{most}about {}: load {}, then {most}{runs} runs of {}",
-            estimates.duration, estimates.load, estimates.run
+            "{most}about {}: {load}{most}{runs} runs of {}",
+            estimates.duration, estimates.run
         ),
     );
+    let template = match is_block_load {
+        true => String::new(),
+        false => format!("{} loaded database, ", estimates.disk_templates),
+    };
     page.row(
         "disk",
         &format!(
-            "about {}: {} loaded database, {} volumes of a run (at most {})",
-            estimates.disk,
-            estimates.disk_templates,
-            estimates.disk_volumes,
-            estimates.disk_volumes_worst
+            "about {}: {template}{} volumes of a run (at most {})",
+            estimates.disk, estimates.disk_volumes, estimates.disk_volumes_worst
         ),
     );
     page.row("memory", &format!("about {}", estimates.memory));
-    page.row("database", &database(plan));
+    match plan.workload.kind.block() {
+        None => page.row("database", &database(plan)),
+        Some(block) => page.row("files", &format!("{} on each volume", block.working_set)),
+    }
     page.row("load", &workload(plan));
     page.row("order", &order(plan));
     if let Some(precision) = plan.procedure.repeats_until {
@@ -82,6 +91,10 @@ fn summary(page: &mut Page, plan: &Plan) {
 
 /// The kind of evidence of all designs, or of each.
 fn evidence(plan: &Plan) -> String {
+    let words = |evidence| match plan.workload.kind.block() {
+        Some(_) => meaning_for_blocks(evidence),
+        None => meaning(evidence),
+    };
     if plan.is_mixed_evidence() {
         let each: Vec<String> = plan
             .designs
@@ -90,7 +103,15 @@ fn evidence(plan: &Plan) -> String {
             .collect();
         return format!("mixed: {}", each.join(", "));
     }
-    format!("{}, {}", plan.evidence, meaning(plan.evidence))
+    format!("{}, {}", plan.evidence, words(plan.evidence))
+}
+
+fn meaning_for_blocks(evidence: Evidence) -> &'static str {
+    match evidence {
+        Evidence::Measured => "real requests to real storage, in real time",
+        Evidence::Emulated => "real requests to modelled devices, in real time",
+        Evidence::Simulated => "virtual time",
+    }
 }
 
 fn meaning(evidence: Evidence) -> &'static str {
@@ -147,11 +168,39 @@ fn workload(plan: &Plan) -> String {
         WorkloadKind::Dvdstore(dvdstore) => {
             format!("web shop after DVD Store 3, {}, {pacing}", dvdstore.size)
         }
+        WorkloadKind::Block(block) => block_load(block),
         WorkloadKind::Sysbench(sysbench) => format!(
             "sysbench-compatible {} on {} tables, ids {}, {pacing}",
             sysbench.script, sysbench.tables, sysbench.distribution
         ),
     }
+}
+
+/// `block load 4k-random-70-30, 8 requests in flight per volume, closed loop`.
+fn block_load(block: &BlockPlan) -> String {
+    let in_flight: Vec<String> =
+        block.threads.iter().map(|threads| block.in_flight(*threads).to_string()).collect();
+    let pace = match (block.curve.is_empty(), block.pacing()) {
+        (false, _) => {
+            let points: Vec<String> = block.curve.iter().map(u32::to_string).collect();
+            format!(
+                "the maximum, then {} % of it in an open loop, {}",
+                points.join(", "),
+                block.arrivals.as_str()
+            )
+        }
+        (true, Pacing::Open { rate_per_second, arrivals }) => {
+            let of =
+                if block.rate_per_second.is_some() { "over all volumes" } else { "per volume" };
+            format!("open loop, {rate_per_second} requests/s {of}, {}", arrivals.as_str())
+        }
+        (true, Pacing::Closed { .. } | Pacing::Job) => "closed loop".to_string(),
+    };
+    format!(
+        "block load {}, {} requests in flight per volume, {pace}",
+        block.profile.name,
+        in_flight.join(", ")
+    )
 }
 
 /// `nvme sata | sata nvme | nvme sata`, cut after some repeats.
@@ -176,6 +225,9 @@ fn one_run(plan: &Plan) -> String {
             "restore, start, settle {}, then the job until it is done, at most {}; stop, check",
             procedure.settle, procedure.measure
         );
+    }
+    if let Some(block) = plan.workload.kind.block() {
+        return one_block_run(plan, block);
     }
     let users: Vec<String> = procedure.users.iter().map(u32::to_string).collect();
     let search = procedure.search.as_ref().map_or_else(String::new, |search| {
@@ -204,6 +256,28 @@ fn one_run(plan: &Plan) -> String {
     )
 }
 
+fn one_block_run(plan: &Plan, block: &BlockPlan) -> String {
+    let procedure = &plan.procedure;
+    let precondition = match block.precondition {
+        0 => String::new(),
+        1 => "write once in order, ".to_string(),
+        times => format!("write {times} times in order, "),
+    };
+    let rungs = match block.curve.len() {
+        0 => {
+            let threads: Vec<String> = block.threads.iter().map(u32::to_string).collect();
+            format!("for {} threads per volume", threads.join(", "))
+        }
+        points => format!("for the maximum and {points} rates"),
+    };
+    let twin = if procedure.null_twin { "; null twin in the first" } else { "" };
+    let compared = if block.verify { "; stop, compare all blocks" } else { "; stop" };
+    format!(
+        "fill, {precondition}settle {}, warm up {}, then {rungs}: ramp up {}, measure {}{twin}{compared}",
+        procedure.settle, procedure.warm_up, procedure.ramp_up, procedure.measure
+    )
+}
+
 fn describe_design(page: &mut Page, design: &DesignPlan) {
     page.line(&format!("  {}: {} ({})", design.name, design.title, design.evidence));
     page.wrapped("    ", "    ", &design.description);
@@ -224,7 +298,13 @@ fn describe_design(page: &mut Page, design: &DesignPlan) {
         }
         DatastoreKind::Cluster(plan) => describe_cluster(page, plan),
     }
-    let volumes: Vec<String> = design.volumes.iter().map(|v| volume(design, v)).collect();
+    let volumes: Vec<String> = equal_volumes(&design.volumes)
+        .into_iter()
+        .map(|(first, count)| match count {
+            1 => volume(design, first),
+            _ => format!("{count} like {}", volume(design, first)),
+        })
+        .collect();
     page.wrapped("    ", "      ", &format!("volumes {}", volumes.join(", ")));
     if !design.engine_overrides.is_empty() {
         let overrides = design.engine_overrides.join(", ");
@@ -289,11 +369,31 @@ fn volume(design: &DesignPlan, volume: &VolumePlan) -> String {
     }
 }
 
+/// Runs of volumes that differ in nothing but their number: the first, and how many.
+fn equal_volumes(volumes: &[VolumePlan]) -> Vec<(&VolumePlan, usize)> {
+    let is_equal = |a: &VolumePlan, b: &VolumePlan| {
+        let unnumbered = |volume: &VolumePlan| VolumePlan {
+            name: volume.name.split('-').next().unwrap_or_default().to_string(),
+            ..volume.clone()
+        };
+        a.name.contains('-') && unnumbered(a) == unnumbered(b)
+    };
+    let runs = volumes.chunk_by(is_equal);
+    runs.filter_map(|run| Some((run.first()?, run.len()))).collect()
+}
+
 fn describe_scale(page: &mut Page, plan: &Plan) {
     let full = size_texts(&plan.full_size);
     let planned = size_texts(&plan.size);
     let names = ["processors", "memory", "population", "database", "users"];
+    let of_blocks = ["population", "users"];
     for ((name, full), planned) in names.iter().zip(&full).zip(&planned) {
+        let name = match (plan.workload.kind.block(), *name) {
+            (None, name) => name,
+            (Some(_), name) if !of_blocks.contains(&name) => continue,
+            (Some(_), "users") => "threads",
+            (Some(_), _) => "files",
+        };
         page.wrapped("  ", "    ", &format!("{name}: {planned} (full size: {full})"));
     }
 }

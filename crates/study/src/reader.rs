@@ -317,6 +317,19 @@ impl<'t> Item<'t> {
         read.into_iter().collect()
     }
 
+    /// A value, or a list of such values.
+    pub fn one_or_more<T>(
+        &self,
+        report: &mut Report,
+        of: &str,
+        read: impl Fn(&Item<'t>, &mut Report) -> Option<T>,
+    ) -> Option<Vec<T>> {
+        match self.value {
+            DeValue::Array(_) => self.list(report, of, read),
+            _ => read(self, report).map(|value| vec![value]),
+        }
+    }
+
     /// A value of a settings table: texts as they are, numbers as written, booleans as on and off.
     pub fn setting(&self, report: &mut Report) -> Option<String> {
         match self.value {

@@ -16,6 +16,7 @@ mod block_load;
 mod bottleneck;
 mod causal;
 mod comparison;
+mod curve;
 mod design;
 mod estimate;
 mod finding;
@@ -37,6 +38,7 @@ pub use block_load::{BlockLoad, BlockLoads, Delivery, SteadyRounds};
 pub use bottleneck::{Bottleneck, BudgetPart, Gate, GateState, LimitMode, RuledOut, TimeClass};
 pub use causal::{Agreement, CausalCheck, NotPerturbed, Reaction, Sensitivity, WhatIf};
 pub use comparison::{Comparison, Outcome, RatioMethod, Scope};
+pub use curve::{CurvePoint, CurveReading, RateCurve};
 pub use design::{Design, Published};
 pub use estimate::{Basis, Estimate};
 pub use finding::{Confound, Finding, FindingSeverity, Setting};
@@ -82,6 +84,8 @@ pub struct Analysis {
     pub searches: Vec<RateSearch>,
     /// Loads of block I/O, one per counted run that is one.
     pub block_loads: Vec<BlockLoads>,
+    /// Rate curves of a study's block load, one per design that has one.
+    pub curves: Vec<RateCurve>,
     /// Response time distributions per design, users and transaction type.
     pub distributions: Vec<Distribution>,
     /// All runs, also replaced and failed ones, in the order of execution.

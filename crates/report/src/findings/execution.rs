@@ -119,7 +119,7 @@ pub(super) fn repeats(evidence: &Evidence<'_>) -> Vec<Finding> {
     let fewest = evidence.groups.iter().map(runs).min();
     let rounds = evidence.groups.iter().map(|group| group.windows.len()).max().unwrap_or(0);
     match fewest {
-        Some(1) if evidence.digest.workload.is_block_load() => vec![warning(
+        Some(1) if evidence.digest.workload.is_one_run() => vec![warning(
             "no-interval",
             match rounds {
                 1 => "one run: no interval over runs is possible, so run-to-run variation is unknown"

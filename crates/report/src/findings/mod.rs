@@ -132,9 +132,10 @@ fn places(digest: &Digest, rungs: &[(usize, u32)]) -> String {
             let one = users == [1];
             let users: Vec<String> = users.iter().map(u32::to_string).collect();
             let users = list(&users);
+            let on = digest.workload.in_flight_where();
             match (digest.workload.is_block_load(), one) {
-                (true, true) => format!("{title} with 1 request in flight"),
-                (true, false) => format!("{title} with {users} requests in flight"),
+                (true, true) => format!("{title} with 1 request in flight{on}"),
+                (true, false) => format!("{title} with {users} requests in flight{on}"),
                 (false, true) => format!("{title} at {users} user"),
                 (false, false) => format!("{title} at {users} users"),
             }

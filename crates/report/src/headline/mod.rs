@@ -10,7 +10,7 @@ use crate::analysis::{
 use underlay_record::conventions::finding as code;
 
 use crate::comparisons::EQUIVALENCE_MARGIN;
-use crate::wording::{amount, count, factor, factor_interval, percent, sentence_case};
+use crate::wording::{amount, factor, factor_interval, percent, sentence_case};
 use crate::workload_view::WorkloadView;
 
 use confidence::confidence;
@@ -64,8 +64,16 @@ pub(crate) fn verdict(results: &Results<'_>) -> Verdict {
             Some(contest) => compared(results, contest),
             None => silent(
                 Answer::NotComparable,
-                "The designs are not comparable: no user count was measured on all of them"
-                    .to_string(),
+                match results.workload.is_block_load() {
+                    true => {
+                        "The designs are not comparable: no number of requests in flight was measured on all of \
+                         them"
+                    }
+                    false => {
+                        "The designs are not comparable: no user count was measured on all of them"
+                    }
+                }
+                .to_string(),
             ),
         },
     }
@@ -347,14 +355,18 @@ fn elsewhere(results: &Results<'_>, contest: Contest) -> String {
     else {
         return String::new();
     };
+    let fewer = match results.workload.is_block_load() {
+        true => "with fewer requests in flight",
+        false => "at fewer users",
+    };
     if ahead.iter().any(|(design, ..)| *design != leader) {
-        return "; the order changes at fewer users".to_string();
+        return format!("; the order changes {fewer}");
     }
     format!(
-        "; at fewer users {} is ahead, by up to {} at {}",
+        "; {fewer} {} is ahead, by up to {}{}",
         results.designs[leader].title,
         factor(ratio),
-        count(u64::from(users), "user")
+        results.workload.at(users)
     )
 }
 

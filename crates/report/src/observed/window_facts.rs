@@ -19,6 +19,7 @@ use crate::plan_view::{Pacing, PlanView};
 use crate::statistics::{MeanInterval, batch_means};
 use crate::verdict::time_budget::{DRIVER, of_server};
 use crate::workload_view::{HeadlineKind, WorkloadView};
+use crate::{block_loads, curves};
 
 /// Length of a block of the bootstrap, seconds: longer than the autocorrelation of most databases.
 const BLOCK_S: f64 = 10.0;
@@ -95,6 +96,10 @@ pub(crate) struct LoadFacts {
     pub(crate) log_bytes_per_second: Option<f64>,
     /// Blocks found in the database's own cache, as a share.
     pub(crate) cache_hit_share: Option<f64>,
+    /// Bytes read and written per second, of a block load.
+    pub(crate) bytes_per_second: Option<f64>,
+    /// I/Os per second at which the mean response time reaches 1 ms, where the window's load found the maximum of a curve.
+    pub(crate) rate_at_limit: Option<f64>,
 }
 
 /// One transaction type.
@@ -290,6 +295,7 @@ fn load(
     let due = window.rate(source::DRIVER, driver_series::ARRIVALS_DUE).filter(|due| *due > 0.0);
     let completed_per_second = per(completed as f64, seconds).unwrap_or(0.0);
     let counted_by_both = commits::of(window);
+    let block = BlockWindow::of(window);
     LoadFacts {
         seconds,
         headline: match workload.headline {
@@ -314,6 +320,34 @@ fn load(
         shortfall: due.map(|due| (1.0 - completed_per_second / due).max(0.0)),
         log_bytes_per_second: log_rate(window),
         cache_hit_share: cache_hit_share(window),
+        bytes_per_second: block.bytes_per_second,
+        rate_at_limit: block.rate_at_limit,
+    }
+}
+
+/// What the results of a run's block loads say of a window.
+#[derive(Default)]
+struct BlockWindow {
+    bytes_per_second: Option<f64>,
+    rate_at_limit: Option<f64>,
+}
+
+impl BlockWindow {
+    fn of(window: &MeasuredWindow<'_>) -> BlockWindow {
+        let Some(said) = window.run.documents.get(document::BLOCK_LOAD) else {
+            return BlockWindow::default();
+        };
+        let begin = window.interval.begin.0;
+        let loads = said["loads"].as_array().map_or(&[][..], Vec::as_slice);
+        let load = loads.iter().find(|load| load["begin_ns"].as_u64() == Some(begin));
+        let crossing = curves::crossing(&block_loads::loads(said));
+        BlockWindow {
+            bytes_per_second: load.and_then(|load| load["bytes_per_second"].as_f64()),
+            rate_at_limit: match crossing {
+                Some(curves::Crossing::At(rate)) => Some(rate),
+                Some(curves::Crossing::Beyond(_) | curves::Crossing::Never) | None => None,
+            },
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod block_load;
+mod block_study;
 mod compare;
 mod damaged;
 mod devices;

@@ -20,6 +20,7 @@ validity: Array<RungValidity>,
 causal_checks: Array<CausalCheck>,
 searches: Array<RateSearch>,
 block_loads: Array<BlockLoads>,
+curves: Array<RateCurve>,
 distributions: Array<Distribution>,
 runs: Array<Run>,
 windows: Array<Window>,
@@ -148,6 +149,17 @@ path: string,
 values: Array<string | null>,
 asked: boolean, };
 
+export type CurvePoint = {
+label: string,
+offered_per_second: Estimate,
+done_per_second: Estimate,
+bytes_per_second: Estimate,
+mean_ns: Estimate,
+p99_ns: Estimate,
+saturated: boolean, };
+
+export type CurveReading = "interpolated" | "at-least" | "never";
+
 export type Delivery = {
 due: number,
 undelivered: number, };
@@ -270,6 +282,13 @@ users: Array<number>,
 values: Array<number>,
 source: string,
 note: string, };
+
+export type RateCurve = {
+design: number,
+limit_ns: number,
+rate_at_limit: Estimate,
+found: CurveReading,
+points: Array<CurvePoint>, };
 
 export type RateSearch = {
 run: number,

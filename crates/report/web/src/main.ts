@@ -23,6 +23,7 @@ import { evidence } from "./section/evidence";
 import { findings } from "./section/findings";
 import { numbers } from "./section/numbers";
 import { published } from "./section/published";
+import { rateCurves } from "./section/rateCurves";
 import { host, method, settings, sources } from "./section/reference";
 import { searches } from "./section/searches";
 import { throughput } from "./section/throughput";
@@ -35,7 +36,7 @@ import { speakOf } from "./vocabulary";
 type Section = (page: Page) => HTMLElement | null;
 
 const SECTIONS: readonly Section[] = [
-  verdict, why, findings, throughput, searches, blockLoads, curves, distribution, timelines, numbers, published, evidence,
+  verdict, why, findings, throughput, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 

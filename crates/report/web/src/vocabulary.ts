@@ -32,16 +32,28 @@ const BLOCKS: Vocabulary = {
   means: "One run, including its rounds: the 95 % interval covers variation within the run, not between runs.",
 };
 
+/** A study repeats its block loads, and counts requests in flight on each volume. */
+const STUDY_BLOCKS: Vocabulary = {
+  ...BLOCKS, axis: "requests in flight per volume",
+  means: DATABASE.means,
+};
+
 let spoken = DATABASE;
 
-/** Whether the record is one of block I/O. */
+/** Whether the record is one of block I/O: of the command, or of a study. */
 export function isBlockLoad(workload: Workload | undefined): boolean {
-  return workload?.name === "io";
+  return workload?.name === "io" || isBlockStudy(workload);
+}
+
+/** Whether it is one of a study. */
+export function isBlockStudy(workload: Workload | undefined): boolean {
+  return workload?.name === "block";
 }
 
 /** Chooses the words for a workload. */
 export function speakOf(workload: Workload | undefined): void {
-  spoken = isBlockLoad(workload) ? BLOCKS : workload?.is_job ? JOB : DATABASE;
+  if (isBlockStudy(workload)) spoken = STUDY_BLOCKS;
+  else spoken = isBlockLoad(workload) ? BLOCKS : workload?.is_job ? JOB : DATABASE;
 }
 
 /** The words in use. */

@@ -5,6 +5,7 @@ use underlay_core::Bytes;
 use crate::entry::{Entry, Section};
 use crate::file::cluster::Cluster;
 use crate::file::{Client, Engine, Profile};
+use crate::limits::VOLUMES_PER_KIND;
 use crate::plan::{Durability, FileSystem};
 use crate::section::*;
 
@@ -90,7 +91,8 @@ section! {
 }
 
 section! {
-    /// The volumes of a database. `data`, `wal` and `backup` are required.
+    /// The volumes of a database. `data`, `wal` and `backup` are required. A block load uses those that
+    /// are there, at least one.
     pub(crate) struct Volumes as "Volumes" {
         /// Tables and indexes.
         "data" data: Section<Volume> = table::<Volume>();
@@ -115,9 +117,12 @@ section! {
         "device" device: Entry<String> = One(text());
         /// What it is formatted with (emulated datastores only).
         "file-system" file_system: Entry<FileSystem> = One(word::<FileSystem>());
+        /// So many equal volumes, `data-1`, `data-2` and so on, for a block load. A database has one of
+        /// each.
+        "count" count: Entry<u64> = One(whole(VOLUMES_PER_KIND));
     }
     written_for {
-        "size" => "capacity", "fs" => "file-system",
+        "size" => "capacity", "fs" => "file-system", "number" => "count",
     }
 }
 

@@ -4,6 +4,7 @@
 //! missing key means is decided by `defaults.toml` and the resolver.
 
 pub(crate) mod background;
+pub(crate) mod block;
 pub(crate) mod client;
 pub(crate) mod cluster;
 pub(crate) mod design;

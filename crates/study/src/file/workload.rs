@@ -3,6 +3,7 @@
 use underlay_core::Nanos;
 
 use crate::entry::{Entry, Section};
+use crate::file::block::Block;
 use crate::file::job::{Batch, Warehouse};
 use crate::limits::{
     ENTROPY, KEY_THINK, RANGE_SIZE, RATE_PER_SECOND, TABLE_SIZE, TABLES, WAREHOUSES,
@@ -25,10 +26,13 @@ section! {
         "batch" batch: Section<Batch> = table::<Batch>();
         /// Decision support, derived from TPC-H: a job.
         "warehouse" warehouse: Section<Warehouse> = table::<Warehouse>();
+        /// A block load on the volumes, without a database.
+        "block" block: Section<Block> = table::<Block>();
     }
     written_for {
         "tpc-c" => "tpcc", "kind" => "tpcc", "warehouses" => "tpcc", "oltp" => "sysbench",
         "dvd-store" => "dvdstore", "tpch" => "warehouse", "tpc-h" => "warehouse",
+        "io" => "block", "io-profile" => "block",
     }
     limits { "minProperties": 1, "maxProperties": 1 }
 }

@@ -3,6 +3,7 @@
 //! Inner types, therefore without serde: the JSON form is written by [`crate::plan_json`]. Nothing in
 //! here touches the host; what the host can do was given as values when the plan was made.
 
+mod block;
 mod client;
 mod design;
 mod engine;
@@ -22,6 +23,8 @@ use crate::options::PlanOptions;
 use crate::problem::Source;
 use crate::weights_plan::WeightsPlan;
 
+pub use block::BlockPlan;
+pub(crate) use block::scaled as scaled_concurrency;
 pub use client::{ClientPlace, ClientPlan, NetworkPlan};
 pub use design::{ClusterPlan, DatastoreKind, DesignPlan, ReductionKind, ResyncKind, VolumePlan};
 pub use engine::{EngineKind, EnginePlan};
@@ -133,7 +136,7 @@ pub struct Sizes {
     pub population: Population,
     /// Estimated size of the loaded database.
     pub database: Bytes,
-    /// The user ladder.
+    /// The user ladder; of a block load threads per volume.
     pub users: Vec<u32>,
 }
 

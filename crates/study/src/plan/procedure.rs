@@ -20,7 +20,7 @@ json_struct! {
     /// ramp up and measure, then stop and check.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ProcedurePlan {
-        /// Virtual users of each rung, strictly ascending; of a job its sessions.
+        /// Virtual users of each rung, strictly ascending; of a job its sessions, of a block load its threads per volume.
         "users" users: Vec<u32>,
         /// Idle time between the start of the server and the warm-up.
         "settle_ns" settle: Nanos,

@@ -9,6 +9,8 @@ use underlay_workload::tpcc::{HomeWarehouse, Profile};
 use underlay_workload::transactional::Shape;
 use underlay_workload::warehouse::Scale as WarehouseScale;
 
+use super::BlockPlan;
+
 /// The workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkloadPlan {
@@ -22,7 +24,7 @@ pub struct WorkloadPlan {
     pub statement_timeout: Nanos,
 }
 
-/// A workload of database transactions.
+/// A workload of database transactions, or of requests to the volumes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum WorkloadKind {
     /// Order entry, derived from TPC-C.
@@ -35,6 +37,8 @@ pub enum WorkloadKind {
     Batch(BatchPlan),
     /// Decision support, derived from TPC-H: a job.
     Warehouse(WarehousePlan),
+    /// A block load on the volumes, without a database.
+    Block(Box<BlockPlan>),
 }
 
 /// TPC-C: what does not hold for every workload.
@@ -121,13 +125,17 @@ impl WorkloadKind {
             WorkloadKind::Dvdstore(_) => &underlay_workload::dvdstore::SHAPE,
             WorkloadKind::Batch(_) => &underlay_workload::batch::SHAPE,
             WorkloadKind::Warehouse(_) => &underlay_workload::warehouse::SHAPE,
+            WorkloadKind::Block(_) => &underlay_workload::block::SHAPE,
         }
     }
 
     /// Sessions of a job, which has no users and runs until it is done; `None` of a workload that users follow.
     pub fn job_sessions(&self) -> Option<u32> {
         match self {
-            WorkloadKind::Tpcc(_) | WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+            WorkloadKind::Tpcc(_)
+            | WorkloadKind::Sysbench(_)
+            | WorkloadKind::Dvdstore(_)
+            | WorkloadKind::Block(_) => None,
             WorkloadKind::Batch(plan) => Some(plan.sessions),
             WorkloadKind::Warehouse(plan) => Some(plan.streams.max(1)),
         }
@@ -141,14 +149,26 @@ impl WorkloadKind {
             WorkloadKind::Sysbench(_) => Some("tables or table-size"),
             WorkloadKind::Dvdstore(_) => Some("db-size"),
             WorkloadKind::Warehouse(_) => Some("scale"),
-            WorkloadKind::Batch(_) => None,
+            // A block load goes past every cache.
+            WorkloadKind::Batch(_) | WorkloadKind::Block(_) => None,
+        }
+    }
+
+    /// The block load, where there is no database.
+    pub fn block(&self) -> Option<&BlockPlan> {
+        match self {
+            WorkloadKind::Block(block) => Some(block),
+            _ => None,
         }
     }
 
     /// What the headline of a job is; `None` of a workload whose headline is counted.
     pub fn job_headline(&self) -> Option<&'static str> {
         match self {
-            WorkloadKind::Tpcc(_) | WorkloadKind::Sysbench(_) | WorkloadKind::Dvdstore(_) => None,
+            WorkloadKind::Tpcc(_)
+            | WorkloadKind::Sysbench(_)
+            | WorkloadKind::Dvdstore(_)
+            | WorkloadKind::Block(_) => None,
             WorkloadKind::Batch(_) => Some(ROWS_PER_SECOND),
             WorkloadKind::Warehouse(_) => Some(QUERIES_PER_HOUR),
         }
@@ -170,6 +190,9 @@ impl WorkloadKind {
             WorkloadKind::Batch(plan) => Population { count: u64::from(plan.rows), unit: "rows" },
             WorkloadKind::Warehouse(plan) => {
                 Population { count: plan.scale.orders(), unit: "orders" }
+            }
+            WorkloadKind::Block(plan) => {
+                Population { count: plan.working_set.0 >> 20, unit: "MiB per volume" }
             }
         }
     }

@@ -12,7 +12,8 @@ use underlay_core::Words;
 use super::engine;
 use super::values::values_of;
 
-pub(super) fn design(design: &DesignPlan) -> Value {
+/// A design; `has_server` = its engine is started.
+pub(super) fn design(design: &DesignPlan, has_server: bool) -> Value {
     let mut detail = json!({
         "name": design.name,
         "title": design.title,
@@ -22,7 +23,7 @@ pub(super) fn design(design: &DesignPlan) -> Value {
         "evidence": design.evidence.as_str(),
         "datastore": datastore(&design.kind),
         "volumes": design.volumes.iter().map(volume).collect::<Vec<_>>(),
-        "engine": engine(&design.engine),
+        "engine": has_server.then(|| engine(&design.engine)),
         "engine_overrides": design.engine_overrides,
     });
     if design.client != ClientPlan::default() {

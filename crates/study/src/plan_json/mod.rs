@@ -43,6 +43,7 @@ pub enum RecordedPlanError {
 
 /// The plan as JSON.
 pub fn plan_json(plan: &Plan) -> Value {
+    let has_server = plan.workload.kind.block().is_none();
     json!({
         "format": PLAN_FORMAT,
         "name": plan.name,
@@ -53,8 +54,12 @@ pub fn plan_json(plan: &Plan) -> Value {
         "scale": plan.scale.to_string(),
         "full_size": sizes(&plan.full_size),
         "size": sizes(&plan.size),
-        "engine": engine(&plan.engine),
-        "designs": plan.designs.iter().map(design).collect::<Vec<_>>(),
+        "engine": has_server.then(|| engine(&plan.engine)),
+        "designs": plan
+            .designs
+            .iter()
+            .map(|planned| design(planned, has_server))
+            .collect::<Vec<_>>(),
         "workload": workload(&plan.workload),
         "procedure": plan.procedure.to_json(),
         "outcome": outcome(&plan.workload, &plan.procedure),
@@ -214,9 +219,12 @@ mod tests {
             let host = HostView::unlimited();
             // What only users have is refused for a job.
             let is_job = builtin.text.contains("[workload.batch]");
-            let given = match is_job {
-                true => PlanOptions { users: None, warm_up: None, ramp_up: None, ..options() },
-                false => options(),
+            // And of a block load what only databases have.
+            let is_block_load = builtin.text.contains("[workload.block]");
+            let given = match (is_job, is_block_load) {
+                (true, _) => PlanOptions { users: None, warm_up: None, ramp_up: None, ..options() },
+                (_, true) => PlanOptions { users: None, server_bin: None, ..options() },
+                (false, false) => options(),
             };
             let (study, first) = check(&builtin.source(), &given, &host).expect("shipped");
             let recorded = plan_json(&first);

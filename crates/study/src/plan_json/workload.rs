@@ -1,6 +1,7 @@
 //! Workload, outcome and what runs beside it, as JSON.
 
 use serde_json::{Value, json};
+use underlay_workload::block::{IoJob, IoProfile};
 use underlay_workload::dvdstore::Behaviour;
 
 use crate::background_plan::BackgroundPlan;
@@ -47,6 +48,15 @@ pub(super) fn workload(workload: &WorkloadPlan) -> Value {
             "scale": warehouse.scale.factor(),
             "streams": warehouse.streams,
         }),
+        WorkloadKind::Block(block) => json!({
+            "profile": io_profile(&block.profile),
+            "threads": block.threads,
+            "rate_per_second": block.rate_per_second,
+            "curve_percent": block.curve,
+            "working_set_bytes": block.working_set.0,
+            "precondition": block.precondition,
+            "verify": block.verify,
+        }),
     };
     content["pacing"] = pacing;
     content["seed"] = workload.seed.0.into();
@@ -63,6 +73,29 @@ pub(super) fn workload(workload: &WorkloadPlan) -> Value {
         "notice": shape.notice,
     });
     json!({ shape.name: content })
+}
+
+/// What a block load asks, as far as a reader must know it; the study's text has the rest.
+fn io_profile(profile: &IoProfile) -> Value {
+    let job = |job: &IoJob| {
+        json!({
+            "name": job.workload.name,
+            "threads": job.concurrency.threads,
+            "queue_depth": job.concurrency.queue_depth,
+            "rate_per_second": job.rate_per_second(),
+            "read_share": job.workload.read_share(),
+            "mean_request_bytes": job.workload.mean_request_bytes(),
+        })
+    };
+    json!({
+        "name": profile.name,
+        "title": profile.title,
+        "source": profile.source,
+        "kind": profile.provenance.as_str(),
+        "compress_ratio": profile.content.compress_ratio,
+        "duplicate_share": profile.content.duplicate_share,
+        "jobs": profile.jobs.iter().map(job).collect::<Vec<_>>(),
+    })
 }
 
 pub(super) fn behaviour(behaviour: &Behaviour) -> Value {

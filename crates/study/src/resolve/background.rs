@@ -40,6 +40,10 @@ impl Resolver<'_> {
         let file = self.file;
         let own = self.io_profiles();
         let Entry::Given { value: sections, .. } = &file.background else { return Vec::new() };
+        // Beside a block load it was refused.
+        if self.is_block_load() {
+            return Vec::new();
+        }
         let mut plans = Vec::new();
         let mut names = HashSet::new();
         for section in sections.iter().filter(|section| !section.refused) {

@@ -223,7 +223,10 @@ impl Resolver<'_> {
         let source = self.design_text(draft, &path, "source", |design| &design.source, &mut rows);
         let kind = self.datastore(draft, &path, &mut rows);
         let volumes = self.volumes(draft, &path, kind.as_ref(), &mut rows);
-        let (engine, overrides) = self.design_engine(draft, &path, study_engine, &mut rows);
+        let (engine, overrides) = match self.is_block_load() {
+            true => (study_engine.clone(), Vec::new()),
+            false => self.design_engine(draft, &path, study_engine, &mut rows),
+        };
         let own_client = self.design_client(draft, &path, &mut rows);
         let client = own_client.over(study_client);
         self.check_engine(&engine, &client, procedure);

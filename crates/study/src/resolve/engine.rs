@@ -205,6 +205,7 @@ impl Resolver<'_> {
         self.check_version(&mut choice);
         if path == "engine"
             && let Some(folder) = &self.options.server_bin
+            && !self.is_block_load()
         {
             let folder = folder.to_string_lossy().into_owned();
             choice.server_bin =

@@ -1,4 +1,4 @@
-//! Block loads of background work by name: the study's own first, then those that come with Underlay.
+//! Block loads by name: the study's own first, then those that come with Underlay.
 //!
 //! What a load means is not decided here but where files of block loads are lowered.
 
@@ -17,8 +17,17 @@ use crate::suggest::nearest;
 pub(super) type OwnIoProfiles = BTreeMap<String, Option<IoProfile>>;
 
 impl Resolver<'_> {
-    /// All `[[io-profile]]` of the study.
+    /// All `[[io-profile]]` of the study. Their problems are reported once, however often they are asked for.
     pub(super) fn io_profiles(&mut self) -> OwnIoProfiles {
+        if let Some(own) = &self.io_profiles {
+            return own.clone();
+        }
+        let own = self.read_io_profiles();
+        self.io_profiles = Some(own.clone());
+        own
+    }
+
+    fn read_io_profiles(&mut self) -> OwnIoProfiles {
         let file = self.file;
         let mut own = OwnIoProfiles::new();
         let Entry::Given { value: sections, .. } = &file.io_profile else { return own };
@@ -51,8 +60,11 @@ impl Resolver<'_> {
         own
     }
 
-    /// A load that no background work names is perhaps a typing error away from being used.
+    /// A load that nothing names is perhaps a typing error away from being used.
     fn doubt_unused(&mut self, name: &String, line: usize) {
+        if self.file.workload.block.profile.get() == Some(name) {
+            return;
+        }
         let background = self.file.background.get().map_or(&[][..], Vec::as_slice);
         if background.iter().any(|section| section.load.profile.get() == Some(name)) {
             return;
@@ -60,8 +72,13 @@ impl Resolver<'_> {
         self.findings.push(Finding {
             severity: Severity::Note,
             code: "unused-io-profile",
-            text: format!("no background work puts the block load `{name}` on a volume"),
-            remedy: format!("name it: load = {{ profile = \"{name}\", volumes = [\"data\"] }}"),
+            text: format!("nothing puts the block load `{name}` on a volume"),
+            remedy: match self.is_block_load() {
+                true => format!("name it: profile = \"{name}\""),
+                false => {
+                    format!("name it: load = {{ profile = \"{name}\", volumes = [\"data\"] }}")
+                }
+            },
             line: Some(line),
         });
     }

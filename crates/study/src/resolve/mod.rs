@@ -4,6 +4,7 @@
 //! that would need it; a plan exists only when no problem was found.
 
 mod background;
+mod block_procedure;
 mod chosen;
 mod client;
 pub(crate) mod cluster;
@@ -42,6 +43,8 @@ use crate::report::Report;
 
 use chosen::{Chosen, Layer, Pick, pick};
 use engine::EngineChoice;
+use io_profiles::OwnIoProfiles;
+use workload::VolumeScale;
 
 /// What a resolution works with and collects.
 pub(crate) struct Resolver<'a> {
@@ -54,6 +57,10 @@ pub(crate) struct Resolver<'a> {
     scale: Scale,
     /// The study's engine, once it is decided.
     kind: EngineKind,
+    /// The study's own block loads, once they were read.
+    io_profiles: Option<OwnIoProfiles>,
+    /// How volumes are scaled; of a block load once that is.
+    volume_scale: VolumeScale,
     pub report: Report,
     findings: Vec<Finding>,
     provenance: Vec<Setting>,
@@ -77,6 +84,8 @@ impl<'a> Resolver<'a> {
             host,
             scale: options.scale.unwrap_or(Scale::FULL),
             kind: EngineKind::default(),
+            io_profiles: None,
+            volume_scale: VolumeScale::of(options.scale.unwrap_or(Scale::FULL)),
             report,
             findings: Vec::new(),
             provenance: Vec::new(),
@@ -89,7 +98,9 @@ impl<'a> Resolver<'a> {
         let seed = self.seed();
         let full_engine = self.study_engine();
         let engine = full_engine.scaled_whole(self.scale);
-        engine.record(&mut self.provenance);
+        if !self.is_block_load() {
+            engine.record(&mut self.provenance);
+        }
         let client = self.study_client();
         let full_workload = self.workload();
         let workload = full_workload.as_ref().map(|full| self.scale_workload(full));
@@ -206,6 +217,11 @@ impl<'a> Resolver<'a> {
     }
 
     fn study_engine(&mut self) -> EngineChoice {
+        if self.is_block_load() {
+            self.refuse_engines();
+            let default = [(Layer::Default, &self.defaults.engine.content)];
+            return self.engine("engine", &default);
+        }
         let layers = [
             (Layer::File, &self.file.engine.content),
             (Layer::Default, &self.defaults.engine.content),

@@ -40,7 +40,7 @@ pub(crate) struct Phases {
     pub measure: Option<Nanos>,
 }
 
-/// The ladder of users; of a job its sessions.
+/// The ladder of users; of a job its sessions, of a block load its threads per volume.
 #[derive(Clone, Debug)]
 pub(crate) struct Ladder {
     /// As it is climbed.
@@ -67,6 +67,9 @@ impl ProcedureChoice {
 impl Resolver<'_> {
     /// Decides about the procedure.
     pub(super) fn procedure(&mut self, workload: Option<&WorkloadChoice>) -> ProcedureChoice {
+        if self.is_block_load() {
+            return self.block_procedure(workload);
+        }
         // Also a job that is refused has no users.
         let section = &self.file.workload;
         if section.batch.is_present() || section.warehouse.is_present() {

@@ -43,6 +43,9 @@ impl Resolver<'_> {
         client: &ClientChoice,
         procedure: &ProcedureChoice,
     ) {
+        if self.is_block_load() {
+            return;
+        }
         let sessions = Sessions::of(client, procedure);
         self.check_memory(engine, sessions.as_ref());
         self.check_processors(engine);

@@ -15,13 +15,14 @@ use crate::exact;
 use crate::file::{Volume, Volumes};
 use crate::finding::Severity;
 use crate::limits::{EXT4_MIN, XFS_MIN};
-use crate::plan::{DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan};
+use crate::plan::{DatastoreKind, FileSystem, Origin, Scale, Setting, VolumePlan, WorkloadKind};
 use crate::scale;
 use crate::suggest::{listed, nearest};
 
 /// A volume with the places of its values.
+#[derive(Clone)]
 pub(super) struct VolumeChoice {
-    name: &'static str,
+    name: String,
     capacity: Chosen<Bytes>,
     device: Option<Chosen<String>>,
     file_system: Chosen<FileSystem>,
@@ -46,12 +47,15 @@ impl Resolver<'_> {
                 complete = false;
             } else if own.is_present() || shared.is_present() {
                 match self.volume(draft, path, position, kind, rows) {
-                    Some(volume) => volumes.push(volume),
+                    Some(volume) => volumes.extend(volume),
                     None => complete = false,
                 }
-            } else if position < Volumes::REQUIRED && is_readable {
+            } else if position < Volumes::REQUIRED && is_readable && !self.is_block_load() {
                 self.missing_volume(draft, name);
             }
+        }
+        if complete && volumes.is_empty() {
+            self.missing_volume(draft, Volumes::NAMES[0]);
         }
         complete.then_some(volumes)
     }
@@ -78,7 +82,7 @@ impl Resolver<'_> {
         position: usize,
         kind: Option<&DatastoreKind>,
         rows: &mut Vec<Setting>,
-    ) -> Option<VolumeChoice> {
+    ) -> Option<Vec<VolumeChoice>> {
         let name = Volumes::NAMES[position];
         let path = format!("{path}.volumes.{name}");
         let own = draft.file.volumes.at(position);
@@ -131,7 +135,43 @@ impl Resolver<'_> {
             rows.push(file_system.setting(file_system.value.as_str().to_string()));
         }
         self.check_least_capacity(name, &capacity, file_system.value);
-        Some(VolumeChoice { name, capacity, device, file_system })
+        let count = [(Layer::File, &own.count), (Layer::File, &shared.count)];
+        let count = match self.pick(&format!("{path}.count"), &count) {
+            Pick::Refused => return None,
+            Pick::Absent => {
+                let name = name.to_string();
+                return Some(vec![VolumeChoice { name, capacity, device, file_system }]);
+            }
+            Pick::Found(count) => self.scaled_count(&count)?,
+        };
+        rows.push(count.setting(count.value.to_string()));
+        let numbered = |number: u64| VolumeChoice {
+            name: format!("{name}-{number}"),
+            capacity: capacity.clone(),
+            device: device.clone(),
+            file_system: file_system.clone(),
+        };
+        Some((1..=count.value).map(numbered).collect())
+    }
+
+    /// The number of equal volumes at the size of the plan.
+    fn scaled_count(&mut self, full: &Chosen<u64>) -> Option<Chosen<u64>> {
+        if !self.is_block_load() {
+            full.problem(
+                &mut self.report,
+                "conflict",
+                format!("{} has no meaning for a database", full.called()),
+                "a database has one volume of each kind",
+                "remove it, or choose the workload [workload.block]",
+            );
+            return None;
+        }
+        let divisor = u64::from(self.volume_scale.count);
+        if divisor == 1 {
+            return Some(full.clone());
+        }
+        let count = ((full.value + divisor / 2) / divisor).max(1);
+        Some(full.scaled(count, full.value.to_string()))
     }
 
     /// The device a volume lies on, among `devices`.
@@ -191,7 +231,8 @@ impl Resolver<'_> {
         if self.scale == Scale::FULL {
             return full.clone();
         }
-        let scaled = scale::size(full.value, self.scale, least(file_system).min(full.value));
+        let size = self.volume_scale.size;
+        let scaled = scale::size(full.value, size, least(file_system).min(full.value));
         full.scaled(scaled, exact::size(full.value))
     }
 
@@ -252,7 +293,7 @@ impl Resolver<'_> {
             return;
         };
         let needed = Bytes(u64::try_from(total(volumes.iter().copied())).unwrap_or(u64::MAX));
-        let names = listed(volumes.iter().map(|volume| volume.name));
+        let names = listed(volumes.iter().map(|volume| volume.name.as_str()));
         largest.capacity.problem(
             &mut self.report,
             code,
@@ -269,8 +310,14 @@ impl Resolver<'_> {
         engine: &EngineChoice,
         workload: Option<&WorkloadChoice>,
     ) {
+        if let Some(WorkloadKind::Block(block)) = workload.map(WorkloadChoice::kind) {
+            return self.check_files(volumes, block.working_set);
+        }
+        if self.is_block_load() {
+            return;
+        }
         let by_name: BTreeMap<&str, &VolumeChoice> =
-            volumes.iter().map(|volume| (volume.name, volume)).collect();
+            volumes.iter().map(|volume| (volume.name.as_str(), volume)).collect();
         if let (Some(wal), Some(max)) = (by_name.get("wal"), engine.log_size()) {
             self.check_wal(wal, max, engine);
         }
@@ -293,6 +340,23 @@ impl Resolver<'_> {
                 "enlarge it before the study takes backups",
                 backup.capacity.line(self.text),
             );
+        }
+    }
+
+    /// Volumes against the files of a block load.
+    fn check_files(&mut self, volumes: &[VolumeChoice], working_set: Bytes) {
+        for volume in volumes {
+            let usable = estimate::usable(volume.capacity.value);
+            if working_set > usable {
+                let kind = volume.name.split('-').next().unwrap_or_default();
+                volume.capacity.problem(
+                    &mut self.report,
+                    "working-set-too-large",
+                    format!("the working set does not fit the volume `{kind}`"),
+                    format!("{working_set} are asked for, it holds about {usable}"),
+                    "enlarge the volume, or lower working-set of [workload.block]",
+                );
+            }
         }
     }
 
@@ -366,8 +430,8 @@ impl Resolver<'_> {
 
 impl VolumeChoice {
     /// Its name.
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Its size.
@@ -378,7 +442,7 @@ impl VolumeChoice {
     /// The volume as the plan holds it.
     pub fn plan(self) -> VolumePlan {
         VolumePlan {
-            name: self.name.to_string(),
+            name: self.name,
             capacity: self.capacity.value,
             device: self.device.map(|device| device.value),
             file_system: self.file_system.value,

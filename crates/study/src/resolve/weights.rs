@@ -27,7 +27,9 @@ impl Resolver<'_> {
         let file = self.file;
         let Entry::Given { value: sections, .. } = &file.weights else { return Vec::new() };
         // A job has no mix: that was refused, and what it would hold does not matter.
-        if workload.is_some_and(|workload| workload.job_sessions().is_some()) {
+        if self.is_block_load()
+            || workload.is_some_and(|workload| workload.job_sessions().is_some())
+        {
             return Vec::new();
         }
         let mut plans = Vec::new();

@@ -14,7 +14,9 @@ impl Resolver<'_> {
     pub(super) fn question_worth(&mut self, plan: &Plan) {
         self.doubt_cache(plan);
         self.doubt_working_set(plan);
-        self.doubt_checkpoints(plan);
+        if plan.workload.kind.block().is_none() {
+            self.doubt_checkpoints(plan);
+        }
         self.doubt_disk(plan);
         self.doubt_memory_of_host(plan);
         self.doubt_duration(plan);

@@ -90,8 +90,8 @@ impl Kind {
     }
 }
 
-/// What users of a database do: `underlay drive NAME`, or `[workload.NAME]` of a study.
-pub(super) const WORKLOADS: [(&str, &str); 5] = [
+/// `[workload.NAME]` of a study; also `underlay drive NAME`, but for block loads, which have `underlay io`.
+pub(super) const WORKLOADS: [(&str, &str); 6] = [
     ("tpcc", "Order entry, derived from TPC-C; not comparable with published TPC results"),
     ("sysbench", "Sysbench's OLTP scripts, on tables compatible with sysbench"),
     ("dvdstore", "A web shop after DVD Store 3: browsing, reviews, purchases"),
@@ -100,6 +100,7 @@ pub(super) const WORKLOADS: [(&str, &str); 5] = [
         "warehouse",
         "Decision support, derived from TPC-H; not comparable with published TPC-H results",
     ),
+    ("block", "A block load on the volumes, without a database; `underlay list io-profiles`"),
 ];
 
 /// Runs the command.

@@ -52,6 +52,12 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 
 /// What tells more of something built in that is no file.
 fn kind_without_text(name: &str) -> Option<String> {
+    if name == "block" {
+        return Some(
+            "`underlay show defaults` explains the keys of [workload.block], `underlay io --help` the command for one load"
+                .to_string(),
+        );
+    }
     if list::WORKLOADS.iter().any(|(workload, _)| *workload == name) {
         return Some(format!(
             "`underlay show defaults` explains the keys of [workload.{name}], `underlay drive {name} --help` its options"

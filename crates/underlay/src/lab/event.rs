@@ -24,6 +24,8 @@ pub enum Event<'a> {
         dilation: Dilation,
         /// Whether the workload is a job, which has sessions and no users.
         is_job: bool,
+        /// Whether the workload is a block load: what are users elsewhere are requests in flight per volume.
+        is_block_load: bool,
     },
     /// Something a killed run had left was removed before anything began.
     CleanedUp(&'a str),

@@ -8,6 +8,7 @@
 
 pub mod abort;
 mod background;
+pub mod block;
 mod causal_check;
 pub mod client;
 mod design_time;
@@ -21,9 +22,9 @@ mod mix;
 mod phases;
 mod pilot;
 mod precision;
-mod recording;
+pub mod recording;
 mod run;
-mod run_log;
+pub mod run_log;
 mod samplers;
 mod schedule;
 mod storage_record;
@@ -47,7 +48,7 @@ use underlay_host::{StateDir, clean, host_facts, unprivileged_user};
 use underlay_record::{
     Design, ExecutionStatus, Finding, Manifest, OpenError, Recorder, RunStatus, Severity,
 };
-use underlay_study::{Plan, WorkloadKind, plan_json};
+use underlay_study::{BlockPlan, Plan, RunPlan, WorkloadKind, plan_json};
 
 pub use host_view::{installs, require_emulation, with_host_view};
 pub use run::wall_clock_ns;
@@ -104,6 +105,7 @@ pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Resul
         WorkloadKind::Warehouse(warehouse) => {
             execute_with(&WarehouseSubject::new(warehouse, seed), plan, place, observer)
         }
+        WorkloadKind::Block(load) => execute_block(load, plan, place, observer),
     }
 }
 
@@ -113,18 +115,14 @@ fn execute_with<S: Subject>(
     place: &Place,
     observer: &mut dyn Observer,
 ) -> Result<Executed, Stop> {
-    interrupt::install();
-    require_emulation(plan)?;
-    let state = StateDir::open().map_err(|error| Stop::host(chain(&error)))?;
-    remove_leftovers(&state, observer)?;
+    let HostSide { state, server_program } = HostSide::prepare(plan, observer)?;
     let install = choose_install(plan)?;
     let user = unprivileged_user().map_err(|error| Stop::host(chain(&error)))?;
-    let server_program = std::env::current_exe()
-        .map_err(|error| Stop::host(format!("could not find the program itself: {error}")))?;
     let runtime =
         Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
 
-    let (path, mut recorder) = open_record(plan, place, &install, subject)?;
+    let identity = subject.identity(install.engine());
+    let (path, mut recorder) = open_record(plan, place, (identity, Some(&install)))?;
     let done = finished_runs(plan, &recorder)?;
     let dilation = dilation::decide(plan, (&state, &server_program), &mut recorder)?;
     let recorder = SharedRecorder::new(recorder);
@@ -149,8 +147,66 @@ fn execute_with<S: Subject>(
             runtime: &runtime,
             dilation,
         };
-        carry_out_runs(&bench, (&path, &done), observer)
+        carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
+            run::carry_out(&bench, order, run, observer)
+        })
     });
+    end(recorder, outcome, path, observer)
+}
+
+/// Carries out a block load, which needs neither a server nor a template.
+fn execute_block(
+    load: &BlockPlan,
+    plan: &Plan,
+    place: &Place,
+    observer: &mut dyn Observer,
+) -> Result<Executed, Stop> {
+    let HostSide { state, server_program } = HostSide::prepare(plan, observer)?;
+    let identity = block::run::identity(load, plan.workload.seed);
+    let (path, recorder) = open_record(plan, place, (identity, None))?;
+    let done = finished_runs(plan, &recorder)?;
+    let recorder = SharedRecorder::new(recorder);
+    announce(plan, Dilation::NONE, &path, &done, observer);
+    let stage = block::run::Stage {
+        plan,
+        load,
+        recorder: &recorder,
+        state: &state,
+        server_program: &server_program,
+    };
+    let outcome =
+        carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
+            block::run::carry_out(stage, order, run, observer)
+        });
+    end(recorder, outcome, path, observer)
+}
+
+/// What every execution needs of its host.
+struct HostSide {
+    state: StateDir,
+    /// The program that serves emulated volumes.
+    server_program: PathBuf,
+}
+
+impl HostSide {
+    fn prepare(plan: &Plan, observer: &mut dyn Observer) -> Result<HostSide, Stop> {
+        interrupt::install();
+        require_emulation(plan)?;
+        let state = StateDir::open().map_err(|error| Stop::host(chain(&error)))?;
+        remove_leftovers(&state, observer)?;
+        let server_program = std::env::current_exe()
+            .map_err(|error| Stop::host(format!("could not find the program itself: {error}")))?;
+        Ok(HostSide { state, server_program })
+    }
+}
+
+/// Closes the record of an execution.
+fn end(
+    recorder: SharedRecorder,
+    outcome: Result<Outcome, Abort>,
+    path: PathBuf,
+    observer: &mut dyn Observer,
+) -> Result<Executed, Stop> {
     let status = match &outcome {
         Ok(_) => ExecutionStatus::Finished,
         Err(Abort::Interrupted) => ExecutionStatus::Cancelled,
@@ -171,23 +227,24 @@ enum Outcome {
     Broken(String),
 }
 
-fn carry_out_runs<S: Subject>(
-    bench: &Bench<'_, S>,
+fn carry_out_runs(
+    study: (&Plan, &SharedRecorder),
     (record, done): (&Path, &[bool]),
     observer: &mut dyn Observer,
+    mut carry_out: impl FnMut(usize, RunPlan, &mut dyn Observer) -> Result<RunResult, Abort>,
 ) -> Result<Outcome, Abort> {
     let mut outcome = Outcome::Clean;
-    for (order, scheduled) in bench.plan.schedule.iter().enumerate() {
+    let plan = study.0;
+    for (order, scheduled) in plan.schedule.iter().enumerate() {
         if done[order] {
             continue;
         }
-        let is_first = order.is_multiple_of(bench.plan.designs.len());
-        if is_first && precision::is_reached(bench, record, scheduled.repeat)? {
-            precision::tell_reached(bench, scheduled.repeat, observer)?;
+        let is_first = order.is_multiple_of(plan.designs.len());
+        if is_first && precision::is_reached(study, record, scheduled.repeat)? {
+            precision::tell_reached(study, scheduled.repeat, observer)?;
             return Ok(outcome);
         }
-        let RunResult { status, reason, verified } =
-            run::carry_out(bench, order, *scheduled, observer)?;
+        let RunResult { status, reason, verified } = carry_out(order, *scheduled, observer)?;
         if let Some(Verified::Broken(check)) = verified {
             // The data of this run is wrong: its numbers are no evidence, but the other runs are worth
             // having, because they tell whether it was the design.
@@ -200,7 +257,7 @@ fn carry_out_runs<S: Subject>(
             RunStatus::Failed => return Err(Abort::Failed(reason.unwrap_or_default())),
         }
     }
-    precision::tell_missed(bench, record, observer)?;
+    precision::tell_missed(study, record, observer)?;
     Ok(outcome)
 }
 
@@ -250,11 +307,11 @@ fn choose_install(plan: &Plan) -> Result<Install, Stop> {
         })
 }
 
-fn open_record<S: Subject>(
+/// `about` is the identity of the workload, and the server where there is one.
+fn open_record(
     plan: &Plan,
     place: &Place,
-    install: &Install,
-    subject: &S,
+    about: (String, Option<&Install>),
 ) -> Result<(PathBuf, Recorder), Stop> {
     let failed = |error: OpenError| match &error {
         // The path was the user's choice.
@@ -272,7 +329,7 @@ fn open_record<S: Subject>(
     match place {
         Place::Resumed(path) => Ok((path.clone(), Recorder::resume(path).map_err(failed)?)),
         Place::New(path) => {
-            let manifest = manifest(plan, install, subject);
+            let manifest = manifest(plan, about);
             let mut recorder = Recorder::create(path, &manifest).map_err(failed)?;
             describe(plan, &mut recorder).map_err(|error| {
                 Stop::host(format!("could not write the record: {}", chain(&error)))
@@ -282,22 +339,25 @@ fn open_record<S: Subject>(
     }
 }
 
-fn manifest<S: Subject>(plan: &Plan, install: &Install, subject: &S) -> Manifest {
+fn manifest(plan: &Plan, (identity, install): (String, Option<&Install>)) -> Manifest {
+    let mut software = json!({
+        "underlay": env!("CARGO_PKG_VERSION"),
+        "build": if cfg!(debug_assertions) { "debug" } else { "release" },
+    });
+    if let Some(install) = install {
+        software[install.product()] = install.version().into();
+    }
     Manifest {
         study_name: plan.name.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
         evidence: plan.evidence,
         seed: plan.seed,
-        identity: subject.identity(install.engine()),
+        identity,
         started_wall_ns: run::wall_clock_ns(),
         plan: plan_json(plan),
         host: serde_json::to_value(host_facts()).unwrap_or(Value::Null),
-        software: json!({
-            "underlay": env!("CARGO_PKG_VERSION"),
-            "build": if cfg!(debug_assertions) { "debug" } else { "release" },
-            install.product(): install.version(),
-        }),
+        software,
     }
 }
 
@@ -372,6 +432,7 @@ fn announce(
         expected: Nanos(load + plan.estimates.run_at(dilation).0 * left),
         dilation,
         is_job: plan.workload.kind.job_sessions().is_some(),
+        is_block_load: plan.workload.kind.block().is_some(),
     });
     for doubt in &plan.findings {
         let severity = match doubt.severity {

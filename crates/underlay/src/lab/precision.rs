@@ -9,58 +9,61 @@ use serde_json::json;
 use underlay_record::conventions::finding;
 use underlay_record::{Finding, Record, Severity};
 use underlay_report::is_precise;
-use underlay_study::FEWEST_REPEATS_UNTIL;
+use underlay_study::{FEWEST_REPEATS_UNTIL, Plan};
 
-use super::run::Bench;
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::{Event, Observer};
+use crate::lab::recording::SharedRecorder;
+
+/// What is carried out, and its record.
+pub(super) type Study<'a> = (&'a Plan, &'a SharedRecorder);
 
 /// Whether `repeats` complete repeats are enough.
-pub(super) fn is_reached<S>(
-    bench: &Bench<'_, S>,
+pub(super) fn is_reached(
+    (plan, recorder): Study<'_>,
     record: &Path,
     repeats: u32,
 ) -> Result<bool, Abort> {
-    let Some(precision) = bench.plan.procedure.repeats_until else { return Ok(false) };
+    let Some(precision) = plan.procedure.repeats_until else { return Ok(false) };
     if repeats < FEWEST_REPEATS_UNTIL {
         return Ok(false);
     }
-    bench.recorder.lock().commit().during("write the record")?;
+    recorder.lock().commit().during("write the record")?;
     let record = Record::open_read_only(record).during("read the record")?;
     is_precise(&record, precision.share()).during("read the record")
 }
 
 /// The study ends here.
-pub(super) fn tell_reached<S>(
-    bench: &Bench<'_, S>,
+pub(super) fn tell_reached(
+    study: Study<'_>,
     repeats: u32,
     observer: &mut dyn Observer,
 ) -> Result<(), Abort> {
-    let Some(precision) = bench.plan.procedure.repeats_until else { return Ok(()) };
+    let Some(precision) = study.0.procedure.repeats_until else { return Ok(()) };
     let text = format!("the main ratio is known within {precision} after {repeats} repeats");
-    tell(bench, (Severity::Information, finding::PRECISION_REACHED, &text), observer)
+    tell(study, (Severity::Information, finding::PRECISION_REACHED, &text), observer)
 }
 
 /// The study has reached its limit: says so if the interval is too wide all the same.
-pub(super) fn tell_missed<S>(
-    bench: &Bench<'_, S>,
+pub(super) fn tell_missed(
+    study: Study<'_>,
     record: &Path,
     observer: &mut dyn Observer,
 ) -> Result<(), Abort> {
-    let Some(precision) = bench.plan.procedure.repeats_until else { return Ok(()) };
-    let most = bench.plan.procedure.repeats;
-    if is_reached(bench, record, most)? {
-        return tell_reached(bench, most, observer);
+    let Some(precision) = study.0.procedure.repeats_until else { return Ok(()) };
+    let most = study.0.procedure.repeats;
+    if is_reached(study, record, most)? {
+        return tell_reached(study, most, observer);
     }
     let text = format!(
         "the main ratio is not known within {precision} after {most} repeats, the limit of \
          `repeats-at-most`; longer windows or a quieter host make intervals narrower, too"
     );
-    tell(bench, (Severity::Warning, finding::PRECISION_MISSED, &text), observer)
+    tell(study, (Severity::Warning, finding::PRECISION_MISSED, &text), observer)
 }
 
-fn tell<S>(
-    bench: &Bench<'_, S>,
+fn tell(
+    (_, recorder): Study<'_>,
     (severity, code, text): (Severity, &str, &str),
     observer: &mut dyn Observer,
 ) -> Result<(), Abort> {
@@ -72,5 +75,5 @@ fn tell<S>(
         text: text.to_string(),
         data: json!({}),
     };
-    bench.recorder.lock().finding(&finding).during("write the record")
+    recorder.lock().finding(&finding).during("write the record")
 }

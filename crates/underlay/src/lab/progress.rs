@@ -29,6 +29,8 @@ pub struct Progress {
     phase: String,
     /// Whether the workload is a job: it has sessions, and its headline is known at its end alone.
     is_job: bool,
+    /// Whether it is a block load: numbers of users are those of requests in flight per volume.
+    is_block_load: bool,
 }
 
 /// `1 run`, `2 runs`.
@@ -54,6 +56,15 @@ impl Progress {
             run: String::new(),
             phase: String::new(),
             is_job: false,
+            is_block_load: false,
+        }
+    }
+
+    /// Who or what is at work at once: `16 users`, `32 requests in flight per volume`.
+    fn at_work(&self, users: u32) -> String {
+        match self.is_block_load {
+            true => format!("{} in flight per volume", count(users as usize, "request")),
+            false => count(users as usize, "user"),
         }
     }
 
@@ -89,7 +100,8 @@ impl Progress {
 impl Observer for Progress {
     fn notice(&mut self, event: &Event<'_>) {
         match event {
-            Event::Began { record, runs_done, runs, expected, dilation, is_job } => {
+            Event::Began { record, runs_done, runs, expected, dilation, is_job, is_block_load } => {
+                self.is_block_load = *is_block_load;
                 self.expected = *expected;
                 self.is_job = *is_job;
                 self.began = Instant::now();
@@ -135,10 +147,13 @@ impl Observer for Progress {
                     }
                     Some(_) if self.is_job => kind.to_string(),
                     Some(users) if *kind == PhaseKind::Measure => {
-                        format!("measuring {}", count(*users as usize, "user"))
+                        format!("measuring {}", self.at_work(*users))
                     }
                     Some(users) if *kind == PhaseKind::CausalCheck => {
                         format!("causal check with {}", count(*users as usize, "user"))
+                    }
+                    Some(users) if self.is_block_load => {
+                        format!("{kind} with {}", self.at_work(*users))
                     }
                     Some(users) => format!("{kind} to {}", count(*users as usize, "user")),
                     None => kind.to_string(),
@@ -152,7 +167,7 @@ impl Observer for Progress {
             Event::Second { headline, unit, users, response_p99, errors, .. } => {
                 let p99 = response_p99.map_or(String::new(), |p99| format!(", p99 {p99}"));
                 let errors = if *errors > 0 { format!(", {errors} errors") } else { String::new() };
-                let users = count(*users as usize, "user");
+                let users = self.at_work(*users);
                 self.tick(&format!("{headline:.0} {unit} with {users}{p99}{errors}"));
             }
             Event::Checked { moment, checks, failed } => {
@@ -180,7 +195,7 @@ impl Observer for Progress {
                     .iter()
                     .map(|(users, headline)| match self.is_job {
                         true => format!("{headline:.0}"),
-                        false => format!("{} {headline:.0}", count(*users as usize, "user")),
+                        false => format!("{} {headline:.0}", self.at_work(*users)),
                     })
                     .collect();
                 let rungs = if rungs.is_empty() {

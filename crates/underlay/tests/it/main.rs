@@ -1,5 +1,6 @@
 //! The program as its users run it.
 
+mod block_study;
 mod causal_check;
 mod cluster_faults;
 mod command_line;

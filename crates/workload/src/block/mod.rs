@@ -25,6 +25,8 @@ pub mod content;
 
 pub mod profile;
 
+mod shape;
+
 #[cfg(test)]
 mod samples;
 
@@ -38,4 +40,5 @@ pub use generator::{Access, BlockRequest, RequestGenerator, Worker};
 pub(crate) use locality::unit_interval;
 pub use locality::{Locality, Zone};
 pub use profile::{IoJob, IoProfile, Provenance};
+pub use shape::SHAPE;
 pub use steady_state::{SteadyState, steady_state};

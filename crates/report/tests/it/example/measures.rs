@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use underlay_report::analysis::{
-    BlockLoad, BlockLoads, Distribution, DriverLoad, Estimate, LatencyRow, RateSearch, RateStep,
-    Rung, VolumeRow,
+    BlockLoad, BlockLoads, CurvePoint, CurveReading, Distribution, DriverLoad, Estimate,
+    LatencyRow, RateCurve, RateSearch, RateStep, Rung, VolumeRow,
 };
 
 use super::{NOPM, USERS, estimate};
@@ -197,4 +197,33 @@ pub fn block_loads() -> BlockLoads {
         generator_busy: false,
         loads: shares.into_iter().map(load).collect(),
     }
+}
+
+/// The curves of two designs: the faster one stays below the limit for longer.
+pub fn curves() -> Vec<RateCurve> {
+    let curve = |design: usize, most: f64| {
+        let point = |(number, share): (usize, f64)| {
+            let waiting = 1.0 / (1.05 - share.min(1.0));
+            let (offered, done) = (most * share, most * share.min(1.0));
+            let key = (design * 100 + number * 10) as u64;
+            CurvePoint {
+                label: format!("{:.0} %", share * 100.0),
+                offered_per_second: estimate(offered, 0.01, key),
+                done_per_second: estimate(done, 0.01, key + 1),
+                bytes_per_second: estimate(done * 4096.0, 0.01, key + 2),
+                mean_ns: estimate(200_000.0 * waiting, 0.05, key + 3),
+                p99_ns: estimate(700_000.0 * waiting, 0.1, key + 4),
+                saturated: share > 1.0,
+            }
+        };
+        let shares = [0.1, 0.4, 0.7, 0.9, 1.0, 1.2];
+        RateCurve {
+            design,
+            limit_ns: 1_000_000,
+            rate_at_limit: estimate(most * 0.85, 0.02, design as u64),
+            found: CurveReading::Interpolated,
+            points: shares.into_iter().enumerate().map(point).collect(),
+        }
+    };
+    vec![curve(0, 20_000.0), curve(1, 45_000.0)]
 }

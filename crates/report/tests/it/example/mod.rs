@@ -16,7 +16,7 @@ use underlay_report::analysis::{
     Workload,
 };
 
-use measures::{block_loads, distributions, driver, rungs, searches};
+use measures::{block_loads, curves, distributions, driver, rungs, searches};
 use timelines::{runs, timelines, windows};
 
 /// The ladder.
@@ -64,6 +64,7 @@ pub fn analysis(size: Size) -> Analysis {
         causal_checks: vec![causal_check()],
         searches: searches(),
         block_loads: vec![block_loads()],
+        curves: curves(),
         distributions: distributions(),
         windows: windows(&runs),
         timelines: timelines(&runs, size),

@@ -10,6 +10,7 @@ import { count, latency, MISSING, rate } from "../format";
 import { section, type Page } from "../page";
 import { table, tall } from "../table";
 import { designLook } from "../theme";
+import { isBlockStudy } from "../vocabulary";
 
 /** The quantiles that are drawn; the table has more. */
 const QUANTILES: [string, (load: BlockLoad) => number | null][] = [
@@ -18,8 +19,9 @@ const QUANTILES: [string, (load: BlockLoad) => number | null][] = [
   ["p99", (load) => load.p99_ns],
 ];
 
-/** The section; nothing where there was one load only, which the other sections show. */
+/** The section; nothing where there was one load only, or the rungs of a study, which the other sections show. */
 export function blockLoads(page: Page): HTMLElement | null {
+  if (isBlockStudy(page.analysis.workload)) return null;
   const runs = (page.analysis.block_loads ?? []).filter((run) => run.loads.length > 1);
   const first = runs[0];
   if (!first) return null;

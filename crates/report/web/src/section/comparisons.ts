@@ -15,6 +15,7 @@ function meaning(page: Page, metric: string): [string, string, string] | undefin
   const { counted, rate } = page.analysis.workload;
   switch (metric) {
     case "headline": return [rate, `fewer ${counted}`, `more ${counted}`];
+    case "rate_at_1ms": return [`${rate} below 1 ms`, `fewer ${counted}`, `more ${counted}`];
     case "headline_p95_ns": return [`response times of ${counted} (p95)`, "faster", "slower"];
     default: return undefined;
   }

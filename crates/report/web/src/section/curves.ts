@@ -9,7 +9,7 @@ import { append, html, type Child } from "../dom";
 import { capitalised, words } from "../format";
 import { grid, hasValues, legend, mainType, metricOf, section, type Page } from "../page";
 import { unitName } from "../unit";
-import { isBlockLoad, vocabulary } from "../vocabulary";
+import { isBlockLoad, isBlockStudy, vocabulary } from "../vocabulary";
 import { comparisons } from "./comparisons";
 
 interface Curve {
@@ -36,12 +36,12 @@ const USUAL_VOLUMES = ["data", "wal"];
 /** The section. */
 export function curves(page: Page): HTMLElement | null {
   const { workload } = page.analysis;
-  // A block load has one number of requests in flight: a curve of one point says nothing.
-  if (isBlockLoad(workload) && page.ladder.length < 2) return null;
+  // A block load by command has one number of requests in flight: a curve of one point says nothing.
+  if (isBlockLoad(workload) && !isBlockStudy(workload) && page.ladder.length < 2) return null;
   // A job has no ladder, but its measures of the volumes and of the system are nowhere else.
   const [title, lead] = workload.is_job
     ? ["Measures", "Each point is a design; whiskers are 95 % confidence intervals over the repeats."]
-    : ["By number of users",
+    : [isBlockLoad(workload) ? "By requests in flight" : "By number of users",
       "Each point is one rung of the ladder; whiskers are 95 % confidence intervals over the repeats."];
   return section(
     "curves",

@@ -8,7 +8,7 @@ import { html, type Child } from "../dom";
 import { capitalised, clock, count, duration, latency, MISSING, percent, rate, significant, wallTime, users as usersText } from "../format";
 import { legend, section, type Page } from "../page";
 import { table, tall, type Row } from "../table";
-import { isBlockLoad, vocabulary } from "../vocabulary";
+import { isBlockLoad, isBlockStudy, vocabulary } from "../vocabulary";
 import { VALIDITY } from "./verdict";
 
 const STEADY = {
@@ -59,8 +59,9 @@ function orderChart(page: Page): Child {
       repeat: runs[window.run]!.repeat,
       estimate: window.headline,
     }));
-  // Rounds of a block load are parts of one run, and have a section of their own.
-  if (points.length < 3 || users === undefined || isBlockLoad(page.analysis.workload)) return null;
+  // Rounds of the command's block load are parts of one run, and have a section of their own.
+  const { workload } = page.analysis;
+  if (points.length < 3 || users === undefined || (isBlockLoad(workload) && !isBlockStudy(workload))) return null;
   return [
     legend(page),
     figure({

@@ -10,7 +10,9 @@ import { quantity } from "../unit";
 import { vocabulary } from "../vocabulary";
 
 /** The measures of the table of rungs; one that no rung has is left out. */
-const METRICS = ["headline", "tpm", "tpm_per_user", "server_cpu_idle", "cpu_idle", "error_share"];
+const METRICS = [
+  "headline", "bytes_per_second", "rate_at_1ms", "tpm", "tpm_per_user", "server_cpu_idle", "cpu_idle", "error_share",
+];
 
 /** The section. */
 export function numbers(page: Page): HTMLElement {

@@ -37,6 +37,10 @@ impl Resolver<'_> {
         procedure: &ProcedureChoice,
     ) -> Vec<FaultPlan> {
         let Entry::Given { value: sections, .. } = &self.file.fault else { return Vec::new() };
+        // Of a block load they were refused.
+        if self.is_block_load() {
+            return Vec::new();
+        }
         let mut placed = Vec::new();
         for section in sections.iter().filter(|section| !section.refused) {
             let found = self.fault(section, designs, procedure);

@@ -1,5 +1,6 @@
 //! The workload: merging, scaling and checking. What only one kind has is in a file of its own.
 
+mod block;
 mod dvdstore;
 mod job;
 mod pacing;
@@ -8,6 +9,8 @@ mod tpcc;
 
 use underlay_core::{Nanos, RootSeed};
 
+use self::block::BlockChoice;
+pub(crate) use self::block::VolumeScale;
 use self::dvdstore::DvdstoreChoice;
 use self::job::{BatchChoice, WarehouseChoice};
 use self::pacing::PacingChoice;
@@ -35,6 +38,7 @@ enum KindChoice {
     Dvdstore(DvdstoreChoice),
     Batch(BatchChoice),
     Warehouse(WarehouseChoice),
+    Block(BlockChoice),
 }
 
 impl WorkloadChoice {
@@ -46,6 +50,15 @@ impl WorkloadChoice {
             KindChoice::Dvdstore(dvdstore) => WorkloadKind::Dvdstore(dvdstore.plan()),
             KindChoice::Batch(batch) => WorkloadKind::Batch(batch.plan()),
             KindChoice::Warehouse(warehouse) => WorkloadKind::Warehouse(warehouse.plan()),
+            KindChoice::Block(block) => WorkloadKind::Block(Box::new(block.plan())),
+        }
+    }
+
+    /// Threads per volume of each rung of a block load, and the top of the ladder where it was decided.
+    pub fn block_ladder(&self) -> Option<(Vec<u32>, Chosen<u32>)> {
+        match &self.kind {
+            KindChoice::Block(block) => Some((block.ladder(), block.top())),
+            _ => None,
         }
     }
 
@@ -72,16 +85,22 @@ impl WorkloadChoice {
             WorkloadKind::Sysbench(plan) => ("table-size", population / u64::from(plan.tables)),
             WorkloadKind::Batch(_) => ("rows", population),
             // Sizes of shops have names, not numbers of customers; those of warehouses are factors.
-            WorkloadKind::Dvdstore(_) | WorkloadKind::Warehouse(_) => return None,
+            WorkloadKind::Dvdstore(_) | WorkloadKind::Warehouse(_) | WorkloadKind::Block(_) => {
+                return None;
+            }
         };
         (smaller.1 > 0).then(|| format!("{} = {}", smaller.0, smaller.1))
     }
 
     /// The workload as the plan holds it.
     pub fn plan(&self, seed: u64) -> WorkloadPlan {
+        let kind = self.kind();
         WorkloadPlan {
-            kind: self.kind(),
-            pacing: self.pacing.plan(),
+            pacing: match &kind {
+                WorkloadKind::Block(block) => block.pacing(),
+                _ => self.pacing.plan(),
+            },
+            kind,
             seed: RootSeed(seed),
             statement_timeout: self
                 .statement_timeout
@@ -103,6 +122,7 @@ impl Resolver<'_> {
             (shop.is_present(), shop.refused, &shop.span),
             (section.batch.is_present(), section.batch.refused, &section.batch.span),
             (section.warehouse.is_present(), section.warehouse.refused, &section.warehouse.span),
+            (section.block.is_present(), section.block.refused, &section.block.span),
         ];
         let mut named = present.iter().filter(|(is_present, _, _)| *is_present);
         let first = named.next();
@@ -112,7 +132,8 @@ impl Resolver<'_> {
                 "conflict",
                 "the study names two workloads",
                 "users follow one of them",
-                "keep one of [workload.tpcc], [workload.sysbench], [workload.dvdstore], [workload.batch] and [workload.warehouse]",
+                "keep one of [workload.tpcc], [workload.sysbench], [workload.dvdstore], [workload.batch], \
+                 [workload.warehouse] and [workload.block]",
             );
             return None;
         }
@@ -131,10 +152,14 @@ impl Resolver<'_> {
         if *refused {
             return None;
         }
-        if section.batch.is_present() || section.warehouse.is_present() {
-            let kind = match section.batch.is_present() {
-                true => self.batch(&section.batch, &default.batch),
-                false => self.warehouse(&section.warehouse),
+        let has_no_users = [&section.batch.span, &section.warehouse.span, &section.block.span];
+        if has_no_users.into_iter().any(Option::is_some) {
+            let kind = if section.batch.is_present() {
+                self.batch(&section.batch, &default.batch)
+            } else if section.warehouse.is_present() {
+                self.warehouse(&section.warehouse)
+            } else {
+                self.block(&section.block, &default.block)
             };
             return Some(WorkloadChoice {
                 kind: kind?,
@@ -186,6 +211,9 @@ impl Resolver<'_> {
                 KindChoice::Dvdstore(dvdstore) => dvdstore.scale(self.scale),
                 KindChoice::Batch(batch) => batch.scale(self.scale),
                 KindChoice::Warehouse(warehouse) => warehouse.scale(self.scale),
+                KindChoice::Block(block) => {
+                    self.volume_scale = block.scale(self.scale, self.equal_volumes());
+                }
             }
             scaled.pacing.scale(self.scale.divisor);
         }
@@ -195,6 +223,7 @@ impl Resolver<'_> {
             KindChoice::Dvdstore(dvdstore) => dvdstore.settings(),
             KindChoice::Batch(batch) => batch.settings(),
             KindChoice::Warehouse(warehouse) => warehouse.settings(),
+            KindChoice::Block(block) => block.settings(),
         };
         rows.extend(scaled.pacing.settings());
         let timeout = scaled.statement_timeout.iter();

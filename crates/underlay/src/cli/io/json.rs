@@ -1,9 +1,7 @@
 //! The outcome of a load for programs. Times are nanoseconds.
 
-use super::medium::Medium;
 use super::options::LoadArguments;
-use super::session::{Outcome, Phase, Second};
-use super::text::is_saturated;
+use crate::lab::block::{Medium, Outcome, Phase, Second};
 use serde_json::{Value, json};
 use underlay_blockio::TargetKind;
 use underlay_blockio::load::{KindResult, LoadResult, Operation};
@@ -28,8 +26,7 @@ pub fn outcome(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) 
             })
         })
         .collect();
-    let total = (!outcome.phases.is_empty() && !options.curve)
-        .then(|| result_json(&super::text::merged(outcome)));
+    let total = outcome.merged().filter(|_| !options.curve).as_ref().map(result_json);
     json!({
         "profile": profile_json(profile),
         "targets": targets,
@@ -99,7 +96,7 @@ fn phase(phase: &Phase) -> Value {
         "label": phase.label,
         "counts": phase.counts,
         "offered_per_second": phase.offered,
-        "saturated": is_saturated(phase),
+        "saturated": phase.is_saturated(),
         "result": result_json(&phase.result),
         "seconds": phase.seconds.iter().map(second).collect::<Vec<_>>(),
     })

@@ -1,13 +1,14 @@
 //! `underlay io`: block loads on files and devices, and verification of the data they wrote.
 //!
 //! In reading order: the request ([`options`], [`load_options`], [`complaints`]), its targets ([`targets`], [`medium`]), its
-//! execution ([`session`]), and its result ([`text`], [`json`], [`recording`]).
+//! execution ([`session`], which the lab's block loads carry out), and its result ([`text`], [`json`], [`recording`]).
 
 mod complaints;
 mod json;
 mod load_options;
 mod medium;
 mod options;
+mod progress;
 mod recording;
 mod session;
 mod targets;
@@ -15,12 +16,11 @@ mod text;
 mod verify;
 
 use crate::exit_code;
+use crate::lab::block::{Outcome, stop};
 use crate::lab::interrupt;
-use crate::stop::{Stop, chain};
+use crate::stop::Stop;
 use clap::{Args, Subcommand};
 use complaints::Complaints;
-use session::Outcome;
-use underlay_blockio::BlockIoError;
 
 /// Arguments of `underlay io`.
 #[derive(Debug, Args)]
@@ -89,33 +89,4 @@ fn verdict(options: &options::LoadArguments, outcome: &Outcome) -> Result<(), St
         .with_hint("lower --rate, or allow more in flight with --threads or --queue-depth"));
     }
     Ok(())
-}
-
-/// The stop that an error of block I/O means.
-fn stop(error: &BlockIoError) -> Stop {
-    let text = chain(error);
-    match error {
-        BlockIoError::Interrupted => Stop::interrupted(text),
-        BlockIoError::NoRing { .. }
-        | BlockIoError::NoDirectIo { .. }
-        | BlockIoError::NoMemory { .. } => Stop::host(text),
-        BlockIoError::Target { action: "open", source, path }
-            if source.raw_os_error() == Some(libc::EBUSY) =>
-        {
-            Stop::bad_input(format!("{} is in use: mounted, or part of something", path.display()))
-                .with_hint(
-                    "unmount it, or use another device; Underlay never writes to a device in use",
-                )
-        }
-        BlockIoError::WrongKind { .. }
-        | BlockIoError::OtherKind { .. }
-        | BlockIoError::Sparse { .. }
-        | BlockIoError::TooSmall { .. }
-        | BlockIoError::ReadOnly { .. }
-        | BlockIoError::Journal(_)
-        | BlockIoError::Target { action: "open" | "create" | "look at", .. } => {
-            Stop::bad_input(text)
-        }
-        _ => Stop::run_failed(text),
-    }
 }

@@ -2,9 +2,9 @@
 //!
 //! Nothing is opened for writing before every target was checked.
 
-use super::medium::Medium;
 use super::options::LoadArguments;
 use super::stop;
+use crate::lab::block::{Medium, Place};
 use crate::stop::{Stop, chain};
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -18,18 +18,6 @@ use underlay_workload::block::IoProfile;
 const SIZE: Bytes = Bytes::from_gib(1);
 /// Space that must stay free after files were created.
 const SPARE: Bytes = Bytes::from_mib(256);
-
-/// An open target.
-pub struct Place {
-    /// What requests go to.
-    pub target: Target,
-    /// Bytes used of it.
-    pub working_set: Bytes,
-    /// Whether it was created for this load, and must be filled before it is read.
-    pub created: bool,
-    /// What it lies on.
-    pub medium: Medium,
-}
 
 /// What is to be done with a target, decided before any is touched.
 enum Intent {

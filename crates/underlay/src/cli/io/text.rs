@@ -1,8 +1,7 @@
 //! The outcome of a load as text.
 
-use super::medium::Medium;
 use super::options::LoadArguments;
-use super::session::{LastLook, Outcome, Phase};
+use crate::lab::block::{LastLook, Medium, Outcome};
 use std::fmt::Write;
 use underlay_blockio::TargetKind;
 use underlay_blockio::load::{KindKey, KindResult, LoadResult, Operation};
@@ -19,17 +18,14 @@ const QUANTILES: [(&str, f64); 6] = [
     ("p99.9", 0.999),
     ("p99.99", 0.9999),
 ];
-/// Above this share of a processor the generator may be the limit.
-const BUSY_PERMILLE: u32 = 900;
 
 /// The whole text.
 pub fn outcome(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) -> String {
     let mut text = head(options, profile, outcome);
-    if outcome.phases.is_empty() {
+    let Some(result) = outcome.merged() else {
         text.push_str("interrupted before the load began\n");
         return text;
-    }
-    let result = merged(outcome);
+    };
     if options.curve {
         text.push_str(&curve(outcome));
         text.push_str(&curve_end(outcome));
@@ -44,14 +40,6 @@ pub fn outcome(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) 
         text.push_str(&last_look(outcome, look));
     }
     text
-}
-
-/// What is reported, as one result.
-pub fn merged(outcome: &Outcome) -> LoadResult {
-    let mut phases = outcome.counted();
-    let mut result = phases.next().expect("at least one phase counts").result.clone();
-    phases.for_each(|phase| result.append(&phase.result));
-    result
 }
 
 fn head(options: &LoadArguments, profile: &IoProfile, outcome: &Outcome) -> String {
@@ -189,7 +177,7 @@ fn end(outcome: &Outcome, result: &LoadResult) -> String {
 
 /// Why a curve has fewer points than it should.
 fn curve_end(outcome: &Outcome) -> String {
-    let whole = outcome.phases.iter().filter(|phase| is_saturated(phase).is_some()).count();
+    let whole = outcome.phases.iter().filter(|phase| phase.is_saturated().is_some()).count();
     let planned = 1 + PERCENTS.len();
     let mut text = String::new();
     if outcome.interrupted {
@@ -250,17 +238,11 @@ fn remarks(options: &LoadArguments, outcome: &Outcome, result: &LoadResult) -> S
             count(result.cost.workers.into(), "worker"),
         ));
     }
-    if generator_is_busy(options.spin, outcome) {
+    if outcome.is_generator_busy(options.spin) {
         say("a worker used a whole processor: the host, not the storage, may be the bottleneck"
             .to_string());
     }
     text
-}
-
-/// Whether a worker was busy all of a load's time, and not because of --spin: it may have been the bottleneck.
-pub fn generator_is_busy(spin: Nanos, outcome: &Outcome) -> bool {
-    let busy = |phase: &Phase| phase.result.cost.busiest_permille > BUSY_PERMILLE;
-    spin == Nanos::ZERO && outcome.counted().any(busy)
 }
 
 /// A line per point.
@@ -273,7 +255,7 @@ fn curve(outcome: &Outcome) -> String {
         let all = phase.result.total(|key| key.operation != Operation::Flush);
         let offered = phase.offered.map_or("-".to_string(), thousands);
         let megabytes = megabytes(phase.result.bytes_per_second());
-        let remark = match is_saturated(phase) {
+        let remark = match phase.is_saturated() {
             Some(true) => "  saturated".to_string(),
             Some(false) => String::new(),
             None => format!("  ended early, {} measured", phase.result.duration),
@@ -291,12 +273,6 @@ fn curve(outcome: &Outcome) -> String {
         "\nresponse times of reads and writes from the intended start; saturated: less than 98 % of the offered rate\n",
     );
     text
-}
-
-/// Whether a point did less than 98 % of what was offered; not known of one that ended before its time.
-pub fn is_saturated(phase: &Phase) -> Option<bool> {
-    let whole = !phase.result.interrupted && phase.result.failure.is_none();
-    whole.then(|| phase.offered.is_some_and(|offered| phase.result.iops() < 0.98 * offered))
 }
 
 fn steady(options: &LoadArguments, outcome: &Outcome) -> String {

@@ -17,8 +17,7 @@ use underlay_study::{
     ClusterPlan, DatastoreKind, builtin_io_profiles, find_io_profile, suggest_io_profile,
 };
 use underlay_workload::arrivals::Arrivals;
-use underlay_workload::block::curve::PERCENTS;
-use underlay_workload::block::{BlockWorkload, Concurrency, Pace};
+use underlay_workload::block::{BlockWorkload, Concurrency, IoProfile, Pace};
 
 /// The load on the volumes of a design.
 #[derive(Debug, Args)]
@@ -57,16 +56,11 @@ pub struct Load {
     warm_up: f64,
     /// Cost of the storage stack on a cluster's hosts: microseconds per I/O (plus 0.19 ns per copied byte), or `fitted`
     /// for the value of the published experiments. Default: no cost.
-    #[arg(
-        long,
-        value_name = "MICROSECONDS|fitted",
-        allow_hyphen_values = true,
-        conflicts_with = "study"
-    )]
+    #[arg(long, value_name = "MICROSECONDS|fitted", allow_hyphen_values = true)]
     stack: Option<String>,
     /// Size of a cluster's write buffer per disk group, instead of the design's. A small one (256MiB in the studies)
     /// fills at once and shows the steady state of destaging.
-    #[arg(long, value_name = "SIZE", conflicts_with = "study")]
+    #[arg(long, value_name = "SIZE")]
     write_buffer: Option<Bytes>,
 }
 
@@ -75,6 +69,41 @@ impl Load {
     pub fn is_curve(&self) -> bool {
         self.curve
     }
+
+    /// An option that changes the storage, if one is given.
+    pub fn storage_option(&self) -> Option<&'static str> {
+        let given =
+            [("--stack", self.stack.is_some()), ("--write-buffer", self.write_buffer.is_some())];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(option, _)| option)
+    }
+
+    /// The load of a study on one of its designs, with this command's other options.
+    pub fn of_study(&self, load: StudyLoad<'_>) -> Load {
+        Load {
+            workload: load.workload.to_string(),
+            volumes: load.volumes,
+            size: load.size,
+            threads: load.concurrency.threads,
+            queue_depth: load.concurrency.queue_depth,
+            rate: load.rate,
+            curve: load.is_curve,
+            seconds: self.seconds,
+            warm_up: self.warm_up,
+            stack: self.stack.clone(),
+            write_buffer: self.write_buffer,
+        }
+    }
+}
+
+/// What a study asks of each of some equal files.
+pub struct StudyLoad<'a> {
+    pub workload: &'a str,
+    pub volumes: u32,
+    pub size: Bytes,
+    pub concurrency: Concurrency,
+    /// Requests per second over all volumes.
+    pub rate: Option<f64>,
+    pub is_curve: bool,
 }
 
 /// One simulation.
@@ -83,6 +112,10 @@ pub struct Run<'a> {
     pub load: &'a Load,
     pub requests: u64,
     pub seed: RootSeed,
+    /// Points of a curve, percent of the maximum.
+    pub percents: &'a [u32],
+    /// The device of each volume by number; round-robin, when empty.
+    pub devices: &'a [usize],
 }
 
 /// What came out.
@@ -137,9 +170,18 @@ pub struct ClusterSetup {
 
 /// Carries it out.
 pub fn simulate(run: &Run<'_>) -> Result<(Setup, Outcome), Stop> {
-    let load = run.load;
     let kind = datastore_of(run.design)?;
-    let (workload, merged_jobs) = workload(load)?;
+    let named = named_workload(run.load)?;
+    simulate_on(kind, named, run)
+}
+
+/// The same on storage and with a workload that are there already.
+pub fn simulate_on(
+    kind: DatastoreKind,
+    (workload, merged_jobs): (BlockWorkload, Option<usize>),
+    run: &Run<'_>,
+) -> Result<(Setup, Outcome), Stop> {
+    let load = run.load;
     let clients = clients(load, &workload)?;
     let seed = run.seed;
     let (storage, outcome) = match kind {
@@ -150,7 +192,9 @@ pub fn simulate(run: &Run<'_>) -> Result<(Setup, Outcome), Stop> {
             )));
         }
         DatastoreKind::Emulated { devices, .. } => {
-            check_space(&devices, load)?;
+            if run.devices.is_empty() {
+                check_space(&devices, load)?;
+            }
             check_delay(&devices, run)?;
             if load.stack.is_some() {
                 return Err(Stop::bad_input(format!(
@@ -168,7 +212,7 @@ pub fn simulate(run: &Run<'_>) -> Result<(Setup, Outcome), Stop> {
             }
             let has_disks =
                 devices.iter().any(|(_, profile)| matches!(profile.medium, Medium::Disk(_)));
-            let (outcome, _) = outcome(|| Ok(on_devices(&devices, load, seed)), &clients, run)?;
+            let (outcome, _) = outcome(|| Ok(on_devices(&devices, run)), &clients, run)?;
             (Storage::Devices { has_disks }, outcome)
         }
         DatastoreKind::Cluster(mut plan) => {
@@ -265,7 +309,7 @@ fn outcome<T: Target>(
         return Ok((Outcome::Once(Box::new(result)), target));
     }
     let spec = CurveSpec {
-        percents: PERCENTS.to_vec(),
+        percents: run.percents.to_vec(),
         warm_up: spec.warm_up,
         measure: spec.measure,
         requests_max: spec.requests_max,
@@ -277,7 +321,7 @@ fn outcome<T: Target>(
 }
 
 /// The workload, and how many jobs of it were merged, if that or their rates changes what it is.
-fn workload(load: &Load) -> Result<(BlockWorkload, Option<usize>), Stop> {
+fn named_workload(load: &Load) -> Result<(BlockWorkload, Option<usize>), Stop> {
     let Some(profile) = find_io_profile(&load.workload) else {
         let stop = Stop::bad_input(format!("no block workload is called `{}`", load.workload));
         let names = builtin_io_profiles().iter().map(|profile| profile.name.as_str());
@@ -286,10 +330,15 @@ fn workload(load: &Load) -> Result<(BlockWorkload, Option<usize>), Stop> {
             None => stop.with_hint(format!("use one of {}", names.collect::<Vec<_>>().join(", "))),
         });
     };
+    merged(profile)
+}
+
+/// A profile as one mix, and how many of its jobs were merged, if that or their rates changes what it is.
+pub fn merged(profile: &IoProfile) -> Result<(BlockWorkload, Option<usize>), Stop> {
     if profile.is_durable() {
         return Err(Stop::bad_input(format!(
             "`{}` uses flushes or write-through, which are not simulated",
-            load.workload
+            profile.name
         ))
         .with_hint("run it on an emulated volume: `underlay volume create`, then `underlay io`"));
     }
@@ -363,9 +412,13 @@ fn check_delay(devices: &[(String, DeviceProfile)], run: &Run<'_>) -> Result<(),
     Ok(())
 }
 
-fn on_devices(devices: &[(String, DeviceProfile)], load: &Load, seed: RootSeed) -> StoreTarget {
-    let volume =
-        |number: u32| StoreVolume { device: number as usize % devices.len(), capacity: load.size };
+fn on_devices(devices: &[(String, DeviceProfile)], run: &Run<'_>) -> StoreTarget {
+    let (load, seed) = (run.load, run.seed);
+    let device = |number: usize| match run.devices.get(number) {
+        Some(device) => *device,
+        None => number % devices.len(),
+    };
+    let volume = |number: u32| StoreVolume { device: device(number as usize), capacity: load.size };
     let volumes: Vec<StoreVolume> = (0..load.volumes).map(volume).collect();
     let devices: Vec<StoreDevice> = devices
         .iter()

@@ -4,6 +4,7 @@
 mod comparison_page;
 mod comparison_text;
 mod design;
+mod study;
 mod workload_text;
 
 use crate::cli::whole_file;
@@ -15,6 +16,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use underlay_core::{Bytes, RootSeed};
 use underlay_simulation::experiments::{Comparison, Effort, compare, median, testbeds};
+use underlay_workload::block::curve::PERCENTS;
 
 /// Arguments of `underlay simulate`.
 #[derive(Debug, Args)]
@@ -26,7 +28,8 @@ use underlay_simulation::experiments::{Comparison, Effort, compare, median, test
 )]
 #[group(id = "subject", required = true, multiple = false, args = ["study", "design"])]
 pub struct Arguments {
-    /// A publication's block experiments: kingston, vmware, storagereview, or all.
+    /// A publication's block experiments (kingston, vmware, storagereview, or all), or a study with a block load: built in, such
+    /// as `kingston/kh1`, or a file.
     #[arg(long, value_name = "NAME")]
     study: Option<String>,
     /// A built-in design (`underlay list designs`) or device (`underlay list devices`), or the file of one.
@@ -63,6 +66,8 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
                 load: &arguments.load,
                 requests: arguments.requests.unwrap_or(default),
                 seed: RootSeed(arguments.seed),
+                percents: &PERCENTS,
+                devices: &[],
             };
             let (setup, outcome) = design::simulate(&run)?;
             if arguments.json {
@@ -113,10 +118,13 @@ fn run_study(arguments: &Arguments, study: &str) -> Result<(), Stop> {
         .filter(|testbed| study == "all" || testbed.publication == study || testbed.name == study)
         .collect();
     if wanted.is_empty() {
-        let mut known: Vec<&str> = testbeds().iter().map(|testbed| testbed.publication).collect();
-        known.dedup();
-        return Err(Stop::bad_input(format!("there are no block experiments of `{study}`"))
-            .with_hint(format!("use one of {}, or all", known.join(", "))));
+        return study::run(arguments, study);
+    }
+    if let Some(option) = arguments.load.storage_option() {
+        return Err(Stop::bad_input(format!(
+            "{option} has no effect: the publications' test beds say what their hosts cost"
+        ))
+        .with_hint("leave it out, or name a study such as `kingston/kh1`"));
     }
     if let Some(path) = &arguments.html {
         make_sure_of(path)?;

@@ -34,7 +34,7 @@ pub(super) enum WorkloadLine {
 }
 
 impl WorkloadLine {
-    /// None of a job, which has no users.
+    /// None of a job and of block loads, which have no users.
     pub(super) fn of(kind: &WorkloadKind) -> Option<WorkloadLine> {
         Some(match kind {
             WorkloadKind::Tpcc(plan) => WorkloadLine::Tpcc {
@@ -69,7 +69,9 @@ impl WorkloadLine {
                     ds2_mode: does.ds2_mode,
                 }
             }
-            WorkloadKind::Batch(_) | WorkloadKind::Warehouse(_) => return None,
+            WorkloadKind::Batch(_) | WorkloadKind::Warehouse(_) | WorkloadKind::Block(_) => {
+                return None;
+            }
         })
     }
 

@@ -230,10 +230,6 @@ impl<S: Subject> ActiveRun<'_, S> {
         processes.extend(server.pid().map(|pid| (process_name(target.engine).to_string(), pid)));
         processes.extend(datastore.lock().unwrap_or_else(PoisonError::into_inner).processes());
         processes.extend(kernel_threads());
-        let block_device = |volume: &MountedVolume| match &volume.block_device {
-            Some(device) => device.clone(),
-            None => volume.path.to_string_lossy().into_owned(),
-        };
         let mut extra: Vec<Box<dyn Sampler>> =
             vec![Box::new(DatastoreSampler::new(Arc::clone(datastore)))];
         // A job counts no time of its own; that of the process is sampled.
@@ -254,17 +250,23 @@ impl<S: Subject> ActiveRun<'_, S> {
                     unified: paths.unified.clone(),
                 }
             }),
-            volumes: volumes
-                .iter()
-                .map(|volume| VolumeTarget {
-                    name: volume.name.clone(),
-                    place: block_device(volume),
-                    owns_device: volume.owns_block_device,
-                })
-                .collect(),
+            volumes: volume_targets(volumes),
             extra,
         }
     }
+}
+
+/// Volumes as samplers know them.
+pub fn volume_targets(volumes: &[MountedVolume]) -> Vec<VolumeTarget> {
+    let target = |volume: &MountedVolume| VolumeTarget {
+        name: volume.name.clone(),
+        place: match &volume.block_device {
+            Some(device) => device.clone(),
+            None => volume.path.to_string_lossy().into_owned(),
+        },
+        owns_device: volume.owns_block_device,
+    };
+    volumes.iter().map(target).collect()
 }
 
 /// Transactions per second of an open loop when it begins; 0 of a closed one.
@@ -298,7 +300,7 @@ pub fn drive_spec(
 
 /// The kernel's threads, which carry the volumes' I/O: without them that work would count as somebody
 /// else's. `None` where process 2 is not their parent, as in a container.
-pub(super) fn kernel_threads() -> Option<(String, u32)> {
+pub fn kernel_threads() -> Option<(String, u32)> {
     const KTHREADD: u32 = 2;
     let name = std::fs::read_to_string(format!("/proc/{KTHREADD}/comm")).ok()?;
     (name.trim() == "kthreadd").then(|| ("kernel".to_string(), KTHREADD))

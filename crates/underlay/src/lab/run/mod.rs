@@ -31,10 +31,9 @@ use crate::lab::template::access;
 use crate::lab::verification::{Verified, crash_behind, keep, made};
 use crate::lab::workload::Subject;
 
-pub use load::{drive_spec, first_rate, process_name};
-pub use outcome::keep_summary;
-use provision::close;
-pub use provision::{datastore_spec, volume_requests};
+pub use load::{drive_spec, first_rate, kernel_threads, process_name, volume_targets};
+pub use outcome::{keep_summary, keep_timing};
+pub use provision::{Ground, close, datastore_spec, open_datastore, set_timing, volume_requests};
 
 /// What all runs of an execution share.
 pub struct Bench<'a, S> {
@@ -71,7 +70,30 @@ pub struct RunResult {
     pub verified: Option<Verified>,
 }
 
-/// Carries out one run and removes everything it made.
+/// Where a run takes place, whatever its workload is.
+#[derive(Clone, Copy)]
+pub struct Frame<'a> {
+    /// What is carried out.
+    pub plan: &'a Plan,
+    /// Where the record is written.
+    pub recorder: &'a SharedRecorder,
+    /// Underlay's own folder.
+    pub state: &'a StateDir,
+    /// How many times longer every run takes than what it stands for.
+    pub dilation: Dilation,
+}
+
+/// What a run came to, as far as it came.
+pub struct Came {
+    /// How it ended.
+    pub result: Result<(), Abort>,
+    /// What was measured.
+    pub rungs: Vec<Rung>,
+    /// Whether the data was right afterwards.
+    pub verified: Option<Verified>,
+}
+
+/// Carries out one run of a database and removes everything it made.
 pub fn carry_out<S: Subject>(
     bench: &Bench<'_, S>,
     order: usize,
@@ -79,8 +101,30 @@ pub fn carry_out<S: Subject>(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, Abort> {
     let design = &bench.plan.designs[scheduled.design];
+    let frame = Frame {
+        plan: bench.plan,
+        recorder: bench.recorder,
+        state: bench.state,
+        dilation: bench.dilation,
+    };
+    in_frame(frame, (order, scheduled), observer, |log, teardown, observer| {
+        let (rungs, verified) = (Vec::new(), None);
+        let mut active = ActiveRun { bench, design, scheduled, log, teardown, rungs, verified };
+        let result = active.carry_out(observer);
+        Came { result, rungs: active.rungs, verified: active.verified }
+    })
+}
+
+/// Begins a run in the record, lets `act` carry it out, ends it, and removes everything that was made.
+pub fn in_frame<'a>(
+    frame: Frame<'a>,
+    (order, scheduled): (usize, RunPlan),
+    observer: &mut dyn Observer,
+    act: impl FnOnce(RunLog<'a>, &Teardown, &mut dyn Observer) -> Came,
+) -> Result<RunResult, Abort> {
+    let design = &frame.plan.designs[scheduled.design];
     let origin = Instant::now();
-    let run = bench
+    let run = frame
         .recorder
         .lock()
         .begin_run(&NewRun {
@@ -93,23 +137,14 @@ pub fn carry_out<S: Subject>(
         .during("write the record")?;
     observer.notice(&Event::RunBegan {
         position: order + 1,
-        runs: bench.plan.schedule.len(),
+        runs: frame.plan.schedule.len(),
         design: &design.title,
         repeat: scheduled.repeat + 1,
     });
-    let teardown = Teardown::create(bench.state, &format!("run {} {}", order + 1, design.name))
+    let teardown = Teardown::create(frame.state, &format!("run {} {}", order + 1, design.name))
         .during("keep a list of what is created")?;
-    let mut active = ActiveRun {
-        bench,
-        design,
-        scheduled,
-        log: RunLog { recorder: bench.recorder, run, origin, dilation: bench.dilation },
-        teardown: &teardown,
-        rungs: Vec::new(),
-        verified: None,
-    };
-    let result = active.carry_out(observer);
-    let (rungs, verified) = (active.rungs, active.verified);
+    let log = RunLog { recorder: frame.recorder, run, origin, dilation: frame.dilation };
+    let Came { result, rungs, verified } = act(log, &teardown, observer);
     for leftover in teardown.unwind() {
         let text = format!("could not remove {}: {}", leftover.resource, leftover.reason);
         observer.notice(&Event::Found { severity: Severity::Warning, text: &text });
@@ -123,12 +158,12 @@ pub fn carry_out<S: Subject>(
         (Err(Abort::Failed(reason)), _) => (RunStatus::Failed, Some(reason)),
     };
     let end = RunEnd {
-        at: bench.dilation.design(origin.elapsed().into()),
+        at: frame.dilation.design(origin.elapsed().into()),
         status,
         reason: reason.clone(),
     };
-    bench.recorder.lock().end_run(run, &end).during("write the record")?;
-    let unit = bench.plan.workload.kind.shape().headline.unit;
+    frame.recorder.lock().end_run(run, &end).during("write the record")?;
+    let unit = frame.plan.workload.kind.shape().headline.unit;
     observer.notice(&Event::RunEnded { status, unit, rungs: &rungs, reason: reason.as_deref() });
     Ok(RunResult { status, reason, verified })
 }
@@ -187,7 +222,7 @@ impl<S: Subject> ActiveRun<'_, S> {
             scratch: &scratch,
         };
         let driven = self.drive(running, &before, &mut phases, observer);
-        self.keep_timing(&datastore)?;
+        keep_timing(log, &datastore)?;
         let summary = match driven {
             Err(Abort::Failed(reason)) if faults.lost().is_some() => {
                 self.verified = Some(Verified::Broken(reason));

@@ -12,13 +12,11 @@ use underlay_record::conventions::{
 use underlay_record::{Interval, Severity};
 use underlay_telemetry::CollectorReport;
 
-use super::ActiveRun;
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
 use crate::lab::ladder::write_tick;
 use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
-use crate::lab::workload::Subject;
 
 /// How transactions of a type are committed, as the record has it.
 fn recorded(commits: Commits) -> serde_json::Value {
@@ -101,41 +99,38 @@ pub fn keep_summary<B>(
     Ok(())
 }
 
-impl<S: Subject> ActiveRun<'_, S> {
-    /// Keeps the emulation's own judgement of its timing.
-    pub(super) fn keep_timing(&self, datastore: &SharedDatastore) -> Result<(), Abort> {
-        let report = datastore.lock().unwrap_or_else(PoisonError::into_inner).timing();
-        // A datastore that has just died cannot be asked; why the run ended is said elsewhere.
-        let Ok(Some(report)) = report else { return Ok(()) };
-        let TimingReport {
-            lateness,
-            modelled,
-            valid,
-            reason,
-            host_limited_share,
-            floor,
-            compensation,
-            ..
-        } = report;
-        let interval = Interval { begin: Nanos::ZERO, end: self.log.now() };
-        {
-            let mut recorder = self.log.recorder.lock();
-            for (name, histogram) in [(LATENESS, &lateness), (MODELLED, &modelled)] {
-                recorder
-                    .histogram(self.log.run, interval, histogram_scope::TIMING, name, histogram)
-                    .during("write the record")?;
-            }
+/// Keeps the emulation's own judgement of its timing.
+pub fn keep_timing(log: RunLog<'_>, datastore: &SharedDatastore) -> Result<(), Abort> {
+    let report = datastore.lock().unwrap_or_else(PoisonError::into_inner).timing();
+    // A datastore that has just died cannot be asked; why the run ended is said elsewhere.
+    let Ok(Some(report)) = report else { return Ok(()) };
+    let TimingReport {
+        lateness,
+        modelled,
+        valid,
+        reason,
+        host_limited_share,
+        floor,
+        compensation,
+        ..
+    } = report;
+    let interval = Interval { begin: Nanos::ZERO, end: log.now() };
+    {
+        let mut recorder = log.recorder.lock();
+        for (name, histogram) in [(LATENESS, &lateness), (MODELLED, &modelled)] {
+            recorder
+                .histogram(log.run, interval, histogram_scope::TIMING, name, histogram)
+                .during("write the record")?;
         }
-        self.log.document(
-            document::TIMING,
-            &json!({
-                "valid": valid,
-                "reason": reason,
-                "host_limited_share": host_limited_share,
-                "floor_ns": floor.0,
-                "compensation_ns": compensation.0,
-            }),
-        )?;
-        Ok(())
     }
+    log.document(
+        document::TIMING,
+        &json!({
+            "valid": valid,
+            "reason": reason,
+            "host_limited_share": host_limited_share,
+            "floor_ns": floor.0,
+            "compensation_ns": compensation.0,
+        }),
+    )
 }

@@ -11,7 +11,7 @@ use underlay_database::managed::{Listen, RestoreOptions, Server, ServerSpec};
 use underlay_datastore::{
     ClusterStorage, Context, DatastoreSpec, MountedVolume, Timing, VolumeRequest, open,
 };
-use underlay_host::{Cgroup, CgroupLimits, Unenforced};
+use underlay_host::{Cgroup, CgroupLimits, Teardown, Unenforced, User};
 use underlay_record::Severity;
 use underlay_record::conventions::{document, finding};
 use underlay_study::{
@@ -21,6 +21,7 @@ use underlay_study::{
 use super::ActiveRun;
 use crate::lab::abort::{Abort, During};
 use crate::lab::event::Observer;
+use crate::lab::run_log::RunLog;
 use crate::lab::samplers::SharedDatastore;
 use crate::lab::workload::Subject;
 
@@ -70,35 +71,16 @@ impl<S: Subject> ActiveRun<'_, S> {
         &self,
         scratch: &Path,
     ) -> Result<(SharedDatastore, Vec<MountedVolume>), Abort> {
-        // Every repeat meets other random service times, both designs of a pair the same stream.
-        let seed = self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat));
-        let spec = datastore_spec(self.design, seed);
-        let volumes = volume_requests(self.design);
-        let context = Context {
+        open_datastore(&Ground {
+            design: self.design,
+            // Every repeat meets other random service times, both designs of a pair the same stream.
+            seed: self.bench.plan.seed.child("datastore", u64::from(self.scheduled.repeat)),
+            log: self.log,
             teardown: self.teardown,
             scratch,
             server_program: self.bench.server_program,
             owner: self.bench.user,
-            dilation: self.bench.dilation,
-        };
-        let datastore = open(&spec, &volumes, &context).during("open the datastore")?;
-        let mounted = datastore.volumes().to_vec();
-        let described: Vec<_> = mounted
-            .iter()
-            .zip(&volumes)
-            .map(|(volume, request)| {
-                json!({
-                    "name": volume.name,
-                    "path": volume.path,
-                    "block_device": volume.block_device,
-                    "owns_block_device": volume.owns_block_device,
-                    "capacity_bytes": volume.capacity.0,
-                    "file_system": request.file_system.as_str(),
-                })
-            })
-            .collect();
-        self.log.document(document::DATASTORE, &json!({ "volumes": described }))?;
-        Ok((Arc::new(Mutex::new(datastore)), mounted))
+        })
     }
 
     pub(super) fn make_cgroup(&self, observer: &mut dyn Observer) -> Result<Option<Cgroup>, Abort> {
@@ -241,16 +223,75 @@ impl<S: Subject> ActiveRun<'_, S> {
         datastore: &SharedDatastore,
         timing: Timing,
     ) -> Result<(), Abort> {
-        if matches!(self.design.kind, DatastoreKind::Path { .. }) {
-            // A real device has one timing.
-            return Ok(());
-        }
-        let mut datastore = datastore.lock().unwrap_or_else(PoisonError::into_inner);
-        datastore.set_timing(timing).during("switch the modelled latencies")
+        set_timing(self.design, datastore, timing)
     }
 }
 
-pub(super) fn close(datastore: SharedDatastore) -> Result<(), Abort> {
+/// What a datastore is opened on.
+pub struct Ground<'a> {
+    /// The design.
+    pub design: &'a DesignPlan,
+    /// Of its random service times.
+    pub seed: RootSeed,
+    /// The run in the record.
+    pub log: RunLog<'a>,
+    /// Where everything that is created is registered.
+    pub teardown: &'a Teardown,
+    /// A folder of the run's own.
+    pub scratch: &'a Path,
+    /// The program that serves emulated volumes.
+    pub server_program: &'a Path,
+    /// Who the volumes belong to; this process, when there is nobody.
+    pub owner: Option<&'a User>,
+}
+
+/// Opens the datastore of a design with its volumes, and notes them in the record.
+pub fn open_datastore(ground: &Ground<'_>) -> Result<(SharedDatastore, Vec<MountedVolume>), Abort> {
+    let spec = datastore_spec(ground.design, ground.seed);
+    let volumes = volume_requests(ground.design);
+    let context = Context {
+        teardown: ground.teardown,
+        scratch: ground.scratch,
+        server_program: ground.server_program,
+        owner: ground.owner,
+        dilation: ground.log.dilation,
+    };
+    let datastore = open(&spec, &volumes, &context).during("open the datastore")?;
+    let mounted = datastore.volumes().to_vec();
+    let described: Vec<_> = mounted
+        .iter()
+        .zip(&volumes)
+        .map(|(volume, request)| {
+            json!({
+                "name": volume.name,
+                "path": volume.path,
+                "block_device": volume.block_device,
+                "owns_block_device": volume.owns_block_device,
+                "capacity_bytes": volume.capacity.0,
+                "file_system": request.file_system.as_str(),
+            })
+        })
+        .collect();
+    ground.log.document(document::DATASTORE, &json!({ "volumes": described }))?;
+    Ok((Arc::new(Mutex::new(datastore)), mounted))
+}
+
+/// Switches the modelled latencies of a design's datastore.
+pub fn set_timing(
+    design: &DesignPlan,
+    datastore: &SharedDatastore,
+    timing: Timing,
+) -> Result<(), Abort> {
+    if matches!(design.kind, DatastoreKind::Path { .. }) {
+        // A real device has one timing.
+        return Ok(());
+    }
+    let mut datastore = datastore.lock().unwrap_or_else(PoisonError::into_inner);
+    datastore.set_timing(timing).during("switch the modelled latencies")
+}
+
+/// Removes a datastore of which nothing else holds a share.
+pub fn close(datastore: SharedDatastore) -> Result<(), Abort> {
     // The sampler's share went with the collector: this is the last one. If it is not, unwinding the
     // teardown stack removes the datastore all the same.
     match Arc::try_unwrap(datastore) {

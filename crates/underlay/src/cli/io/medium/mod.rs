@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, StatxFlags, major, minor, statx};
 use underlay_core::Evidence;
 
+use crate::lab::block::Medium;
 use connections::Connections;
 
 /// Layers looked through: a file system on a loop device on a file of a volume, a volume manager on its partition, and some to spare.
@@ -22,17 +23,6 @@ const MEMORY_FILE_SYSTEMS: [&str; 4] = ["tmpfs", "ramfs", "devtmpfs", "hugetlbfs
 const MEMORY_DEVICES: [&str; 2] = ["ram", "zram"];
 /// The type of our own file system, as mounts have it.
 const OURS: &str = "fuse.underlay";
-
-/// What a target lies on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Medium {
-    /// Storage of this host.
-    Storage,
-    /// One of our own emulated volumes.
-    Emulated,
-    /// This host's memory: no storage is measured.
-    Memory,
-}
 
 impl Medium {
     /// That of a file or block device.

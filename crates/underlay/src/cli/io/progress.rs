@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 use underlay_core::Nanos;
 
-use super::outcome::Second;
+use crate::lab::block::Second;
 
 pub(super) fn line(second: &Second) -> String {
     let per_second = 1e9 / (second.end.0 - second.begin.0).max(1) as f64;

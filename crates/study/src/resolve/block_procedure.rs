@@ -1,0 +1,146 @@
+//! The procedure of a block load: its rungs are numbers of threads, and there is no database that anything could be asked of.
+
+use std::ops::Range;
+
+use super::Resolver;
+use super::chosen::Layer;
+use super::procedure::{Ladder, Phases, ProcedureChoice, plan};
+use super::repeats::RepeatsChoice;
+use super::workload::WorkloadChoice;
+use crate::entry::{Entry, Section};
+use crate::exact;
+use crate::limits::{MEASURE, UNMEASURED};
+
+/// Why a key for users is refused, and what takes its place.
+const THREADS: (&str, &str) =
+    ("a block load has no users", "remove it; `threads` of [workload.block] is the ladder");
+/// The same of what needs a database server.
+const NO_SERVER: (&str, &str) =
+    ("a block load starts no database server", "remove it, or choose another workload");
+/// The same of a search.
+const CURVE: (&str, &str) =
+    ("a block load finds its rates by a curve", "remove it; write `curve` in [workload.block]");
+/// The same of what changes the storage, or works beside the load.
+const ALONE: (&str, &str) = ("a block load runs alone", "remove it, or choose another workload");
+/// The same of time dilation.
+const REAL_TIME: (&str, &str) =
+    ("requests of a block load are timed in real time", "remove it; --scale makes devices slower");
+
+impl Resolver<'_> {
+    /// Decides about the procedure of a block load.
+    pub(super) fn block_procedure(&mut self, workload: Option<&WorkloadChoice>) -> ProcedureChoice {
+        self.refuse_what_databases_have();
+        let (file, default, options) =
+            (&self.file.procedure, &self.defaults.procedure, self.options);
+        let settle = self.time("settle", &file.settle, &default.settle, None);
+        let warm_up = options.warm_up.map(|time| ("--warm-up", time));
+        let warm_up = self.time("warm-up", &file.warm_up, &default.warm_up, warm_up);
+        let ramp_up = options.ramp_up.map(|time| ("--ramp-up", time));
+        let ramp_up = self.time("ramp-up", &file.ramp_up, &default.ramp_up, ramp_up);
+        let measure = options.measure.map(|time| ("--measure", time));
+        let measure = self.time("measure", &file.measure, &default.measure, measure);
+        for unmeasured in [&settle, &warm_up, &ramp_up].into_iter().flatten() {
+            self.check_time(unmeasured, &UNMEASURED);
+        }
+        if let Some(measure) = &measure {
+            self.check_time(measure, &MEASURE);
+        }
+        let repeats = self.repeats();
+        let order = [(Layer::File, &file.order), (Layer::Default, &default.order)];
+        let order = self.pick("procedure.order", &order).found();
+        let twin = [(Layer::File, &file.null_twin), (Layer::Default, &default.null_twin)];
+        let twin = self.pick("procedure.null-twin", &twin).found();
+        let times = [&settle, &warm_up, &ramp_up, &measure];
+        let times = times.into_iter().flatten().map(|time| time.setting(exact::time(time.value)));
+        self.provenance.extend(times);
+        self.provenance.extend(repeats.iter().flat_map(RepeatsChoice::settings));
+        self.provenance.extend(order.iter().map(|c| c.setting(c.value.as_str().to_string())));
+        self.provenance.extend(twin.iter().map(|c| c.setting(c.value.to_string())));
+        let phases = Phases {
+            settle: settle.map(|time| time.value),
+            warm_up: warm_up.map(|time| time.value),
+            ramp_up: ramp_up.map(|time| time.value),
+            measure: measure.map(|time| time.value),
+        };
+        let ladder = workload.and_then(WorkloadChoice::block_ladder);
+        let full = self.full_threads();
+        let ladder = ladder.map(|(users, top)| Ladder {
+            full: full.unwrap_or_else(|| users.clone()),
+            users,
+            top,
+        });
+        let (order, twin) = (order.map(|c| c.value), twin.map(|twin| twin.value));
+        let searched = (Some(None), Some(None));
+        let plan = plan(ladder.as_ref(), &phases, searched, (repeats.as_ref(), order, twin));
+        ProcedureChoice { plan, phases, ladder, repeats, time_dilation: None, warm_up_users: None }
+    }
+
+    /// The ladder as it is written.
+    fn full_threads(&self) -> Option<Vec<u32>> {
+        self.file.workload.block.threads.get().cloned()
+    }
+
+    /// All keys and options that mean something to databases only.
+    fn refuse_what_databases_have(&mut self) {
+        let file = &self.file.procedure;
+        let written: [(&str, Option<Range<usize>>, (&str, &str)); 9] = [
+            ("`procedure.users`", file.users.span(), THREADS),
+            ("`procedure.warm-up-users`", file.warm_up_users.span(), THREADS),
+            ("`procedure.search`", file.search.span.clone(), CURVE),
+            ("`procedure.time-dilation`", file.time_dilation.span(), REAL_TIME),
+            ("`procedure.causal-check`", file.causal_check.span(), NO_SERVER),
+            ("`procedure.what-if`", file.what_if.span(), NO_SERVER),
+            ("`weights`", first(&self.file.weights), NO_SERVER),
+            ("`background`", first(&self.file.background), ALONE),
+            ("`fault`", first(&self.file.fault), ALONE),
+        ];
+        for (key, span, why) in written {
+            if span.is_some() {
+                self.refuse_for_block(key, span, why);
+            }
+        }
+        if self.options.users.is_some() {
+            self.refuse_for_block("`--users`", None, THREADS);
+        }
+        if self.options.time_dilation.is_some_and(|dilation| !dilation.is_none()) {
+            self.refuse_for_block("`--time-dilation`", None, REAL_TIME);
+        }
+    }
+
+    /// Everything that describes a server.
+    pub(super) fn refuse_engines(&mut self) {
+        let why = (
+            "a block load starts no database server",
+            "remove it; only [volumes] and designs count",
+        );
+        let designs = self.file.design.get().map_or(&[][..], Vec::as_slice);
+        let engines = designs.iter().map(|design| &design.engine).chain([&self.file.engine]);
+        let spans: Vec<Range<usize>> = engines.filter_map(|engine| engine.span.clone()).collect();
+        for span in spans {
+            self.refuse_for_block("`engine`", Some(span), why);
+        }
+        let clients = designs.iter().map(|design| &design.client).chain([&self.file.client]);
+        let spans: Vec<Range<usize>> = clients.filter_map(|client| client.span.clone()).collect();
+        for span in spans {
+            self.refuse_for_block("`client`", Some(span), why);
+        }
+        if self.options.server_bin.is_some() {
+            self.refuse_for_block("`--server-bin`", None, why);
+        }
+    }
+
+    fn refuse_for_block(
+        &mut self,
+        what: &str,
+        span: Option<Range<usize>>,
+        (reason, remedy): (&str, &str),
+    ) {
+        let message = format!("{what} has no meaning for a block load");
+        self.report.add(span, "conflict", message, reason, remedy);
+    }
+}
+
+/// The first of several tables.
+fn first<T>(sections: &Entry<Vec<Section<T>>>) -> Option<Range<usize>> {
+    sections.get()?.first()?.span.clone()
+}

@@ -1,0 +1,156 @@
+//! A study whose workload is a block load, in virtual time: every rung or curve on each of its designs.
+//!
+//! The plan is that of `underlay run`, for a host without limits: sizes, volumes, threads and rates are the study's. What a real
+//! run adds (filling, verifying, repeats, this host) has no meaning here.
+
+use super::design::{Outcome, Run, Setup, StudyLoad, merged, simulate_on};
+use super::{Arguments, REQUESTS, REQUESTS_PER_POINT, workload_text};
+use crate::cli::designs::told;
+use crate::cli::studies;
+use crate::stop::Stop;
+use serde_json::json;
+use underlay_core::RootSeed;
+use underlay_simulation::experiments::testbeds;
+use underlay_study::{BlockPlan, DatastoreKind, DesignPlan, HostView, Pacing, PlanOptions, check};
+use underlay_workload::block::Concurrency;
+
+/// One design at one rung.
+struct Simulated {
+    design: String,
+    setup: Setup,
+    outcome: Outcome,
+}
+
+/// Simulates the study of that name, or in that file.
+pub fn run(arguments: &Arguments, name: &str) -> Result<(), Stop> {
+    if arguments.html.is_some() {
+        return Err(Stop::bad_input("--html is the page of a publication's experiments")
+            .with_hint("leave it out, or name a publication"));
+    }
+    let source = studies::find(name).map_err(|stop| {
+        let mut known: Vec<&str> = testbeds().iter().map(|testbed| testbed.publication).collect();
+        known.dedup();
+        let known = known.join(", ");
+        stop.with_hint(format!("use a publication ({known}, or all), or a study with a block load"))
+    })?;
+    let planned = check(&source, &PlanOptions::default(), &HostView::unlimited());
+    let (_, plan) = planned.map_err(|problems| told(&problems))?;
+    let Some(load) = plan.workload.kind.block() else {
+        let workload = plan.workload.kind.shape().name;
+        return Err(Stop::bad_input(format!(
+            "`{name}` has the workload {workload}: only block loads are simulated"
+        ))
+        .with_hint("run it with `underlay run`, or choose a study with [workload.block]"));
+    };
+    let mut simulated = Vec::new();
+    for design in &plan.designs {
+        for threads in &load.threads {
+            errln!("simulating: {}, {} per volume", design.title, threads_words(*threads));
+            let (setup, outcome) = on_design(arguments, design, load, *threads)?;
+            simulated.push(Simulated { design: design.name.clone(), setup, outcome });
+        }
+    }
+    if arguments.json {
+        let designs: Vec<_> = simulated
+            .iter()
+            .map(|one| {
+                json!({
+                    "design": one.design,
+                    "simulation": workload_text::json(&one.setup, &one.outcome),
+                })
+            })
+            .collect();
+        let (name, question) = (&plan.name, &plan.question);
+        let page = json!({
+            "evidence": "simulated", "study": name, "question": question, "simulations": designs,
+        });
+        outln!("{page:#}");
+        return Ok(());
+    }
+    outln!("{}: {}\n{}\n", plan.name, plan.title, plan.question);
+    for one in &simulated {
+        outln!("{}", workload_text::render(&one.setup, &one.outcome));
+    }
+    out!("{}", ratios(&simulated, load));
+    Ok(())
+}
+
+fn threads_words(threads: u32) -> String {
+    format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
+fn on_design(
+    arguments: &Arguments,
+    design: &DesignPlan,
+    load: &BlockPlan,
+    threads: u32,
+) -> Result<(Setup, Outcome), Stop> {
+    let profile = load.at(threads, design.volumes.len());
+    let workload = merged(&profile)?;
+    let volumes = u32::try_from(design.volumes.len()).unwrap_or(u32::MAX);
+    let rate = match load.pacing() {
+        Pacing::Open { rate_per_second, .. } if load.rate_per_second.is_some() => {
+            Some(rate_per_second)
+        }
+        Pacing::Open { rate_per_second, .. } => Some(rate_per_second * f64::from(volumes)),
+        Pacing::Closed { .. } | Pacing::Job => None,
+    };
+    let concurrency = match &profile.jobs[..] {
+        [job] => job.concurrency,
+        // Jobs become one mix with the requests in flight of all of them.
+        _ => Concurrency { threads: load.in_flight(threads), queue_depth: 1 },
+    };
+    let study = StudyLoad {
+        workload: &profile.name,
+        volumes,
+        size: load.working_set,
+        concurrency,
+        rate,
+        is_curve: !load.curve.is_empty(),
+    };
+    let options = arguments.load.of_study(study);
+    let default = if options.is_curve() { REQUESTS_PER_POINT } else { REQUESTS };
+    let devices: Vec<usize> = match &design.kind {
+        DatastoreKind::Emulated { devices, .. } => {
+            let number = |name: &Option<String>| {
+                devices.iter().position(|(known, _)| Some(known) == name.as_ref()).unwrap_or(0)
+            };
+            design.volumes.iter().map(|volume| number(&volume.device)).collect()
+        }
+        DatastoreKind::Path { .. } | DatastoreKind::Cluster(_) => Vec::new(),
+    };
+    let run = Run {
+        // A fitted stack is known by the name of the built-in design.
+        design: design.based_on.as_deref().unwrap_or(&design.name),
+        load: &options,
+        requests: arguments.requests.unwrap_or(default),
+        seed: RootSeed(arguments.seed),
+        percents: &load.curve,
+        devices: &devices,
+    };
+    simulate_on(design.kind.clone(), workload, &run)
+}
+
+/// Each design against the first, rung by rung.
+fn ratios(simulated: &[Simulated], load: &BlockPlan) -> String {
+    let number = |one: &Simulated| match &one.outcome {
+        Outcome::Once(result) => result.iops(),
+        Outcome::Curve(curve) => curve.maximum.iops(),
+    };
+    let rungs = load.threads.len();
+    let (first, others) = simulated.split_at(rungs.min(simulated.len()));
+    let mut text = String::new();
+    for (position, one) in others.iter().enumerate() {
+        let base = &first[position % rungs];
+        let ratio = number(one) / number(base).max(f64::MIN_POSITIVE);
+        let at = match load.curve.is_empty() {
+            true => format!("with {} per volume", threads_words(load.threads[position % rungs])),
+            false => "at the maximum".to_string(),
+        };
+        text.push_str(&format!(
+            "{} over {} {at}: {ratio:.2}x the I/Os per second (simulated)\n",
+            one.design, base.design
+        ));
+    }
+    text
+}
