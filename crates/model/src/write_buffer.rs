@@ -335,7 +335,7 @@ mod tests {
                 let draw = scattered(i) >> 12;
                 now = (now + Nanos(draw % 90_000)).max(buffer.last_admission);
                 buffer.admit(now, scattered(i), 4096 * (1 + draw % 5), pace);
-                if draw % 7 == 0 {
+                if draw.is_multiple_of(7) {
                     let new = paces[draw as usize / 7 % paces.len()];
                     let before = buffer.clone();
                     let left = |buffer: &WriteBufferState| (buffer.drain_free - now).0;

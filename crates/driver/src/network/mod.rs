@@ -17,7 +17,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvError, channel};
+use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -116,7 +116,7 @@ impl ClientNetwork {
                 relay.report(&error);
             }
         })?;
-        let is_prompt = told.recv().unwrap_or_else(|RecvError| false);
+        let is_prompt = told.recv().unwrap_or(false);
         Ok(ClientNetwork { address, is_prompt, shared, thread: Some(thread) })
     }
 

@@ -198,12 +198,15 @@ fn loads_are_driven_and_accounted_for(host: &TestServer) {
         commits::assert_said_truly(host, counted, &summary);
         let counts = summary.totals.of(script.index());
         assert!(counts.committed > 20, "{script}: {:?}", summary.totals.samples);
-        // The two updates of `read_write` take their rows in no order: one of two users may have to give way.
-        let deadlocks = match script {
-            Script::ReadWrite => counts.errors.of(ErrorClass::Deadlock),
+        // `read_write` takes its rows in no order, and deletes one to insert it again: one of two users may have to
+        // give way. Whoever tries again in time has not failed.
+        let errors = |class| counts.errors.of(class);
+        let given_way = match script {
+            Script::ReadWrite => errors(ErrorClass::Deadlock) + errors(ErrorClass::Serialization),
             _ => 0,
         };
-        assert_eq!((counts.failed, counts.unknown), (deadlocks, 0), "{:?}", summary.totals.samples);
+        assert!(counts.failed <= given_way, "{counts:?}, {:?}", summary.totals.samples);
+        assert_eq!(counts.unknown, 0, "{:?}", summary.totals.samples);
         assert_eq!(summary.accounting.k_added().is_some(), script == Script::UpdateIndex);
         assert_clean(host, Some((&before, &summary.accounting)), script.as_str());
     }

@@ -83,7 +83,7 @@ impl Resolver<'_> {
     /// All keys and options that mean something to databases only.
     fn refuse_what_databases_have(&mut self) {
         let file = &self.file.procedure;
-        let written: [(&str, Option<Range<usize>>, (&str, &str)); 9] = [
+        let written = [
             ("`procedure.users`", file.users.span(), THREADS),
             ("`procedure.warm-up-users`", file.warm_up_users.span(), THREADS),
             ("`procedure.search`", file.search.span.clone(), CURVE),

@@ -354,14 +354,14 @@ fn a_server_process_that_dies_under_the_checks_is_a_crash() {
         .expect("the program starts");
     let record = bench.path().join("small.sqlite");
     while child.try_wait().expect("a child").is_none() {
-        if is_checking_after_load(&record) {
-            if let Some(postmaster) = postmaster(&bench) {
-                // The checks see their connections close before the server says why.
-                send(postmaster, libc::SIGSTOP);
-                sessions_of(postmaster).into_iter().for_each(|pid| send(pid, libc::SIGKILL));
-                std::thread::sleep(Duration::from_millis(300));
-                send(postmaster, libc::SIGCONT);
-            }
+        if is_checking_after_load(&record)
+            && let Some(postmaster) = postmaster(&bench)
+        {
+            // The checks see their connections close before the server says why.
+            send(postmaster, libc::SIGSTOP);
+            sessions_of(postmaster).into_iter().for_each(|pid| send(pid, libc::SIGKILL));
+            std::thread::sleep(Duration::from_millis(300));
+            send(postmaster, libc::SIGCONT);
         }
         std::thread::sleep(Duration::from_millis(2));
     }

@@ -240,7 +240,7 @@ impl Resolver<'_> {
         if refused || !is_sound {
             return None;
         }
-        self.check_block(&choice).then_some(KindChoice::Block(choice))
+        self.check_block(&choice).then_some(KindChoice::Block(Box::new(choice)))
     }
 
     /// Rungs and points ascend.

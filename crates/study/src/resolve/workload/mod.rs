@@ -38,7 +38,7 @@ enum KindChoice {
     Dvdstore(DvdstoreChoice),
     Batch(BatchChoice),
     Warehouse(WarehouseChoice),
-    Block(BlockChoice),
+    Block(Box<BlockChoice>),
 }
 
 impl WorkloadChoice {
