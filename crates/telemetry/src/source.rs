@@ -33,6 +33,13 @@ impl Status {
             Status::Degraded(reason) | Status::Absent(reason) => Some(reason),
         }
     }
+
+    /// Takes over why an absent source could not be read this time. That it is absent says nothing new.
+    pub(crate) fn still_absent_because(&mut self, error: &SampleError) {
+        if matches!(self, Status::Absent(_)) && !matches!(error, SampleError::Absent(_)) {
+            *self = Status::Absent(error.to_string());
+        }
+    }
 }
 
 /// Why a sampler has no values for one tick.

@@ -5,7 +5,6 @@
 //! version. It starts no process and knows no control group; whoever starts one connects both ends.
 
 mod directing;
-mod hex;
 mod serving;
 mod wire;
 

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde::{Deserialize, Serialize};
 use underlay_core::{Dilation, Histogram, Nanos, RootSeed, Words};
 use underlay_database::ErrorClass;
 use underlay_database::session::Commits;
 use underlay_workload::transactional::{Mix, RunAccounting, Shape, Weights};
 
-use super::hex;
 use crate::activity::Span;
 use crate::arrivals::Arrivals;
 use crate::errors::{ErrorCounts, ErrorSample, ErrorSamples};
@@ -201,11 +201,11 @@ struct OutageLine {
 }
 
 fn histogram_line(histogram: &Histogram) -> String {
-    hex::encode(&histogram.encode())
+    BASE64_STANDARD.encode(histogram.encode())
 }
 
 fn histogram_of(line: &str) -> Option<Histogram> {
-    Histogram::decode(&hex::decode(line)?).ok()
+    Histogram::decode(&BASE64_STANDARD.decode(line).ok()?).ok()
 }
 
 fn span_line(span: &Span) -> (u64, u64) {
@@ -393,7 +393,7 @@ impl<B: RunAccounting> From<&DriveSummary<B>> for SummaryLine {
         SummaryLine {
             last_tick: (&summary.last_tick).into(),
             totals: (&summary.totals).into(),
-            accounting: hex::encode(&summary.accounting.encode()),
+            accounting: BASE64_STANDARD.encode(summary.accounting.encode()),
             outages: summary.outages.iter().map(OutageLine::from).collect(),
             longest_silence: summary.longest_silence.as_ref().map(span_line),
             commits_unknown: summary.commits_unknown,
@@ -422,7 +422,7 @@ impl SummaryLine {
         });
         Some(DriveSummary {
             last_tick: self.last_tick.tick(shape)?,
-            accounting: B::decode(&hex::decode(&self.accounting)?)?,
+            accounting: B::decode(&BASE64_STANDARD.decode(&self.accounting).ok()?)?,
             outages: self.outages.iter().map(OutageLine::outage).collect(),
             longest_silence: self.longest_silence.map(span_of),
             commits_unknown: self.commits_unknown,

@@ -1,4 +1,4 @@
-//! Samplers that only the lab can offer: the datastore's counters and the load generator's own.
+//! Samplers that only the lab can offer: of the datastore, of the client's network, of the load generator.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use underlay_core::series::{Layer, SeriesSpec};

@@ -213,8 +213,8 @@ impl Sampler for StatusCounters {
 
     fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
         let outcome = self.read(values);
-        if let (Err(error), Status::Absent(_)) = (&outcome, &self.identity.status) {
-            self.identity.status = Status::Absent(error.to_string());
+        if let Err(error) = &outcome {
+            self.identity.status.still_absent_because(error);
         }
         outcome
     }

@@ -342,8 +342,8 @@ impl Sampler for Statistics {
 
     fn sample(&mut self, values: &mut Vec<f64>) -> Result<(), SampleError> {
         let outcome = self.read(values);
-        if let (Err(error), Status::Absent(_)) = (&outcome, &self.identity.status) {
-            self.identity.status = Status::Absent(error.to_string());
+        if let Err(error) = &outcome {
+            self.identity.status.still_absent_because(error);
         }
         outcome
     }
@@ -363,7 +363,10 @@ mod tests {
     fn a_missing_server_is_an_absence_that_says_why() {
         let mut none = statistics(None);
         assert!(matches!(none.status(), Status::Absent(why) if why.contains("no database")));
-        assert!(none.sample(&mut Vec::new()).is_err());
+        for _ in 0..2 {
+            assert!(none.sample(&mut Vec::new()).is_err());
+            assert_eq!(none.status().reason(), Some("no database to observe was configured"));
+        }
         let target = Target::unix_socket("/nonexistent/socket".into(), 5999, "nobody");
         let mut nowhere = statistics(Some(&target));
         assert!(nowhere.sample(&mut Vec::new()).is_err());

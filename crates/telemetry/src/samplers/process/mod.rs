@@ -336,8 +336,9 @@ mod tests {
     fn a_crowd_is_read_truly_although_less_often() {
         const MEMBERS: usize = 300;
         let script = format!(
-            "i=0; while [ $i -lt {MEMBERS} ]; do (read line < pipe) & i=$((i+1)); done; read line; \
-             : > pipe; wait; read line"
+            // A line for each: a member that comes late to its reading still finds one.
+            "exec 3<>pipe; i=0; while [ $i -lt {MEMBERS} ]; do (read line <&3) & i=$((i+1)); done; \
+             read line; while [ $i -gt 0 ]; do echo >&3; i=$((i-1)); done; wait; read line"
         );
         let folder = tempfile::tempdir().expect("a temporary folder");
         let pipe = folder.path().join("pipe");

@@ -273,9 +273,7 @@ impl Waits {
         if let Err(error) = &outcome {
             self.costs.failed += 1;
             self.costs.sessions = f64::NAN;
-            if matches!(self.status, Status::Absent(_)) {
-                self.status = Status::Absent(error.to_string());
-            }
+            self.status.still_absent_because(error);
         }
         outcome
     }

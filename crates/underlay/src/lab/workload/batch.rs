@@ -14,9 +14,8 @@ use underlay_study::BatchPlan;
 use underlay_workload::batch::{Parameters, SHAPE, Verdict};
 use underlay_workload::identity::identity_of;
 
-use super::{Access, Checked, Loaded, Progress, Subject, job_elsewhere, stopped};
+use super::{Access, Checked, Loaded, Progress, Subject, stopped};
 use crate::lab::abort::Abort;
-use crate::lab::client::ClientProcess;
 use crate::lab::job::JobRunner;
 use crate::stop::Stop;
 
@@ -120,17 +119,6 @@ impl Subject for BatchSubject {
             insert_watched(&target, &options, &|| progress.is_to_stop(), &took)
         });
         job.map_err(|error| Stop::host(format!("could not start a thread: {error}")))
-    }
-
-    fn start_within(
-        &self,
-        _: ClientProcess<'_>,
-        _: DriveSpec,
-        _: Target,
-        _: Instant,
-        (): &(),
-    ) -> Result<Self::Load, Stop> {
-        Err(job_elsewhere())
     }
 
     fn outcome(&self, accounting: &Option<Inserted>) -> Result<Option<Value>, Abort> {

@@ -96,7 +96,7 @@ pub trait Subject: Sync {
         before: &Self::Before,
     ) -> Result<Self::Load, Stop>;
 
-    /// The same in a process within the server's limits. Never asked of a job.
+    /// The same in a process within the server's limits. A job works in the lab's own threads, and its study refuses this.
     fn start_within(
         &self,
         process: ClientProcess<'_>,
@@ -104,7 +104,10 @@ pub trait Subject: Sync {
         target: Target,
         origin: Instant,
         before: &Self::Before,
-    ) -> Result<Self::Load, Stop>;
+    ) -> Result<Self::Load, Stop> {
+        let _ = (process, spec, target, origin, before);
+        Err(Stop::bad_input("a job cannot run within the limits of the server"))
+    }
 
     /// The result of the run, for the record's document of that name, where the headline is not counted: a job's.
     fn outcome(&self, accounting: &Self::Accounting) -> Result<Option<Value>, Abort> {
@@ -184,11 +187,6 @@ pub fn stopped<E: Cause>(doing: &str, error: E) -> Stop {
 /// An error of a session, which `text` says; remembers whether a right is lacking.
 pub fn session_failed(error: &SessionError, text: String) -> Stop {
     if error.is_denial() { Stop::denied(text) } else { Stop::run_failed(text) }
-}
-
-/// A job works in the lab's own threads. The study refuses to have it elsewhere.
-fn job_elsewhere() -> Stop {
-    Stop::bad_input("a job cannot run within the limits of the server")
 }
 
 /// Why the load of users did not start.

@@ -16,9 +16,8 @@ use underlay_workload::warehouse::{
     Population, SHAPE, composite_per_hour, power_per_hour, throughput_per_hour,
 };
 
-use super::{Access, Checked, Loaded, Progress, Subject, job_elsewhere, stopped};
+use super::{Access, Checked, Loaded, Progress, Subject, stopped};
 use crate::lab::abort::Abort;
-use crate::lab::client::ClientProcess;
 use crate::lab::job::{JobProgress, JobRunner};
 use crate::stop::Stop;
 
@@ -126,17 +125,6 @@ impl Subject for WarehouseSubject {
             ask(&target, &population, (power_runs, streams), progress)
         });
         job.map_err(|error| Stop::host(format!("could not start a thread: {error}")))
-    }
-
-    fn start_within(
-        &self,
-        _: ClientProcess<'_>,
-        _: DriveSpec,
-        _: Target,
-        _: Instant,
-        (): &(),
-    ) -> Result<Self::Load, Stop> {
-        Err(job_elsewhere())
     }
 
     fn outcome(&self, accounting: &Self::Accounting) -> Result<Option<Value>, Abort> {
