@@ -6,6 +6,7 @@ use crate::analysis::{
     ANALYSIS_FORMAT, Analysis, Bottleneck, CausalCheck, Confound, Design, Distribution, DriverLoad,
     Finding, Peak, Rung, RungValidity, Study, Window,
 };
+use crate::axes::Axes;
 use crate::digest::{Digest, evidence_kind};
 use crate::ladder::Group;
 use crate::observed::CausalFacts;
@@ -15,7 +16,7 @@ use crate::verdict::situation::Situation;
 use crate::verdict::{bottleneck, causal};
 use crate::{
     block_loads, comparisons, confounds, curves, findings, headline, ladder, latencies, method,
-    rate_searches, settings, validity,
+    published, rate_searches, settings, validity,
 };
 
 /// Reads a record and computes everything that a report shows about it.
@@ -30,14 +31,18 @@ fn analysis_of(digest: Digest) -> Analysis {
     let ladders = ladders(&digest, &groups);
     let confounds = confounds::within(&digest);
     let findings = findings_with(&digest, &groups, (&ladders, &confounds));
-    let designs = designs(&digest);
+    let axes = digest.axes();
+    let designs = designs(&digest, &axes);
     let mut comparisons = comparisons::all(
         &groups,
         &ladders.peaks,
+        &axes.pairs(),
         (&digest.titles(), &digest.workload),
         comparisons::interval_alpha(&PlanView::new(&digest.manifest.plan)),
     );
     validity::widen_within(&mut comparisons, &ladders.validity, &ladders.peaks);
+    let published = published::all(&digest, &axes, &ladders.rungs);
+    published::compare(&published, &mut comparisons);
     let searches = rate_searches::all(&digest);
     let verdict = headline::verdict(&headline::Results {
         designs: &designs,
@@ -49,6 +54,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         findings: &findings,
         searches: &searches,
         workload: &digest.workload,
+        axes: &axes,
         time_dilation: digest.time_dilation,
     });
     Analysis {
@@ -56,6 +62,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         study: study(&digest),
         workload: digest.workload.serialisable(),
         verdict,
+        axes: axes.list,
         designs,
         comparisons,
         rungs: ladders.rungs,
@@ -75,7 +82,7 @@ fn analysis_of(digest: Digest) -> Analysis {
         findings,
         confounds,
         settings: settings::all(&digest),
-        published: settings::published(&digest),
+        published,
         method: method::method(&digest.workload),
         runs: digest.run_rows,
         timelines: assemble(digest.catalogue, digest.lines),
@@ -93,8 +100,8 @@ pub fn is_precise(record: &Record, share: f64) -> Result<bool, ReadError> {
     let digest = Digest::read(record)?;
     let alpha = comparisons::interval_alpha(&PlanView::new(&digest.manifest.plan));
     let groups = ladder::groups(&digest.windows);
-    let designs = digest.designs.len();
-    Ok(comparisons::main_ratios_are_within(&groups, designs, &digest.workload, (share, alpha)))
+    let pairs = digest.axes().pairs();
+    Ok(comparisons::main_ratios_are_within(&groups, &pairs, &digest.workload, (share, alpha)))
 }
 
 /// What the reader of a record must know, gravest first.
@@ -190,7 +197,7 @@ fn study(digest: &Digest) -> Study {
     }
 }
 
-fn designs(digest: &Digest) -> Vec<Design> {
+fn designs(digest: &Digest, axes: &Axes) -> Vec<Design> {
     let titles = digest.titles();
     digest
         .designs
@@ -201,6 +208,9 @@ fn designs(digest: &Digest) -> Vec<Design> {
             name: design.name.clone(),
             title,
             description: design.description.clone(),
+            of: axes.design(position).to_string(),
+            of_title: axes.design_title(position).to_string(),
+            coordinates: axes.coordinates(position).to_vec(),
             evidence: evidence_kind(design.evidence),
             facts: settings::design_facts(digest, position),
         })

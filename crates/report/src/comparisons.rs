@@ -46,7 +46,7 @@ struct RunValue {
     seconds: Vec<f64>,
 }
 
-/// Every pair of designs: throughput and latency per common rung, throughput at the peaks.
+/// Every one of these pairs of designs: throughput and latency per common rung, throughput at the peaks.
 ///
 /// The throughput at the highest common rung is the main comparison of a pair: it is fixed before any
 /// number is seen. It and all others are corrected together, so that at most 5 % of the studies of
@@ -54,14 +54,16 @@ struct RunValue {
 pub(crate) fn all(
     groups: &[Group<'_>],
     peaks: &[Peak],
+    pairs: &[(usize, usize)],
     (titles, workload): (&[String], &WorkloadView),
     alpha: f64,
 ) -> Vec<Comparison> {
     // The rate of a curve at its limit is compared where curves have one.
     let mut windows = groups.iter().flat_map(|group| &group.windows);
     let has_curves = windows.any(|window| window.load.rate_at_limit.is_some());
-    let mut ladders: Vec<Vec<Comparison>> = pairs_of(titles.len())
-        .map(|pair| {
+    let mut ladders: Vec<Vec<Comparison>> = pairs
+        .iter()
+        .map(|&pair| {
             let at_rungs = |metric| at_rungs(groups, pair, (metric, workload), alpha);
             let metrics = COMPARED.into_iter().chain(has_curves.then_some(RATE_AT_LIMIT));
             let mut ladder: Vec<Comparison> = metrics.flat_map(at_rungs).collect();
@@ -75,20 +77,16 @@ pub(crate) fn all(
     comparisons
 }
 
-fn pairs_of(designs: usize) -> impl Iterator<Item = (usize, usize)> {
-    (0..designs).flat_map(move |a| (a + 1..designs).map(move |b| (a, b)))
-}
-
-/// Whether the interval of every main ratio (throughput at the highest common rung of a pair of designs) is within
+/// Whether the interval of every main ratio (throughput at the highest common rung of one of these pairs of designs) is within
 /// `share` of it. Not while a pair has none. Nothing is corrected: it is about widths.
 pub(crate) fn main_ratios_are_within(
     groups: &[Group<'_>],
-    designs: usize,
+    pairs: &[(usize, usize)],
     workload: &WorkloadView,
     (share, alpha): (f64, f64),
 ) -> bool {
-    pairs_of(designs).all(|(a, b)| {
-        let ladder = at_rungs(groups, (a, b), (HEADLINE, workload), alpha);
+    pairs.iter().all(|&pair| {
+        let ladder = at_rungs(groups, pair, (HEADLINE, workload), alpha);
         let main = main_position(&ladder).and_then(|top| ladder[top].half_width());
         main.is_some_and(|half_width| half_width <= share)
     })
@@ -262,6 +260,7 @@ fn comparison(
             .map(|estimate| as_wide(equivalence_p(&estimate, EQUIVALENCE_MARGIN))),
         repeats_needed: estimate
             .and_then(|estimate| repeats_needed(&estimate, repeats, EQUIVALENCE_MARGIN, alpha)),
+        published: None,
         outcome: Outcome::Missing,
         text: String::new(),
     }

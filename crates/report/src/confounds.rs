@@ -1,9 +1,9 @@
 //! Everything that differs between the designs besides what the study asks about.
 //!
-//! The study asks about storage. What belongs to the storage of a design (devices, durability, where a
-//! volume lies) is *asked*; engine settings, sizes, limits, file systems, versions and hosts are not. A
-//! comparison in which more than the asked factor differs is flagged, because its ratio is not
-//! the storage's alone.
+//! Between designs the study asks about storage. What belongs to the storage of a design (devices, durability, where a
+//! volume lies) is *asked*; engine settings, sizes, limits, file systems, versions and hosts are not. Along an axis it asks
+//! about what the axis varies. A comparison in which more than the asked factor differs is flagged, because its ratio is
+//! not that factor's alone.
 
 use std::collections::BTreeMap;
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 use underlay_record::conventions::document;
 
 use crate::analysis::Confound;
+use crate::axes::{Apart, Axes};
 use crate::digest::Digest;
 use crate::flatten::{leaves, plain};
 use crate::plan_view::PlanView;
@@ -52,14 +53,51 @@ const INCIDENTAL: [&str; 30] = [
 ];
 
 /// Words of a design that only describe it.
-const DESCRIPTIVE: [&str; 6] =
-    ["name", "title", "description", "source", "based_on", "engine_overrides"];
+const DESCRIPTIVE: [&str; 7] =
+    ["name", "title", "description", "source", "based_on", "engine_overrides", "variant"];
 
 /// The differences between the designs of one record.
 pub(crate) fn within(digest: &Digest) -> Vec<Confound> {
     let sides: Vec<BTreeMap<String, String>> =
         (0..digest.designs.len()).map(|design| facts_of_design(digest, design)).collect();
-    differences(&sides)
+    let mut confounds = differences(&sides);
+    let axes = digest.axes();
+    if !axes.is_empty() {
+        for confound in &mut confounds {
+            confound.asked = is_asked_of_variants(&confound.path, &sides, &axes);
+        }
+    }
+    confounds
+}
+
+/// Whether all that differs at this path, between variants that differ in one thing, belongs to that one thing.
+fn is_asked_of_variants(path: &str, sides: &[BTreeMap<String, String>], axes: &Axes) -> bool {
+    let is_known = |side: usize| sides[side].keys().any(|key| subject(key) == subject(path));
+    let pairs = (0..sides.len()).flat_map(|a| (a + 1..sides.len()).map(move |b| (a, b)));
+    let mut differ = pairs.filter(|(a, b)| {
+        is_known(*a) && is_known(*b) && sides[*a].get(path) != sides[*b].get(path)
+    });
+    differ.all(|(a, b)| match axes.apart(a, b) {
+        Some(Apart::Design) => is_asked(path),
+        Some(Apart::Axis(axis)) => is_varied(path, &axes.list[axis].keys),
+        // They are not compared.
+        None => true,
+    })
+}
+
+/// Whether what differs at this path along an axis is what the axis varies. The plans of a design's variants differ in nothing
+/// else; what a server has in force may.
+fn is_varied(path: &str, keys: &[String]) -> bool {
+    let has_key = |wanted: &str| {
+        keys.iter().any(|key| key.as_str() == wanted || key.ends_with(&format!(".{wanted}")))
+    };
+    match path.strip_prefix("engine.in-force.") {
+        Some(setting) => has_key(&format!("engine.settings.{setting}")),
+        None if path == "engine.version" => {
+            has_key("engine.version") || has_key("engine.server-bin")
+        }
+        None => path.starts_with("design."),
+    }
 }
 
 /// The differences between one design each of two records.
@@ -199,8 +237,55 @@ pub(crate) fn engine_settings(content: &Value) -> Vec<(String, String)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{differences, is_asked};
+    use super::{differences, is_asked, is_asked_of_variants, is_varied};
+    use crate::axes::Axes;
+    use serde_json::json;
     use std::collections::BTreeMap;
+    use underlay_core::Evidence;
+    use underlay_record::Design;
+
+    /// Two designs at two sizes of memory: variants a1, a2, b1, b2.
+    fn axes() -> Axes {
+        let plan = json!({ "axes": [{
+            "name": "memory", "keys": ["engine.memory-limit"],
+            "points": [{ "name": "1" }, { "name": "2" }],
+        }] });
+        let variant = |(index, (design, at)): (usize, (&str, &str))| Design {
+            index: index as u32,
+            name: format!("{design}.{at}"),
+            title: String::new(),
+            description: String::new(),
+            evidence: Evidence::Emulated,
+            detail: json!({ "variant": { "design": design, "at": { "memory": at } } }),
+        };
+        let all = [("a", "1"), ("a", "2"), ("b", "1"), ("b", "2")];
+        let designs: Vec<Design> = all.into_iter().enumerate().map(variant).collect();
+        Axes::of(&plan, &designs)
+    }
+
+    fn asked(path: &str, values: [&str; 4]) -> bool {
+        let sides = values.map(|value| BTreeMap::from([(path.to_string(), value.to_string())]));
+        is_asked_of_variants(path, &sides, &axes())
+    }
+
+    #[test]
+    fn what_an_axis_varies_is_asked_and_the_rest_is_not() {
+        assert!(asked("design.engine.memory_limit_bytes", ["8", "16", "8", "16"]));
+        // Memory that differs between designs at one point is nothing that the axis asks.
+        assert!(!asked("design.engine.memory_limit_bytes", ["8", "16", "8", "32"]));
+        assert!(asked("design.datastore.emulated.durability", ["x", "x", "y", "y"]));
+        assert!(!asked("design.engine.cpus", ["1", "1", "2", "2"]));
+        assert!(!asked("engine.in-force.fsync", ["on", "off", "on", "off"]));
+        assert!(!asked("engine.version", ["15.1", "15.2", "15.1", "15.2"]));
+    }
+
+    #[test]
+    fn settings_in_force_are_varied_by_their_names() {
+        let keys = ["design.nvme.engine.settings.shared_buffers".to_string()];
+        assert!(is_varied("engine.in-force.shared_buffers", &keys));
+        assert!(!is_varied("engine.in-force.wal_buffers", &keys));
+        assert!(is_varied("design.engine.settings.shared_buffers", &keys));
+    }
 
     #[test]
     fn storage_is_asked_and_the_rest_is_not() {

@@ -11,6 +11,7 @@ use underlay_record::{
 };
 
 use crate::analysis::{self, Emulation, EvidenceKind, TimelineLine};
+use crate::axes::Axes;
 use crate::checkpoints::checkpoints;
 use crate::observed::{CausalFacts, MeasuredWindow, ObservedRun, WindowFacts};
 use crate::plan_view::PlanView;
@@ -101,6 +102,11 @@ impl Digest {
                 },
             )
             .collect()
+    }
+
+    /// What was varied besides designs and users.
+    pub(crate) fn axes(&self) -> Axes {
+        Axes::of(&self.manifest.plan, &self.designs)
     }
 
     /// The documents with this name: (design, content), one per counted run.

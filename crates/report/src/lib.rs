@@ -11,6 +11,7 @@
 pub mod analysis;
 pub mod statistics;
 
+mod axes;
 mod flatten;
 mod method;
 mod plan_view;
@@ -36,6 +37,7 @@ mod confounds;
 mod curves;
 mod findings;
 mod headline;
+mod published;
 mod settings;
 mod validity;
 

@@ -38,10 +38,11 @@ impl<'a> PlanView<'a> {
         PlanView { plan }
     }
 
-    /// What makes a user start the next transaction.
-    pub(crate) fn pacing(&self) -> Pacing {
-        // Below the kind of workload: `workload.tpcc.pacing`.
-        let kinds = self.plan["workload"].as_object();
+    /// What makes a user of a design start the next transaction.
+    pub(crate) fn pacing(&self, design: usize) -> Pacing {
+        // Below the kind of workload: `workload.tpcc.pacing`. Variants may have workloads of their own.
+        let own = self.plan["designs"][design]["workload"].as_object();
+        let kinds = own.or_else(|| self.plan["workload"].as_object());
         let pacing = kinds
             .and_then(|kinds| kinds.values().find_map(|kind| kind.get("pacing")))
             .unwrap_or(&Value::Null);
@@ -52,9 +53,11 @@ impl<'a> PlanView<'a> {
         }
     }
 
-    /// Processors given to the database server.
-    pub(crate) fn server_cpus(&self) -> Option<f64> {
-        self.plan["engine"]["cpus"].as_f64()
+    /// Processors given to the database server of a design.
+    pub(crate) fn server_cpus(&self, design: usize) -> Option<f64> {
+        let own = &self.plan["designs"][design]["engine"];
+        let engine = if own.is_object() { own } else { &self.plan["engine"] };
+        engine["cpus"].as_f64()
     }
 
     /// Whether the load generator of a design works within the server's limits.
@@ -159,7 +162,7 @@ mod tests {
         ];
         for (pacing, expected) in cases {
             let plan = json!({ "workload": { "tpcc": { "pacing": pacing } } });
-            assert_eq!(PlanView::new(&plan).pacing(), expected, "{plan}");
+            assert_eq!(PlanView::new(&plan).pacing(0), expected, "{plan}");
         }
         assert_eq!(PlanView::new(&json!(null)).settings(), vec![]);
     }

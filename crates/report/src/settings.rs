@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use underlay_record::conventions::document;
 
-use crate::analysis::{Published, Setting};
+use crate::analysis::Setting;
 use crate::confounds::engine_settings;
 use crate::digest::Digest;
 use crate::flatten::leaves;
@@ -107,34 +107,21 @@ fn facts(group: &str, document: &Value) -> Vec<Setting> {
 /// The facts of a design for readers: what the plan says about its storage.
 pub(crate) fn design_facts(digest: &Digest, design: usize) -> Vec<(String, String)> {
     let Some(design) = digest.designs.get(design) else { return Vec::new() };
-    let described = ["name", "title", "description", "evidence", "engine", "engine_overrides"];
+    // What a variant has of its own is among the axes and the settings.
+    let described = [
+        "name",
+        "title",
+        "description",
+        "evidence",
+        "engine",
+        "engine_overrides",
+        "variant",
+        "workload",
+        "procedure",
+        "estimates",
+    ];
     leaves(&design.detail)
         .into_iter()
         .filter(|(path, _)| !described.contains(&path.split('.').next().unwrap_or(path)))
-        .collect()
-}
-
-/// Results that others published for the designs.
-pub(crate) fn published(digest: &Digest) -> Vec<Published> {
-    let numbers = |value: &Value| -> Vec<f64> {
-        value.as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
-    };
-    PlanView::new(&digest.manifest.plan)
-        .published()
-        .iter()
-        .filter_map(|series| {
-            let name = series["design"].as_str()?;
-            Some(Published {
-                design: digest.designs.iter().position(|design| design.name == name)?,
-                metric: match series["metric"].as_str()? {
-                    "nopm" => "headline".to_string(),
-                    metric => metric.replace('-', "_"),
-                },
-                users: numbers(&series["users"]).into_iter().map(|users| users as u32).collect(),
-                values: numbers(&series["values"]),
-                source: series["source"].as_str().unwrap_or_default().to_string(),
-                note: series["note"].as_str().unwrap_or_default().to_string(),
-            })
-        })
         .collect()
 }

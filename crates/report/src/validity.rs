@@ -8,6 +8,7 @@ use underlay_core::{Evidence, IoClass};
 use crate::analysis::{
     Ceiling, ClassExcess, Comparison, HostFactors, Peak, RungValidity, Scope, Validity,
 };
+use crate::axes::Axes;
 use crate::comparisons::LATENCY;
 use crate::digest::Digest;
 use crate::ladder::Group;
@@ -31,13 +32,13 @@ pub(crate) fn all(digest: &Digest, groups: &[Group<'_>]) -> Vec<RungValidity> {
         return Vec::new();
     }
     let is_block_load = digest.workload.is_block_load();
-    let pacing = PlanView::new(&digest.manifest.plan).pacing();
+    let plan = PlanView::new(&digest.manifest.plan);
     let ceilings = Ceilings::of(digest, groups);
     let is_emulated = |group: &&Group<'_>| {
         let design = digest.designs.get(group.design);
         design.is_some_and(|design| design.evidence == Evidence::Emulated)
     };
-    let of = |group: &Group<'_>| row(group, (pacing, is_block_load), &ceilings);
+    let of = |group: &Group<'_>| row(group, (plan.pacing(group.design), is_block_load), &ceilings);
     groups.iter().filter(is_emulated).map(of).collect()
 }
 
@@ -47,8 +48,9 @@ struct Ceilings<'a> {
     twins: BTreeMap<(usize, u32), Vec<&'a WindowFacts>>,
     /// Designs without any device.
     no_device: Vec<usize>,
-    /// Their windows by users.
-    designs: BTreeMap<u32, Vec<&'a WindowFacts>>,
+    /// Their windows by the points of all axes and users: at another point the host has something else to do.
+    designs: BTreeMap<(Vec<usize>, u32), Vec<&'a WindowFacts>>,
+    axes: Axes,
 }
 
 impl<'a> Ceilings<'a> {
@@ -62,17 +64,20 @@ impl<'a> Ceilings<'a> {
             .filter(|(_, design)| has_no_device(&design.detail))
             .map(|(position, _)| position)
             .collect();
-        let mut designs: BTreeMap<u32, Vec<&WindowFacts>> = BTreeMap::new();
+        let axes = digest.axes();
+        let mut designs: BTreeMap<(Vec<usize>, u32), Vec<&WindowFacts>> = BTreeMap::new();
         for group in groups.iter().filter(|group| no_device.contains(&group.design)) {
-            designs.entry(group.users).or_default().extend(&group.windows);
+            let at = (axes.coordinates(group.design).to_vec(), group.users);
+            designs.entry(at).or_default().extend(&group.windows);
         }
-        Ceilings { twins, no_device, designs }
+        Ceilings { twins, no_device, designs, axes }
     }
 
     /// The ceiling of a rung: its own twin's, which has the same volumes, or that of a design without a device.
     fn find(&self, group: &Group<'_>, pacing: Pacing) -> Option<Ceiling> {
         let twins = self.twins.get(&(group.design, group.users)).map(|found| ("null-twin", found));
-        let designs = self.designs.get(&group.users).map(|found| ("design", found));
+        let at = (self.axes.coordinates(group.design).to_vec(), group.users);
+        let designs = self.designs.get(&at).map(|found| ("design", found));
         let (source, found) = twins.or(designs)?;
         let of = |windows: &[&WindowFacts], number: &dyn Fn(&WindowFacts) -> Option<f64>| {
             mean(&windows.iter().filter_map(|window| number(window)).collect::<Vec<_>>())
@@ -149,12 +154,25 @@ fn outcome(no_device: bool, share: Option<&HostShare>, reached: Option<f64>) -> 
     if no_device || reached.is_some_and(|reached| reached >= CEILING_REACHED) {
         return Validity::HostLimited;
     }
-    match share {
-        None => Validity::Unknown,
-        Some(share) if share.late > MOST => Validity::HostLimited,
-        Some(share) if share.late <= VALID_MAX && share.early <= VALID_MAX => Validity::Valid,
-        Some(_) => Validity::Bounded,
+    share.map_or(Validity::Unknown, |share| of_shares(share.late, share.early))
+}
+
+fn of_shares(late: f64, early: f64) -> Validity {
+    if late > MOST {
+        return Validity::HostLimited;
     }
+    let is_small = late <= VALID_MAX && early <= VALID_MAX;
+    if is_small { Validity::Valid } else { Validity::Bounded }
+}
+
+/// What may be read from a rung whose ceiling is no obstacle: where something else than storage is varied, that storage limits
+/// no more is what varying it does.
+pub(crate) fn beside_ceiling(row: &RungValidity) -> Validity {
+    if row.no_device {
+        return Validity::HostLimited;
+    }
+    let shares = row.late_share.zip(row.early_share);
+    shares.map_or(Validity::Unknown, |(late, early)| of_shares(late, early))
 }
 
 /// The mean of a number over the windows that have it.

@@ -15,10 +15,13 @@ pub(crate) fn of(digest: &Digest, design: usize, users: u32) -> Option<WorkingSe
     if digest.workload.is_block_load() || digest.workload.is_job() {
         return None;
     }
-    let reached = reached(digest, users);
+    let reached = reached(digest, design, users);
     let share = reached.map_or(1.0, |(reached, of)| reached as f64 / of.max(1) as f64);
     let in_documents = |name: &str, key: &str| {
-        digest.documents_named(name).find_map(|(_, found)| {
+        // Of its own runs; of others while it has none.
+        let of_runs =
+            |own: bool| digest.documents_named(name).filter(move |(of, _)| !own || *of == design);
+        of_runs(true).chain(of_runs(false)).find_map(|(_, found)| {
             let value = found.get(key)?;
             let value = value.get("value").unwrap_or(value);
             value.as_f64().or_else(|| value.as_str()?.parse().ok())
@@ -47,8 +50,10 @@ pub(crate) fn of(digest: &Digest, design: usize, users: u32) -> Option<WorkingSe
 }
 
 /// Warehouses that the home transactions of so many users reach, of how many; `None` of other workloads.
-pub(crate) fn reached(digest: &Digest, users: u32) -> Option<(u64, u64)> {
-    let tpcc = digest.manifest.plan["workload"].get("tpcc")?;
+fn reached(digest: &Digest, design: usize, users: u32) -> Option<(u64, u64)> {
+    let plan = &digest.manifest.plan;
+    let own = plan["designs"][design]["workload"].get("tpcc");
+    let tpcc = own.or_else(|| plan["workload"].get("tpcc"))?;
     let warehouses = tpcc["warehouses"].as_u64()?;
     // Plans from before the choice had fixed ones.
     let is_drawn = tpcc["home_warehouse"] == "drawn";

@@ -36,10 +36,11 @@ impl Builtin {
 /// The defaults of the study format, with its reference in the comments.
 pub const DEFAULTS: &str = include_str!("../defaults.toml");
 
-const STUDIES: [(&str, &str); 21] = [
+const STUDIES: [(&str, &str); 22] = [
     ("quickstart", include_str!("../builtin/studies/quickstart.toml")),
     ("kingston/k2", include_str!("../builtin/studies/kingston/k2.toml")),
     ("host-failure", include_str!("../builtin/studies/host-failure.toml")),
+    ("memory-sweep", include_str!("../builtin/studies/memory-sweep.toml")),
     ("example", include_str!("../builtin/studies/example.toml")),
     ("snapshot-replication", include_str!("../builtin/studies/snapshot-replication.toml")),
     ("vmware/v6", include_str!("../builtin/studies/vmware/v6.toml")),
@@ -194,7 +195,7 @@ mod tests {
     #[test]
     fn every_embedded_file_reads() {
         defaults();
-        assert_eq!(builtin_studies().len(), 21);
+        assert_eq!(builtin_studies().len(), 22);
         assert_eq!(builtin_designs().len(), 19);
         let devices: Vec<_> = builtin_devices().iter().map(|device| device.name.as_str()).collect();
         assert_eq!(devices.len(), 16);

@@ -60,7 +60,8 @@ fn resolve(source: &Source, design: file::Design, report: &mut Report) -> Option
         ..file::Study::default()
     };
     let (options, host) = (PlanOptions::default(), HostView::unlimited());
-    let mut resolver = Resolver::new(source, &study, &options, &host, std::mem::take(report));
+    let mut resolver =
+        Resolver::new(source, &study, (&options, &[]), &host, std::mem::take(report));
     let kind = resolver.design_alone();
     *report = std::mem::take(&mut resolver.report);
     kind

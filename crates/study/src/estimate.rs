@@ -196,11 +196,49 @@ fn around_block_load(files: Bytes) -> Nanos {
     Nanos(pass.saturating_mul(2).saturating_add(START.0 + STOP.0))
 }
 
+/// The estimates of a study from those of its points, which have their own designs: points with the same population share
+/// their templates.
+pub(crate) fn of_points(points: &[Plan]) -> Estimates {
+    let mut whole = Estimates::default();
+    let mut loaded = Vec::new();
+    for point in points {
+        let one = &point.estimates;
+        let loads = (point.workload.kind.population(), servers(point));
+        if !loaded.contains(&loads) {
+            loaded.push(loads);
+            whole.load = Nanos(whole.load.0.saturating_add(one.load.0));
+            whole.disk_templates = saturating_sum(whole.disk_templates, one.disk_templates);
+        }
+        whole.run = whole.run.max(one.run);
+        whole.around_load = whole.around_load.max(one.around_load);
+        whole.under_load = whole.under_load.max(one.under_load);
+        let runs = one.duration.saturating_sub(one.load);
+        whole.duration = Nanos(whole.duration.0.saturating_add(runs.0));
+        whole.database = whole.database.max(one.database);
+        whole.disk_volumes = whole.disk_volumes.max(one.disk_volumes);
+        whole.disk_volumes_worst = whole.disk_volumes_worst.max(one.disk_volumes_worst);
+        whole.memory = whole.memory.max(one.memory);
+        // With the least memory for the data: what does not fit there is read from storage.
+        whole.working_set_ratio = [whole.working_set_ratio, one.working_set_ratio]
+            .into_iter()
+            .flatten()
+            .max_by(f64::total_cmp);
+    }
+    whole.duration = Nanos(whole.duration.0.saturating_add(whole.load.0));
+    whole.disk = saturating_sum(whole.disk_templates, whole.disk_volumes);
+    whole
+}
+
 /// A template is shared by all designs whose servers are of the same version; a block load has none.
 fn distinct_templates(plan: &Plan) -> u64 {
     if plan.workload.kind.block().is_some() {
         return 0;
     }
+    servers(plan).len() as u64
+}
+
+/// Versions and programs of the servers of all designs.
+fn servers(plan: &Plan) -> Vec<(Option<u32>, Option<std::path::PathBuf>)> {
     let mut servers: Vec<_> = plan
         .designs
         .iter()
@@ -208,7 +246,7 @@ fn distinct_templates(plan: &Plan) -> u64 {
         .collect();
     servers.sort();
     servers.dedup();
-    servers.len() as u64
+    servers
 }
 
 fn load(plan: &Plan, host: &HostView<'_>) -> Nanos {

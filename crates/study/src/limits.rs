@@ -67,6 +67,8 @@ pub(crate) const ROUND_TRIP: RangeInclusive<Nanos> = Nanos::ZERO..=Nanos::from_s
 pub(crate) const NETWORK_BYTES_PER_SECOND: RangeInclusive<u64> = 10_000..=1_000_000_000_000;
 /// Rungs of a ladder.
 pub(crate) const RUNGS_MAX: usize = 64;
+/// Variants of a study with axes: designs times combinations of points.
+pub(crate) const VARIANTS_MAX: usize = 64;
 /// Repeats.
 pub(crate) const REPEATS: RangeInclusive<u32> = 1..=1000;
 /// How narrow an interval can be asked for, in thousandths of the ratio.

@@ -9,8 +9,8 @@ use underlay_model::DeviceProfile;
 
 use crate::finding::Finding;
 use crate::plan::{
-    BlockPlan, ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL, HomeWarehouse, Pacing,
-    Plan, Profile, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
+    AxisPlan, BlockPlan, ClusterPlan, DatastoreKind, DesignPlan, FEWEST_REPEATS_UNTIL,
+    HomeWarehouse, Pacing, Plan, Profile, Scale, Setting, Sizes, VolumePlan, WorkloadKind,
 };
 use crate::resolve::cluster::described;
 use underlay_core::Words;
@@ -22,9 +22,26 @@ pub fn render_plan(plan: &Plan, width: usize) -> String {
     page.wrapped("", "", &plan.question);
     page.blank();
     summary(&mut page, plan);
+    if !plan.axes.is_empty() {
+        page.heading("Axes");
+        plan.axes.iter().for_each(|axis| describe_axis(&mut page, axis));
+    }
     page.heading("Designs");
     for design in &plan.designs {
-        describe_design(&mut page, design);
+        // The variants of a design lie on the same storage, unless an axis changes that.
+        let before = design.variant.as_ref().and_then(|variant| {
+            plan.designs.iter().take_while(|other| other.name != design.name).find(|other| {
+                other.variant.as_ref().is_some_and(|it| it.design == variant.design)
+                    && is_same_storage(other, design)
+            })
+        });
+        match before {
+            None => describe_design(&mut page, design),
+            Some(before) => {
+                page.line(&format!("  {}: {} ({})", design.name, design.title, design.evidence));
+                page.line(&format!("    storage as {}", before.name));
+            }
+        }
     }
     scheduled::describe(&mut page, plan);
     if plan.scale != Scale::FULL {
@@ -278,6 +295,27 @@ fn one_block_run(plan: &Plan, block: &BlockPlan) -> String {
     )
 }
 
+/// `memory: engine.memory-limit = 8GiB, 16GiB`, or a line per named point.
+fn describe_axis(page: &mut Page, axis: &AxisPlan) {
+    let names: Vec<&str> = axis.points.iter().map(|point| point.name.as_str()).collect();
+    if let ([key], true) = (&axis.keys[..], axis.points.iter().all(|point| point.is_value())) {
+        let text = format!("{}: {key} = {}", axis.name, names.join(", "));
+        page.wrapped("  ", "    ", &text);
+        return;
+    }
+    page.line(&format!("  {}:", axis.name));
+    for point in &axis.points {
+        let set: Vec<String> =
+            point.set.iter().map(|(path, value)| format!("{path} = {value}")).collect();
+        let set = if set.is_empty() { "the study as it is".to_string() } else { set.join(", ") };
+        page.wrapped("    ", "      ", &format!("{}: {set}", point.name));
+    }
+}
+
+fn is_same_storage(a: &DesignPlan, b: &DesignPlan) -> bool {
+    format!("{:?} {:?}", a.kind, a.volumes) == format!("{:?} {:?}", b.kind, b.volumes)
+}
+
 fn describe_design(page: &mut Page, design: &DesignPlan) {
     page.line(&format!("  {}: {} ({})", design.name, design.title, design.evidence));
     page.wrapped("    ", "    ", &design.description);
@@ -383,17 +421,27 @@ fn equal_volumes(volumes: &[VolumePlan]) -> Vec<(&VolumePlan, usize)> {
 }
 
 fn describe_scale(page: &mut Page, plan: &Plan) {
-    let full = size_texts(&plan.full_size);
-    let planned = size_texts(&plan.size);
     let names = ["processors", "memory", "population", "database", "users"];
     let of_blocks = ["population", "users"];
-    for ((name, full), planned) in names.iter().zip(&full).zip(&planned) {
-        let name = match (plan.workload.kind.block(), *name) {
+    for (position, name) in names.into_iter().enumerate() {
+        let name = match (plan.workload.kind.block(), name) {
             (None, name) => name,
             (Some(_), name) if !of_blocks.contains(&name) => continue,
             (Some(_), "users") => "threads",
             (Some(_), _) => "files",
         };
+        // Of a study with axes: each size that there is.
+        let distinct = |of: &dyn Fn(&Plan) -> &Sizes| {
+            let mut texts: Vec<String> = Vec::new();
+            for text in plan.plans().into_iter().map(|point| size_texts(of(point))) {
+                let text = &text[position];
+                if !texts.contains(text) {
+                    texts.push(text.clone());
+                }
+            }
+            texts.join(", ")
+        };
+        let (planned, full) = (distinct(&|point| &point.size), distinct(&|point| &point.full_size));
         page.wrapped("  ", "    ", &format!("{name}: {planned} (full size: {full})"));
     }
 }

@@ -1,5 +1,6 @@
 //! The three entrances: [`parse`] a study, [`plan`] it for a host, or [`check`] everything at once.
 
+use crate::axis;
 use crate::file;
 use crate::host_view::HostView;
 use crate::options::PlanOptions;
@@ -54,7 +55,10 @@ fn resolve(
     host: &HostView<'_>,
     report: Report,
 ) -> Result<Plan, Problems> {
-    let mut resolver = Resolver::new(source, file, options, host, report);
+    if let Some(axes) = file.axis.get().filter(|axes| !axes.is_empty()) {
+        return axis::resolve(source, (file, axes), options, host, report);
+    }
+    let mut resolver = Resolver::new(source, file, (options, &[]), host, report);
     let plan = resolver.resolve();
     match (plan, Problems::from_drafts(source, resolver.report.into_drafts())) {
         (Some(plan), None) => Ok(plan),

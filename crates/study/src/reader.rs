@@ -29,6 +29,15 @@ pub(crate) struct Item<'t> {
     pub path: String,
 }
 
+/// A value as it is written: for tables that hold values of other keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Written {
+    /// A text without its quotes.
+    pub text: String,
+    /// Its bytes in the file.
+    pub span: Range<usize>,
+}
+
 /// A table being read.
 pub(crate) struct Keys<'t, 'r> {
     table: &'t DeTable<'t>,
@@ -341,6 +350,43 @@ impl<'t> Item<'t> {
             DeValue::Boolean(true) => Some("on".to_string()),
             DeValue::Boolean(false) => Some("off".to_string()),
             _ => self.wrong_type(report, "a text, a number or a boolean", ""),
+        }
+    }
+
+    /// A text, a number or a boolean, as it is written.
+    pub fn written(&self, report: &mut Report) -> Option<Written> {
+        let text = match self.value {
+            DeValue::String(text) => self.printable(report, text)?,
+            DeValue::Integer(integer) => integer.as_str().to_string(),
+            DeValue::Float(float) => float.as_str().to_string(),
+            DeValue::Boolean(value) => value.to_string(),
+            _ => return self.wrong_type(report, "a text, a number or a boolean", ""),
+        };
+        Some(Written { text, span: self.span.clone() })
+    }
+
+    /// The values at and below `path`: `{ a.b = 1, "c.d" = [2, 3] }` has `a.b` and `c.d`.
+    pub fn leaves(&self, path: String, report: &mut Report) -> Vec<(String, Written)> {
+        match self.value {
+            DeValue::Table(table) => {
+                let mut found = Vec::new();
+                for (key, value) in table.iter() {
+                    let name = key.get_ref().as_ref();
+                    let item = Item::new(value, join(&self.path, name));
+                    found.extend(item.leaves(join(&path, name), report));
+                }
+                found
+            }
+            DeValue::Array(_) => {
+                let Some(elements) =
+                    self.list(report, "values", |item, report| item.written(report))
+                else {
+                    return Vec::new();
+                };
+                let texts: Vec<String> = elements.into_iter().map(|one| one.text).collect();
+                vec![(path, Written { text: texts.join(", "), span: self.span.clone() })]
+            }
+            _ => self.written(report).map(|written| (path, written)).into_iter().collect(),
         }
     }
 

@@ -49,6 +49,13 @@ impl Report {
         self.drafts.retain(keep);
     }
 
+    /// Takes over what `other` found and this does not know yet.
+    pub fn absorb(&mut self, other: Report) {
+        for Draft { code, message, span, label, help } in other.drafts {
+            self.add(span, code, message, label, help);
+        }
+    }
+
     /// Takes over everything that `other` found.
     pub fn append(&mut self, other: Report) {
         self.drafts.extend(other.drafts);

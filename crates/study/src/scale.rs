@@ -35,10 +35,14 @@ pub(crate) fn count(full: u32, scale: Scale) -> u32 {
     rounded.max(1) as u32
 }
 
-/// A user ladder: each rung scaled, equal rungs merged.
+/// A user ladder in its order: each rung scaled, equal rungs merged.
 pub(crate) fn ladder(full: &[u32], scale: Scale) -> Vec<u32> {
-    let mut users: Vec<u32> = full.iter().map(|users| count(*users, scale)).collect();
-    users.dedup();
+    let mut users: Vec<u32> = Vec::new();
+    for rung in full.iter().map(|rung| count(*rung, scale)) {
+        if !users.contains(&rung) {
+            users.push(rung);
+        }
+    }
     users
 }
 

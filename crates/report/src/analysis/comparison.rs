@@ -43,6 +43,8 @@ pub struct Comparison {
     /// Repeats (pairs, or runs of each record) after which the interval would be within 5 % of the ratio, if they vary
     /// as those so far; `null` where it is as narrow already, or where that would take more than 1,000.
     pub repeats_needed: Option<usize>,
+    /// The same ratio in published results; `null` where there is none.
+    pub published: Option<f64>,
     /// What follows.
     pub outcome: Outcome,
     /// The same in words.

@@ -14,6 +14,12 @@ pub struct Design {
     pub title: String,
     /// A sentence or two.
     pub description: String,
+    /// Of a variant: name of the design; otherwise the same as `name`.
+    pub of: String,
+    /// Of a variant: title of the design; otherwise the same as `title`.
+    pub of_title: String,
+    /// The point of each axis, by position.
+    pub coordinates: Vec<usize>,
     /// What kind of evidence its numbers are.
     pub evidence: EvidenceKind,
     /// Facts for readers: name and value.
@@ -26,12 +32,18 @@ pub struct Design {
 pub struct Published {
     /// The design.
     pub design: usize,
-    /// `headline`, `tpm`, `tpm_per_user`, `cpu_idle`.
+    /// `headline`, `tpm`, `p95`, `volumes.data.read_latency_ns`, ...
     pub metric: String,
-    /// Users of each value.
+    /// Users of each value; of a job its sessions.
     pub users: Vec<u32>,
-    /// The values.
+    /// The values, in the unit of the metric.
     pub values: Vec<f64>,
+    /// Users of the rungs of this record that stand for those; `null` where there is none.
+    pub rungs: Vec<Option<u32>>,
+    /// The values of this record there.
+    pub ours: Vec<Option<f64>>,
+    /// Id of the experiment; may be empty.
+    pub experiment: String,
     /// Document and figure.
     pub source: String,
     /// What to know before comparing.

@@ -12,6 +12,7 @@
 //! What is deliberately not here: any computation (see the other modules) and any wording of pages beyond
 //! the sentences that must be the same everywhere.
 
+mod axis;
 mod block_load;
 mod bottleneck;
 mod causal;
@@ -34,6 +35,7 @@ mod window;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use axis::{Axis, AxisPoint};
 pub use block_load::{BlockLoad, BlockLoads, Delivery, SteadyRounds};
 pub use bottleneck::{Bottleneck, BudgetPart, Gate, GateState, LimitMode, RuledOut, TimeClass};
 pub use causal::{Agreement, CausalCheck, NotPerturbed, Reaction, Sensitivity, WhatIf};
@@ -66,9 +68,11 @@ pub struct Analysis {
     pub workload: Workload,
     /// The answer to the study's question.
     pub verdict: Verdict,
-    /// The designs, in the order of the plan.
+    /// What was varied besides designs and users, in the order of the study.
+    pub axes: Vec<Axis>,
+    /// The designs, in the order of the plan; with axes the variants: each design at each combination of points.
     pub designs: Vec<Design>,
-    /// Every pair of designs, per rung and at their peaks.
+    /// Every pair of designs, per rung and at their peaks; with axes every pair of variants that differ in one thing.
     pub comparisons: Vec<Comparison>,
     /// One per design and number of users, ordered by design, then users.
     pub rungs: Vec<Rung>,

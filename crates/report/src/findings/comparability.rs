@@ -73,7 +73,20 @@ pub(super) fn first_per_design<'a>(
 pub(super) fn comparability(evidence: &Evidence<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     if let Some(paths) = not_asked(evidence.confounds) {
-        let text = format!("the designs differ in more than their storage: {paths}");
+        let axes = evidence.digest.axes();
+        let text = match axes.is_empty() {
+            true => format!("the designs differ in more than their storage: {paths}"),
+            false => {
+                let mut asked: Vec<String> = axes.list.into_iter().map(|axis| axis.name).collect();
+                if evidence.digest.axes().has_several_designs() {
+                    asked.push("storage".to_string());
+                }
+                format!(
+                    "the variants differ in more than what was asked ({}): {paths}",
+                    asked.join(", ")
+                )
+            }
+        };
         findings.push(warning("confounded", text));
     }
     let kinds: Vec<_> = evidence.digest.designs.iter().map(|design| design.evidence).collect();

@@ -1,14 +1,16 @@
 //! How sure an answer is: pairs of runs, and what casts doubt on which design is ahead.
 
-use super::{ENOUGH_PAIRS, Results};
-use crate::analysis::{Answer, Comparison, Confidence, Finding, FindingSeverity};
+use underlay_record::conventions::finding as code;
+
+use super::{Contest, ENOUGH_PAIRS, Results};
+use crate::analysis::{Answer, Comparison, Confidence, Finding, FindingSeverity, Validity};
 use crate::comparisons::more_repeats;
 use crate::wording::count;
 
 /// How sure the answer is, and why.
 pub(super) fn confidence(
     results: &Results<'_>,
-    answer: Answer,
+    (contest, answer): (Contest, Answer),
     comparison: &Comparison,
 ) -> (Confidence, Vec<String>) {
     if !matches!(answer, Answer::Winner | Answer::Equivalent) {
@@ -26,10 +28,17 @@ pub(super) fn confidence(
         count(comparison.pairs as u64, "pair"),
         if answer == Answer::Winner { "excludes 1" } else { "lies within 5 % of 1" }
     )];
+    // That a point of an axis reaches the host's ceiling is no doubt that it is ahead.
+    let reaches_ceiling = |finding: &Finding| {
+        finding.code == code::HOST_LIMITED
+            && contest.axis.is_some()
+            && results.outcome_of(contest) != Some(Validity::HostLimited)
+    };
     let doubts: Vec<&Finding> = results
         .findings
         .iter()
         .filter(|finding| finding.severity == FindingSeverity::Warning && is_doubt(&finding.code))
+        .filter(|finding| !reaches_ceiling(finding))
         .collect();
     reasons.extend(doubts.iter().map(|finding| finding.text.clone()));
     let level = if !doubts.is_empty() {

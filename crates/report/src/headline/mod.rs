@@ -9,7 +9,9 @@ use crate::analysis::{
 };
 use underlay_record::conventions::finding as code;
 
+use crate::axes::{Apart, Axes};
 use crate::comparisons::EQUIVALENCE_MARGIN;
+use crate::validity::beside_ceiling;
 use crate::wording::{amount, factor, factor_interval, percent, sentence_case};
 use crate::workload_view::WorkloadView;
 
@@ -34,6 +36,7 @@ pub(crate) struct Results<'a> {
     pub(crate) findings: &'a [Finding],
     pub(crate) searches: &'a [RateSearch],
     pub(crate) workload: &'a WorkloadView,
+    pub(crate) axes: &'a Axes,
     /// 1 = real time.
     pub(crate) time_dilation: u32,
 }
@@ -44,6 +47,8 @@ struct Contest {
     best: usize,
     next: usize,
     users: u32,
+    /// The axis along which they are compared; `None` between designs.
+    axis: Option<usize>,
 }
 
 /// The answer.
@@ -141,7 +146,8 @@ fn single(results: &Results<'_>, design: usize) -> Verdict {
     verdict
 }
 
-/// The two best designs at the highest number of users that all designs were measured with.
+/// The two best designs at the highest number of users that all designs were measured with. With axes the best variant and,
+/// along the first axis, the point that the others are compared with; where that is the best one, the best of the others.
 fn contest(results: &Results<'_>, measured: &[usize]) -> Option<Contest> {
     let headline = |design: usize, users: u32| {
         let rung = results.rungs.iter().find(|r| (r.design, r.users) == (design, users))?;
@@ -156,11 +162,24 @@ fn contest(results: &Results<'_>, measured: &[usize]) -> Option<Contest> {
     let mut ranking: Vec<(usize, f64)> =
         measured.iter().filter_map(|design| Some((*design, headline(*design, users)?))).collect();
     ranking.sort_by(|a, b| b.1.total_cmp(&a.1));
-    Some(Contest { best: ranking[0].0, next: ranking[1].0, users })
+    let (best, axes) = (ranking[0].0, results.axes);
+    for axis in 0..axes.list.len() {
+        let line = axes.along(best, axis);
+        let others =
+            || ranking[1..].iter().map(|(design, _)| *design).filter(|it| line.contains(it));
+        let first = others().find(|other| axes.coordinates(*other)[axis] == 0);
+        let is_first = axes.coordinates(best)[axis] == 0;
+        if let Some(next) = if is_first { others().next() } else { first } {
+            return Some(Contest { best, next, users, axis: Some(axis) });
+        }
+    }
+    let mut others = ranking[1..].iter().map(|(design, _)| *design);
+    let next = others.find(|other| axes.apart(best, *other) == Some(Apart::Design))?;
+    Some(Contest { best, next, users, axis: None })
 }
 
 fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
-    let Contest { best, next, users } = contest;
+    let Contest { best, next, users, .. } = contest;
     let comparison = find(results, best, next, "headline", Some(users));
     let ratio = comparison.and_then(|comparison| oriented(comparison, best));
     let (Some(comparison), Some(ratio)) = (comparison, ratio) else {
@@ -171,10 +190,7 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         return silent(Answer::NotComparable, text);
     };
     let obstacle = obstacle(results, contest);
-    let validity = [best, next]
-        .into_iter()
-        .filter_map(|design| Some(results.validity_of(design, users)?.outcome))
-        .max();
+    let validity = results.outcome_of(contest);
     let explained = matches!(comparison.outcome, Outcome::Better | Outcome::Worse)
         && ratio.host_low.zip(ratio.host_high).is_some_and(|(low, high)| low <= 1.0 && high >= 1.0);
     let answer = match (&obstacle, comparison.outcome) {
@@ -198,7 +214,8 @@ fn compared(results: &Results<'_>, contest: Contest) -> Verdict {
         validity: if explained { Some(Validity::HostLimited) } else { validity },
         users: Some(users),
     };
-    (verdict.confidence, verdict.confidence_reasons) = confidence(results, answer, comparison);
+    (verdict.confidence, verdict.confidence_reasons) =
+        confidence(results, (contest, answer), comparison);
     verdict
 }
 
@@ -236,6 +253,19 @@ impl Results<'_> {
         self.validity.iter().find(|row| (row.design, row.users) == (design, users))
     }
 
+    /// What may be read from the rungs of a contest: the graver of the two. Along an axis the better point may reach the host's
+    /// ceiling, unless the other one does, too.
+    fn outcome_of(&self, contest: Contest) -> Option<Validity> {
+        let Contest { best, next, users, axis } = contest;
+        let may_reach_ceiling = axis.is_some() && !self.is_host_limited(next, users);
+        let best = self.validity_of(best, users).map(|row| match may_reach_ceiling {
+            true => beside_ceiling(row),
+            false => row.outcome,
+        });
+        let next = self.validity_of(next, users).map(|row| row.outcome);
+        best.into_iter().chain(next).max()
+    }
+
     fn is_host_limited(&self, design: usize, users: u32) -> bool {
         self.validity_of(design, users).is_some_and(|row| row.outcome == Validity::HostLimited)
     }
@@ -258,9 +288,16 @@ fn headline(
     answer: Answer,
     obstacle: Option<String>,
 ) -> String {
-    let title = |design: usize| results.designs[design].title.as_str();
+    // Along an axis its points are the subject, and the rest is where they are compared.
+    let title = |design: usize| match contest.axis {
+        Some(axis) => results.axes.phrase(design, axis),
+        None => results.designs[design].title.as_str(),
+    };
     let (best, next) = (title(contest.best), title(contest.next));
-    let at = results.workload.at(contest.users);
+    let on = contest.axis.map_or_else(String::new, |axis| {
+        format!(" on {}", results.axes.place_beside(contest.best, axis))
+    });
+    let at = format!("{on}{}", results.workload.at(contest.users));
     let kind = evidence_words(results, &[contest.best, contest.next]);
     let rate = results.workload.rate_words();
     let times = match (ratio.low, ratio.high) {
@@ -395,7 +432,10 @@ fn evidence_words(results: &Results<'_>, designs: &[usize]) -> String {
         words.push_str("; validity unknown");
     }
     if found("confounded") {
-        words.push_str("; designs differ in more than storage");
+        words.push_str(match results.axes.is_empty() {
+            true => "; designs differ in more than storage",
+            false => "; more differs than what was asked",
+        });
     }
     words
 }

@@ -2,9 +2,10 @@
 
 use super::{Contest, Results, TELLING, find, oriented};
 use crate::analysis::{
-    Answer, Bottleneck, Comparison, HostFactors, LatencyRow, LimitMode, Outcome, Rung, TimeClass,
-    Validity,
+    Answer, Bottleneck, Comparison, HostFactors, LatencyRow, LimitMode, Outcome, Ratio, Rung,
+    TimeClass, Validity,
 };
+use crate::axes::Apart;
 use crate::method::type_title;
 use crate::verdict::bottleneck::class_title;
 use crate::wording::{
@@ -32,8 +33,105 @@ pub(super) fn support(
         support.extend(validity_sentence(results, design, contest.users));
     }
     support.extend(ceiling_designs(results, contest));
-    support.extend(others(results, contest));
+    match contest.axis {
+        None => support.extend(others(results, contest)),
+        Some(axis) => {
+            support.extend(along(results, contest, axis));
+            support.extend(designs_at_points(results, contest, axis));
+        }
+    }
+    support.extend(published(results, contest, comparison));
     support
+}
+
+/// `On NVMe compared with 8 GiB of memory: 1.5x 16 GiB of memory, 2.1x 32 GiB of memory.` Once per design, and per point of the
+/// other axes.
+fn along(results: &Results<'_>, contest: Contest, axis: usize) -> Vec<String> {
+    let axes = results.axes;
+    let firsts = (0..results.designs.len()).filter(|it| axes.coordinates(*it)[axis] == 0);
+    let line = |first: usize| {
+        let others: Vec<usize> =
+            axes.along(first, axis).into_iter().filter(|other| *other != first).collect();
+        // The headline has said it.
+        let is_said = matches!(others[..], [_]) && [contest.best, contest.next].contains(&first);
+        let texts: Vec<String> = others
+            .into_iter()
+            .filter_map(|other| {
+                let comparison = find(results, first, other, "headline", Some(contest.users))?;
+                let ratio = oriented(comparison, other)?;
+                let phrase = axes.phrase(other, axis);
+                Some(format!("{} {phrase}{}", times(&ratio), doubt(comparison)))
+            })
+            .collect();
+        (!texts.is_empty() && !is_said).then(|| {
+            format!(
+                "On {} compared with {}: {}.",
+                axes.place_beside(first, axis),
+                axes.phrase(first, axis),
+                list(&texts)
+            )
+        })
+    };
+    firsts.filter_map(line).collect()
+}
+
+/// `At 8 GiB of memory: NVMe 2.0x SATA.` Once per point, where there are several designs.
+fn designs_at_points(results: &Results<'_>, contest: Contest, axis: usize) -> Vec<String> {
+    let axes = results.axes;
+    let at_point = |variant: usize| {
+        let designs = (0..results.designs.len())
+            .filter(|other| axes.apart(variant, *other) == Some(Apart::Design))
+            .filter(|other| !results.has_no_device(*other));
+        let texts: Vec<String> = designs
+            .filter_map(|other| {
+                let comparison = find(results, variant, other, "headline", Some(contest.users))?;
+                let ratio = oriented(comparison, variant)?;
+                let title = axes.design_title(other);
+                Some(format!("{} {title}{}", times(&ratio), doubt(comparison)))
+            })
+            .collect();
+        (!texts.is_empty()).then(|| {
+            format!(
+                "At {}: {} does {}.",
+                axes.phrase(variant, axis),
+                axes.place_beside(variant, axis),
+                list(&texts)
+            )
+        })
+    };
+    axes.along(contest.best, axis).into_iter().filter_map(at_point).collect()
+}
+
+/// `2.1x [1.9, 2.3]`.
+fn times(ratio: &Ratio) -> String {
+    match (ratio.low, ratio.high) {
+        (Some(low), Some(high)) => {
+            format!("{} {}", factor(ratio.value), factor_interval(low, high))
+        }
+        _ => factor(ratio.value),
+    }
+}
+
+/// What keeps a ratio from being a difference.
+fn doubt(comparison: &Comparison) -> &'static str {
+    match comparison.outcome {
+        Outcome::Undecided | Outcome::Suggested | Outcome::Single => " (no difference shown)",
+        Outcome::Equivalent => " (equal)",
+        _ => "",
+    }
+}
+
+/// `Published: 1.08x.`
+fn published(results: &Results<'_>, contest: Contest, comparison: &Comparison) -> Option<String> {
+    let ratio = comparison.published.filter(|ratio| *ratio > 0.0)?;
+    let ratio = if comparison.b == contest.best { ratio } else { 1.0 / ratio };
+    let title = |design: usize| &results.designs[design].title;
+    Some(format!(
+        "Published: {} has {} the result of {}.",
+        title(contest.best),
+        factor(ratio),
+        title(contest.next)
+    ))
 }
 
 /// `New orders per minute at 16 users: NVMe 12,345 [12,000, 12,700], SATA 5,900 [...].`
@@ -225,15 +323,8 @@ fn others(results: &Results<'_>, contest: Contest) -> Option<String> {
         .filter_map(|design| {
             let comparison = find(results, contest.best, design, "headline", Some(contest.users))?;
             let ratio = oriented(comparison, contest.best)?;
-            let shown = match comparison.outcome {
-                Outcome::Undecided | Outcome::Suggested | Outcome::Single => {
-                    " (no difference shown)"
-                }
-                Outcome::Equivalent => " (equal)",
-                _ => "",
-            };
             let title = &results.designs[design].title;
-            Some(format!("{} {title}{shown}", factor(ratio.value)))
+            Some(format!("{} {title}{}", factor(ratio.value), doubt(comparison)))
         })
         .collect();
     let best = &results.designs[contest.best].title;

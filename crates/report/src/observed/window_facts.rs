@@ -218,12 +218,13 @@ impl WindowFacts {
         workload: &WorkloadView,
     ) -> WindowFacts {
         let types = types(window);
-        let load = load(window, &types, (plan, workload));
+        let design = window.run.run.design as usize;
+        let load = load(window, &types, (plan, workload), design);
         let client = client(window, plan, load.completed_per_second);
         let sources = window.run.sources.values();
         WindowFacts {
             run: window.run.position,
-            design: window.run.run.design as usize,
+            design,
             repeat: window.run.run.repeat,
             users: window.users,
             interval: window.interval,
@@ -285,6 +286,7 @@ fn load(
     window: &MeasuredWindow<'_>,
     types: &BTreeMap<String, TypeFacts>,
     (plan, workload): (&PlanView, &WorkloadView),
+    design: usize,
 ) -> LoadFacts {
     let ticks = window.ticks(workload);
     let seconds = ticks.values().map(|tick| tick.seconds).sum();
@@ -313,7 +315,7 @@ fn load(
         // in which its end was seen, would only contradict it.
         transactions_per_second: (!workload.is_job()).then_some(completed_per_second),
         response_s: response.mean().map(|ns| ns / 1e9),
-        think_s: think_seconds(types, plan.pacing()),
+        think_s: think_seconds(types, plan.pacing(design)),
         error_share: per(errors as f64, (errors + completed) as f64).unwrap_or(0.0),
         database_per_second: counted_by_both.map(|both| both.database_per_second),
         alongside_per_second: counted_by_both.map(|both| both.client_per_second),
@@ -402,16 +404,17 @@ fn cpu(window: &MeasuredWindow<'_>, plan: &PlanView) -> CpuFacts {
     CpuFacts {
         host_cores: (total > 0.0).then_some(total),
         idle_share,
-        server_idle_share: plan.server_cpus().filter(|limit| *limit < cores_of_host).and_then(
-            |limit| {
+        server_idle_share: plan
+            .server_cpus(window.run.run.design as usize)
+            .filter(|limit| *limit < cores_of_host)
+            .and_then(|limit| {
                 let of_client = match plan.has_local_client(window.run.run.design as usize) {
                     true => on_cpu.get(DRIVER).copied().unwrap_or(0.0),
                     false => 0.0,
                 };
                 let left = limit - of_server(&on_cpu)? - of_client;
                 Some((left.min(idle_share? * cores_of_host) / limit).max(0.0))
-            },
-        ),
+            }),
         iowait_share: share("iowait"),
         steal_share: share("steal"),
         interrupt_cores: (total > 0.0).then_some(interrupts),

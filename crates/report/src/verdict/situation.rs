@@ -66,7 +66,8 @@ impl Situation {
         (plan, workload): (&PlanView, &WorkloadView),
         slope: Option<f64>,
     ) -> Situation {
-        let log_device = windows.first().and_then(|w| plan.device_of_log_and_data(w.design));
+        let design = windows.first().map_or(0, |window| window.design);
+        let log_device = plan.device_of_log_and_data(design);
         let budgets: Vec<TimeBudget> = windows
             .iter()
             .filter_map(|w| {
@@ -101,7 +102,7 @@ impl Situation {
             sessions: client.connections.map_or(users, |connections| connections.min(users)),
             client_is_local: client.is_local,
             is_job: workload.is_job(),
-            pacing: plan.pacing(),
+            pacing: plan.pacing(design),
             completed_per_second: pooled(&|w| Some(w.load.completed_per_second)).unwrap_or(0.0),
             response_s: per_transaction(&|w| w.load.response_s),
             think_s: per_transaction(&|w| w.load.think_s),
@@ -117,7 +118,7 @@ impl Situation {
                 let of_client = w.cpu.on_cpu.get(DRIVER).filter(|_| w.client.is_local);
                 Some(of_server(&w.cpu.on_cpu)? + of_client.copied().unwrap_or(0.0))
             }),
-            server_allotment: plan.server_cpus().or(host_cores),
+            server_allotment: plan.server_cpus(design).or(host_cores),
             pressure_share: pooled(&|w| w.cpu.pressure_share),
             driver_busiest_share: pooled(&|w| w.driver.busiest_share),
             longest_gap_s: windows.iter().filter_map(|w| w.longest_gap_s).max_by(f64::total_cmp),

@@ -1,6 +1,7 @@
 //! Analyses of simulated executions whose truth is known.
 
 mod answers;
+mod axes;
 mod block_load;
 mod block_study;
 mod compare;

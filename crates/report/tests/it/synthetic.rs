@@ -18,6 +18,16 @@ pub struct SimulatedDesign {
     pub evidence: Evidence,
     /// Engine settings in force that differ from the common ones.
     pub settings: Vec<(&'static str, &'static str)>,
+    /// Of a study with an axis of memory: where it lies.
+    pub variant: Option<SimulatedVariant>,
+}
+
+/// A variant of a simulated study with an axis of memory.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulatedVariant {
+    pub design: &'static str,
+    pub design_title: &'static str,
+    pub memory_gib: u64,
 }
 
 /// A load of MariaDB, which counts the statements COMMIT and ROLLBACK alone.
@@ -157,6 +167,7 @@ pub fn nvme() -> SimulatedDesign {
         },
         evidence: Evidence::Emulated,
         settings: Vec::new(),
+        variant: None,
     }
 }
 
@@ -247,20 +258,53 @@ fn detail(design: &SimulatedDesign) -> Value {
             "write_ns": design.demands.log_ns,
         }),
     };
-    json!({
+    let device = design.variant.map_or(design.name, |variant| variant.design);
+    let mut detail = json!({
         "name": design.name,
         "title": design.title,
         "evidence": design.evidence.as_str(),
         "datastore": { "emulated": {
-            "devices": [{ "name": design.name, "profile": profile }],
+            "devices": [{ "name": device, "profile": profile }],
             "durability": "profile",
         } },
         "volumes": [
-            { "name": "data", "capacity_bytes": 4u64 << 30, "device": design.name, "file_system": "ext4" },
-            { "name": "wal", "capacity_bytes": 1u64 << 30, "device": design.name, "file_system": "ext4" },
+            { "name": "data", "capacity_bytes": 4u64 << 30, "device": device, "file_system": "ext4" },
+            { "name": "wal", "capacity_bytes": 1u64 << 30, "device": device, "file_system": "ext4" },
         ],
         "engine": { "kind": "postgresql", "cpus": design.demands.processors },
-    })
+    });
+    if let Some(variant) = design.variant {
+        detail["engine"]["memory_limit_bytes"] = (variant.memory_gib << 30).into();
+        detail["variant"] = json!({
+            "design": variant.design,
+            "design_title": variant.design_title,
+            "at": { "memory": format!("{}GiB", variant.memory_gib) },
+        });
+    }
+    detail
+}
+
+/// The axis of memory of the designs that are variants.
+fn axes(scenario: &Scenario) -> Value {
+    let mut sizes: Vec<u64> =
+        scenario.designs.iter().filter_map(|it| Some(it.variant?.memory_gib)).collect();
+    sizes.sort_unstable();
+    sizes.dedup();
+    let point = |gib: &u64| {
+        json!({
+            "name": format!("{gib}GiB"),
+            "label": format!("{gib}GiB"),
+            "phrase": format!("{gib} GiB of memory"),
+            "number": gib << 30,
+        })
+    };
+    let points: Vec<Value> = sizes.iter().map(point).collect();
+    match points.is_empty() {
+        true => json!([]),
+        false => json!([{
+            "name": "memory", "keys": ["engine.memory-limit"], "unit": "bytes", "points": points,
+        }]),
+    }
 }
 
 fn workload(scenario: &Scenario) -> Value {
@@ -298,6 +342,7 @@ fn manifest(scenario: &Scenario) -> Manifest {
         started_wall_ns: 1_790_000_000_000_000_000,
         plan: json!({
             "format": 1,
+            "axes": axes(scenario),
             "engine": { "kind": "postgresql", "cpus": 4.0, "memory_limit_bytes": 512u64 << 20 },
             "workload": workload(scenario),
             "outcome": scenario.job.map_or(Value::Null, |job| job.outcome()),

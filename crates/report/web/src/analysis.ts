@@ -11,6 +11,7 @@ format: number,
 study: Study,
 workload: Workload,
 verdict: Verdict,
+axes: Array<Axis>,
 designs: Array<Design>,
 comparisons: Array<Comparison>,
 rungs: Array<Rung>,
@@ -38,6 +39,18 @@ software: unknown,
 method: Method, };
 
 export type Answer = "winner" | "no-difference-shown" | "equivalent" | "not-repeated" | "host-limited" | "not-comparable" | "invalid" | "single-design" | "no-data";
+
+export type Axis = {
+name: string,
+keys: Array<string>,
+unit: string | null,
+points: Array<AxisPoint>, };
+
+export type AxisPoint = {
+name: string,
+label: string,
+phrase: string,
+number: number | null, };
 
 export type Basis = "runs" | "within-run" | "bootstrap" | "none";
 
@@ -139,6 +152,7 @@ p_adjusted: number | null,
 p_permutation: number | null,
 p_equivalence: number | null,
 repeats_needed: number | null,
+published: number | null,
 outcome: Outcome,
 text: string, };
 
@@ -168,6 +182,9 @@ export type Design = {
 name: string,
 title: string,
 description: string,
+of: string,
+of_title: string,
+coordinates: Array<number>,
 evidence: Evidence,
 facts: Array<[string, string]>, };
 
@@ -280,6 +297,9 @@ design: number,
 metric: string,
 users: Array<number>,
 values: Array<number>,
+rungs: Array<number | null>,
+ours: Array<number | null>,
+experiment: string,
 source: string,
 note: string, };
 

@@ -13,6 +13,7 @@ import { readAnalysis } from "./data";
 import { html } from "./dom";
 import { masthead } from "./masthead";
 import { openPage, type Page } from "./page";
+import { axes } from "./section/axes";
 import { blockLoads } from "./section/blockLoads";
 import { checks } from "./section/checks";
 import { curves } from "./section/curves";
@@ -36,7 +37,7 @@ import { speakOf } from "./vocabulary";
 type Section = (page: Page) => HTMLElement | null;
 
 const SECTIONS: readonly Section[] = [
-  verdict, why, findings, throughput, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
+  verdict, why, findings, axes, throughput, searches, blockLoads, rateCurves, curves, distribution, timelines, numbers, published, evidence,
   checks, designs, settings, sources, host, method, downloads,
 ];
 

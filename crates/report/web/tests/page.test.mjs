@@ -364,6 +364,24 @@ describe("the page in a browser", { skip: skip !== "" }, () => {
     await close();
   });
 
+  test("draws what was varied, numbers as a line and names as bars", async () => {
+    const point = (name, number) => ({ name, label: name, phrase: `${name} of memory`, number });
+    const onAxis = (points) => (analysis) => {
+      analysis.axes = [{ name: "memory", keys: ["engine.memory-limit"], unit: null, points }];
+      analysis.designs.forEach((design, index) => Object.assign(design, { of: "nvme", of_title: "NVMe drive", coordinates: [index] }));
+      for (const comparison of analysis.comparisons) comparison.published = 1.5;
+    };
+    const numbers = await opens("axis.html", onAxis([point("8GiB", 8), point("32GiB", 32)]));
+    assert.ok(await numbers.page.locator("#axes .curve").count() > 0);
+    assert.match(await numbers.page.textContent("#axes table:last-of-type"), /32GiB[^]*1\.50/);
+    assert.match(await numbers.page.textContent("nav, .contents"), /By memory/);
+    await numbers.close();
+    const names = await opens("named.html", onAxis([point("default", null), point("explicit", null)]));
+    assert.ok(await names.page.locator("#axes .bar").count() > 0);
+    assert.equal(await names.page.locator("#axes .curve").count(), 0);
+    await names.close();
+  });
+
   test("speaks of requests where storage was loaded, not a database", async () => {
     const { page, close } = await opens("blocks.html", (analysis) => {
       Object.assign(analysis.workload, { name: "io", counted: "I/Os", unit: "IOPS", rate: "I/Os per second", rate_unit: "1/s" });

@@ -3,6 +3,7 @@
 //! Each key is declared once, with [`crate::section::section!`]: struct, reader and JSON schema follow from it. What a
 //! missing key means is decided by `defaults.toml` and the resolver.
 
+pub(crate) mod axis;
 pub(crate) mod background;
 pub(crate) mod block;
 pub(crate) mod client;
@@ -19,6 +20,7 @@ pub(crate) mod study;
 pub(crate) mod weights;
 pub(crate) mod workload;
 
+pub(crate) use axis::Axis;
 pub(crate) use background::Background;
 pub(crate) use client::Client;
 pub(crate) use design::{Design, Device, Volume, Volumes};

@@ -29,7 +29,7 @@ section! {
     /// measure for
     /// each rung of the ladder, then stop and check.
     pub(crate) struct Procedure as "Procedure" {
-        /// Virtual users of each rung of the ladder, strictly ascending.
+        /// Virtual users of each rung of the ladder, each number once, in the order of the run.
         "users" users: Entry<Vec<u32>> =
             One(list_of(1..=RUNGS_MAX, LADDER, count(USERS)));
         /// Idle time between the start of the server and the warm-up.

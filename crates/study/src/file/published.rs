@@ -1,26 +1,34 @@
 //! `[[published]]`: results that others printed.
 
-use crate::entry::Entry;
+use crate::entry::{Entry, Section};
+use crate::file::axis::Changes;
 use crate::section::*;
 use schemars::json_schema;
 
 section! {
-    /// A series of published results for one design.
+    /// A series of published results for one design, at one point of every axis.
     pub(crate) struct Published as "Published" {
-        /// Name of the design of this study that it belongs to.
+        /// Name of the design of this study that it belongs to. The only one, when left out.
         "design" design: Entry<String> = One(text());
-        /// `nopm`, `tpm`, `tpm-per-user` or `cpu-idle` (percent).
+        /// The point of each axis, by its name: `at = { tuning = "explicit" }`.
+        "at" at: Section<Changes> = table::<Changes>();
+        /// What was measured: `result` is what the workload counts (also written `nopm`), `p95` the response
+        /// time of that, `volumes.data.read-latency` the latency of a volume.
         "metric" metric: Entry<String> = One(text());
-        /// Number of users of each value, at the size of the publication.
+        /// Unit of the values: `ms`, `%` or `MB/s`. That of the record, when left out.
+        "unit" unit: Entry<String> = One(text());
+        /// Number of users of each value, at the size of the publication. A job has none.
         "users" users: Entry<Vec<u32>> = One(list("numbers of users", count_from_one()));
         /// The values, one per number of users.
         "values" values: Entry<Vec<f64>> = One(list("numbers", number(0.0..=1e15)));
+        /// Id of the experiment, such as `V6`.
+        "experiment" experiment: Entry<String> = One(text());
         /// Document and figure.
         "source" source: Entry<String> = One(text());
         /// What to know before comparing.
         "note" note: Entry<String> = One(text());
     }
-    limits { "required": ["design", "metric", "users", "values", "source"] }
+    limits { "required": ["metric", "values", "source"] }
 }
 
 /// Whole numbers from 1.

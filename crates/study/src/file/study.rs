@@ -2,8 +2,8 @@
 
 use crate::entry::{Entry, Section};
 use crate::file::{
-    Background, Client, Design, Engine, Fault, IoProfile, Procedure, Published, Volumes, Weights,
-    Workload,
+    Axis, Background, Client, Design, Engine, Fault, IoProfile, Procedure, Published, Volumes,
+    Weights, Workload,
 };
 use crate::limits::SEED;
 use crate::section::*;
@@ -29,6 +29,8 @@ section! {
         "volumes" volumes: Section<Volumes> = table::<Volumes>();
         /// The storage designs that are compared.
         "design" design: Entry<Vec<Section<Design>>> = tables::<Design>();
+        /// What is varied besides designs and users.
+        "axis" axis: Entry<Vec<Section<Axis>>> = tables::<Axis>();
         /// What the users do.
         "workload" workload: Section<Workload> = table::<Workload>();
         /// How it is measured.
@@ -48,7 +50,7 @@ section! {
     written_for {
         "designs" => "design", "description" => "question", "users" => "procedure",
         "warehouses" => "workload", "faults" => "fault", "backgrounds" => "background",
-        "mix" => "weights", "io-profiles" => "io-profile",
+        "mix" => "weights", "axes" => "axis", "io-profiles" => "io-profile",
     }
     limits { "required": ["name", "question", "design", "workload", "procedure"] }
 }

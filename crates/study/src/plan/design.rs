@@ -8,7 +8,7 @@ use underlay_core::{Bytes, Evidence};
 use underlay_model::cluster::{ClusterSpec, Policy};
 use underlay_model::{DeviceProfile, DiskGroupSpec};
 
-use super::{ClientPlan, EnginePlan};
+use super::{ClientPlan, EnginePlan, VariantPlan};
 
 /// One storage design.
 #[derive(Clone, Debug)]
@@ -35,6 +35,8 @@ pub struct DesignPlan {
     pub client: ClientPlan,
     /// Whether results of this design are measured or emulated.
     pub evidence: Evidence,
+    /// Of a study with axes: where it lies on them.
+    pub variant: Option<VariantPlan>,
 }
 
 /// Where the volumes of a design live.

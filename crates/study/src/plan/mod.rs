@@ -3,6 +3,7 @@
 //! Inner types, therefore without serde: the JSON form is written by [`crate::plan_json`]. Nothing in
 //! here touches the host; what the host can do was given as values when the plan was made.
 
+mod axis;
 mod block;
 mod client;
 mod design;
@@ -23,6 +24,7 @@ use crate::options::PlanOptions;
 use crate::problem::Source;
 use crate::weights_plan::WeightsPlan;
 
+pub use axis::{AxisPlan, AxisPoint, AxisUnit, VariantPlan};
 pub use block::BlockPlan;
 pub(crate) use block::scaled as scaled_concurrency;
 pub use client::{ClientPlace, ClientPlan, NetworkPlan};
@@ -56,8 +58,14 @@ pub struct Plan {
     pub evidence: Evidence,
     /// The engine as all designs use it, before the overrides of a design.
     pub engine: EnginePlan,
-    /// The storage designs, in the order of the file. At least one.
+    /// The storage designs, in the order of the file. At least one. With axes: the variants, which are each design at each
+    /// combination of points.
     pub designs: Vec<DesignPlan>,
+    /// What is varied besides designs and users; in the order of the file.
+    pub axes: Vec<AxisPlan>,
+    /// With axes: the plan of each combination of points, with the designs and the schedule of the whole. Empty without; then
+    /// this plan is its only one. Values above that an axis varies are those of the first combination.
+    pub points: Vec<Plan>,
     /// What the users do.
     pub workload: WorkloadPlan,
     /// How it is measured.
@@ -94,6 +102,16 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The plans of all combinations of points: this one, without axes.
+    pub fn plans(&self) -> Vec<&Plan> {
+        if self.points.is_empty() { vec![self] } else { self.points.iter().collect() }
+    }
+
+    /// The position in [`Plan::plans`] of the plan that the runs of a design carry out.
+    pub fn point_of(&self, design: usize) -> usize {
+        self.designs[design].variant.as_ref().map_or(0, |variant| variant.point)
+    }
+
     /// Whether the designs are different kinds of evidence, so that none can be said of all.
     pub fn is_mixed_evidence(&self) -> bool {
         self.designs.windows(2).any(|two| two[0].evidence != two[1].evidence)
@@ -175,12 +193,20 @@ pub struct Estimates {
 pub struct PublishedSeries {
     /// Name of the design in this study.
     pub design: String,
-    /// `nopm`, `tpm`, `tpm-per-user`, `cpu-idle`.
+    /// The point of each axis, by their names; in the order of the axes.
+    pub at: Vec<(String, String)>,
+    /// What was measured, by the words of the study format: `nopm`, `p95`, ...
     pub metric: String,
-    /// Number of users of each value, at the size the study was published with.
+    /// Unit of the values as printed; empty where it is that of the workload.
+    pub unit: String,
+    /// What a value is multiplied by to be in the unit of records.
+    pub factor: f64,
+    /// Number of users of each value, at the size the study was published with; empty of a job.
     pub users: Vec<u32>,
     /// The values, one per number of users.
     pub values: Vec<f64>,
+    /// Id of the experiment; empty where it has none.
+    pub experiment: String,
     /// Document and figure.
     pub source: String,
     /// What to know before comparing.

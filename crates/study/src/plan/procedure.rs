@@ -20,7 +20,8 @@ json_struct! {
     /// ramp up and measure, then stop and check.
     #[derive(Clone, Debug, PartialEq)]
     pub struct ProcedurePlan {
-        /// Virtual users of each rung, strictly ascending; of a job its sessions, of a block load its threads per volume.
+        /// Virtual users of each rung, in the order of the run, each once; of a job its sessions, of a block load its threads per
+        /// volume, ascending.
         "users" users: Vec<u32>,
         /// Idle time between the start of the server and the warm-up.
         "settle_ns" settle: Nanos,

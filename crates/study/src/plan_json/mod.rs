@@ -18,8 +18,8 @@ use crate::json_value::ToJson;
 use crate::options::PlanOptions;
 use crate::parse::Study;
 use crate::plan::{
-    EnginePlan, Estimates, Origin, Plan, ProcedurePlan, PublishedSeries, Setting, Sizes,
-    WorkloadPlan,
+    AxisPlan, AxisPoint, AxisUnit, DesignPlan, EnginePlan, Estimates, Origin, Plan, ProcedurePlan,
+    PublishedSeries, Setting, Sizes, VariantPlan, WorkloadPlan,
 };
 use crate::problem::Source;
 
@@ -44,7 +44,7 @@ pub enum RecordedPlanError {
 /// The plan as JSON.
 pub fn plan_json(plan: &Plan) -> Value {
     let has_server = plan.workload.kind.block().is_none();
-    json!({
+    let mut whole = json!({
         "format": PLAN_FORMAT,
         "name": plan.name,
         "title": plan.title,
@@ -55,11 +55,7 @@ pub fn plan_json(plan: &Plan) -> Value {
         "full_size": sizes(&plan.full_size),
         "size": sizes(&plan.size),
         "engine": has_server.then(|| engine(&plan.engine)),
-        "designs": plan
-            .designs
-            .iter()
-            .map(|planned| design(planned, has_server))
-            .collect::<Vec<_>>(),
+        "designs": designs(plan),
         "workload": workload(&plan.workload),
         "procedure": plan.procedure.to_json(),
         "outcome": outcome(&plan.workload, &plan.procedure),
@@ -77,6 +73,86 @@ pub fn plan_json(plan: &Plan) -> Value {
         "provenance": plan.provenance.iter().map(setting).collect::<Vec<_>>(),
         "study": { "name": plan.source.name, "text": plan.source.text },
         "options": plan.options.to_json(),
+    });
+    if !plan.axes.is_empty() {
+        whole["axes"] = plan.axes.iter().map(axis).collect();
+    }
+    whole
+}
+
+/// The designs. Of a study with axes, each also says where it lies on them, and what of the rest is its own.
+fn designs(plan: &Plan) -> Vec<Value> {
+    let own = own_parts(plan);
+    let has_server = plan.workload.kind.block().is_none();
+    let one = |one: &DesignPlan| {
+        let mut written = design(one, has_server);
+        if let Some(variant) = &one.variant {
+            written["variant"] = self::variant(plan, variant);
+            for (key, values) in &own {
+                written[key] = values[variant.point].clone();
+            }
+        }
+        written
+    };
+    plan.designs.iter().map(one).collect()
+}
+
+/// The parts of a plan, beside its designs, that differ between its points: key, and its value at each point.
+fn own_parts(plan: &Plan) -> Vec<(String, Vec<Value>)> {
+    // Of designs and their runs the merged plan has all; the server and its sizes are the designs'.
+    const OF_DESIGNS: [&str; 3] = ["engine", "size", "full_size"];
+    let part = |point: &Plan| {
+        let mut part = plan_json(&Plan {
+            designs: Vec::new(),
+            axes: Vec::new(),
+            schedule: Vec::new(),
+            weights: Vec::new(),
+            background: Vec::new(),
+            faults: Vec::new(),
+            published: Vec::new(),
+            findings: Vec::new(),
+            provenance: Vec::new(),
+            ..point.clone()
+        });
+        part["estimates"] = json!({
+            "database_bytes": point.estimates.database.0,
+            "working_set_ratio": point.estimates.working_set_ratio,
+        });
+        part
+    };
+    let parts: Vec<Value> = plan.points.iter().map(part).collect();
+    let keys = parts.first().and_then(Value::as_object).into_iter().flat_map(|part| part.keys());
+    let keys = keys.filter(|key| !OF_DESIGNS.contains(&key.as_str()));
+    let own = keys.filter(|key| parts.windows(2).any(|two| two[0][*key] != two[1][*key]));
+    own.map(|key| (key.clone(), parts.iter().map(|part| part[key].clone()).collect())).collect()
+}
+
+fn variant(plan: &Plan, variant: &VariantPlan) -> Value {
+    let at = plan.axes.iter().zip(&variant.coordinates);
+    let at = at.map(|(axis, point)| (axis.name.clone(), axis.points[*point].name.as_str().into()));
+    json!({
+        "design": variant.design,
+        "design_title": variant.design_title,
+        "at": Value::Object(at.collect()),
+    })
+}
+
+fn axis(axis: &AxisPlan) -> Value {
+    let point = |point: &AxisPoint| {
+        let set = point.set.iter().map(|(path, value)| (path.clone(), value.as_str().into()));
+        json!({
+            "name": point.name,
+            "label": point.label,
+            "phrase": point.phrase,
+            "number": point.number,
+            "set": Value::Object(set.collect()),
+        })
+    };
+    json!({
+        "name": axis.name,
+        "keys": axis.keys,
+        "unit": axis.unit.map(AxisUnit::as_str),
+        "points": axis.points.iter().map(point).collect::<Vec<_>>(),
     })
 }
 
@@ -152,14 +228,22 @@ fn estimates(estimates: &Estimates) -> Value {
 }
 
 fn published(series: &PublishedSeries) -> Value {
-    json!({
+    let mut published = json!({
         "design": series.design,
         "metric": series.metric,
+        "unit": series.unit,
+        "factor": series.factor,
         "users": series.users,
         "values": series.values,
+        "experiment": series.experiment,
         "source": series.source,
         "note": series.note,
-    })
+    });
+    if !series.at.is_empty() {
+        let at = series.at.iter().map(|(axis, point)| (axis.clone(), point.as_str().into()));
+        published["at"] = Value::Object(at.collect());
+    }
+    published
 }
 
 fn finding(finding: &Finding) -> Value {

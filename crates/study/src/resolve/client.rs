@@ -159,7 +159,8 @@ impl Resolver<'_> {
         workload: Option<&WorkloadChoice>,
         procedure: &ProcedureChoice,
     ) {
-        if client.place() != ClientPlace::Remote {
+        // Where an axis moves the client, its network is for the points at which it is remote.
+        if client.place() != ClientPlace::Remote && !self.varies("client.place") {
             for key in own.of_network() {
                 self.network_of_nothing(&key, client.place());
             }
@@ -186,7 +187,10 @@ impl Resolver<'_> {
     /// Reports a network of the study that none of its clients is behind.
     pub(super) fn check_study_client(&mut self, study: &ClientChoice, clients: &[ClientPlan]) {
         // Without a design in order nothing is known of the others.
-        if clients.is_empty() || clients.iter().any(|client| client.network.is_some()) {
+        if self.varies("client.place")
+            || clients.is_empty()
+            || clients.iter().any(|client| client.network.is_some())
+        {
             return;
         }
         for key in study.of_network() {
@@ -235,8 +239,9 @@ impl Resolver<'_> {
         if connections.value < most.value {
             return;
         }
-        let is_as_written =
-            self.scale == Scale::FULL && !matches!(most.origin, Origin::CommandLine { .. });
+        let is_as_written = self.scale == Scale::FULL
+            && !matches!(most.origin, Origin::CommandLine { .. })
+            && !self.varies("client.connections");
         let text = format!(
             "{} connections are not shared: there are at most {} users",
             connections.value, most.value

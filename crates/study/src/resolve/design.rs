@@ -255,6 +255,7 @@ impl Resolver<'_> {
             engine: engine.plan()?,
             engine_overrides: overrides,
             client: client.plan(),
+            variant: None,
         })
     }
 
@@ -322,7 +323,9 @@ impl Resolver<'_> {
         background: &[BackgroundPlan],
         faults: &[FaultPlan],
     ) {
-        if let [only] = plans {
+        if let [only] = plans
+            && self.axes.is_empty()
+        {
             self.finding(
                 Severity::Warning,
                 "single-design",

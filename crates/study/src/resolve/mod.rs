@@ -37,13 +37,16 @@ use crate::file;
 use crate::finding::{Finding, Severity};
 use crate::host_view::HostView;
 use crate::options::PlanOptions;
-use crate::plan::{EngineKind, Order, Plan, ProcedurePlan, RunPlan, Scale, Setting, Sizes};
+use crate::plan::{
+    AxisPlan, EngineKind, Order, Plan, ProcedurePlan, RunPlan, Scale, Setting, Sizes,
+};
 use crate::problem::Source;
 use crate::report::Report;
 
 use chosen::{Chosen, Layer, Pick, pick};
 use engine::EngineChoice;
 use io_profiles::OwnIoProfiles;
+pub(crate) use names::{proposed, unsafe_because};
 use workload::VolumeScale;
 
 /// What a resolution works with and collects.
@@ -53,6 +56,8 @@ pub(crate) struct Resolver<'a> {
     file: &'a file::Study,
     defaults: &'static file::Study,
     options: &'a PlanOptions,
+    /// What the study varies besides designs and users; `file` is the study at one of their points.
+    axes: &'a [AxisPlan],
     host: &'a HostView<'a>,
     scale: Scale,
     /// The study's engine, once it is decided.
@@ -71,7 +76,7 @@ impl<'a> Resolver<'a> {
     pub fn new(
         source: &'a Source,
         file: &'a file::Study,
-        options: &'a PlanOptions,
+        (options, axes): (&'a PlanOptions, &'a [AxisPlan]),
         host: &'a HostView<'a>,
         report: Report,
     ) -> Resolver<'a> {
@@ -81,6 +86,7 @@ impl<'a> Resolver<'a> {
             file,
             defaults: builtin::defaults(),
             options,
+            axes,
             host,
             scale: options.scale.unwrap_or(Scale::FULL),
             kind: EngineKind::default(),
@@ -90,6 +96,14 @@ impl<'a> Resolver<'a> {
             findings: Vec::new(),
             provenance: Vec::new(),
         }
+    }
+
+    /// Whether an axis varies this key, of the study or of a design.
+    fn varies(&self, key: &str) -> bool {
+        let is_key = |path: &String| {
+            path.strip_suffix(key).is_some_and(|before| before.is_empty() || before.ends_with('.'))
+        };
+        self.axes.iter().flat_map(|axis| &axis.keys).any(is_key)
     }
 
     /// The plan, unless there is any problem.
@@ -115,7 +129,8 @@ impl<'a> Resolver<'a> {
         self.doubt_designs(&designs, &background, &faults);
         let published = self.published();
         if let Some(repeats) = &procedure.repeats {
-            self.check_repeats_of(repeats, designs.len());
+            let points: usize = self.axes.iter().map(|axis| axis.points.len()).product();
+            self.check_repeats_of(repeats, designs.len() * points);
         }
 
         let (name, title, question) = identity?;
@@ -163,6 +178,8 @@ impl<'a> Resolver<'a> {
             source: self.source.clone(),
             options: self.options.clone(),
             designs,
+            axes: Vec::new(),
+            points: Vec::new(),
         };
         plan.estimates = estimate::estimates(&plan, self.host);
         self.question_worth(&plan);
@@ -273,7 +290,7 @@ impl<'a> Resolver<'a> {
 }
 
 /// Every run in the order of execution.
-fn schedule(designs: usize, procedure: &ProcedurePlan, seed: RootSeed) -> Vec<RunPlan> {
+pub(crate) fn schedule(designs: usize, procedure: &ProcedurePlan, seed: RootSeed) -> Vec<RunPlan> {
     let runs: Vec<RunPlan> = (0..procedure.repeats)
         .flat_map(|repeat| {
             let order = order(designs, repeat, procedure.order, seed);

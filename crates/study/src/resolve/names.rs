@@ -24,7 +24,8 @@ impl Resolver<'_> {
     }
 }
 
-fn unsafe_because(name: &str) -> Option<String> {
+/// Why a name is not safe in a file name.
+pub(crate) fn unsafe_because(name: &str) -> Option<String> {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_.".contains(c);
     if name.is_empty() {
         return Some("the name is empty".to_string());
@@ -40,7 +41,7 @@ fn unsafe_because(name: &str) -> Option<String> {
 }
 
 /// The nearest safe name.
-fn proposed(name: &str) -> String {
+pub(crate) fn proposed(name: &str) -> String {
     let replaced: String = name
         .to_lowercase()
         .chars()

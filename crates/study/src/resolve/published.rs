@@ -1,19 +1,83 @@
 //! Published series: their references and their shape.
 
 use super::Resolver;
-use crate::entry::Entry;
+use crate::entry::{Entry, Section};
 use crate::file::Published;
 use crate::plan::PublishedSeries;
 use crate::suggest::{listed, nearest};
 
-const METRICS: [&str; 4] = ["nopm", "tpm", "tpm-per-user", "cpu-idle"];
+/// What a metric is, which decides the units that its values can be printed in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Quantity {
+    /// A number without a unit, or in the unit of the workload.
+    Count,
+    /// A part of a whole.
+    Share,
+    /// A time.
+    Time,
+    /// Bytes per second.
+    ByteRate,
+}
+
+/// What a record has of each rung.
+const METRICS: [(&str, Quantity); 17] = [
+    ("result", Quantity::Count),
+    ("nopm", Quantity::Count),
+    ("tpm", Quantity::Count),
+    ("tpm-per-user", Quantity::Count),
+    ("cpu-idle", Quantity::Share),
+    ("transactions-per-second", Quantity::Count),
+    ("error-share", Quantity::Share),
+    ("server-cpu-idle", Quantity::Share),
+    ("cpu-iowait", Quantity::Share),
+    ("server-cores", Quantity::Count),
+    ("driver-cores", Quantity::Count),
+    ("log-bytes-per-second", Quantity::ByteRate),
+    ("cache-hit-share", Quantity::Share),
+    ("p50", Quantity::Time),
+    ("p95", Quantity::Time),
+    ("p99", Quantity::Time),
+    ("mean", Quantity::Time),
+];
+
+/// What a record has of each volume of a rung, behind `volumes.NAME.`.
+const VOLUME_METRICS: [(&str, Quantity); 9] = [
+    ("read-iops", Quantity::Count),
+    ("write-iops", Quantity::Count),
+    ("flush-iops", Quantity::Count),
+    ("read-bytes-per-second", Quantity::ByteRate),
+    ("write-bytes-per-second", Quantity::ByteRate),
+    ("queue-length", Quantity::Count),
+    ("read-latency", Quantity::Time),
+    ("write-latency", Quantity::Time),
+    ("flush-latency", Quantity::Time),
+];
+
+impl Quantity {
+    /// The units, with what a value is multiplied by to be in that of the record.
+    fn units(self) -> &'static [(&'static str, f64)] {
+        match self {
+            Quantity::Count => &[],
+            Quantity::Share => &[("%", 0.01), ("share", 1.0)],
+            Quantity::Time => &[("ms", 1e6), ("us", 1e3), ("s", 1e9), ("ns", 1.0)],
+            Quantity::ByteRate => &[
+                ("MB/s", 1e6),
+                ("GB/s", 1e9),
+                ("kB/s", 1e3),
+                ("B/s", 1.0),
+                ("MiB/s", 1_048_576.0),
+                ("GiB/s", 1_073_741_824.0),
+            ],
+        }
+    }
+}
 
 impl Resolver<'_> {
     /// All series that are in order.
     pub(super) fn published(&mut self) -> Vec<PublishedSeries> {
         let Entry::Given { value: sections, .. } = &self.file.published else { return Vec::new() };
         let names: Vec<String> = self.design_names().into_iter().flatten().collect();
-        let series = |section: &crate::entry::Section<Published>| {
+        let series = |section: &Section<Published>| {
             if section.refused { None } else { self.series(section, &names) }
         };
         sections.iter().filter_map(series).collect()
@@ -21,39 +85,186 @@ impl Resolver<'_> {
 
     fn series(
         &mut self,
-        section: &crate::entry::Section<Published>,
+        section: &Section<Published>,
         names: &[String],
     ) -> Option<PublishedSeries> {
-        let design = self.of_series(section, "design", &section.design);
+        let design = match (&section.design, names) {
+            (Entry::Absent, [only]) => Some(only.clone()),
+            _ => self.of_series(section, "design", &section.design),
+        };
         let metric = self.of_series(section, "metric", &section.metric);
-        let users = self.of_series(section, "users", &section.users);
+        let is_job =
+            self.file.workload.batch.is_present() || self.file.workload.warehouse.is_present();
+        let users = match &section.users {
+            Entry::Absent if is_job => Some(Vec::new()),
+            users => self.of_series(section, "users", users),
+        };
         let values = self.of_series(section, "values", &section.values);
         let source = self.of_series(section, "source", &section.source);
         self.check_word(&section.design, names.iter().map(String::as_str), "design of this study");
-        self.check_word(&section.metric, METRICS, "metric");
+        let quantity = self.quantity(&section.metric);
+        let unit = self.unit(section, quantity);
+        let at = self.coordinates(section);
         let (users, values) = (users?, values?);
-        if users.len() != values.len() {
+        let expected = users.len().max(usize::from(is_job));
+        if expected != values.len() {
             self.report.add(
                 section.values.span(),
                 "conflict",
                 "`published.values` does not fit `published.users`",
-                format!("{} values for {} numbers of users", values.len(), users.len()),
-                "write one value per number of users",
+                match is_job {
+                    true => format!("{} values for one job", values.len()),
+                    false => {
+                        format!("{} values for {} numbers of users", values.len(), users.len())
+                    }
+                },
+                "write one value per number of users; of a job one value",
             );
         }
+        let (unit, factor) = unit?;
         Some(PublishedSeries {
             design: design?,
+            at: at?,
             metric: metric?,
+            unit,
+            factor,
             users,
             values,
+            experiment: section.experiment.get().cloned().unwrap_or_default(),
             source: source?,
             note: section.note.get().cloned().unwrap_or_default(),
         })
     }
 
+    /// The point of every axis.
+    fn coordinates(&mut self, section: &Section<Published>) -> Option<Vec<(String, String)>> {
+        let given = &section.at.content.0;
+        let axes = self.axes;
+        let mut is_fine = true;
+        for (axis, point) in given {
+            let known = axes.iter().find(|known| known.name == *axis);
+            let (text, words): (&str, Vec<&str>) = match known {
+                None => (axis.as_str(), axes.iter().map(|axis| axis.name.as_str()).collect()),
+                Some(known) if known.points.iter().any(|one| one.name == point.text) => continue,
+                Some(known) => (
+                    point.text.as_str(),
+                    known.points.iter().map(|point| point.name.as_str()).collect(),
+                ),
+            };
+            let what = match known {
+                None => "axis of this study".to_string(),
+                Some(known) => format!("point of the axis `{}`", known.name),
+            };
+            is_fine = false;
+            let help = match words.is_empty() {
+                true => "remove `at`: the study has no [[axis]]".to_string(),
+                false => format!("use one of {}", listed(words.iter().copied())),
+            };
+            let label = match nearest(text, words.iter().copied()) {
+                Some(meant) => format!("did you mean `{meant}`?"),
+                None => "there is none of this name".to_string(),
+            };
+            let message = format!("`{text}` is no {what}");
+            self.report.at(&point.span, "unknown-name", message, label, help);
+        }
+        let missing = axes.iter().find(|axis| !given.iter().any(|(name, _)| *name == axis.name));
+        if let Some(axis) = missing.filter(|_| !section.at.refused && is_fine) {
+            let first = axis.points.first().map_or("", |point| point.name.as_str());
+            self.report.add(
+                section.at.span.clone().or_else(|| section.span.clone()),
+                "missing-key",
+                format!("the published series does not say its point of the axis `{}`", axis.name),
+                format!("`{}` is missing in `at`", axis.name),
+                format!("add at = {{ {} = \"{first}\" }}", axis.name),
+            );
+            return None;
+        }
+        let point = |axis: &crate::plan::AxisPlan| {
+            let (_, point) = given.iter().find(|(name, _)| *name == axis.name)?;
+            Some((axis.name.clone(), point.text.clone()))
+        };
+        (is_fine && !section.at.refused).then(|| axes.iter().filter_map(point).collect())
+    }
+
+    /// What a metric is; unknown ones are reported.
+    fn quantity(&mut self, entry: &Entry<String>) -> Option<Quantity> {
+        let Entry::Given { value: text, span } = entry else { return None };
+        let of_volume = text.strip_prefix("volumes.").and_then(|rest| {
+            let (volume, metric) = rest.split_once('.')?;
+            crate::file::Volumes::NAMES.contains(&volume).then_some(metric)
+        });
+        let known: &[(&str, Quantity)] =
+            if of_volume.is_some() { &VOLUME_METRICS } else { &METRICS };
+        let word = of_volume.unwrap_or(text);
+        if let Some((_, quantity)) = known.iter().find(|(name, _)| *name == word) {
+            return Some(*quantity);
+        }
+        let words = || known.iter().map(|(name, _)| *name);
+        let label = match nearest(word, words()) {
+            Some(meant) => format!("did you mean `{meant}`?"),
+            None => "not a metric".to_string(),
+        };
+        let help = match of_volume {
+            Some(_) => format!("use one of {}", listed(words())),
+            None => format!(
+                "use one of {}, or of a volume for example `volumes.data.read-latency`",
+                listed(words())
+            ),
+        };
+        self.report.at(span, "unknown-name", format!("`{text}` is not a metric"), label, help);
+        None
+    }
+
+    /// The unit of the values as printed, and what makes them those of the record.
+    fn unit(
+        &mut self,
+        section: &Section<Published>,
+        quantity: Option<Quantity>,
+    ) -> Option<(String, f64)> {
+        let quantity = quantity?;
+        let units = quantity.units();
+        let (unit, span) = match &section.unit {
+            Entry::Refused => return None,
+            Entry::Given { value, span } => (value, span),
+            Entry::Absent => match quantity {
+                Quantity::Count => return Some((String::new(), 1.0)),
+                // Papers print shares in percent.
+                Quantity::Share => return Some(("%".to_string(), 0.01)),
+                Quantity::Time | Quantity::ByteRate => {
+                    self.report.add(
+                        section.metric.span(),
+                        "missing-key",
+                        "the published series does not say its `unit`",
+                        "`unit` is missing",
+                        format!(
+                            "add `unit`, one of {}",
+                            listed(units.iter().map(|(name, _)| *name))
+                        ),
+                    );
+                    return None;
+                }
+            },
+        };
+        if let Some((name, factor)) = units.iter().find(|(name, _)| *name == unit.as_str()) {
+            return Some((name.to_string(), *factor));
+        }
+        // What a workload counts, people call by many names.
+        if quantity == Quantity::Count {
+            return Some((unit.clone(), 1.0));
+        }
+        self.report.at(
+            span,
+            "wrong-unit",
+            format!("`{unit}` is not a unit of this metric"),
+            "its values cannot be compared with those of a record",
+            format!("use one of {}", listed(units.iter().map(|(name, _)| *name))),
+        );
+        None
+    }
+
     fn of_series<T: Clone>(
         &mut self,
-        section: &crate::entry::Section<Published>,
+        section: &Section<Published>,
         key: &str,
         entry: &Entry<T>,
     ) -> Option<T> {

@@ -51,7 +51,7 @@ impl Resolver<'_> {
     fn doubt_working_set(&mut self, plan: &Plan) {
         let WorkloadKind::Tpcc(tpcc) = &plan.workload.kind else { return };
         let users = &plan.procedure.users;
-        let (Some(&first), Some(&last)) = (users.first(), users.last()) else { return };
+        let (Some(&first), Some(&last)) = (users.iter().min(), users.iter().max()) else { return };
         let reached = |users| tpcc.home_warehouse.reachable(tpcc.warehouses, users);
         let (few, many) = (reached(first), reached(last));
         let is_read_from_storage =

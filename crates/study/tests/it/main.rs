@@ -1,5 +1,6 @@
 //! Studies as their authors write them: shipped, malformed, mutated, overridden.
 
+mod axes;
 mod block;
 mod fuzz;
 mod malformed;

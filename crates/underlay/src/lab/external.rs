@@ -202,7 +202,7 @@ fn course<S: Subject>(
         // What is wrong already cannot be distinguished from what the run breaks.
         checked_before.verdict(" before the run")?;
     }
-    let users = plan.procedure.users.last().copied().unwrap_or(1);
+    let users = plan.procedure.most_users();
     let before = subject.before(access, users)?;
     let target = access.target.with_application_name(APPLICATION_NAME);
     let mut spec = drive_spec(&plan.workload, &plan.procedure, plan.workload.seed);

@@ -169,7 +169,6 @@ pub(super) fn append(window: &mut DriveTick, tick: &DriveTick) {
 impl Ladder<'_> {
     /// Warms up and climbs.
     pub fn climb(&mut self, procedure: &ProcedurePlan) -> Result<(), Abort> {
-        let top = procedure.users.last().copied().unwrap_or(1);
         let warm_up_users = procedure.warm_up_users();
         self.settle(procedure)?;
         self.phase(PhaseKind::WarmUp, warm_up_users, procedure.warm_up, |ladder| {
@@ -188,10 +187,11 @@ impl Ladder<'_> {
             self.measure(*users, procedure.measure, |_| {})?;
         }
         // What is checked is the last rung, so it must have been measured.
-        let is_measured = self.measured.windows.last().is_some_and(|window| window.users == top);
-        match self.causal.filter(|_| is_measured) {
-            Some(spec) => causal_check::carry_out(self, spec, top),
-            None => Ok(()),
+        let last = procedure.users.last().copied();
+        let measured = self.measured.windows.last().map(|window| window.users);
+        match (self.causal, measured.filter(|_| measured == last)) {
+            (Some(spec), Some(users)) => causal_check::carry_out(self, spec, users),
+            _ => Ok(()),
         }
     }
 

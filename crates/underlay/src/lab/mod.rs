@@ -88,95 +88,125 @@ pub struct Executed {
 /// What kept it from beginning, with the exit code of the cause: it has no record then, and whatever is at its place was
 /// written by others.
 pub fn execute(plan: &Plan, place: &Place, observer: &mut dyn Observer) -> Result<Executed, Stop> {
-    let seed = plan.workload.seed;
+    let differ = || Stop::bad_input("the points of an axis have different workloads");
+    macro_rules! of {
+        ($kind:path, |$plan:ident, $seed:ident| $subject:expr) => {{
+            let make = |point: &Plan| match (&point.workload.kind, point.workload.seed) {
+                ($kind($plan), $seed) => $subject,
+                _ => Err(differ()),
+            };
+            let subjects = plan.plans().into_iter().map(make).collect::<Result<Vec<_>, Stop>>()?;
+            execute_with(&subjects, plan, place, observer)
+        }};
+    }
     match &plan.workload.kind {
-        WorkloadKind::Tpcc(tpcc) => {
-            execute_with(&TpccSubject::new(tpcc, seed)?, plan, place, observer)
+        WorkloadKind::Tpcc(_) => {
+            of!(WorkloadKind::Tpcc, |kind, seed| TpccSubject::new(kind, seed))
         }
-        WorkloadKind::Sysbench(sysbench) => {
-            execute_with(&SysbenchSubject::new(sysbench, seed)?, plan, place, observer)
+        WorkloadKind::Sysbench(_) => {
+            of!(WorkloadKind::Sysbench, |kind, seed| SysbenchSubject::new(kind, seed))
         }
-        WorkloadKind::Dvdstore(dvdstore) => {
-            execute_with(&DvdStoreSubject::new(dvdstore, seed), plan, place, observer)
+        WorkloadKind::Dvdstore(_) => {
+            of!(WorkloadKind::Dvdstore, |kind, seed| Ok(DvdStoreSubject::new(kind, seed)))
         }
-        WorkloadKind::Batch(batch) => {
-            execute_with(&BatchSubject::new(batch, seed), plan, place, observer)
+        WorkloadKind::Batch(_) => {
+            of!(WorkloadKind::Batch, |kind, seed| Ok(BatchSubject::new(kind, seed)))
         }
-        WorkloadKind::Warehouse(warehouse) => {
-            execute_with(&WarehouseSubject::new(warehouse, seed), plan, place, observer)
+        WorkloadKind::Warehouse(_) => {
+            of!(WorkloadKind::Warehouse, |kind, seed| Ok(WarehouseSubject::new(kind, seed)))
         }
-        WorkloadKind::Block(load) => execute_block(load, plan, place, observer),
+        WorkloadKind::Block(_) => {
+            let loads = plan.plans().into_iter().map(|point| point.workload.kind.block());
+            let loads: Vec<&BlockPlan> = loads.collect::<Option<_>>().ok_or_else(differ)?;
+            execute_block(&loads, plan, place, observer)
+        }
     }
 }
 
+/// Carries out a plan whose points, one without axes, have these subjects.
 fn execute_with<S: Subject>(
-    subject: &S,
+    subjects: &[S],
     plan: &Plan,
     place: &Place,
     observer: &mut dyn Observer,
 ) -> Result<Executed, Stop> {
     let HostSide { state, server_program } = HostSide::prepare(plan, observer)?;
-    let install = choose_install(plan)?;
+    let points = plan.plans();
+    let installs =
+        points.iter().map(|point| choose_install(point)).collect::<Result<Vec<_>, Stop>>()?;
     let user = unprivileged_user().map_err(|error| Stop::host(chain(&error)))?;
     let runtime =
         Runtime::new().map_err(|error| Stop::host(format!("could not start threads: {error}")))?;
 
-    let identity = subject.identity(install.engine());
-    let (path, mut recorder) = open_record(plan, place, (identity, Some(&install)))?;
+    let about: Vec<(String, Option<&Install>)> = installs
+        .iter()
+        .zip(subjects)
+        .map(|(install, subject)| (subject.identity(install.engine()), Some(install)))
+        .collect();
+    let (path, mut recorder) = open_record(plan, place, &about)?;
     let done = finished_runs(plan, &recorder)?;
     let dilation = dilation::decide(plan, (&state, &server_program), &mut recorder)?;
     let recorder = SharedRecorder::new(recorder);
     announce(plan, dilation, &path, &done, observer);
-    let spec = TemplateSpec {
-        state: &state,
-        install: &install,
-        subject,
-        user: user.as_ref(),
-        runtime: &runtime,
-    };
-    let outcome = template::ensure(&spec, &recorder, observer).and_then(|template| {
-        let bench = Bench {
-            plan,
-            recorder: &recorder,
+    let specs: Vec<TemplateSpec<'_, S>> = installs
+        .iter()
+        .zip(subjects)
+        .map(|(install, subject)| TemplateSpec {
             state: &state,
-            install: &install,
-            template: &template,
+            install,
             subject,
             user: user.as_ref(),
-            server_program: &server_program,
             runtime: &runtime,
-            dilation,
-        };
+        })
+        .collect();
+    let outcome = template::ensure_all(&specs, &recorder, observer).and_then(|templates| {
+        let mut benches = Vec::new();
+        for (point, plan) in points.iter().enumerate() {
+            benches.push(Bench {
+                plan,
+                recorder: &recorder,
+                state: &state,
+                install: &installs[point],
+                template: &templates[point],
+                subject: &subjects[point],
+                user: user.as_ref(),
+                server_program: &server_program,
+                runtime: &runtime,
+                dilation,
+            });
+        }
         carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
-            run::carry_out(&bench, order, run, observer)
+            run::carry_out(&benches[plan.point_of(run.design)], order, run, observer)
         })
     });
     end(recorder, outcome, path, observer)
 }
 
-/// Carries out a block load, which needs neither a server nor a template.
+/// Carries out a block load, which needs neither a server nor a template. `loads` has one for each point of the axes.
 fn execute_block(
-    load: &BlockPlan,
+    loads: &[&BlockPlan],
     plan: &Plan,
     place: &Place,
     observer: &mut dyn Observer,
 ) -> Result<Executed, Stop> {
     let HostSide { state, server_program } = HostSide::prepare(plan, observer)?;
-    let identity = block::run::identity(load, plan.workload.seed);
-    let (path, recorder) = open_record(plan, place, (identity, None))?;
+    let identity = |load: &&BlockPlan| (block::run::identity(load, plan.workload.seed), None);
+    let about: Vec<_> = loads.iter().map(identity).collect();
+    let (path, recorder) = open_record(plan, place, &about)?;
     let done = finished_runs(plan, &recorder)?;
     let recorder = SharedRecorder::new(recorder);
     announce(plan, Dilation::NONE, &path, &done, observer);
-    let stage = block::run::Stage {
-        plan,
-        load,
+    let points = plan.plans();
+    let stage = |point: usize| block::run::Stage {
+        plan: points[point],
+        load: loads[point],
         recorder: &recorder,
         state: &state,
         server_program: &server_program,
     };
     let outcome =
         carry_out_runs((plan, &recorder), (&path, &done), observer, |order, run, observer| {
-            block::run::carry_out(stage, order, run, observer)
+            block::run::carry_out(stage(plan.point_of(run.design)), order, run, observer)
         });
     end(recorder, outcome, path, observer)
 }
@@ -227,6 +257,7 @@ enum Outcome {
     Broken(String),
 }
 
+/// Carries out the schedule.
 fn carry_out_runs(
     study: (&Plan, &SharedRecorder),
     (record, done): (&Path, &[bool]),
@@ -307,11 +338,11 @@ fn choose_install(plan: &Plan) -> Result<Install, Stop> {
         })
 }
 
-/// `about` is the identity of the workload, and the server where there is one.
+/// `about` is of each point the identity of the workload, and the server where there is one.
 fn open_record(
     plan: &Plan,
     place: &Place,
-    about: (String, Option<&Install>),
+    about: &[(String, Option<&Install>)],
 ) -> Result<(PathBuf, Recorder), Stop> {
     let failed = |error: OpenError| match &error {
         // The path was the user's choice.
@@ -339,13 +370,20 @@ fn open_record(
     }
 }
 
-fn manifest(plan: &Plan, (identity, install): (String, Option<&Install>)) -> Manifest {
+fn manifest(plan: &Plan, about: &[(String, Option<&Install>)]) -> Manifest {
     let mut software = json!({
         "underlay": env!("CARGO_PKG_VERSION"),
         "build": if cfg!(debug_assertions) { "debug" } else { "release" },
     });
-    if let Some(install) = install {
-        software[install.product()] = install.version().into();
+    // The workload of a study whose axes vary it is all of them.
+    let mut identities: Vec<&str> = Vec::new();
+    for (identity, install) in about {
+        if let Some(install) = install {
+            software[install.product()] = install.version().into();
+        }
+        if !identities.contains(&identity.as_str()) {
+            identities.push(identity);
+        }
     }
     Manifest {
         study_name: plan.name.clone(),
@@ -353,7 +391,7 @@ fn manifest(plan: &Plan, (identity, install): (String, Option<&Install>)) -> Man
         question: plan.question.clone(),
         evidence: plan.evidence,
         seed: plan.seed,
-        identity,
+        identity: identities.join("+"),
         started_wall_ns: run::wall_clock_ns(),
         plan: plan_json(plan),
         host: serde_json::to_value(host_facts()).unwrap_or(Value::Null),

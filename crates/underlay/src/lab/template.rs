@@ -63,9 +63,38 @@ impl<S: Subject> TemplateSpec<'_, S> {
     }
 }
 
+/// The templates of all points of a study, in their order. Points with the same population share one.
+pub fn ensure_all<S: Subject>(
+    specs: &[TemplateSpec<'_, S>],
+    recorder: &SharedRecorder,
+    observer: &mut dyn Observer,
+) -> Result<Vec<Template>, Abort> {
+    let mut known: Vec<(String, Template)> = Vec::new();
+    let mut templates = Vec::new();
+    for spec in specs {
+        let key = spec.key();
+        let template = match known.iter().find(|(of, _)| *of == key) {
+            Some((_, template)) => template.clone(),
+            None => {
+                // The first load is the record's; those of further populations are known by what was loaded.
+                let name = match known.is_empty() {
+                    true => document::LOAD.to_string(),
+                    false => format!("{}-{key}", document::LOAD),
+                };
+                let template = ensure(spec, &name, recorder, observer)?;
+                known.push((key, template.clone()));
+                template
+            }
+        };
+        templates.push(template);
+    }
+    Ok(templates)
+}
+
 /// The template, from an earlier execution or loaded now.
-pub fn ensure<S: Subject>(
+fn ensure<S: Subject>(
     spec: &TemplateSpec<'_, S>,
+    name: &str,
     recorder: &SharedRecorder,
     observer: &mut dyn Observer,
 ) -> Result<Template, Abort> {
@@ -87,7 +116,7 @@ pub fn ensure<S: Subject>(
     observer.notice(&Event::TemplateReady { reused: false, size, elapsed: began.elapsed().into() });
     recorder
         .lock()
-        .write_document(None, document::LOAD, &load_document(&loaded, began.elapsed()))
+        .write_document(None, name, &load_document(&loaded, began.elapsed()))
         .during("write the record")?;
     Ok(template)
 }

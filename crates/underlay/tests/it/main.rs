@@ -12,6 +12,7 @@ mod io;
 mod mariadb;
 mod power_cut;
 mod simulate_and_calibrate;
+mod study_axes;
 mod study_client;
 mod study_faults;
 mod study_jobs;

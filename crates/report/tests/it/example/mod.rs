@@ -55,6 +55,7 @@ pub fn analysis(size: Size) -> Analysis {
             is_job: false,
         },
         verdict: verdict(),
+        axes: Vec::new(),
         designs: designs(),
         comparisons: comparisons(),
         rungs: rungs(),
@@ -191,6 +192,9 @@ fn designs() -> Vec<Design> {
         description:
             "A drive with power-loss protection; its numbers are fitted to published read data."
                 .into(),
+        of: name.into(),
+        of_title: title.into(),
+        coordinates: Vec::new(),
         evidence: EvidenceKind::Emulated,
         facts: vec![
             ("Link".into(), link.into()),
@@ -224,6 +228,7 @@ fn comparisons() -> Vec<Comparison> {
                 p_adjusted: Some(0.002),
                 p_permutation: Some(0.0625),
                 p_equivalence: Some(1.0),
+                published: None,
                 repeats_needed: None,
                 outcome: Outcome::Worse,
                 text: format!(
@@ -476,6 +481,9 @@ fn published() -> Vec<Published> {
         metric: "tpm".into(),
         users: vec![1, 8, 21, 89],
         values: values.into(),
+        rungs: vec![Some(1), Some(8), Some(21), None],
+        ours: vec![Some(20e3), Some(120e3), Some(180e3), None],
+        experiment: String::new(),
         source: "an invented paper, figure 1".into(),
         note: "other hosts".into(),
     };

@@ -1,5 +1,5 @@
-// Curves against users: one line per design with its own colour, dash and marker, and the confidence
-// interval as a whisker at each rung.
+// Curves against users, or against an axis of the study: one line per design with its own colour, dash and marker, and the
+// confidence interval as a whisker at each rung.
 
 import type { Estimate } from "../analysis";
 import { svg } from "../dom";
@@ -24,6 +24,8 @@ export interface CurvesData {
   vertical: Vertical;
   /** End of the axis, when values have a natural limit (100 %). */
   limit?: number;
+  /** What `rungs` are, when they are not numbers of users. */
+  horizontal?: { title: string; write: (rung: number) => string };
 }
 
 const HEIGHT = 216;
@@ -54,13 +56,13 @@ export function drawCurves(data: CurvesData, width: number): Drawing {
     width,
     HEIGHT,
     verticalAxis(area, y, tickTexts(y.ticks, data.unit)),
-    horizontalAxis(area, x, x.ticks.map(count), vocabulary().axis),
+    horizontalAxis(area, x, x.ticks.map(data.horizontal?.write ?? count), data.horizontal?.title ?? vocabulary().axis),
   );
   data.designs.forEach((design, index) => drawCurve(node, data, index, design, x, y));
   const stops = data.rungs.map((users, rung) => ({
     x: x.at(users),
     describe: () =>
-      readoutTable(usersText(users), data.designs, data.estimates[rung] ?? [], (value) => quantity(value, data.unit)),
+      readoutTable((data.horizontal?.write ?? usersText)(users), data.designs, data.estimates[rung] ?? [], (value) => quantity(value, data.unit)),
   }));
   return { node, stops, guide: [area.top, area.bottom] };
 }

@@ -78,6 +78,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
   const [hostLow, hostHigh] = turned
     ? [turn(comparison.host_high), turn(comparison.host_low)]
     : [comparison.host_low, comparison.host_high];
+  const published = turn(comparison.published);
   const ahead = comparison.outcome === "better" ? comparison.b : comparison.outcome === "worse" ? comparison.a : null;
   const label = comparison.users === null ? "peaks" : users(comparison.users);
   return {
@@ -91,6 +92,7 @@ function forestRow(page: Page, comparison: Comparison, turned: boolean): ForestR
       html("div", {}, comparison.text),
       html("div", { class: "muted" },
         low === null ? "one pair of runs: no interval" : `${interval(low, high, ratio)}, ${count(comparison.pairs)} pairs of runs`),
+      published === null ? "" : html("div", { class: "muted" }, `published: ${ratio(published)}`),
       hostLow === null ? "" : html("div", { class: "muted" }, `${interval(hostLow, hostHigh, ratio)} with the host's share`),
     ],
   };

@@ -1,21 +1,23 @@
-// Published results for these designs: shown next to ours, never mixed with them, because
+// Published results for these designs: shown next to this record's, never mixed with them, because
 // size, host and engine differ.
 
-import type { Published } from "../analysis";
+import type { Metric, Published } from "../analysis";
 import { drawCurves } from "../chart/curves";
 import { figure } from "../chart/frame";
 import { html } from "../dom";
-import { count, MISSING } from "../format";
+import { capitalised, count, MISSING, ratio } from "../format";
 import { legend, metricOf, section, type Page } from "../page";
 import { table } from "../table";
 import { quantity, unitName } from "../unit";
+import { vocabulary } from "../vocabulary";
 
 /** The section. */
 export function published(page: Page): HTMLElement | null {
   const all = page.analysis.published;
   if (all.length === 0) return null;
   const metrics = [...new Set(all.map((series) => series.metric))];
-  const remarks = [...new Set(all.map((series) => [series.source, series.note].filter(Boolean).join(": ")))];
+  const remarks = [...new Set(all.map((series) =>
+    [[series.experiment, series.source].filter(Boolean).join(", "), series.note].filter(Boolean).join(": ")))];
   return section(
     "published", "Published results",
     "Results published by others for these designs. Sizes, hosts and engines differ: compare shapes and ratios, not absolute values.",
@@ -31,23 +33,30 @@ function rungsOf(list: Published[]): number[] {
   return [...new Set(list.flatMap((series) => series.users))].sort((a, b) => a - b);
 }
 
-/** Papers print shares in percent; ours lie in 0..1. */
-function inUnit(value: number, series: Published, unit: string): number {
-  return unit === "share" && series.values.some((other) => other > 1) ? value / 100 : value;
+/** A published value and this record's. */
+function valuesOf(list: Published[], design: number, users: number): [number | null, number | null] {
+  const series = list.find((candidate) => candidate.design === design && candidate.users.includes(users));
+  const place = series?.users.indexOf(users) ?? 0;
+  return [series?.values[place] ?? null, series?.ours[place] ?? null];
 }
 
-function valueOf(list: Published[], design: number, users: number, unit: string): number | null {
-  const series = list.find((candidate) => candidate.design === design && candidate.users.includes(users));
-  const value = series?.values[series.users.indexOf(users)];
-  return series && value !== undefined ? inUnit(value, series, unit) : null;
+/** What a metric is: of a volume, the metric of that name. */
+function publishedMetric(page: Page, name: string): Metric {
+  const times: Record<string, string> = { p50: "p50 response time", p95: "p95 response time", p99: "p99 response time", mean: "Mean response time" };
+  const title = times[name];
+  if (title !== undefined) return { name, title, unit: "ns", better: "lower", definition: "" };
+  const [, volume, inner] = /^volumes\.([^.]+)\.(.+)$/.exec(name) ?? [];
+  if (volume === undefined || inner === undefined) return metricOf(page, name);
+  const metric = metricOf(page, inner);
+  return { ...metric, name, title: `${metric.title}, ${volume} volume` };
 }
 
 function chart(page: Page, name: string, list: Published[]): HTMLElement {
-  const metric = metricOf(page, name);
+  const metric = publishedMetric(page, name);
   const rungs = rungsOf(list);
   const estimates = rungs.map((users) =>
     page.designs.map((_, design) => {
-      const value = valueOf(list, design, users, metric.unit);
+      const [value] = valuesOf(list, design, users);
       return value === null ? null : { value, low: null, high: null, basis: "none" as const, runs: [] };
     }));
   return figure({
@@ -66,19 +75,27 @@ function chart(page: Page, name: string, list: Published[]): HTMLElement {
 }
 
 function numbers(page: Page, name: string, list: Published[]): HTMLElement {
-  const metric = metricOf(page, name);
+  const metric = publishedMetric(page, name);
   const designs = page.designs.filter((_, design) => list.some((series) => series.design === design));
+  const write = (value: number | null) => (value === null ? MISSING : quantity(value, metric.unit));
   return table(
-    [{ heading: "Users", numeric: true }, ...designs.map((design) => ({ heading: design.title, numeric: true }))],
+    [
+      { heading: capitalised(vocabulary().many), numeric: true },
+      ...designs.flatMap((design) => [
+        { heading: design.title, numeric: true },
+        { heading: "This record", numeric: true },
+        { heading: "Ratio", numeric: true },
+      ]),
+    ],
     rungsOf(list).map((users) => ({
       cells: [
         count(users),
-        ...designs.map((design) => {
-          const value = valueOf(list, page.designs.indexOf(design), users, metric.unit);
-          return value === null ? MISSING : quantity(value, metric.unit);
+        ...designs.flatMap((design) => {
+          const [theirs, ours] = valuesOf(list, page.designs.indexOf(design), users);
+          return [write(theirs), write(ours), ratio(theirs && ours ? ours / theirs : null)];
         }),
       ],
     })),
-    `${metric.title}, as published`,
+    `${metric.title}, as published and of this record`,
   );
 }

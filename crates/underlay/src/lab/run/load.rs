@@ -164,7 +164,7 @@ impl<S: Subject> ActiveRun<'_, S> {
 
     /// Users of the top of the ladder.
     pub(super) fn users(&self) -> u32 {
-        self.bench.plan.procedure.users.last().copied().unwrap_or(1)
+        self.bench.plan.procedure.most_users()
     }
 
     /// The causal check of this run: one per design is enough, in the first repeat.

@@ -1,0 +1,166 @@
+//! Results that others published for the designs of a study, next to those of the record.
+//!
+//! What is published was measured at another size, on other hosts and engines: ratios are compared, not values.
+
+use serde_json::Value;
+
+use crate::analysis::{Comparison, LatencyRow, Published, Rung, Scope};
+use crate::axes::Axes;
+use crate::comparisons::LATENCY;
+use crate::digest::Digest;
+use crate::plan_view::PlanView;
+use crate::workload_view::WorkloadView;
+
+/// The published series of a record, with its own values.
+pub(crate) fn all(digest: &Digest, axes: &Axes, rungs: &[Rung]) -> Vec<Published> {
+    let plan = &digest.manifest.plan;
+    let series = |series: &Value| {
+        let design = variant(series, axes, digest.designs.len())?;
+        let metric = metric(series["metric"].as_str()?);
+        let rungs: Vec<&Rung> = rungs.iter().filter(|rung| rung.design == design).collect();
+        let mut users: Vec<u32> = numbers(&series["users"]).map(|users| users as u32).collect();
+        let mut found: Vec<Option<u32>> =
+            users.iter().map(|users| stands_for(plan, *users, &rungs)).collect();
+        if users.is_empty() && digest.workload.is_job() {
+            let only = rungs.first().map(|rung| rung.users);
+            users = vec![only.unwrap_or(0)];
+            found = vec![only];
+        }
+        let printed: Vec<f64> = numbers(&series["values"]).collect();
+        let factor = factor(series, &metric, &printed);
+        let ours = |users: &Option<u32>| {
+            let rung = rungs.iter().find(|rung| Some(rung.users) == *users)?;
+            own_value(rung, &metric, &digest.workload)
+        };
+        let text = |key: &str| series[key].as_str().unwrap_or_default().to_string();
+        Some(Published {
+            design,
+            ours: found.iter().map(ours).collect(),
+            metric,
+            users,
+            values: printed.into_iter().map(|value| value * factor).collect(),
+            rungs: found,
+            experiment: text("experiment"),
+            source: text("source"),
+            note: text("note"),
+        })
+    };
+    PlanView::new(plan).published().iter().filter_map(series).collect()
+}
+
+/// Adds the published ratios to the comparisons that they stand beside.
+pub(crate) fn compare(published: &[Published], comparisons: &mut [Comparison]) {
+    for comparison in comparisons.iter_mut().filter(|one| one.scope == Scope::Rung) {
+        let metric = match comparison.metric.as_str() {
+            LATENCY => "p95",
+            metric => metric,
+        };
+        let value = |design: usize| {
+            let of_design =
+                published.iter().filter(|one| one.design == design && one.metric == metric);
+            of_design.into_iter().find_map(|series| {
+                let at = series.rungs.iter().position(|users| *users == comparison.users)?;
+                series.values.get(at).copied()
+            })
+        };
+        let (a, b) = (value(comparison.a), value(comparison.b));
+        comparison.published = a.zip(b).filter(|(a, _)| *a > 0.0).map(|(a, b)| b / a);
+    }
+}
+
+/// The variant that a series belongs to.
+fn variant(series: &Value, axes: &Axes, variants: usize) -> Option<usize> {
+    let name = series["design"].as_str()?;
+    (0..variants).find(|variant| {
+        axes.design(*variant) == name
+            && axes.list.iter().zip(axes.coordinates(*variant)).all(|(axis, point)| {
+                let at = series["at"][&axis.name].as_str();
+                axis.points.get(*point).is_some_and(|point| Some(point.name.as_str()) == at)
+            })
+    })
+}
+
+/// The name of a metric in analyses.
+fn metric(word: &str) -> String {
+    match word {
+        "nopm" | "result" => "headline".to_string(),
+        word if word.starts_with("volumes.") => {
+            let name = word.replace('-', "_");
+            if name.ends_with("latency") { format!("{name}_ns") } else { name }
+        }
+        word => word.replace('-', "_"),
+    }
+}
+
+/// What makes a printed value one in the unit of analyses.
+fn factor(series: &Value, metric: &str, printed: &[f64]) -> f64 {
+    // Plans from before units printed shares in percent, and said nothing.
+    let is_percent = metric == "cpu_idle" && printed.iter().any(|value| *value > 1.0);
+    series["factor"].as_f64().unwrap_or(if is_percent { 0.01 } else { 1.0 })
+}
+
+/// Users of the rung that stands for a published number of users: at the scale of the record.
+fn stands_for(plan: &Value, users: u32, rungs: &[&Rung]) -> Option<u32> {
+    let ladder = |key: &str| -> Vec<u32> {
+        numbers(&plan[key]["users"]).map(|users| users as u32).collect()
+    };
+    let (full, scaled) = (ladder("full_size"), ladder("size"));
+    let place = full.iter().position(|one| *one == users).filter(|_| full.len() == scaled.len());
+    let stands = match place {
+        Some(place) => scaled[place],
+        None => users,
+    };
+    rungs.iter().any(|rung| rung.users == stands).then_some(stands)
+}
+
+fn own_value(rung: &Rung, metric: &str, workload: &WorkloadView) -> Option<f64> {
+    if let Some((volume, metric)) =
+        metric.strip_prefix("volumes.").and_then(|rest| rest.split_once('.'))
+    {
+        let row = rung.volumes.iter().find(|row| row.volume == volume)?;
+        return row.metrics.get(metric)?.value;
+    }
+    let latency = || -> Option<&LatencyRow> {
+        let kind = workload.main_type(rung.latencies.iter().map(|row| row.transaction.as_str()))?;
+        rung.latencies.iter().find(|row| row.transaction == kind)
+    };
+    match metric {
+        "p50" => latency()?.p50.value,
+        "p95" => latency()?.p95.value,
+        "p99" => latency()?.p99.value,
+        "mean" => latency()?.mean_ns,
+        metric => rung.metrics.get(metric)?.value,
+    }
+}
+
+fn numbers(value: &Value) -> impl Iterator<Item = f64> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{factor, metric};
+    use serde_json::json;
+
+    #[test]
+    fn words_of_studies_are_names_of_analyses() {
+        for (word, name) in [
+            ("nopm", "headline"),
+            ("result", "headline"),
+            ("tpm-per-user", "tpm_per_user"),
+            ("p95", "p95"),
+            ("volumes.data.read-latency", "volumes.data.read_latency_ns"),
+            ("volumes.wal.write-iops", "volumes.wal.write_iops"),
+        ] {
+            assert_eq!(metric(word), name);
+        }
+    }
+
+    #[test]
+    fn values_are_in_the_unit_of_analyses() {
+        assert_eq!(factor(&json!({ "factor": 1e6 }), "p95", &[3.0]), 1e6);
+        // Plans from before units.
+        assert_eq!(factor(&json!({}), "cpu_idle", &[97.8]), 0.01);
+        assert_eq!(factor(&json!({}), "headline", &[97.8]), 1.0);
+    }
+}
